@@ -1,0 +1,41 @@
+# Everything needs only Python >= 3.11 and make: the environment is made here, in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help reproduce test quick lint bench clean
+
+help:
+	@echo "make reproduce   run the doubly-stochastic experiment of the paper, print a table, draw a figure into results/"
+	@echo "make test        the whole suite: style, types, tests, doctests"
+	@echo "make quick       the part of the tests to run while working"
+	@echo "make bench       time a round beside hand-written NumPy, and measure memory"
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "longterm needs Python >= 3.11; name one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[experiments,test]"
+	touch $@
+
+reproduce: $(READY)
+	$(BIN)/python -m longterm.experiments.doubly_stochastic --out results
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest -n 2
+
+quick: $(READY)
+	$(BIN)/python -m pytest -n 2 -q -m "not slow"
+
+bench: $(READY)
+	$(BIN)/python benchmarks/rounds.py
+	$(BIN)/python benchmarks/memory.py
+
+clean:
+	rm -rf $(VENV) results build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,85 @@
+"""The few array helpers that every room uses, written against the Array API standard.
+
+Nothing here depends on one array library: `namespace` finds the library of the arrays at
+hand, and the rest is arithmetic on (..., d) arrays whose leading axes are independent learners.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import array_api_compat
+import numpy as np
+from numpy.typing import NDArray
+
+# The standard's arrays share no base class, so an array of "any library" can only be `Any`.
+Array = Any
+FloatArray = NDArray[np.float64]
+
+_NAMESPACE_OF_TYPE: dict[type, ModuleType] = {}
+
+
+def namespace(x: Array) -> Any:
+    """The Array API namespace of x, remembered per type: a round asks for it many times."""
+    kind = type(x)
+    found = _NAMESPACE_OF_TYPE.get(kind)
+    if found is None:
+        found = _NAMESPACE_OF_TYPE[kind] = array_api_compat.array_namespace(x)
+    return found
+
+
+def like(value: Any, x: Array) -> Any:
+    """`value` ready to meet x in arithmetic: x's library, dtype and device.
+
+    Python scalars need nothing. Anything else would drag x to its own dtype (a float64 β breaks
+    a float32 learner), so it is converted, which is free when it already fits.
+    """
+    if isinstance(value, (int, float)) and not isinstance(value, np.generic):
+        return value
+    if type(value) is type(x) and value.dtype == x.dtype:
+        return value
+    return namespace(x).asarray(value, dtype=x.dtype, device=array_api_compat.device(x))
+
+
+def dot(a: Array, b: Array) -> Array:
+    """⟨a, b⟩ along the last axis, leading axes broadcast."""
+    return namespace(a).vecdot(a, b)
+
+
+def norm(x: Array) -> Array:
+    """‖x‖₂ along the last axis."""
+    return namespace(x).sqrt(dot(x, x))
+
+
+def column(values: Array) -> Array:
+    """Per-learner scalars (...,) as (..., 1), ready to scale (..., d)."""
+    return values[..., None]
+
+
+def rows_at(table: Array, index: Array) -> Array:
+    """table[index] for an index of any shape: the standard's `take` wants it one-dimensional."""
+    xp = namespace(table)
+    flat = xp.take(table, xp.reshape(index, (-1,)), axis=0)
+    return xp.reshape(flat, (*index.shape, *table.shape[1:]))
+
+
+def first_true(mask: Array) -> Array:
+    """The lowest index at which a boolean array is true, along the last axis.
+
+    The standard has argmax for numbers only; NumPy's for booleans is twenty times faster than for numbers.
+    """
+    if isinstance(mask, np.ndarray):
+        return mask.argmax(axis=-1)
+    xp = namespace(mask)
+    return xp.argmax(xp.astype(mask, xp.int8), axis=-1)
+
+
+def to_numpy(x: Array) -> NDArray[Any]:
+    """X as a NumPy array, whatever library it came from."""
+    return np.asarray(x)
+
+
+def resolution(x: Array) -> float:
+    """The relative error below which two numbers of x's dtype count as equal: 1e-9; 16 ulp in float32."""
+    return max(1e-9, 16 * float(namespace(x).finfo(x.dtype).eps))

@@ -1,0 +1,107 @@
+"""Checks of arguments at the door, shared so that the same mistake gets the same words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm.errors import InputError
+
+# A hyper-parameter: one number, or an array of them over the leading axes (one per learner).
+Hyper = float | NDArray[Any]
+
+
+def number(argument: str, value: Any) -> Hyper:
+    """One finite number, or an array of finite numbers, as a float or a float64 array."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(argument, f"{value!r} is not a number", "Give a real number or an array of them") from None
+    if not np.all(np.isfinite(array)):
+        raise InputError(argument, f"{value!r} is not finite", "Give finite numbers")
+    return float(array) if array.ndim == 0 else array
+
+
+def positive(argument: str, value: Any) -> Hyper:
+    """A number (or an array of them) above zero."""
+    checked = number(argument, value)
+    if np.any(np.asarray(checked) <= 0):
+        raise InputError(argument, f"{value!r} is not positive", f"Give a {argument} above 0")
+    return checked
+
+
+def non_negative(argument: str, value: Any) -> Hyper:
+    """A number (or an array of them) of at least zero."""
+    checked = number(argument, value)
+    if np.any(np.asarray(checked) < 0):
+        raise InputError(argument, f"{value!r} is negative", f"Give a {argument} of at least 0")
+    return checked
+
+
+def open_unit_interval(argument: str, value: Any) -> Hyper:
+    """A number (or an array of them) in (0, 1)."""
+    checked = number(argument, value)
+    if np.any(np.asarray(checked) <= 0) or np.any(np.asarray(checked) >= 1):
+        raise InputError(
+            argument,
+            f"{value!r} is outside (0, 1)",
+            "Table 1 of the paper needs 0 < β < 1; 2/3 balances regret and violation, 1/2 favours regret",
+        )
+    return checked
+
+
+def scalar(argument: str, value: Hyper) -> float:
+    """A single number where arrays over learners make no sense (a set's radius, a budget)."""
+    if isinstance(value, np.ndarray):
+        raise InputError(argument, f"has shape {value.shape}", "Give one number, not an array")
+    return float(value)
+
+
+def positive_scalar(argument: str, value: Any) -> float:
+    """One number above zero."""
+    return scalar(argument, positive(argument, value))
+
+
+def non_negative_scalar(argument: str, value: Any) -> float:
+    """One number of at least zero."""
+    return scalar(argument, non_negative(argument, value))
+
+
+def dimension(argument: str, value: Any) -> int:
+    """A whole number of at least one."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InputError(argument, f"{value!r} is not a dimension", "Give a whole number of at least 1")
+    return int(value)
+
+
+def matrix(argument: str, value: Any) -> NDArray[np.float64]:
+    """A finite two-dimensional float64 array, copied so that nobody changes it later."""
+    array = number(argument, value)
+    if not isinstance(array, np.ndarray) or array.ndim != 2 or 0 in array.shape:
+        shape = np.shape(value)
+        raise InputError(argument, f"has shape {shape}", "Give a two-dimensional array with at least one row")
+    return frozen(array)
+
+
+def vector(argument: str, value: Any, length: int | None = None) -> NDArray[np.float64]:
+    """A finite one-dimensional float64 array, copied so that nobody changes it later."""
+    array = number(argument, value)
+    if not isinstance(array, np.ndarray) or array.ndim != 1 or (length is not None and len(array) != length):
+        wanted = "one-dimensional array" if length is None else f"one-dimensional array of length {length}"
+        raise InputError(argument, f"has shape {np.shape(value)}", f"Give a {wanted}")
+    return frozen(array)
+
+
+def frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A read-only copy."""
+    copy = np.array(array)
+    copy.flags.writeable = False
+    return copy
+
+
+def remember(frozen_object: object, **attributes: object) -> None:
+    """Set attributes of a frozen dataclass while it is being made."""
+    for name, value in attributes.items():
+        object.__setattr__(frozen_object, name, value)

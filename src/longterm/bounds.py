@@ -1,0 +1,150 @@
+"""The theorems, as functions of the constants and the horizon.
+
+Lemma 5 of the paper, with its slip mended (see `docs/theory.md`): for a schedule with C1–C3 and any
+comparator x* with g_t(x*) ≤ 0 in every round,
+
+    Σ f_t(x_t) − f_t(x*) ≤ 𝓡 = r² δ_η/2 + G² S_η + D² S_μ + (Δ²/2) U_η
+    Σ g(x_t)             ≤ √( 2 (S_θ + δ_μ) (𝓡 + F T) )
+
+with r = max ‖x_1 − x‖ over B and Δ its diameter. For the paper's ball r = R and Δ = 2R, and the last term
+is 2R² U_η; the paper prints R² U_η, from ‖x_t − x‖² ≤ 2R², which is false (it is ≤ 4R²).
+
+Every function takes one horizon or an increasing array of them, and gives a `Bound` of the same shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longterm._arrays import FloatArray
+from longterm._validate import Hyper
+from longterm.conditions import check_conditions
+from longterm.errors import InputError
+from longterm.facts import Constants
+from longterm.schedules import ConvexSchedule, Schedule, StronglyConvexSchedule
+from longterm.step_sums import step_sums
+
+
+class Bound(NamedTuple):
+    """What a theorem promises at each horizon."""
+
+    regret: FloatArray
+    """Upper bound on Σ f_t(x_t) − f_t(x*)."""
+    violation: FloatArray
+    """Upper bound on the signed violation Σ g(x_t)."""
+
+
+def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike, *, as_printed: bool = False) -> Bound:
+    """Lemma 5 with exact sums, for any schedule that passes C1–C3; a ScheduleError says where one does not.
+
+    The σ it uses is the constants': 0 for convex losses. `as_printed` puts the paper's R² U_η, which is too small,
+    in the place of (Δ²/2) U_η.
+
+    >>> from longterm import two_dimensional
+    >>> from longterm.bounds import lemma_5
+    >>> from longterm.schedules import StronglyConvexSchedule
+    >>> constants = two_dimensional().constants
+    >>> bound = lemma_5(StronglyConvexSchedule(constants.gradient_bound, 1.0, beta=0.5), constants, 3)
+    >>> round(float(bound.regret), 4), round(float(bound.violation), 4)
+    (7.4248, 46.0051)
+    """
+    horizons = np.asarray(rounds)
+    G, sigma = constants.gradient_bound, constants.strong_convexity
+    check_conditions(schedule, int(horizons.max()), gradient_bound=G, strong_convexity=sigma).require()
+    sums = step_sums(schedule, rounds, sigma)
+    spread = (constants.diameter / 2) ** 2 if as_printed else constants.diameter**2 / 2
+    regret = (
+        # Where 1/η_1 < σ the first term would be negative at best, so it is left out.
+        constants.radius**2 * np.maximum(sums.delta_eta, 0.0) / 2
+        + spread * sums.growth
+        + G**2 * sums.eta
+        + constants.constraint_bound**2 * sums.mu
+    )
+    T = horizons.reshape(horizons.shape + (1,) * len(schedule.batch_shape))
+    return Bound(regret, _violation(sums.theta + sums.delta_mu, regret, constants, T))
+
+
+def theorem_1(constants: Constants, rounds: ArrayLike, beta: Hyper = 2 / 3, *, exact_sums: bool = False) -> Bound:
+    """Theorem 1, corrected, for A-OGD with `ConvexSchedule` on any enclosing set.
+
+    Closed form: r²G/Δ + ΔG(T^β − 1) + ΔG T^{1−β}/(2(1 − β)) + D² T^β/(3βΔG) for the regret, which on a ball is
+    [2RG + D²/(6βRG)] T^β + RG T^{1−β}/(1 − β) − 3RG/2. `exact_sums` adds the sums up instead of bounding them.
+
+    >>> from longterm import late_reversal
+    >>> from longterm.bounds import theorem_1, theorem_1_as_printed
+    >>> constants = late_reversal().constants
+    >>> round(float(theorem_1(constants, 1000).regret), 2)
+    228.5
+    >>> round(float(theorem_1_as_printed(constants, 1000).regret), 2)
+    160.0
+    """
+    schedule = _convex(constants, beta)
+    if exact_sums:
+        return lemma_5(schedule, replace(constants, strong_convexity=0.0), rounds)
+    T, b = _horizons(rounds, beta)
+    RG = constants.diameter * constants.gradient_bound / 2
+    regret = (
+        constants.radius**2 * constants.gradient_bound / constants.diameter
+        + 2 * RG * (T**b - 1)
+        + RG * T ** (1 - b) / (1 - b)
+        + constants.constraint_bound**2 * T**b / (6 * b * RG)
+    )
+    return Bound(regret, _violation(6 * RG * (T ** (1 - b) / (1 - b) + 1), regret, constants, T))
+
+
+def theorem_1_as_printed(
+    constants: Constants, rounds: ArrayLike, beta: Hyper = 2 / 3, *, exact_sums: bool = False
+) -> Bound:
+    """Theorem 1 as the paper prints it. Its regret line is false for β > ½ and large T; use `theorem_1`.
+
+    [RG + D²/(6βRG)] T^β + 2RG T^{1−β}/(1 − β), and √(24RG (that + F T) T^{1−β}/(1 − β)), with R = Δ/2.
+    `late_reversal` is the problem that breaks it. `exact_sums` gives Lemma 5 as printed.
+    """
+    schedule = _convex(constants, beta)
+    if exact_sums:
+        return lemma_5(schedule, replace(constants, strong_convexity=0.0), rounds, as_printed=True)
+    T, b = _horizons(rounds, beta)
+    RG = constants.diameter * constants.gradient_bound / 2
+    D = constants.constraint_bound
+    regret = (RG + D**2 / (6 * b * RG)) * T**b + 2 * RG * T ** (1 - b) / (1 - b)
+    return Bound(regret, _violation(12 * RG * T ** (1 - b) / (1 - b), regret, constants, T))
+
+
+def theorem_1_strongly_convex(
+    constants: Constants, rounds: ArrayLike, beta: Hyper = 2 / 3, *, exact_sums: bool = False
+) -> Bound:
+    """The strongly convex counterpart, for A-OGD with `StronglyConvexSchedule`. The slip does not touch it.
+
+    (G²/σ)(1 + ln T) + D² σ T^β/(6βG²), and √(2 (6G²/σ)(T^{1−β}/(1 − β) + 1)(that + F T)). Only the regret is tighter
+    than in the convex case: 6G²/σ ≥ 6RG, because G ≥ σR.
+    """
+    G, sigma = constants.gradient_bound, constants.strong_convexity
+    if sigma <= 0:
+        raise InputError("constants", "strong_convexity is 0", "Use theorem_1 for losses that are only convex")
+    schedule = StronglyConvexSchedule(G, sigma, beta)
+    if exact_sums:
+        return lemma_5(schedule, constants, rounds)
+    T, b = _horizons(rounds, beta)
+    regret = G**2 / sigma * (1 + np.log(T)) + constants.constraint_bound**2 * sigma * T**b / (6 * b * G**2)
+    return Bound(regret, _violation(6 * G**2 / sigma * (T ** (1 - b) / (1 - b) + 1), regret, constants, T))
+
+
+def _convex(constants: Constants, beta: Hyper) -> ConvexSchedule:
+    return ConvexSchedule(constants.diameter, constants.gradient_bound, beta)
+
+
+def _horizons(rounds: ArrayLike, beta: Hyper) -> tuple[FloatArray, FloatArray]:
+    """T with the axes of β behind it, and β."""
+    T, b = np.asarray(rounds, dtype=np.float64), np.asarray(beta)
+    if np.any(T < 1):
+        raise InputError("rounds", f"{rounds!r} is below 1", "Give horizons of at least one round")
+    return T.reshape(T.shape + (1,) * b.ndim), b
+
+
+def _violation(weight: FloatArray, regret: FloatArray, constants: Constants, T: FloatArray) -> FloatArray:
+    """√(2 (S_θ + δ_μ)(𝓡 + F T)): from Σ Δf_t ≥ −F T."""
+    return np.sqrt(2 * weight * np.maximum(regret + constants.loss_range * T, 0.0))

@@ -1,0 +1,21 @@
+"""Constraints g ≤ 0: vectors of convex functions that know their own facts."""
+
+from longterm.constraints.affine import Affine, VaryingAffine
+from longterm.constraints.base import Constraint
+from longterm.constraints.budgets import ElasticNetBudget, L1Budget, L2Budget
+from longterm.constraints.combine import Maximum, Stack
+from longterm.constraints.custom import CustomConstraint
+from longterm.constraints.doubly_stochastic import DoublyStochastic
+
+__all__ = [
+    "Affine",
+    "Constraint",
+    "CustomConstraint",
+    "DoublyStochastic",
+    "ElasticNetBudget",
+    "L1Budget",
+    "L2Budget",
+    "Maximum",
+    "Stack",
+    "VaryingAffine",
+]

@@ -1,0 +1,69 @@
+"""What a constraint g ≤ 0 must be able to do.
+
+A constraint object is a *vector* of m convex functions g_1 … g_m, fixed or with parameters of the
+round (g_t). Never a Jacobian: a learner sees the values, the gradient of one chosen g_j, and the
+pullback λ ↦ Σ_j λ_j ∇g_j.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from longterm._arrays import Array, column, first_true, namespace
+from longterm.sets import Set
+
+
+class Constraint(ABC):
+    """m convex functions, feasible where all are ≤ 0, batched over leading axes."""
+
+    dimension: int
+    count: int
+    """m, the number of functions."""
+
+    parameters: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+    """Name and trailing shape of each parameter of one round, in order; none where g is fixed."""
+
+    @abstractmethod
+    def values(self, x: Array, *parameters: Array) -> Array:
+        """(g_1(x), …, g_m(x)), shape (..., m)."""
+
+    @abstractmethod
+    def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
+        """Σ_j weights_j ∇g_j(x) for weights of shape (..., m), shape (..., d)."""
+
+    @abstractmethod
+    def gradient_bound(self, over: Set) -> float:
+        """G_g: no (sub)gradient of any g_j on the set is longer."""
+
+    @abstractmethod
+    def value_bound(self, over: Set) -> float:
+        """D: max |g_j| on the set, over all j."""
+
+    def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
+        """∇g_index(x) for an integer index per learner, shape (..., d)."""
+        return self.pullback(x, one_hot(index, self.count, x), *parameters)
+
+
+def one_hot(index: Array, count: int, x: Array) -> Array:
+    """1 at the index, 0 elsewhere, in x's dtype; shape index.shape + (count,)."""
+    xp = namespace(x)
+    return xp.astype(xp.arange(count, dtype=index.dtype) == column(index), x.dtype)
+
+
+def largest(values: Array, tolerance: float) -> tuple[Array, Array]:
+    """max_j of (..., m) values, and the *lowest* j within `tolerance` of it.
+
+    Exact ties are generic (a doubly-stochastic matrix makes many constraints equal), and rounding
+    would break them one way in a batch and another way in a single run. The tolerance makes the
+    choice the same.
+
+    >>> import numpy as np
+    >>> value, index = largest(np.array([0.3, 0.5, 0.5 + 1e-12]), 1e-9)
+    >>> float(value), int(index)
+    (0.500000000001, 1)
+    """
+    xp = namespace(values)
+    top = xp.max(values, axis=-1, keepdims=True)
+    return top[..., 0], first_true(values >= top - tolerance)

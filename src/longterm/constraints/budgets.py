@@ -1,0 +1,109 @@
+"""Budgets on the size of x: elastic net (the paper's), ℓ1 and ℓ2.
+
+Kinks: the derivative of |x_k| at 0 is taken as 0, and so is the gradient of ‖x‖₂ at 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import Array, column, dot, namespace, norm
+from longterm.constraints.base import Constraint
+from longterm.errors import InputError
+from longterm.sets import Ball, Set
+
+
+@dataclass(frozen=True, eq=False)
+class ElasticNetBudget(Constraint):
+    """g(x) = l1 ‖x‖₁ + ½ l2 ‖x‖₂² − budget.
+
+    >>> import numpy as np
+    >>> from longterm.constraints import ElasticNetBudget
+    >>> g = ElasticNetBudget(4, budget=1.5)
+    >>> g.values(np.array([1.0, -1.0, 0.0, 0.0]))
+    array([1.5])
+    >>> B = g.enclosing_ball()
+    >>> B.radius, g.gradient_bound(B), g.value_bound(B)
+    (1.0, 3.0, 1.5)
+    """
+
+    dimension: int
+    budget: float
+    l1: float = 1.0
+    l2: float = 1.0
+
+    def __post_init__(self) -> None:
+        validate.remember(
+            self,
+            dimension=validate.dimension("dimension", self.dimension),
+            count=1,
+            budget=validate.positive_scalar("budget", self.budget),
+            l1=validate.non_negative_scalar("l1", self.l1),
+            l2=validate.non_negative_scalar("l2", self.l2),
+        )
+        if self.l1 == self.l2 == 0:
+            raise InputError("l1", "both weights are 0, so nothing is budgeted", "Give l1 or l2 a positive weight")
+
+    def values(self, x: Array, *parameters: Array) -> Array:
+        absolute = namespace(x).sum(namespace(x).abs(x), axis=-1)
+        return column(self.l1 * absolute + 0.5 * self.l2 * dot(x, x) - self.budget)
+
+    def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
+        return weights * (self.l1 * namespace(x).sign(x) + self.l2 * x)
+
+    def gradient_bound(self, over: Set) -> float:
+        # ‖l1 s + l2 x‖² with s = sign(x): l1² d + 2 l1 l2 ‖x‖₁ + l2² ‖x‖₂², attained on a ball about 0.
+        square = self.l1**2 * self.dimension + 2 * self.l1 * self.l2 * over.largest_norm(1)
+        return float(np.sqrt(square + (self.l2 * over.largest_norm(2)) ** 2))
+
+    def value_bound(self, over: Set) -> float:
+        highest = self.l1 * over.largest_norm(1) + 0.5 * self.l2 * over.largest_norm(2) ** 2 - self.budget
+        return float(max(self.budget, highest))
+
+    def enclosing_ball(self) -> Ball:
+        """The smallest ball about 0 that holds {g ≤ 0}: l1 R + ½ l2 R² = budget, because ‖x‖₁ ≥ ‖x‖₂.
+
+        The root is written so that it stays exact as l2 → 0 (the textbook form subtracts two nearly
+        equal numbers); with l1 = l2 = 1 it is the paper's √(1 + 2ρ) − 1.
+        """
+        return Ball(self.dimension, 2 * self.budget / (self.l1 + np.sqrt(self.l1**2 + 2 * self.l2 * self.budget)))
+
+
+@dataclass(frozen=True, eq=False)
+class L1Budget(ElasticNetBudget):
+    """g(x) = ‖x‖₁ − budget."""
+
+    l1: float = field(default=1.0, init=False)
+    l2: float = field(default=0.0, init=False)
+
+
+@dataclass(frozen=True, eq=False)
+class L2Budget(Constraint):
+    """g(x) = ‖x‖₂ − budget."""
+
+    dimension: int
+    budget: float
+
+    def __post_init__(self) -> None:
+        validate.remember(
+            self,
+            dimension=validate.dimension("dimension", self.dimension),
+            count=1,
+            budget=validate.positive_scalar("budget", self.budget),
+        )
+
+    def values(self, x: Array, *parameters: Array) -> Array:
+        return column(norm(x) - self.budget)
+
+    def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
+        length = column(norm(x))
+        return weights * x / namespace(x).where(length > 0, length, 1.0)
+
+    def gradient_bound(self, over: Set) -> float:
+        return 1.0
+
+    def value_bound(self, over: Set) -> float:
+        return float(max(self.budget, over.largest_norm(2) - self.budget))

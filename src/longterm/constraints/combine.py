@@ -1,0 +1,111 @@
+"""Several constraints as one: kept apart in a vector, or aggregated into their maximum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from longterm import _validate as validate
+from longterm._arrays import Array, column, namespace, resolution
+from longterm.constraints.base import Constraint, largest, one_hot
+from longterm.errors import InputError
+from longterm.sets import Set
+
+
+@dataclass(frozen=True, eq=False)
+class Stack(Constraint):
+    """All the functions of all the parts, one after another: m is the sum of theirs.
+
+    >>> import numpy as np
+    >>> from longterm.constraints import L1Budget, L2Budget, Stack
+    >>> Stack([L1Budget(2, budget=1.0), L2Budget(2, budget=1.0)]).values(np.array([3.0, 4.0]))
+    array([6., 4.])
+    """
+
+    parts: Sequence[Constraint]
+
+    def __post_init__(self) -> None:
+        parts = tuple(self.parts)
+        dimensions = {part.dimension for part in parts}
+        if len(dimensions) != 1:
+            raise InputError("parts", f"dimensions {sorted(dimensions)} differ", "Give constraints on the same x")
+        validate.remember(
+            self,
+            parts=parts,
+            dimension=dimensions.pop(),
+            count=sum(part.count for part in parts),
+            parameters={f"{n}[{k}]": shape for k, part in enumerate(parts) for n, shape in part.parameters.items()},
+        )
+
+    def _split(self, parameters: tuple[Array, ...]) -> Iterator[tuple[Constraint, int, tuple[Array, ...]]]:
+        """Each part, the position of its first function, and its own parameters."""
+        first, used = 0, 0
+        for part in self.parts:
+            own = len(part.parameters)
+            yield part, first, parameters[used : used + own]
+            first, used = first + part.count, used + own
+
+    def values(self, x: Array, *parameters: Array) -> Array:
+        found = [part.values(x, *own) for part, _, own in self._split(parameters)]
+        return namespace(x).concat(found, axis=-1)
+
+    def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
+        total = namespace(x).zeros_like(x)
+        for part, first, own in self._split(parameters):
+            total = total + part.pullback(x, weights[..., first : first + part.count], *own)
+        return total
+
+    def gradient_bound(self, over: Set) -> float:
+        return max(part.gradient_bound(over) for part in self.parts)
+
+    def value_bound(self, over: Set) -> float:
+        return max(part.value_bound(over) for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum(Constraint):
+    """g = max over all functions of all the parts: a single constraint, m = 1.
+
+    Where several are within 1e-9·D of the maximum, the lowest index gives the subgradient; D is
+    taken over the enclosing set.
+
+    >>> import numpy as np
+    >>> from longterm.constraints import L1Budget, L2Budget, Maximum
+    >>> from longterm.sets import Ball
+    >>> g = Maximum([L1Budget(2, budget=1.0), L2Budget(2, budget=1.0)], over=Ball(2, radius=5.0))
+    >>> g.values(np.array([3.0, 4.0])), g.pullback(np.array([3.0, 4.0]), np.array([1.0]))
+    (array([6.]), array([1., 1.]))
+    """
+
+    parts: Sequence[Constraint]
+    over: Set
+    _every: Stack = field(init=False, repr=False)
+    _bound: float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        every = Stack(self.parts)
+        validate.remember(
+            self,
+            parts=every.parts,
+            dimension=every.dimension,
+            count=1,
+            parameters=every.parameters,
+            _every=every,
+            _bound=every.value_bound(self.over),
+        )
+
+    def _largest(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
+        return largest(self._every.values(x, *parameters), resolution(x) * self._bound)
+
+    def values(self, x: Array, *parameters: Array) -> Array:
+        return column(self._largest(x, *parameters)[0])
+
+    def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
+        chosen = one_hot(self._largest(x, *parameters)[1], self._every.count, x)
+        return self._every.pullback(x, weights * chosen, *parameters)
+
+    def gradient_bound(self, over: Set) -> float:
+        return self._every.gradient_bound(over)
+
+    def value_bound(self, over: Set) -> float:
+        return self._every.value_bound(over)

@@ -1,0 +1,83 @@
+"""X ≥ 0, X 1 = 1, Xᵀ 1 = 1 as the paper writes it: p² + 4p affine inequalities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import Array, FloatArray, like, namespace, rows_at
+from longterm.constraints.base import Constraint
+from longterm.sets import Set
+
+LARGEST_WITH_TABLE = 24
+"""Up to this p, all gradients stand ready in a table (4 MB), and looking one up is the fastest way to it."""
+
+
+@dataclass(frozen=True, eq=False)
+class DoublyStochastic(Constraint):
+    """The p × p doubly-stochastic matrices, flattened, in this order of constraints:
+
+    −X_ij ≤ 0 (p² of them, row by row), row sums − 1 ≤ 0, 1 − row sums ≤ 0, then the same for the
+    columns. The order matters where several are equally violated: the lowest index wins.
+
+    An `Affine` with this matrix would be the same function; written out, it is faster, and nothing of
+    size p⁴ has to be kept for large p.
+
+    >>> import numpy as np
+    >>> from longterm.constraints import DoublyStochastic
+    >>> g = DoublyStochastic(2)
+    >>> g.values(np.array([1.0, 0.5, 0.25, 0.5]))[4:]
+    array([ 0.5 , -0.25, -0.5 ,  0.25,  0.25,  0.  , -0.25, -0.  ])
+    """
+
+    size: int
+    _sum_gradients: FloatArray = field(init=False, repr=False)
+    _gradients: FloatArray | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        p = validate.dimension("size", self.size)
+        rows = np.kron(np.eye(p), np.ones(p))
+        columns = np.kron(np.ones(p), np.eye(p))
+        sums = validate.frozen(np.concatenate([rows, -rows, columns, -columns]))
+        small = p <= LARGEST_WITH_TABLE
+        table = validate.frozen(np.concatenate([-np.eye(p * p), sums])) if small else None
+        validate.remember(self, dimension=p * p, count=p * p + 4 * p, _sum_gradients=sums, _gradients=table)
+
+    def values(self, x: Array, *parameters: Array) -> Array:
+        xp = namespace(x)
+        matrix = xp.reshape(x, (*x.shape[:-1], self.size, self.size))
+        ones = xp.ones(self.size, dtype=x.dtype)
+        rows = matrix @ ones - 1  # a product with 1 is several times faster than sums over short axes
+        columns = ones @ matrix - 1
+        return xp.concat([-x, rows, -rows, columns, -columns], axis=-1)
+
+    def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
+        xp = namespace(x)
+        p, d = self.size, self.dimension
+        signed = [weights[..., d + k * p : d + (k + 1) * p] for k in range(4)]
+        rows, columns = signed[0] - signed[1], signed[2] - signed[3]
+        from_sums = xp.reshape(rows[..., :, None] + columns[..., None, :], (*rows.shape[:-1], d))
+        return from_sums - weights[..., :d]
+
+    def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
+        if self._gradients is None:
+            return super().gradient_of(x, index)
+        return rows_at(like(self._gradients, x), index)
+
+    def gradient_bound(self, over: Set) -> float:
+        return float(np.sqrt(self.size))
+
+    def value_bound(self, over: Set) -> float:
+        # Of the sums, each |g_j| is g_j or its twin of opposite sign; of the entries, both ends are asked for.
+        sums = over.support(self._sum_gradients) - np.repeat([1.0, -1.0, 1.0, -1.0], self.size)
+        entries = [over.support(sign * entry) for entry in self._entries() for sign in (1.0, -1.0)]
+        return float(max(sums.max(), *entries))
+
+    def _entries(self) -> Iterator[FloatArray]:
+        for k in range(self.dimension):
+            entry = np.zeros(self.dimension)
+            entry[k] = 1.0
+            yield entry

@@ -1,0 +1,159 @@
+"""The loop: learners × a problem × a stream × seeds → traces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from longterm.engines.reference import Player
+from longterm.errors import InputError, StreamEndedError
+from longterm.learners.base import Learner, OnBrokenBound
+from longterm.problems import Problem
+from longterm.progress import Progress, reporter
+from longterm.streams import Block, Seeds, Stream
+from longterm.trace import Recorder, Trace
+
+Engine = Literal["numpy"]
+
+
+def run(
+    problem: Problem,
+    learner: Learner[Any],
+    stream: Stream,
+    rounds: int | None = None,
+    *,
+    seeds: Seeds = 0,
+    record: Sequence[int] | None = None,
+    resume: Trace | None = None,
+    on_broken_bound: OnBrokenBound = "raise",
+    progress: Progress = "auto",
+    engine: Engine = "numpy",
+    xp: Any = np,
+    dtype: Any = None,
+) -> Trace:
+    """Let one learner play `rounds` rounds of a stream.
+
+    Parameters
+    ----------
+    rounds : T, counted from the start of the stream even when resuming; None plays a finite stream to its end.
+    seeds : one seed for a single run; a sequence, ``range(10)``, for a batch: its i-th row is the single run with
+        the i-th seed. A learner with a grid of hyper-parameters of shape (3,) and ten seeds give a (3, 10) batch.
+    record : the rounds to keep in the trace; by default log-spaced ones. The last round is always kept.
+    resume : the trace of an earlier run of the same learner, problem, stream and seeds, to be continued. The two
+        together equal one uninterrupted run bit for bit.
+    on_broken_bound : "raise" stops at the first gradient or constraint above its declared bound; "warn" goes on and
+        notes it in ``trace.warnings``. NaN and infinity always stop the run.
+    progress : "auto" shows a bar on a terminal; or a function of (rounds done, rounds in all); or None.
+    xp, dtype : the array library and the dtype of the learner's state: NumPy and float64.
+
+    Raises
+    ------
+    InputError : naming the argument, the round and the remedy. Its ``trace`` holds the run up to the round before.
+
+    >>> from longterm import AOGD, doubly_stochastic, run
+    >>> from longterm.streams import RandomPermutations
+    >>> problem = doubly_stochastic(4)
+    >>> trace = run(problem, AOGD.convex(problem), RandomPermutations(4), rounds=100, seeds=range(3))
+    >>> trace.rounds[-1], trace.cumulative_loss.shape
+    (np.int64(100), (30, 3))
+    """
+    options: dict[str, Any] = {
+        "seeds": seeds,
+        "record": record,
+        "on_broken_bound": on_broken_bound,
+        "progress": progress,
+        "engine": engine,
+        "xp": xp,
+        "dtype": dtype,
+    }
+    earlier = None if resume is None else {"": resume}
+    try:
+        return compare(problem, {"": learner}, stream, rounds, resume=earlier, **options)[""]
+    except InputError as error:
+        if isinstance(error.trace, dict):
+            error.trace = error.trace[""]
+        raise
+
+
+def compare(
+    problem: Problem,
+    learners: Mapping[str, Learner[Any]],
+    stream: Stream,
+    rounds: int | None = None,
+    *,
+    seeds: Seeds = 0,
+    record: Sequence[int] | None = None,
+    resume: Mapping[str, Trace] | None = None,
+    on_broken_bound: OnBrokenBound = "raise",
+    progress: Progress = "auto",
+    engine: Engine = "numpy",
+    xp: Any = np,
+    dtype: Any = None,
+) -> dict[str, Trace]:
+    """Let several learners, by name, play the same rounds; arguments as for `run`, a trace for each name."""
+    if engine != "numpy":
+        raise InputError("engine", f"{engine!r} is not known", "Choose 'numpy'")
+    if on_broken_bound not in ("raise", "warn"):
+        raise InputError("on_broken_bound", f"{on_broken_bound!r} is not known", "Choose 'raise' or 'warn'")
+    if rounds is not None and (isinstance(rounds, bool) or int(rounds) != rounds or rounds < 1):
+        raise InputError("rounds", f"{rounds!r} is not a number of rounds", "Give a whole number of at least 1")
+    seed_axes = () if isinstance(seeds, (int, np.integer)) else (len(seeds),)
+    players: dict[str, Player] = {}
+    for name, learner in learners.items():
+        learner.check(problem)
+        earlier = None if resume is None else resume[name]
+        players[name] = Player(
+            problem,
+            learner.with_trailing_axes(len(seed_axes)),
+            batch_shape=learner.batch_shape + seed_axes,
+            recorder=Recorder(record, earlier),
+            on_broken_bound=on_broken_bound,
+            resume=earlier,
+            xp=xp,
+            dtype=dtype,
+        )
+    start = done = min(player.played for player in players.values())
+    title = ", ".join(name for name in players if name) or problem.name
+    total = rounds if rounds is not None else stream.length
+    with reporter(progress, title) as report:
+        try:
+            for block in stream.blocks(seeds, start, rounds):
+                _require_fit(problem, block, seed_axes, done + 1)
+                for player in players.values():
+                    player.play(block, done + 1)
+                done += block.rounds
+                report(done, total)
+            if done == 0 or (rounds is not None and done < rounds):
+                what = "is empty" if done == 0 else f"ended after round {done}, {rounds} were asked for"
+                raise StreamEndedError("stream", what, "Give a longer stream or fewer rounds", round=done + 1)
+        except InputError as error:
+            error.trace = {name: player.trace() for name, player in players.items()}
+            raise
+    return {name: player.trace() for name, player in players.items()}
+
+
+def _require_fit(problem: Problem, block: Block, seed_axes: tuple[int, ...], first: int) -> None:
+    """The stream's arrays must be the parameters that the problem's loss and constraint ask for."""
+    for role, arrays, wanted in (
+        ("loss", block.loss, problem.loss.parameters),
+        ("constraint", block.constraint, problem.constraint.parameters),
+    ):
+        if len(arrays) != len(wanted):
+            raise InputError(
+                "stream",
+                f"gives {len(arrays)} {role} parameters, {problem.name!r} needs {len(wanted)} ({', '.join(wanted)})",
+                f"Make a stream whose rounds hold {tuple(wanted)}",
+                round=first,
+            )
+        for array, (name, shape) in zip(arrays, wanted.items(), strict=True):
+            if array.dtype.kind not in "fiub":
+                raise InputError(name, f"has dtype {array.dtype}", "Give real numbers", round=first)
+            if array.shape[1:] not in (shape, seed_axes + shape):
+                raise InputError(
+                    name,
+                    f"has shape {array.shape[1:]} in a round, not {shape}",
+                    f"Give the {name} of each round in shape {shape}",
+                    round=first,
+                )

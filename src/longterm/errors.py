@@ -1,0 +1,53 @@
+"""What can go wrong, said so that the reader knows what to do next.
+
+Every message names the argument, the round where there is one, and the remedy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class LongtermError(Exception):
+    """Base of everything this library raises on purpose."""
+
+
+class InputError(LongtermError, ValueError):
+    """An argument cannot be used. Nothing was changed.
+
+    Attributes
+    ----------
+    argument : the name of the offending argument.
+    round : the round t ≥ 1 it was meant for, or None outside a run.
+    remedy : what to do about it.
+    trace : where a run was stopped, its trace up to the round before, ready for ``resume=``.
+    """
+
+    def __init__(self, argument: str, what: str, remedy: str, *, round: int | None = None, trace: Any = None) -> None:
+        self.argument = argument
+        self.what = what
+        self.remedy = remedy
+        self.round = round
+        self.trace = trace
+        where = "" if round is None else f" in round {round}"
+        super().__init__(f"{argument}{where}: {what}. {remedy}.")
+
+
+class NonFiniteError(InputError):
+    """A number that must be finite is NaN or infinite."""
+
+
+class BrokenBoundError(InputError):
+    """A value exceeds the bound that was declared for it, so no theorem covers the run."""
+
+
+class StreamEndedError(InputError):
+    """A stream had fewer rounds than were asked for."""
+
+
+class ScheduleError(InputError):
+    """A schedule fails one of the conditions C1–C3 that the theory asks for."""
+
+
+class BrokenBoundWarning(UserWarning):
+    """A declared bound was exceeded, and the user chose to go on."""

@@ -1,0 +1,125 @@
+"""Constants of a problem, and a challenge to those that somebody only declared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm._arrays import Array, FloatArray, norm
+from longterm.constraints import Constraint
+from longterm.errors import InputError
+from longterm.losses import Loss
+from longterm.sets import Set
+
+
+@dataclass(frozen=True)
+class Constants:
+    """The letters of the theorems, by name. `docs/theory.md` joins the two."""
+
+    radius: float
+    """max ‖x_1 − x‖ over B (the paper's R, for a ball)."""
+    diameter: float
+    """Δ, the diameter of B (2R for a ball)."""
+    loss_gradient_bound: float
+    """G_f: bounds every gradient of a loss on B."""
+    constraint_gradient_bound: float
+    """G_g: bounds every gradient of a constraint on B."""
+    constraint_bound: float
+    """D: bounds |g_j| on B."""
+    loss_range: float
+    """F: bounds the range of every f_t on B."""
+    strong_convexity: float = 0.0
+    """σ of the losses."""
+
+    @property
+    def gradient_bound(self) -> float:
+        """G, the larger of the two."""
+        return max(self.loss_gradient_bound, self.constraint_gradient_bound)
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A point that proves a fact wrong."""
+
+    fact: str
+    declared: float
+    found: float
+    x: FloatArray
+    what: str
+
+    def __str__(self) -> str:
+        return f"your {self.fact} = {self.declared:g} is wrong: here is {self.what} {self.found:g}: x = {self.x}"
+
+
+def challenge(
+    function: Loss | Constraint,
+    over: Set,
+    *,
+    parameters: Sequence[Array] = (),
+    samples: int = 1000,
+    seed: int = 0,
+) -> list[Counterexample]:
+    """Look for points of `over` where a fact of `function` fails; an empty list means none was found.
+
+    What is tried, on `samples` points of the set (half of them extreme): the gradient bound, the range of
+    a loss or the bound of a constraint, and the inequality f(y) ≥ f(x) + ⟨∇f(x), y − x⟩ + ½σ‖y − x‖², which a
+    non-convex function, a wrong gradient and a σ too large all break. Sampling can prove a fact wrong,
+    never right. A loss with parameters is tried with the ones of a single round, given here.
+    """
+    points = over.sample(np.random.default_rng(seed), samples)
+    if isinstance(function, Loss):
+        values, gradients = function.value_and_gradient(points, *parameters)
+        return _challenge_one(function, over, points, _checked(values, samples), gradients)
+    columns = function.values(points, *parameters)
+    found: list[Counterexample] = []
+    for j in range(function.count):
+        gradients = function.gradient_of(points, np.full(samples, j), *parameters)
+        found += _challenge_one(function, over, points, columns[:, j], gradients)
+    return found
+
+
+def _checked(values: Array, samples: int) -> NDArray[np.float64]:
+    if np.shape(values) != (samples,):
+        raise InputError(
+            "function",
+            f"returned shape {np.shape(values)} for {samples} points",
+            "Write it for x of shape (..., d), so that it returns shape (...,)",
+        )
+    return np.asarray(values)
+
+
+def _challenge_one(
+    function: Loss | Constraint, over: Set, points: FloatArray, values: FloatArray, gradients: FloatArray
+) -> list[Counterexample]:
+    if gradients.shape != points.shape:
+        raise InputError(
+            "derivative",
+            f"returned shape {gradients.shape} for x of shape {points.shape}",
+            "Write it for x of shape (..., d), so that it returns the same shape",
+        )
+    found: list[Counterexample] = []
+
+    def compare(fact: str, declared: float, amounts: FloatArray, what: str) -> None:
+        worst = int(np.argmax(amounts))
+        if not amounts[worst] <= declared * (1 + 1e-9) + 1e-12:
+            found.append(Counterexample(fact, declared, float(amounts[worst]), points[worst], what))
+
+    compare("gradient_bound", function.gradient_bound(over), norm(gradients), "an x with gradient")
+    if isinstance(function, Loss):
+        spread = values - values.min()
+        compare("value_range", function.value_range(over), spread, "an x above the lowest value by")
+        sigma = function.strong_convexity
+    else:
+        compare("value_bound", function.value_bound(over), np.abs(values), "an x with value")
+        sigma = 0.0
+    step = np.roll(points, 1, axis=0) - points
+    gap = values + np.vecdot(gradients, step) + 0.5 * sigma * np.vecdot(step, step) - np.roll(values, 1)
+    scale = float(np.abs(values).max()) + 1e-300
+    lacking = int(np.argmax(gap))
+    if not gap[lacking] <= 1e-9 * scale:
+        what = "an x whose tangent overshoots another point by"
+        found.append(Counterexample("convexity (σ)", sigma, float(gap[lacking]), points[lacking], what))
+    return found

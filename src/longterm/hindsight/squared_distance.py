@@ -1,0 +1,88 @@
+"""The best fixed decision for losses ½‖x − y_t‖²: the feasible point nearest to the mean target.
+
+Σ_{s≤t} ½‖x − y_s‖² = (t/2) ‖x − ȳ_t‖² + ½ (Σ‖y_s‖² − t ‖ȳ_t‖²), so x*_t = Π_X(ȳ_t). Where the mean is
+itself feasible, as for permutation matrices, that is the mean, and no solver is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm._arrays import FloatArray
+from longterm.errors import InputError
+from longterm.losses import SquaredDistance
+from longterm.problems import Problem
+from longterm.streams import Seeds, Stream
+
+FEASIBLE = 1e-9
+"""A mean that breaks no constraint by more than this share of D counts as feasible: it is made of rounded numbers."""
+
+
+@dataclass(frozen=True)
+class Hindsight:
+    """x*_t and its cumulative loss at chosen rounds; these first, then the seeds."""
+
+    rounds: NDArray[np.int64]
+    x: FloatArray
+    loss: FloatArray
+
+
+def nearest_to_mean(
+    problem: Problem,
+    stream: Stream,
+    rounds: Sequence[int] | NDArray[np.int64],
+    *,
+    seeds: Seeds = 0,
+    project: Callable[[FloatArray], FloatArray] | None = None,
+) -> Hindsight:
+    """x*_t for each t in `rounds` (increasing), in one pass over the stream.
+
+    `project` is Π_X, batched; without it every mean has to be feasible as it is, and it is checked that it is.
+
+    >>> import numpy as np
+    >>> from longterm import two_dimensional
+    >>> from longterm.hindsight import nearest_to_mean
+    >>> from longterm.streams import Replay
+    >>> stream = Replay([np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])])
+    >>> best = nearest_to_mean(two_dimensional(), stream, [3], project=lambda y: np.minimum(y, [0.25, np.inf]))
+    >>> best.x, best.loss.round(4)
+    (array([[0.25      , 0.33333333]]), array([0.9271]))
+    """
+    if not isinstance(problem.loss, SquaredDistance):
+        raise InputError("problem", f"{problem.name!r} has another loss", "This comparator is for SquaredDistance only")
+    wanted = np.asarray(rounds, dtype=np.int64)
+    if wanted.ndim != 1 or wanted.size == 0 or wanted[0] < 1 or np.any(np.diff(wanted) <= 0):
+        raise InputError("rounds", f"{rounds!r} is not a list of rounds", "Give increasing rounds, the first ≥ 1")
+    means, squares, done = [], [], 0
+    total = square = np.zeros(())
+    for block in stream.blocks(seeds, 0, int(wanted[-1])):
+        (targets,) = block.loss
+        sums = total + np.cumsum(targets, axis=0, dtype=np.float64)
+        lengths = square + np.cumsum(np.vecdot(targets, targets), axis=0)
+        inside = wanted[(wanted > done) & (wanted <= done + block.rounds)]
+        means.append(sums[inside - done - 1] / inside.reshape(-1, *(1,) * (sums.ndim - 1)))
+        squares.append(lengths[inside - done - 1])
+        total, square, done = sums[-1], lengths[-1], done + block.rounds
+    mean, lengths = np.concatenate(means), np.concatenate(squares)
+    x = mean if project is None else project(mean)
+    _require_feasible(problem, x, "the mean target" if project is None else "what project returned")
+    t = wanted.reshape(-1, *(1,) * (lengths.ndim - 1))
+    loss = t / 2 * (np.vecdot(x - mean, x - mean) - np.vecdot(mean, mean)) + lengths / 2
+    return Hindsight(wanted, x, loss)
+
+
+def _require_feasible(problem: Problem, x: FloatArray, what: str) -> None:
+    if problem.constraint.parameters:
+        raise InputError("problem", "its constraint changes from round to round", "Use a fixed constraint")
+    worst = float(problem.constraint.values(x).max())
+    outside = not bool(np.all(problem.enclosing_set.contains(x)))
+    if worst > FEASIBLE * problem.constants.constraint_bound or outside:
+        raise InputError(
+            "project",
+            f"{what} is not feasible (largest constraint {worst:.3g}, outside B: {outside})",
+            "Give the Euclidean projection onto {g ≤ 0} as project=",
+        )

@@ -1,0 +1,9 @@
+"""Losses f_t: families of convex functions that know their own facts."""
+
+from longterm.losses.base import Loss
+from longterm.losses.custom import CustomLoss
+from longterm.losses.linear import Linear
+from longterm.losses.rows import Absolute, Hinge, LeastSquares, Logistic
+from longterm.losses.squared_distance import SquaredDistance
+
+__all__ = ["Absolute", "CustomLoss", "Hinge", "LeastSquares", "Linear", "Logistic", "Loss", "SquaredDistance"]

@@ -1,0 +1,43 @@
+"""f(x) = ½ ‖x − target‖²: the loss of the paper's doubly-stochastic experiment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import Array, dot
+from longterm.losses.base import Loss
+from longterm.sets import Set
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredDistance(Loss):
+    """½ ‖x − target‖², 1-strongly convex. Parameter of a round: its target.
+
+    `targets` is a set that holds every target; left out, the targets lie in the enclosing set itself.
+    """
+
+    dimension: int
+    targets: Set | None = None
+
+    strong_convexity = 1.0
+
+    def __post_init__(self) -> None:
+        dimension = validate.dimension("dimension", self.dimension)
+        validate.remember(self, dimension=dimension, parameters={"target": (dimension,)})
+
+    def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
+        (target,) = parameters
+        gradient = x - target
+        return 0.5 * dot(gradient, gradient), gradient
+
+    def gradient_bound(self, over: Set) -> float:
+        if self.targets is None or self.targets is over:
+            return over.diameter
+        apart = float(np.linalg.norm(over.centre - self.targets.centre))
+        return apart + over.radius + self.targets.radius
+
+    def value_range(self, over: Set) -> float:
+        return 0.5 * self.gradient_bound(over) ** 2

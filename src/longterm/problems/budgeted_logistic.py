@@ -1,0 +1,37 @@
+"""Logistic regression under an elastic-net budget: the paper's second experiment."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longterm.constraints import ElasticNetBudget
+from longterm.errors import InputError
+from longterm.losses import Logistic
+from longterm.problems.problem import Problem
+
+
+def budgeted_logistic(features: ArrayLike, budget: float, *, l1: float = 1.0, l2: float = 1.0) -> Problem:
+    """Log-loss of rows u_t with labels ±1, subject to l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget.
+
+    `features` are the rows the stream will draw from; only the length of the longest is used. With
+    l1 = l2 = 1 and ρ the budget, the constants are R = √(1 + 2ρ) − 1, G = max(√d + R, max ‖u_t‖),
+    D = max(ρ, (√d − 1) R) and F = R max ‖u_t‖.
+
+    >>> import numpy as np
+    >>> from longterm import budgeted_logistic
+    >>> c = budgeted_logistic(np.array([[3.0, 4.0, 0.0, 0.0]]), budget=1.5).constants
+    >>> c.radius, c.gradient_bound, c.constraint_bound, round(c.loss_range, 12)
+    (1.0, 5.0, 1.5, 5.0)
+    """
+    rows = np.asarray(features)
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise InputError("features", f"has shape {rows.shape}", "Give one row per example, shape (n, d)")
+    feature_norm = float(np.sqrt(np.vecdot(rows, rows).max()))
+    if not np.isfinite(feature_norm):
+        raise InputError("features", "holds NaN or infinite values", "Clean the rows first")
+    d = rows.shape[1]
+    constraint = ElasticNetBudget(d, budget, l1=l1, l2=l2)
+    return Problem(
+        constraint.enclosing_ball(), Logistic(d, feature_norm), constraint, name=f"budgeted logistic ρ={budget:g}"
+    )

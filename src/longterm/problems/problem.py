@@ -1,0 +1,71 @@
+"""A problem: an enclosing set, a loss family, a constraint, and the constants that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+
+from longterm import _validate as validate
+from longterm.constraints import Constraint
+from longterm.errors import InputError
+from longterm.facts import Constants
+from longterm.losses import Loss
+from longterm.sets import Set
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Minimise Σ f_t(x_t) with Σ g(x_t) small, x_t in B.
+
+    `declared` overrides single constants, by name, where a paper's value (or a user's tighter one) is
+    wanted instead of the derived one.
+
+    >>> from longterm import Problem
+    >>> from longterm.constraints import Affine
+    >>> from longterm.losses import Linear
+    >>> from longterm.sets import Ball
+    >>> problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
+    >>> problem.constants.gradient_bound, problem.constants.constraint_bound
+    (1.0, 1.5)
+    """
+
+    enclosing_set: Set
+    loss: Loss
+    constraint: Constraint
+    name: str = "problem"
+    declared: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        dimensions = {
+            "enclosing_set": self.enclosing_set.dimension,
+            "loss": self.loss.dimension,
+            "constraint": self.constraint.dimension,
+        }
+        if len(set(dimensions.values())) != 1:
+            raise InputError("dimension", f"the parts disagree: {dimensions}", "Build all three for the same d")
+        known = {constant.name for constant in fields(Constants)}
+        for name, value in self.declared.items():
+            if name not in known:
+                raise InputError("declared", f"{name!r} is not a constant", f"Choose from {sorted(known)}")
+            validate.non_negative_scalar(name, value)
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return self.enclosing_set.dimension
+
+    @cached_property
+    def constants(self) -> Constants:
+        """R, Δ, G, D, F and σ, derived from the parts or declared."""
+        over = self.enclosing_set
+        derived = Constants(
+            radius=over.radius,
+            diameter=over.diameter,
+            loss_gradient_bound=self.loss.gradient_bound(over),
+            constraint_gradient_bound=self.constraint.gradient_bound(over),
+            constraint_bound=self.constraint.value_bound(over),
+            loss_range=self.loss.value_range(over),
+            strong_convexity=self.loss.strong_convexity,
+        )
+        return replace(derived, **self.declared)

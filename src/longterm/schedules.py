@@ -1,0 +1,139 @@
+"""Schedules: θ_t, η_t and μ_t as functions of the round t (Table 1 of the paper, and others).
+
+θ_t is the weight of the penalty θ_t λ²/2 in the Lagrangian, η_t the step of x and μ_t the step of λ.
+`longterm.conditions` checks C1–C3 on any of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from longterm import _validate as validate
+from longterm._arrays import Array, like, namespace
+from longterm._per_learner import PerLearner
+from longterm._validate import Hyper
+
+
+class Steps(NamedTuple):
+    """The three numbers of one round."""
+
+    theta: Array
+    eta: Array
+    mu: Array
+
+
+class Schedule(PerLearner, ABC):
+    """t ↦ (θ_t, η_t, μ_t). Numbers may be arrays over the leading axes: one schedule per learner."""
+
+    gradient_bound: Hyper | None
+    """The G these steps were made for: a longer gradient breaks C2. None: made for no G in particular."""
+
+    @abstractmethod
+    def at(self, t: Array, x: Array) -> Steps:
+        """The steps of round t, an integer array, in the library and dtype of x."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConvexSchedule(Schedule):
+    """Table 1, convex column, for any enclosing set of diameter Δ.
+
+    θ_t = 3ΔG/t^β,   η_t = Δ/(2G t^β),   μ_t = 1/(θ_t (t + 1)).
+
+    With Δ = 2R these are the paper's 6RG/t^β and R/(G t^β).
+
+    >>> import numpy as np
+    >>> from longterm.schedules import ConvexSchedule
+    >>> steps = ConvexSchedule(diameter=2.0, gradient_bound=1.0, beta=0.5).at(np.asarray(4), np.zeros(1))
+    >>> tuple(round(float(step), 6) for step in steps)
+    (3.0, 0.5, 0.066667)
+    """
+
+    diameter: Hyper
+    gradient_bound: Hyper
+    beta: Hyper = 2 / 3
+
+    def __post_init__(self) -> None:
+        validate.remember(
+            self,
+            diameter=validate.positive("diameter", self.diameter),
+            gradient_bound=validate.positive("gradient_bound", self.gradient_bound),
+            beta=validate.open_unit_interval("beta", self.beta),
+        )
+
+    def at(self, t: Array, x: Array) -> Steps:
+        t = namespace(x).astype(t, x.dtype)
+        decay = t ** like(self.beta, x)
+        theta = like(3 * self.diameter * self.gradient_bound, x) / decay
+        eta = like(self.diameter / (2 * self.gradient_bound), x) / decay
+        return Steps(theta, eta, 1 / (theta * (t + 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class StronglyConvexSchedule(Schedule):
+    """Table 1, strongly convex column; it does not depend on the enclosing set.
+
+    θ_t = 6G²/(σ t^β),   η_t = 1/(σ t),   μ_t = 1/(θ_t (t + 1)).
+    """
+
+    gradient_bound: Hyper
+    strong_convexity: Hyper
+    beta: Hyper = 2 / 3
+
+    def __post_init__(self) -> None:
+        validate.remember(
+            self,
+            gradient_bound=validate.positive("gradient_bound", self.gradient_bound),
+            strong_convexity=validate.positive("strong_convexity", self.strong_convexity),
+            beta=validate.open_unit_interval("beta", self.beta),
+        )
+
+    def at(self, t: Array, x: Array) -> Steps:
+        t = namespace(x).astype(t, x.dtype)
+        theta = like(6 * self.gradient_bound**2 / self.strong_convexity, x) / t ** like(self.beta, x)
+        return Steps(theta, 1 / (like(self.strong_convexity, x) * t), 1 / (theta * (t + 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantSchedule(Schedule):
+    """The same θ, η and μ in every round."""
+
+    theta: Hyper
+    eta: Hyper
+    mu: Hyper
+    gradient_bound: Hyper | None = None
+
+    def __post_init__(self) -> None:
+        validate.remember(
+            self,
+            theta=validate.non_negative("theta", self.theta),
+            eta=validate.positive("eta", self.eta),
+            mu=validate.positive("mu", self.mu),
+        )
+
+    def at(self, t: Array, x: Array) -> Steps:
+        one = namespace(x).astype(t, x.dtype) ** 0
+        return Steps(like(self.theta, x) * one, like(self.eta, x) * one, like(self.mu, x) * one)
+
+
+@dataclass(frozen=True, eq=False)
+class CustomSchedule(Schedule):
+    """A user's own: three functions of t, each from an array of rounds (as floats) to an array.
+
+    >>> import numpy as np
+    >>> from longterm.schedules import CustomSchedule
+    >>> own = CustomSchedule(theta=lambda t: 6 / t, eta=lambda t: 1 / t, mu=lambda t: 1 / (6 * (t + 1) / t))
+    >>> float(own.at(np.asarray(2), np.zeros(1)).theta)
+    3.0
+    """
+
+    theta: Callable[[Array], Array]
+    eta: Callable[[Array], Array]
+    mu: Callable[[Array], Array]
+    gradient_bound: Hyper | None = None
+
+    def at(self, t: Array, x: Array) -> Steps:
+        t = namespace(x).astype(t, x.dtype)
+        return Steps(self.theta(t), self.eta(t), self.mu(t))

@@ -1,0 +1,55 @@
+"""The product of several sets: each has its own stretch of coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import Array, namespace
+from longterm.errors import InputError
+from longterm.sets.base import Set
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Set):
+    """{(x_1, …, x_k) : x_i in the i-th factor}, coordinates joined end to end.
+
+    >>> import numpy as np
+    >>> from longterm.sets import Ball, Box, Product
+    >>> B = Product([Ball(2, 1.0), Box([0.0], [1.0])])
+    >>> B.project(np.array([3.0, 4.0, -1.0]))
+    array([0.6, 0.8, 0. ])
+    """
+
+    factors: Sequence[Set]
+
+    def __post_init__(self) -> None:
+        factors = tuple(self.factors)
+        if not factors or not all(isinstance(factor, Set) for factor in factors):
+            raise InputError("factors", f"{self.factors!r} is not a sequence of sets", "Give at least one set")
+        validate.remember(
+            self,
+            factors=factors,
+            dimension=sum(factor.dimension for factor in factors),
+            centre=validate.frozen(np.concatenate([factor.centre for factor in factors])),
+            radius=float(np.linalg.norm([factor.radius for factor in factors])),
+            diameter=float(np.linalg.norm([factor.diameter for factor in factors])),
+        )
+
+    def _parts(self, x: Array) -> list[Array]:
+        ends = np.cumsum([factor.dimension for factor in self.factors]).tolist()
+        return [x[..., end - factor.dimension : end] for factor, end in zip(self.factors, ends, strict=True)]
+
+    def project(self, x: Array) -> Array:
+        parts = [factor.project(part) for factor, part in zip(self.factors, self._parts(x), strict=True)]
+        return namespace(x).concat(parts, axis=-1)
+
+    def extreme_point(self, direction: Array) -> Array:
+        pairs = zip(self.factors, self._parts(direction), strict=True)
+        return namespace(direction).concat([factor.extreme_point(part) for factor, part in pairs], axis=-1)
+
+    def largest_norm(self, order: int) -> float:
+        return float(np.linalg.norm([factor.largest_norm(order) for factor in self.factors], order))

@@ -1,0 +1,110 @@
+"""The simplex, and matrices whose rows lie on one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import Array, namespace
+from longterm.sets.base import Set
+
+
+def project_onto_simplex(x: Array, total: float) -> Array:
+    """Π of x, along the last axis, onto {x ≥ 0, Σ x = total}.
+
+    The projection is [x − τ]₊. With x sorted downwards and S_k the sum of its k largest entries,
+    k ↦ (S_k − total)/k rises until k is the number of positive entries of the projection and falls
+    after it, so τ is its maximum: no search for k, no branch that depends on the data.
+    """
+    xp = namespace(x)
+    sums = xp.cumulative_sum(xp.sort(x, axis=-1, descending=True), axis=-1)
+    counts = xp.arange(1, x.shape[-1] + 1, dtype=x.dtype)
+    threshold = xp.max((sums - total) / counts, axis=-1, keepdims=True)
+    return xp.maximum(x - threshold, 0.0)
+
+
+def vertex_of_simplex(direction: Array, total: float) -> Array:
+    """A vertex of the simplex that is farthest along `direction`, lowest index first."""
+    xp = namespace(direction)
+    best = xp.argmax(direction, axis=-1, keepdims=True)
+    hit = xp.arange(direction.shape[-1], dtype=best.dtype) == best
+    return total * xp.astype(hit, direction.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Simplex(Set):
+    """{x ≥ 0 : Σ_i x_i = total}.
+
+    >>> import numpy as np
+    >>> from longterm.sets import Simplex
+    >>> Simplex(3).project(np.array([1.0, 0.5, -2.0]))
+    array([0.75, 0.25, 0.  ])
+    """
+
+    dimension: int
+    total: float = 1.0
+
+    def __post_init__(self) -> None:
+        dimension = validate.dimension("dimension", self.dimension)
+        total = validate.positive_scalar("total", self.total)
+        validate.remember(
+            self,
+            dimension=dimension,
+            total=total,
+            centre=validate.frozen(np.full(dimension, total / dimension)),
+            radius=float(total * np.sqrt(1 - 1 / dimension)),
+            diameter=float(total * np.sqrt(2)) if dimension > 1 else 0.0,
+        )
+
+    def project(self, x: Array) -> Array:
+        return project_onto_simplex(x, self.total)
+
+    def extreme_point(self, direction: Array) -> Array:
+        return vertex_of_simplex(direction, self.total)
+
+    def largest_norm(self, order: int) -> float:
+        return self.total
+
+
+@dataclass(frozen=True, eq=False)
+class RowStochastic(Set):
+    """Matrices X ≥ 0 (rows × columns, flattened) whose every row sums to one.
+
+    Its barycentre is √(rows (1 − 1/columns)) away from each vertex, which is more than half the
+    diameter √(2 rows): theorems need both.
+
+    >>> from longterm.sets import RowStochastic
+    >>> B = RowStochastic(8, 8)
+    >>> round(B.radius**2, 12), round(B.diameter**2, 12)
+    (7.0, 16.0)
+    """
+
+    rows: int
+    columns: int
+
+    def __post_init__(self) -> None:
+        rows, columns = validate.dimension("rows", self.rows), validate.dimension("columns", self.columns)
+        validate.remember(
+            self,
+            dimension=rows * columns,
+            centre=validate.frozen(np.full(rows * columns, 1 / columns)),
+            radius=float(np.sqrt(rows * (1 - 1 / columns))),
+            diameter=float(np.sqrt(2 * rows)) if columns > 1 else 0.0,
+        )
+
+    def _as_matrix(self, x: Array) -> Array:
+        return namespace(x).reshape(x, (*x.shape[:-1], self.rows, self.columns))
+
+    def _flat(self, matrix: Array) -> Array:
+        return namespace(matrix).reshape(matrix, (*matrix.shape[:-2], self.dimension))
+
+    def project(self, x: Array) -> Array:
+        return self._flat(project_onto_simplex(self._as_matrix(x), 1.0))
+
+    def extreme_point(self, direction: Array) -> Array:
+        return self._flat(vertex_of_simplex(self._as_matrix(direction), 1.0))
+
+    def largest_norm(self, order: int) -> float:
+        return float(self.rows if order == 1 else np.sqrt(self.rows))

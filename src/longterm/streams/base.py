@@ -1,0 +1,109 @@
+"""What a stream is: the parameters of f_1, f_2, … (and of g_1, g_2, …) in blocks of arrays.
+
+A block holds the parameters of consecutive rounds, the rounds on the leading axis. A stream can be
+entered at any round and gives the same numbers there as in passing: draws are made in chunks of fixed
+length, each chunk from its own child of the seed. So a split run sees what the whole run sees, ten
+seeds run as a batch see what ten single runs see, and nothing is kept in memory.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm.errors import InputError
+
+Seeds = int | Sequence[int]
+"""One seed for a single run, or a sequence of them for a batch of runs."""
+
+BLOCK_BYTES = 16 * 2**20
+"""About how much memory a block of parameters may take."""
+
+
+class Block(NamedTuple):
+    """Parameters of consecutive rounds: each array has shape (rounds, [seeds,] *shape of the parameter)."""
+
+    loss: tuple[NDArray[Any], ...]
+    constraint: tuple[NDArray[Any], ...] = ()
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds the block holds."""
+        return len((self.loss + self.constraint)[0]) if self.loss + self.constraint else 0
+
+    def part(self, start: int, stop: int) -> Block:
+        """Rounds start (counted from 0) up to stop of this block."""
+        return Block(tuple(a[start:stop] for a in self.loss), tuple(a[start:stop] for a in self.constraint))
+
+
+class Stream(ABC):
+    """A sequence of rounds, entered anywhere."""
+
+    length: int | None = None
+    """How many rounds there are; None: no end."""
+
+    @abstractmethod
+    def draw(self, seed: int, start: int, stop: int) -> Block:
+        """The rounds start + 1 … stop (counted from 1), for one seed."""
+
+    def blocks(self, seeds: Seeds, start: int, stop: int | None) -> Iterator[Block]:
+        """The rounds start + 1 … stop in blocks that fit in memory; `stop` None: to the end of the stream."""
+        if stop is None and self.length is None:
+            raise InputError("rounds", "this stream has no end", "Say how many rounds to play")
+        last = min(end for end in (stop, self.length) if end is not None)
+        if start >= last:
+            return
+        one_round = _batch([self.draw(seed, start, start + 1) for seed in _as_list(seeds)], seeds)
+        size = sum(a.nbytes for a in one_round.loss + one_round.constraint)
+        step = max(1, min(BLOCK_BYTES // max(size, 1), 4096))
+        for first in range(start, last, step):
+            end = min(first + step, last)
+            yield _batch([self.draw(seed, first, end) for seed in _as_list(seeds)], seeds)
+
+
+CHUNK = 64
+"""Rounds drawn from one child of the seed. Changing it changes every random stream."""
+
+
+class ChunkedStream(Stream):
+    """A random stream, drawn chunk by chunk."""
+
+    @abstractmethod
+    def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
+        """The random numbers of CHUNK rounds, rounds on the leading axis, as compact as can be."""
+
+    @abstractmethod
+    def expand(self, drawn: NDArray[Any]) -> Block:
+        """The parameters that these random numbers stand for."""
+
+    def drawn(self, seed: int, start: int, stop: int) -> NDArray[Any]:
+        """The random numbers of the rounds start + 1 … stop."""
+        first, last = start // CHUNK, -(-stop // CHUNK)
+        children = (np.random.SeedSequence(seed, spawn_key=(chunk,)) for chunk in range(first, last))
+        drawn = np.concatenate([self.draw_chunk(np.random.default_rng(child)) for child in children])
+        return drawn[start - first * CHUNK : stop - first * CHUNK]
+
+    def draw(self, seed: int, start: int, stop: int) -> Block:
+        return self.expand(self.drawn(seed, start, stop))
+
+
+def _as_list(seeds: Seeds) -> list[int]:
+    if isinstance(seeds, (int, np.integer)):
+        return [int(seeds)]
+    chosen = [int(seed) for seed in seeds]
+    if not chosen:
+        raise InputError("seeds", "is empty", "Give at least one seed, for example range(10)")
+    return chosen
+
+
+def _batch(blocks: list[Block], seeds: Seeds) -> Block:
+    """One block per seed → one block with a seed axis behind the rounds (none for a single seed)."""
+    if isinstance(seeds, (int, np.integer)):
+        return blocks[0]
+    loss = tuple(np.stack(arrays, axis=1) for arrays in zip(*(b.loss for b in blocks), strict=True))
+    constraint = tuple(np.stack(arrays, axis=1) for arrays in zip(*(b.constraint for b in blocks), strict=True))
+    return Block(loss, constraint)

@@ -1,0 +1,47 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from longterm import InputError, Problem, doubly_stochastic, two_dimensional
+from longterm.constraints import Affine
+from longterm.hindsight import nearest_to_mean
+from longterm.losses import Linear
+from longterm.sets import Ball
+from longterm.streams import RandomCosts, RandomPermutations, Replay
+
+
+def test_the_mean_of_permutations_is_the_best_matrix():
+    problem, stream = doubly_stochastic(3), RandomPermutations(3)
+    best = nearest_to_mean(problem, stream, [1, 5, 100], seeds=range(2))
+    for k, t in enumerate((1, 5, 100)):
+        for seed in range(2):
+            targets = stream.draw(seed, 0, t).loss[0]
+            np.testing.assert_allclose(best.x[k, seed], targets.mean(axis=0), atol=1e-15)
+            direct = problem.loss.value(best.x[k, seed], targets).sum()
+            assert best.loss[k, seed] == pytest.approx(direct, abs=1e-10)
+            solved = minimize(
+                lambda x, y=targets: problem.loss.value(x, y).sum(),
+                problem.enclosing_set.centre,
+                jac=lambda x, y=targets: problem.loss.gradient(x, y).sum(axis=0),
+                constraints=[{"type": "ineq", "fun": lambda x: -problem.constraint.values(x)}],
+                method="SLSQP",
+                options={"maxiter": 500, "ftol": 1e-12},
+            )
+            assert solved.fun >= best.loss[k, seed] - 1e-6
+
+
+def test_a_projection_is_used_and_checked():
+    stream = Replay([np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])])
+    best = nearest_to_mean(two_dimensional(), stream, [3], project=lambda y: np.minimum(y, [0.25, np.inf]))
+    # ½ (2 · 0.75² + 0.25²) + ½ (2 · (1/3)² + (2/3)²)
+    assert best.loss[0] == pytest.approx(0.59375 + 1 / 3)
+    with pytest.raises(InputError, match="not feasible"):
+        nearest_to_mean(two_dimensional(), stream, [3])
+    with pytest.raises(InputError, match="what project returned"):
+        nearest_to_mean(two_dimensional(), stream, [3], project=lambda y: y)
+
+
+def test_other_losses_are_refused():
+    problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
+    with pytest.raises(InputError, match="SquaredDistance"):
+        nearest_to_mean(problem, RandomCosts(2), [3])

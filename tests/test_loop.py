@@ -1,0 +1,223 @@
+"""The loop: every learner on every problem of the zoo, whole and split, alone and in a batch."""
+
+import itertools
+
+import array_api_strict
+import numpy as np
+import pytest
+
+from longterm import AOGD, InputError, Problem, StreamEndedError, compare, doubly_stochastic, observe, run
+from longterm.constraints import Affine
+from longterm.losses import Linear
+from longterm.sets import Ball
+from longterm.streams import FromIterable, RandomCosts, RandomPermutations, Replay
+from longterm.trace import log_spaced
+from zoo import games, problems
+
+GAMES = games()
+each_game = pytest.mark.parametrize("game", GAMES)
+COLUMNS = (
+    "rounds",
+    "cumulative_loss",
+    "signed_violation",
+    "hard_violation",
+    "squared_violation",
+    "largest_violation",
+    "per_constraint_violation",
+)
+
+
+def playable(game):
+    problem, stream, make = GAMES[game]
+    if game.startswith("maximum"):  # its stream is meant for targets, not costs: both are unit vectors
+        assert problem.loss.parameters
+    return problem, stream, make()
+
+
+def assert_same(one, other, atol=0.0):
+    for column in COLUMNS:
+        np.testing.assert_allclose(getattr(one, column), getattr(other, column), rtol=0, atol=atol, err_msg=column)
+    for name in one.reports:
+        np.testing.assert_allclose(one.reports[name], other.reports[name], rtol=0, atol=atol, err_msg=name)
+    for mine, theirs in zip(one.state, other.state, strict=True):
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(theirs), rtol=0, atol=atol)
+
+
+@each_game
+def test_a_split_run_equals_the_whole_bit_for_bit(game):
+    problem, stream, learner = playable(game)
+    keep = [1, 7, 64, 65, 100, 131, 200]
+    whole = run(problem, learner, stream, 200, record=keep)
+    part = run(problem, learner, stream, 77, record=keep[:4])
+    assert part.last_round == 77
+    joined = run(problem, learner, stream, 200, record=keep, resume=part)
+    extra = list(joined.rounds).index(77)  # the last round of a part is always kept
+    for column in COLUMNS:
+        np.testing.assert_array_equal(np.delete(getattr(joined, column), extra, axis=0), getattr(whole, column))
+    for mine, theirs in zip(joined.state, whole.state, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+@each_game
+def test_a_row_of_a_batch_equals_the_single_run(game):
+    problem, stream, learner = playable(game)
+    batch = run(problem, learner, stream, 150, seeds=range(4))
+    for k in (0, 3):
+        single = run(problem, learner, stream, 150, seeds=k)
+        for column in COLUMNS[1:]:
+            np.testing.assert_allclose(getattr(batch, column)[:, k], getattr(single, column), rtol=0, atol=1e-9)
+        np.testing.assert_allclose(batch.state.x[k], single.state.x, rtol=0, atol=1e-9)
+
+
+@each_game
+def test_strict_arrays_give_the_same_run(game):
+    problem, stream, learner = playable(game)
+    ours = run(problem, learner, stream, 60, seeds=range(2))
+    strict = run(problem, learner, stream, 60, seeds=range(2), xp=array_api_strict)
+    assert_same(strict, ours, atol=1e-10)
+
+
+@each_game
+def test_state_keeps_its_dtype_and_sums_are_float64(game):
+    problem, stream, learner = playable(game)
+    trace = run(problem, learner, stream, 40, dtype=np.float32)
+    assert trace.state.x.dtype == np.float32
+    assert trace.state.multiplier.dtype == np.float32
+    assert trace.sums.loss.dtype == trace.cumulative_loss.dtype == np.float64
+    double = run(problem, learner, stream, 40)
+    np.testing.assert_allclose(trace.cumulative_loss, double.cumulative_loss, rtol=1e-3, atol=1e-3)
+
+
+@each_game
+def test_ask_is_pure_and_tell_leaves_its_state_alone(game):
+    problem, stream, learner = playable(game)
+    state = learner.init()
+    block = stream.draw(0, 0, 5)
+    for i in range(5):
+        before = [np.array(field) for field in state]
+        x = learner.ask(state)
+        told = observe(problem, x, [a[i] for a in block.loss], [a[i] for a in block.constraint])
+        after = learner.tell(state, told)
+        np.testing.assert_array_equal(learner.ask(state), x)
+        for kept, field in zip(before, state, strict=True):
+            np.testing.assert_array_equal(kept, field)
+        assert not np.shares_memory(after.x, told.loss_gradient)
+        state = after
+
+
+def test_sums_by_hand():
+    """The trace's totals, recomputed from the played points."""
+    problem, stream = problems()["adversary on a box"]
+    learner = AOGD.convex(problem)
+    trace = run(problem, learner, stream, 50, record=range(1, 51), seeds=3)
+    state, losses, values = learner.init(), [], []
+    costs = stream.draw(3, 0, 50).loss[0]
+    for cost in costs:
+        told = observe(problem, state.x, [cost])
+        losses.append(told.loss)
+        values.append(told.constraint_values)
+        np.testing.assert_allclose(trace.multiplier[len(losses) - 1], state.multiplier)
+        state = learner.tell(state, told)
+    values = np.array(values)
+    worst = values.max(axis=1)
+    np.testing.assert_allclose(trace.cumulative_loss, np.cumsum(losses))
+    np.testing.assert_allclose(trace.signed_violation, np.cumsum(worst))
+    np.testing.assert_allclose(trace.hard_violation, np.cumsum(np.maximum(worst, 0)))
+    np.testing.assert_allclose(trace.squared_violation, np.cumsum(np.maximum(worst, 0) ** 2))
+    np.testing.assert_allclose(trace.largest_violation, np.maximum.accumulate(worst))
+    np.testing.assert_allclose(trace.per_constraint_violation, np.cumsum(values, axis=0))
+    np.testing.assert_allclose(trace.long_term_violation, np.cumsum(values, axis=0).max(axis=1))
+    t = np.arange(1, 51)
+    np.testing.assert_allclose(trace.theta, 3 * problem.constants.diameter * 2**0.5 / t ** (2 / 3))
+    np.testing.assert_allclose(trace.mu * trace.theta, 1 / (t + 1))
+
+
+def test_a_grid_of_beta_times_seeds():
+    problem, stream = doubly_stochastic(3), RandomPermutations(3)
+    grid = np.array([0.3, 0.5, 0.9])
+    together = run(problem, AOGD.convex(problem, grid), stream, 80, seeds=range(2))
+    assert together.cumulative_loss.shape[1:] == (3, 2)
+    for i, beta in enumerate(grid.tolist()):
+        for j in range(2):
+            alone = run(problem, AOGD.convex(problem, beta), stream, 80, seeds=j)
+            np.testing.assert_allclose(together.cumulative_loss[:, i, j], alone.cumulative_loss, rtol=0, atol=1e-9)
+            np.testing.assert_allclose(together.theta[:, i, j], alone.theta, rtol=1e-12)
+
+
+def test_all_learners_of_a_comparison_see_the_same_rounds():
+    problem, _ = problems()["adversary on a box"]
+    rng = np.random.default_rng(0)
+    once = FromIterable((c / 3,) for c in rng.standard_normal((300, 3)).clip(-1, 1))
+    same = AOGD.convex(problem)
+    traces = compare(problem, {"a": same, "b": same, "c": AOGD.convex(problem, 0.4)}, once, 300)
+    np.testing.assert_array_equal(traces["a"].cumulative_loss, traces["b"].cumulative_loss)
+    assert not np.array_equal(traces["a"].cumulative_loss, traces["c"].cumulative_loss)
+
+
+def test_log_spaced_rounds_thin_out():
+    rounds = [t for t, _ in zip(log_spaced(), range(120), strict=False)]
+    assert rounds[:10] == list(range(1, 11))
+    assert all(b > a for a, b in itertools.pairwise(rounds))
+    in_a_decade = [t for t in rounds if 1000 <= t < 10_000]
+    assert len(in_a_decade) == 20
+
+
+def test_the_last_round_is_always_kept():
+    problem, stream = problems()["adversary on a box"]
+    assert run(problem, AOGD.convex(problem), stream, 97).rounds[-1] == 97
+    assert run(problem, AOGD.convex(problem), stream, 97, record=[5]).rounds.tolist() == [5, 97]
+
+
+def test_a_finite_stream_is_played_to_its_end():
+    problem, stream = problems()["two-dimensional"]
+    assert run(problem, AOGD.convex(problem), stream).last_round == 300
+
+
+def test_progress_is_reported_between_blocks():
+    problem = doubly_stochastic(2)
+    seen = []
+    run(
+        problem,
+        AOGD.convex(problem),
+        RandomPermutations(2),
+        9000,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert len(seen) >= 2
+    assert seen[-1] == (9000, 9000)
+
+
+def test_blocks_do_not_change_the_numbers(monkeypatch):
+    problem, stream = doubly_stochastic(3), RandomPermutations(3)
+    usual = run(problem, AOGD.convex(problem), stream, 300, seeds=range(2))
+    monkeypatch.setattr("longterm.streams.base.BLOCK_BYTES", 1)
+    assert_same(run(problem, AOGD.convex(problem), stream, 300, seeds=range(2)), usual)
+
+
+def test_same_seed_same_bytes_and_other_seed_other_bytes():
+    problem, stream = doubly_stochastic(3), RandomPermutations(3)
+    one, two, other = (run(problem, AOGD.convex(problem), stream, 100, seeds=s).cumulative_loss for s in (5, 5, 6))
+    assert one.tobytes() == two.tobytes() != other.tobytes()
+
+
+def test_a_stream_that_ends_early_keeps_what_was_played_and_can_be_continued():
+    problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
+    costs = RandomCosts(2).draw(0, 0, 100).loss[0]
+    with pytest.raises(StreamEndedError, match="ended after round 40") as ended:
+        run(problem, AOGD.convex(problem), Replay([costs[:40]]), 100)
+    assert ended.value.trace.last_round == 40
+    whole = run(problem, AOGD.convex(problem), Replay([costs]), 100)
+    rest = run(problem, AOGD.convex(problem), Replay([costs]), 100, resume=ended.value.trace)
+    assert rest.cumulative_loss[-1] == whole.cumulative_loss[-1]
+
+
+def test_an_iterable_is_resumed_where_it_stood():
+    problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
+    costs = RandomCosts(2).draw(0, 0, 700).loss[0]
+    whole = run(problem, AOGD.convex(problem), Replay([costs]), 700)
+    stream = FromIterable((c,) for c in costs)
+    part = run(problem, AOGD.convex(problem), stream, 300)
+    with pytest.raises(InputError, match="resume"):
+        run(problem, AOGD.convex(problem), stream, 300)
+    rest = run(problem, AOGD.convex(problem), stream, 700, resume=part)
+    assert rest.cumulative_loss[-1] == whole.cumulative_loss[-1]

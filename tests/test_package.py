@@ -1,0 +1,49 @@
+"""Facts about the package itself."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import longterm
+
+ROOT = Path(longterm.__file__).parent
+IMPORT_EVERYTHING_OF_THE_CORE = """
+import importlib, pkgutil, sys
+allowed = {"longterm", "numpy", "scipy", "array_api_compat"}
+
+class OnlyAllowed:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top not in allowed and top not in sys.stdlib_module_names and not top.startswith("_sysconfigdata"):
+            raise ModuleNotFoundError(f"{name} is not a dependency of the core")
+        return None
+
+sys.meta_path.insert(0, OnlyAllowed())
+import longterm
+for module in pkgutil.walk_packages(longterm.__path__, "longterm."):
+    if not module.name.startswith("longterm.experiments"):
+        importlib.import_module(module.name)
+import numpy as np
+problem = longterm.doubly_stochastic(2)
+from longterm.streams import RandomPermutations
+longterm.run(problem, longterm.AOGD.convex(problem), RandomPermutations(2), 10)
+print(sorted({name.partition(".")[0] for name in sys.modules} - set(sys.stdlib_module_names) - {"__main__"}))
+"""
+
+
+def test_the_core_needs_numpy_scipy_and_array_api_compat_only():
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_EVERYTHING_OF_THE_CORE], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "matplotlib" not in done.stdout
+    assert "longterm" in done.stdout
+
+
+def test_the_package_says_that_it_is_typed():
+    assert (ROOT / "py.typed").exists()
+
+
+def test_every_public_name_exists():
+    for name in longterm.__all__:
+        assert getattr(longterm, name) is not None

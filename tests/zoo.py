@@ -1,0 +1,176 @@
+"""One of everything: sets, losses, constraints, problems with a stream each, learners. Tests multiply them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from longterm import AOGD, Problem, budgeted_logistic, doubly_stochastic, two_dimensional
+from longterm.constraints import (
+    Affine,
+    Constraint,
+    CustomConstraint,
+    DoublyStochastic,
+    ElasticNetBudget,
+    L1Budget,
+    L2Budget,
+    Maximum,
+    Stack,
+    VaryingAffine,
+)
+from longterm.learners import Learner
+from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
+from longterm.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
+from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
+from longterm.streams import RandomCosts, RandomPermutations, Replay, ResampledRows, Stream, SwitchingCosts
+
+D = 6  # every set of the zoo has six coordinates, so that any loss and constraint fits any set
+
+
+def sets() -> dict[str, Set]:
+    return {
+        "ball": Ball(D, radius=1.5),
+        "moved ball": Ball(D, radius=0.7, centre=np.linspace(-1, 1, D)),
+        "box": Box(np.linspace(-2, -1, D), np.linspace(0.5, 3, D)),
+        "simplex": Simplex(D, total=2.0),
+        "rows": RowStochastic(2, 3),
+        "product": Product([Ball(2, radius=0.5), Simplex(3), Box([-1.0], [2.0])]),
+    }
+
+
+def losses() -> dict[str, Loss]:
+    return {
+        "squared distance": SquaredDistance(D, targets=Ball(D, radius=2.0)),
+        "linear": Linear(D, cost_norm=3.0),
+        "logistic": Logistic(D, feature_norm=2.0),
+        "hinge": Hinge(D, feature_norm=2.0),
+        "absolute": Absolute(D, feature_norm=2.0, label_bound=1.0),
+        "least squares": LeastSquares(D, feature_norm=2.0, label_bound=1.0),
+        "custom": CustomLoss(
+            D,
+            function=lambda x, a: (x[..., 0] - a) ** 2,
+            derivative=lambda x, a: 2 * (x[..., 0] - a)[..., None] * first_axis(x),
+            declared_gradient_bound=20.0,
+            declared_range=50.0,
+            parameters={"a": ()},
+        ),
+    }
+
+
+def first_axis(x: Any) -> Any:
+    """e_1, in x's own library."""
+    import array_api_compat
+
+    xp = array_api_compat.array_namespace(x)
+    return xp.astype(xp.arange(x.shape[-1]) == 0, x.dtype)
+
+
+def parameters_of(function: Loss | Constraint, rng: np.random.Generator) -> list[np.ndarray]:
+    """Parameters of one round that respect what the function declares."""
+    made = []
+    for name, shape in function.parameters.items():
+        values = rng.standard_normal(shape)
+        kind = name.split("[")[0]
+        if kind in ("features", "target"):
+            values *= 2.0 / np.linalg.norm(values)
+        elif kind == "cost":
+            values *= 3.0 / np.linalg.norm(values)
+        elif kind == "matrix":
+            values /= np.linalg.norm(values, axis=-1, keepdims=True)
+        elif kind == "offset":
+            values = rng.uniform(-1, 1, shape)
+        elif kind == "label":
+            values = np.sign(values)
+        made.append(np.asarray(values))
+    return made
+
+
+def constraints() -> dict[str, Constraint]:
+    rng = np.random.default_rng(7)
+    affine = Affine(rng.standard_normal((4, D)), rng.uniform(0.1, 1, 4))
+    return {
+        "affine": affine,
+        "varying affine": VaryingAffine(D, count=3, row_norm=1.0, offset_bound=1.0),
+        "elastic net": ElasticNetBudget(D, budget=1.2, l1=0.7, l2=1.3),
+        "l1": L1Budget(D, budget=1.0),
+        "l2": L2Budget(D, budget=0.8),
+        "stack": Stack([affine, L2Budget(D, budget=0.8), VaryingAffine(D, 2, 1.0, 1.0)]),
+        "maximum": Maximum([affine, L1Budget(D, budget=0.8)], over=Ball(D, radius=3.0)),
+        "custom": CustomConstraint(
+            D,
+            function=lambda x: x[..., 0] ** 2 - 1.0,
+            derivative=lambda x: 2 * x[..., 0][..., None] * first_axis(x),
+            declared_gradient_bound=10.0,
+            declared_bound=30.0,
+        ),
+    }
+
+
+def constraint_sizes() -> dict[str, Constraint]:
+    """Constraints whose dimension is not the zoo's."""
+    return {"doubly stochastic": DoublyStochastic(3)}
+
+
+def problems() -> dict[str, tuple[Problem, Stream]]:
+    """Problems with a stream each, seeded."""
+    rng = np.random.default_rng(3)
+    features, labels = rng.standard_normal((40, 5)), np.sign(rng.standard_normal(40))
+    ball = Ball(3, radius=2.0)
+    varying = Problem(ball, Linear(3, 1.0), VaryingAffine(3, 2, 1.0, 0.5), name="varying")
+    normals = rng.standard_normal((300, 2, 3))
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    costs = rng.standard_normal((300, 3))
+    costs /= np.linalg.norm(costs, axis=-1, keepdims=True)
+    return {
+        "two-dimensional": (two_dimensional(), Replay([np.tile([[1.0, 0.0], [0.0, 1.0]], (150, 1))])),
+        "doubly stochastic": (doubly_stochastic(4), RandomPermutations(4)),
+        "doubly stochastic in rows": (doubly_stochastic(3, enclosing="rows"), RandomPermutations(3)),
+        "budgeted logistic": (budgeted_logistic(features, budget=1.0), ResampledRows(features, labels)),
+        "adversary on a box": (
+            Problem(Box.cube(3, -1.0, 1.0), Linear(3), Affine([[1.0, 1.0, 0.0], [0.0, 1.0, -1.0]], [0.2, 0.3])),
+            SwitchingCosts(3),
+        ),
+        "random costs on a simplex": (
+            Problem(Simplex(4), Linear(4), Affine([[1.0, 0.0, 0.0, 1.0]], [0.4])),
+            RandomCosts(4),
+        ),
+        "varying constraints": (varying, Replay([costs], [normals, rng.uniform(0, 0.5, (300, 2))])),
+        "maximum on a product": (
+            Problem(
+                Product([Ball(2), Simplex(2)]),
+                SquaredDistance(4, targets=Ball(4)),
+                Maximum([L2Budget(4, budget=1.0), Affine([[1.0, 0.0, 1.0, 0.0]], [0.5])], over=Ball(4, radius=2.0)),
+            ),
+            RandomCosts(4),
+        ),
+    }
+
+
+def learners(problem: Problem) -> dict[str, Learner[Any]]:
+    """Every learner that can play the problem."""
+    constants = problem.constants
+    made: dict[str, Learner[Any]] = {
+        "A-OGD convex": AOGD.convex(problem),
+        "A-OGD constant": AOGD(problem.enclosing_set, ConstantSchedule(theta=0.5, eta=0.05, mu=0.1)),
+        "A-OGD custom": AOGD(
+            problem.enclosing_set,
+            CustomSchedule(theta=lambda t: 2 / t**0.5, eta=lambda t: 0.2 / t**0.5, mu=lambda t: 0.1 / t),
+        ),
+        "A-OGD other β": AOGD(
+            problem.enclosing_set, ConvexSchedule(constants.diameter, constants.gradient_bound, beta=0.3)
+        ),
+    }
+    if constants.strong_convexity > 0:
+        made["A-OGD strongly convex"] = AOGD.strongly_convex(problem)
+    return made
+
+
+def games() -> dict[str, tuple[Problem, Stream, Callable[[], Learner[Any]]]]:
+    """Every problem × every learner that can play it."""
+    return {
+        f"{name} / {rule}": (problem, stream, lambda problem=problem, rule=rule: learners(problem)[rule])
+        for name, (problem, stream) in problems().items()
+        for rule in learners(problem)
+    }
