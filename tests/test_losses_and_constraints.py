@@ -119,6 +119,7 @@ def test_doubly_stochastic_is_its_affine_system():
     g = DoublyStochastic(p)
     A = np.stack([g.gradient_of(np.zeros(9), np.asarray(j)) for j in range(g.count)])
     same = Affine(A, -g.values(np.zeros(9)))
+    np.testing.assert_array_equal(g.as_affine().matrix, A)
     x, weights = np.random.default_rng(0).standard_normal((5, 9)), np.random.default_rng(1).uniform(0, 1, (5, 21))
     np.testing.assert_allclose(g.values(x), same.values(x), atol=1e-14)
     np.testing.assert_allclose(g.pullback(x, weights), same.pullback(x, weights), atol=1e-14)
@@ -135,6 +136,14 @@ def test_gradients_of_large_doubly_stochastic_matrices_need_no_table():
     found = g.gradient_of(np.tile(x, (len(index), 1)), index)
     np.testing.assert_allclose(found @ step, slopes, atol=1e-12)
     assert np.count_nonzero(found, axis=1).tolist() == [1, 1, 1, p, p, p, p]
+
+
+def test_what_is_affine_says_so():
+    g, h = Affine([[1.0, 2.0]], [0.5]), Affine([[3.0, 4.0], [5.0, 6.0]], [1.0, -1.0])
+    x = np.array([0.3, -0.2])
+    np.testing.assert_allclose(Stack([g, h]).as_affine().values(x), Stack([g, h]).values(x))
+    assert Stack([g, L1Budget(2, budget=1.0)]).as_affine() is None
+    assert L2Budget(2, budget=1.0).as_affine() is None
 
 
 def test_facts_of_the_paper_elastic_net():

@@ -43,6 +43,9 @@ class Affine(Constraint):
     def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
         return rows_at(like(self.matrix, x), index)
 
+    def as_affine(self) -> Affine:
+        return self
+
     def gradient_bound(self, over: Set) -> float:
         return float(np.linalg.norm(self.matrix, axis=1).max())
 

@@ -10,9 +10,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from longterm._arrays import Array, column, first_true, namespace
 from longterm.sets import Set
+
+if TYPE_CHECKING:
+    from longterm.constraints.affine import Affine
 
 
 class Constraint(ABC):
@@ -40,6 +44,10 @@ class Constraint(ABC):
     @abstractmethod
     def value_bound(self, over: Set) -> float:
         """D: max |g_j| on the set, over all j."""
+
+    def as_affine(self) -> Affine | None:
+        """The same functions as A x ≤ b, where they are affine and fixed; None where they are not."""
+        return None
 
     def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
         """∇g_index(x) for an integer index per learner, shape (..., d)."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from longterm import _validate as validate
 from longterm._arrays import Array, column, namespace, resolution
+from longterm.constraints.affine import Affine
 from longterm.constraints.base import Constraint, largest, one_hot
 from longterm.errors import InputError
 from longterm.sets import Set
@@ -54,6 +57,13 @@ class Stack(Constraint):
         for part, first, own in self._split(parameters):
             total = total + part.pullback(x, weights[..., first : first + part.count], *own)
         return total
+
+    def as_affine(self) -> Affine | None:
+        affine = [part.as_affine() for part in self.parts]
+        known = [part for part in affine if part is not None]
+        if len(known) < len(affine):
+            return None
+        return Affine(np.concatenate([a.matrix for a in known]), np.concatenate([a.offset for a in known]))
 
     def gradient_bound(self, over: Set) -> float:
         return max(part.gradient_bound(over) for part in self.parts)

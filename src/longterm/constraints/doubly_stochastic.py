@@ -9,6 +9,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace, rows_at
+from longterm.constraints.affine import Affine
 from longterm.constraints.base import Constraint
 from longterm.sets import Set
 
@@ -66,6 +67,10 @@ class DoublyStochastic(Constraint):
         if self._gradients is None:
             return super().gradient_of(x, index)
         return rows_at(like(self._gradients, x), index)
+
+    def as_affine(self) -> Affine:
+        matrix = np.concatenate([-np.eye(self.dimension), self._sum_gradients])
+        return Affine(matrix, -self.values(np.zeros(self.dimension)))
 
     def gradient_bound(self, over: Set) -> float:
         return float(np.sqrt(self.size))

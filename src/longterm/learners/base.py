@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from longterm._validate import Hyper
 from longterm.checks import Limits, acceptable, first_fault, require_match
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError
 from longterm.feedback import Feedback
+from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 
@@ -41,6 +42,8 @@ class Learner(PerLearner, ABC, Generic[S]):
     """One algorithm. Hyper-parameters may be arrays over the leading axes: a grid is one learner."""
 
     enclosing_set: Set
+    needs: ClassVar[frozenset[Need]] = frozenset()
+    """What it asks for beyond values and subgradients at the points it plays."""
 
     @abstractmethod
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> S:
@@ -71,6 +74,7 @@ class Learner(PerLearner, ABC, Generic[S]):
                 f"plays in dimension {self.enclosing_set.dimension}, the problem has {problem.dimension}",
                 "Build the learner from the problem, for example AOGD.convex(problem)",
             )
+        require_needs(type(self).__name__, self.needs, problem)
 
     def tell(self, state: S, feedback: Feedback, *, on_broken_bound: OnBrokenBound = "raise") -> S:
         """The state after round t, once what it is told has been checked. `state` itself never changes."""

@@ -1,0 +1,39 @@
+"""What a learner may need beyond one value and one subgradient of f_t and g_t at the point it played."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from longterm.errors import InputError
+from longterm.problems import Problem
+
+
+class Need(Enum):
+    """A need, in the words that a user sees."""
+
+    FIXED_CONSTRAINT = "the same constraint in every round"
+    AFFINE_CONSTRAINT = "affine constraints A x ≤ b"
+    HORIZON = "the number of rounds, in advance"
+    SLATER_POINT = "a point that satisfies every constraint strictly"
+    PROJECTION = "the Euclidean projection onto {g ≤ 0}"
+    PROX = "the proximal map of the constraint"
+    OTHER_POINTS = "values of the constraint at points it does not play"
+
+
+def require_needs(learner: str, needs: frozenset[Need], problem: Problem) -> None:
+    """Raise, in words, if the problem itself shows that it cannot give what the learner needs.
+
+    What a learner is given when it is built (a horizon, a projection, a Slater point) is checked there.
+    """
+    if problem.constraint.parameters and Need.FIXED_CONSTRAINT in needs:
+        raise InputError(
+            "learner",
+            f"{learner} needs {Need.FIXED_CONSTRAINT.value}, and that of {problem.name!r} has parameters of the round",
+            "Choose a learner whose theory allows time-varying constraints, A-OGD for example",
+        )
+    if Need.AFFINE_CONSTRAINT in needs and problem.constraint.as_affine() is None:
+        raise InputError(
+            "learner",
+            f"{learner} needs {Need.AFFINE_CONSTRAINT.value}, and {problem.name!r} has another kind",
+            "Choose a learner for general convex constraints, A-OGD for example",
+        )
