@@ -1,4 +1,4 @@
-"""The theorems, as functions of the constants and the horizon.
+"""A-OGD: Lemma 5 and Theorem 1 of Jenatton, Huang and Archambeau 2016, as printed and corrected.
 
 Lemma 5 of the paper, with its slip mended (see `docs/theory.md`): for a schedule with C1–C3 and any
 comparator x* with g_t(x*) ≤ 0 in every round,
@@ -8,34 +8,23 @@ comparator x* with g_t(x*) ≤ 0 in every round,
 
 with r = max ‖x_1 − x‖ over B and Δ its diameter. For the paper's ball r = R and Δ = 2R, and the last term
 is 2R² U_η; the paper prints R² U_η, from ‖x_t − x‖² ≤ 2R², which is false (it is ≤ 4R²).
-
-Every function takes one horizon or an increasing array of them, and gives a `Bound` of the same shape.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._arrays import FloatArray
 from longterm._validate import Hyper
+from longterm.bounds.base import Bound
 from longterm.conditions import check_conditions
 from longterm.errors import InputError
 from longterm.facts import Constants
 from longterm.schedules import ConvexSchedule, Schedule, StronglyConvexSchedule
 from longterm.step_sums import step_sums
-
-
-class Bound(NamedTuple):
-    """What a theorem promises at each horizon."""
-
-    regret: FloatArray
-    """Upper bound on Σ f_t(x_t) − f_t(x*)."""
-    violation: FloatArray
-    """Upper bound on the signed violation Σ g(x_t)."""
 
 
 def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike, *, as_printed: bool = False) -> Bound:
