@@ -29,6 +29,8 @@ class PerLearner:
 
     def with_trailing_axes(self, count: int) -> Self:
         """The same hyper-parameters with `count` axes of length 1 behind theirs, to be crossed with seeds."""
+        if count == 0:
+            return self  # the same object: engines remember what they compiled for it
         made = copy.copy(self)
         for name, value in self._varying():
             if isinstance(value, np.ndarray):

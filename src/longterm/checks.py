@@ -1,7 +1,7 @@
 """Is what a learner was told usable: of the right shape and dtype, finite, within what was declared?
 
 `acceptable` is the cheap test of every round, a handful of array operations that any engine can run;
-`first_fault` is the slow look at a round that failed it, and finds the words.
+`faults` is the slow look at a round that failed it, and finds the words.
 """
 
 from __future__ import annotations
@@ -44,29 +44,37 @@ class Limits(NamedTuple):
         return cls(limit(loss_gradient, 2), limit(constraint_gradient, 2), limit(constraint, 1))
 
 
+BOUNDED = ("loss_gradient", "constraint_gradient", "constraint")
+"""What has a declared bound, in the order in which `within` answers."""
+
+
+def within(told: Feedback, limits: Limits) -> tuple[Array, Array, Array]:
+    """Per learner, for each of BOUNDED: is it within its limit? A NaN is never ≤ anything."""
+    return (
+        dot(told.loss_gradient, told.loss_gradient) <= limits.loss_gradient_square,
+        dot(told.constraint_gradient, told.constraint_gradient) <= limits.constraint_gradient_square,
+        namespace(told.loss_gradient).abs(told.constraint) <= limits.constraint,
+    )
+
+
 def acceptable(told: Feedback, limits: Limits) -> Array:
-    """Per learner: finite and within the limits; shape (...,). A NaN is never ≤ anything."""
-    xp = namespace(told.loss_gradient)
-    good = dot(told.loss_gradient, told.loss_gradient) <= limits.loss_gradient_square
-    good = good & (dot(told.constraint_gradient, told.constraint_gradient) <= limits.constraint_gradient_square)
-    good = good & (xp.abs(told.constraint) <= limits.constraint)
-    return good if told.loss is None else good & xp.isfinite(told.loss)
+    """Per learner: everything finite and within the limits; shape (...,)."""
+    loss_gradient, constraint_gradient, constraint = within(told, limits)
+    good = loss_gradient & constraint_gradient & constraint
+    return good if told.loss is None else good & namespace(told.loss_gradient).isfinite(told.loss)
 
 
-def first_fault(told: Feedback, limits: Limits, t: int) -> NonFiniteError | BrokenBoundError | None:
-    """What is wrong with this round, if anything: a number that is not finite comes before a broken bound."""
+def faults(told: Feedback, limits: Limits, t: int) -> list[NonFiniteError] | list[BrokenBoundError]:
+    """What is wrong with this round, in words: the first number that is not finite, or else every broken bound."""
     numbers = {
         name: to_numpy(value) for name, value in told._asdict().items() if not (value is None or callable(value))
     }
     for name, value in numbers.items():
         bad = ~np.isfinite(value)
         if np.any(bad):
-            return NonFiniteError(
-                name,
-                f"holds {value[bad].flat[0]}{_place(bad)}",
-                "Check the data of this round; the state is as it was, so leave the round out or tell it again",
-                round=t,
-            )
+            what = f"holds {value[bad].flat[0]}{_place(bad)}"
+            remedy = "Check the data of this round; the state is as it was, so leave the round out or tell it again"
+            return [NonFiniteError(name, what, remedy, round=t)]
     sizes = {
         "loss_gradient": (np.linalg.norm(numbers["loss_gradient"], axis=-1), np.sqrt(limits.loss_gradient_square)),
         "constraint_gradient": (
@@ -75,17 +83,15 @@ def first_fault(told: Feedback, limits: Limits, t: int) -> NonFiniteError | Brok
         ),
         "constraint": (np.abs(numbers["constraint"]), np.asarray(limits.constraint)),
     }
+    broken = []
     for name, (size, limit) in sizes.items():
         above = ~(size <= limit)
         if np.any(above):
             amount, bound = size[above].flat[0], np.broadcast_to(limit, size.shape)[above].flat[0]
-            return BrokenBoundError(
-                name,
-                f"has size {amount:.6g}, above the declared bound {bound:.6g}{_place(above)}",
-                f"Declare a {name} bound that holds, or go on without a theorem by on_broken_bound='warn'",
-                round=t,
-            )
-    return None
+            what = f"has size {amount:.6g}, above the declared bound {bound:.6g}{_place(above)}"
+            remedy = f"Declare a {name} bound that holds, or go on without a theorem by on_broken_bound='warn'"
+            broken.append(BrokenBoundError(name, what, remedy, round=t))
+    return broken
 
 
 def _place(bad: NDArray[np.bool_]) -> str:
@@ -93,7 +99,7 @@ def _place(bad: NDArray[np.bool_]) -> str:
     return f" at index {tuple(int(i) for i in np.argwhere(bad)[0])}" if bad.ndim else ""
 
 
-def require_match(told: Feedback, x: Array, t: int) -> None:
+def require_match(told: Feedback, x: Array, t: int | None) -> None:
     """Shapes and dtypes of what was told must be those of the state: nothing is converted in silence."""
     wanted = {
         "loss_gradient": x.shape,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from longterm._arrays import Array, namespace
 from longterm._validate import Hyper
-from longterm.checks import Limits, acceptable, first_fault, require_match
+from longterm.checks import Limits, acceptable, faults, require_match
 from longterm.errors import BrokenBoundError
 from longterm.feedback import Feedback, observe
 from longterm.learners.base import Learner, OnBrokenBound
@@ -73,12 +73,10 @@ class Player:
 
     def _refuse(self, told: Feedback) -> None:
         """Stop before round t is played, or note that a bound was broken and go on."""
-        fault = first_fault(told, self._limits, self.played + 1)
-        if fault is None:
-            return
-        if not isinstance(fault, BrokenBoundError) or self._on_broken_bound == "raise":
-            raise fault
-        self._warned.setdefault(fault.argument, str(fault))
+        for fault in faults(told, self._limits, self.played + 1):
+            if not isinstance(fault, BrokenBoundError) or self._on_broken_bound == "raise":
+                raise fault
+            self._warned.setdefault(fault.argument, str(fault))
 
     def trace(self) -> Trace:
         """What happened so far."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,7 +16,11 @@ from longterm.progress import Progress, reporter
 from longterm.streams import Block, Seeds, Stream
 from longterm.trace import Recorder, Trace
 
-Engine = Literal["numpy"]
+if TYPE_CHECKING:
+    from longterm.engines.compiled import CompiledPlayer
+
+Engine = Literal["numpy", "jax"]
+"""The reference engine, and the compiled one (extra `jax`)."""
 
 
 def run(
@@ -46,7 +51,9 @@ def run(
     on_broken_bound : "raise" stops at the first gradient or constraint above its declared bound; "warn" goes on and
         notes it in ``trace.warnings``. NaN and infinity always stop the run.
     progress : "auto" shows a bar on a terminal; or a function of (rounds done, rounds in all); or None.
-    xp, dtype : the array library and the dtype of the learner's state: NumPy and float64.
+    engine : "numpy", the reference; "jax" compiles the same learner, problem and stream (extra `jax`) and is some
+        thirty times faster for one learner. Both give the same trace, to rounding, in NumPy arrays.
+    xp, dtype : the array library (reference engine only) and the dtype of the learner's state: NumPy and float64.
 
     Raises
     ------
@@ -93,25 +100,23 @@ def compare(
     dtype: Any = None,
 ) -> dict[str, Trace]:
     """Let several learners, by name, play the same rounds; arguments as for `run`, a trace for each name."""
-    if engine != "numpy":
-        raise InputError("engine", f"{engine!r} is not known", "Choose 'numpy'")
+    make_player = _engine(engine, xp)
     if on_broken_bound not in ("raise", "warn"):
         raise InputError("on_broken_bound", f"{on_broken_bound!r} is not known", "Choose 'raise' or 'warn'")
     if rounds is not None and (isinstance(rounds, bool) or int(rounds) != rounds or rounds < 1):
         raise InputError("rounds", f"{rounds!r} is not a number of rounds", "Give a whole number of at least 1")
     seed_axes = () if isinstance(seeds, (int, np.integer)) else (len(seeds),)
-    players: dict[str, Player] = {}
+    players: dict[str, Player | CompiledPlayer] = {}
     for name, learner in learners.items():
         learner.check(problem)
         earlier = None if resume is None else resume[name]
-        players[name] = Player(
+        players[name] = make_player(
             problem,
             learner.with_trailing_axes(len(seed_axes)),
             batch_shape=learner.batch_shape + seed_axes,
             recorder=Recorder(record, earlier),
             on_broken_bound=on_broken_bound,
             resume=earlier,
-            xp=xp,
             dtype=dtype,
         )
     start = done = min(player.played for player in players.values())
@@ -132,6 +137,19 @@ def compare(
             error.trace = {name: player.trace() for name, player in players.items()}
             raise
     return {name: player.trace() for name, player in players.items()}
+
+
+def _engine(engine: Engine, xp: Any) -> Callable[..., Player | CompiledPlayer]:
+    """What plays the rounds."""
+    if engine == "numpy":
+        return partial(Player, xp=xp)
+    if engine != "jax":
+        raise InputError("engine", f"{engine!r} is not known", "Choose 'numpy' or 'jax'")
+    if xp is not np:
+        raise InputError("xp", "is for the reference engine", "Leave it out with engine='jax'")
+    from longterm.engines.compiled import CompiledPlayer
+
+    return CompiledPlayer
 
 
 def _require_fit(problem: Problem, block: Block, seed_axes: tuple[int, ...], first: int) -> None:

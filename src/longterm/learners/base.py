@@ -16,7 +16,7 @@ import numpy as np
 from longterm._arrays import Array, namespace
 from longterm._per_learner import PerLearner
 from longterm._validate import Hyper
-from longterm.checks import Limits, acceptable, first_fault, require_match
+from longterm.checks import Limits, acceptable, faults, require_match
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError
 from longterm.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
@@ -82,9 +82,8 @@ class Learner(PerLearner, ABC, Generic[S]):
         require_match(feedback, x, t)
         limits = Limits.around(x, loss_gradient=self.gradient_bound, constraint_gradient=self.gradient_bound)
         if not bool(namespace(x).all(acceptable(feedback, limits))):
-            fault = first_fault(feedback, limits, t)
-            if isinstance(fault, BrokenBoundError) and on_broken_bound == "warn":
+            for fault in faults(feedback, limits, t):
+                if not isinstance(fault, BrokenBoundError) or on_broken_bound == "raise":
+                    raise fault
                 warnings.warn(str(fault), BrokenBoundWarning, stacklevel=2)
-            elif fault is not None:
-                raise fault
         return self.update(state, feedback)
