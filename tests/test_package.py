@@ -21,7 +21,7 @@ class OnlyAllowed:
 sys.meta_path.insert(0, OnlyAllowed())
 import longterm
 for module in pkgutil.walk_packages(longterm.__path__, "longterm."):
-    if not module.name.startswith(("longterm.experiments", "longterm.engines.compiled")):
+    if not module.name.startswith(("longterm.experiments", "longterm.engines.compiled", "longterm.autodiff")):
         importlib.import_module(module.name)
 import numpy as np
 problem = longterm.doubly_stochastic(2)
