@@ -10,6 +10,7 @@ ROOT = Path(longterm.__file__).parent
 IMPORT_EVERYTHING_OF_THE_CORE = """
 import importlib, pkgutil, sys
 allowed = {"longterm", "numpy", "scipy", "array_api_compat"}
+of_extras = ("longterm.experiments", "longterm.engines.compiled", "longterm.autodiff", "longterm.fleet_jax")
 
 class OnlyAllowed:
     def find_spec(self, name, path=None, target=None):
@@ -21,7 +22,7 @@ class OnlyAllowed:
 sys.meta_path.insert(0, OnlyAllowed())
 import longterm
 for module in pkgutil.walk_packages(longterm.__path__, "longterm."):
-    if not module.name.startswith(("longterm.experiments", "longterm.engines.compiled", "longterm.autodiff")):
+    if not module.name.startswith(of_extras):
         importlib.import_module(module.name)
 import numpy as np
 problem = longterm.doubly_stochastic(2)

@@ -16,6 +16,7 @@ from longterm.errors import (
 )
 from longterm.facts import Constants, Counterexample, challenge
 from longterm.feedback import Feedback, observe
+from longterm.fleet import Fleet
 from longterm.learners import AOGD, Learner
 from longterm.problems import Problem, budgeted_logistic, doubly_stochastic, late_reversal, two_dimensional
 from longterm.trace import Trace
@@ -29,6 +30,7 @@ __all__ = [
     "Constants",
     "Counterexample",
     "Feedback",
+    "Fleet",
     "InputError",
     "Learner",
     "LongtermError",

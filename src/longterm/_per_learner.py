@@ -7,7 +7,7 @@ learners of a batch share (sets, losses, constraints) are not of this kind and a
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -24,17 +24,29 @@ class PerLearner:
     @property
     def batch_shape(self) -> tuple[int, ...]:
         """The leading axes that the hyper-parameters span: () for one learner, (3,) for a grid of three."""
-        shapes = [v.shape if isinstance(v, np.ndarray) else v.batch_shape for _, v in self._varying()]
-        return np.broadcast_shapes(*shapes)
+        return np.broadcast_shapes(*(array.shape for array in self.hyper_arrays().values()))
+
+    def hyper_arrays(self) -> dict[str, Any]:
+        """Every array among the hyper-parameters, by its path: {"schedule.beta": …}."""
+        found: dict[str, Any] = {}
+        for name, value in self._varying():
+            if isinstance(value, np.ndarray):
+                found[name] = value
+            else:
+                found |= {f"{name}.{path}": array for path, array in value.hyper_arrays().items()}
+        return found
+
+    def with_hyper_arrays(self, arrays: Mapping[str, Any]) -> Self:
+        """The same learner with other arrays at these paths. They are taken as they are, without checks."""
+        made = copy.copy(self)
+        for name, value in self._varying():
+            inner = {path.removeprefix(f"{name}."): a for path, a in arrays.items() if path.startswith(f"{name}.")}
+            other = arrays[name] if isinstance(value, np.ndarray) else value.with_hyper_arrays(inner)
+            object.__setattr__(made, name, other)
+        return made
 
     def with_trailing_axes(self, count: int) -> Self:
         """The same hyper-parameters with `count` axes of length 1 behind theirs, to be crossed with seeds."""
         if count == 0:
             return self  # the same object: engines remember what they compiled for it
-        made = copy.copy(self)
-        for name, value in self._varying():
-            if isinstance(value, np.ndarray):
-                object.__setattr__(made, name, value.reshape(value.shape + (1,) * count))
-            else:
-                object.__setattr__(made, name, value.with_trailing_axes(count))
-        return made
+        return self.with_hyper_arrays({p: a.reshape(a.shape + (1,) * count) for p, a in self.hyper_arrays().items()})

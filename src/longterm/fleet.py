@@ -1,0 +1,184 @@
+"""A fleet: very many independent learners as one object, each with its own round and hyper-parameters.
+
+All of them follow the same rule; a request reaches a few of them at a time. `ask` reads the decisions of those
+few, `tell` updates them and no others, at the cost of the few. A campaign, a device or a user is a row.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longterm import _validate as validate
+from longterm.checks import Limits, acceptable, faults, require_match
+from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError
+from longterm.feedback import Feedback
+from longterm.learners.base import Learner, OnBrokenBound
+
+Who = ArrayLike | None
+"""Which learners: their numbers, a mask over all of them, or None for all."""
+
+
+class Fleet:
+    """`size` learners of one kind. Hyper-parameters that are arrays must hold one value per learner.
+
+    Not thread-safe: one thread at a time may call it. A call that raises changes nothing.
+
+    >>> import numpy as np
+    >>> from longterm import AOGD, Feedback, Fleet
+    >>> from longterm.schedules import ConvexSchedule
+    >>> from longterm.sets import Ball
+    >>> fleet = Fleet(AOGD(Ball(2), ConvexSchedule(2.0, 1.0, beta=np.array([0.5, 0.6, 0.7]))), size=3)
+    >>> told = Feedback(np.array([[1.0, 0.0]]), np.array([0.2]), np.array([[0.0, 1.0]]))
+    >>> fleet.tell(told, who=[1])
+    >>> fleet.rounds, fleet.ask(who=[1])
+    (array([1, 2, 1]), array([[-1.,  0.]]))
+    """
+
+    def __init__(
+        self,
+        learner: Learner[Any],
+        size: int,
+        *,
+        dtype: Any = None,
+        on_broken_bound: OnBrokenBound = "raise",
+        engine: Literal["numpy", "jax"] = "numpy",
+    ) -> None:
+        self.size = validate.dimension("size", size)
+        if learner.batch_shape not in ((), (self.size,)):
+            what = f"its hyper-parameters have shape {learner.batch_shape}"
+            raise InputError("learner", what, f"Give single numbers, or arrays of shape ({self.size},)")
+        if engine not in ("numpy", "jax"):
+            raise InputError("engine", f"{engine!r} is not known", "Choose 'numpy' or 'jax'")
+        self._on_broken_bound = on_broken_bound
+        self.learner = learner.with_hyper_arrays(
+            {path: np.broadcast_to(a, (self.size,)) for path, a in learner.hyper_arrays().items()}
+        )
+        single = learner.init((self.size,), dtype=dtype)
+        state = type(single)(*(self._per_row(np.asarray(field)) for field in single))
+        self._template = np.zeros_like(learner.ask(state)[0])  # the shape and dtype of one decision
+        totals = {"signed_violation": np.zeros(self.size), "hard_violation": np.zeros(self.size)}
+        if engine == "jax":
+            from longterm.fleet_jax import JaxRows
+
+            self._rows: NumpyRows | JaxRows = JaxRows(self.learner, state, totals)
+        else:
+            self._rows = NumpyRows(self.learner, state, totals)
+
+    def _per_row(self, field: NDArray[Any]) -> NDArray[Any]:
+        shape = field.shape if field.shape[:1] == (self.size,) else (self.size, *field.shape)
+        return np.array(np.broadcast_to(field, shape))
+
+    @property
+    def state(self) -> Any:
+        """The learners' states, one row each, as NumPy arrays (a view: copy before you keep it)."""
+        return self._rows.state
+
+    @property
+    def rounds(self) -> NDArray[np.int64]:
+        """The round that each learner is about to play, counted from 1."""
+        return np.asarray(self.state.round)
+
+    @property
+    def signed_violation(self) -> NDArray[np.float64]:
+        """Σ g(x_t) so far, per learner."""
+        return np.asarray(self._rows.totals["signed_violation"])
+
+    @property
+    def hard_violation(self) -> NDArray[np.float64]:
+        """Σ [g(x_t)]₊ so far, per learner."""
+        return np.asarray(self._rows.totals["hard_violation"])
+
+    def ask(self, who: Who = None) -> NDArray[Any]:
+        """The decisions of these learners, one row each, in the order asked for."""
+        return self._rows.decisions(self._numbers(who))
+
+    def tell(self, feedback: Feedback, who: Who = None) -> None:
+        """One round for each of these learners; row i of the feedback belongs to the i-th of them.
+
+        All or none: if one row is refused (NaN, a wrong shape, a broken bound), no learner changes.
+        """
+        numbers = self._numbers(who)
+        x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
+        require_match(feedback, x, None)
+        bound = self._bound_of(numbers)
+        limits = Limits.around(x, loss_gradient=bound, constraint_gradient=bound)
+        with np.errstate(all="ignore"):
+            good = np.asarray(acceptable(feedback, limits))
+        if not good.all():
+            self._refuse(feedback, limits, numbers, good)
+        self._rows.advance(numbers, feedback)
+
+    def _numbers(self, who: Who) -> NDArray[np.int64] | None:
+        """Which rows, as distinct numbers in range; None for all."""
+        if who is None:
+            return None
+        given = np.asarray(who)
+        if given.dtype == bool and given.shape == (self.size,):
+            return np.flatnonzero(given)
+        if given.ndim != 1 or given.dtype.kind not in "iu":
+            what = f"has shape {given.shape} and dtype {given.dtype}"
+            raise InputError("who", what, f"Give a list of learner numbers, or a mask of {self.size} booleans")
+        if given.size and (given.min() < 0 or given.max() >= self.size):
+            raise InputError("who", f"names learners outside 0 … {self.size - 1}", "Number them from 0")
+        if _names_twice(given):
+            raise InputError("who", "names a learner twice", "Tell its rounds one after another, in two calls")
+        return given
+
+    def _bound_of(self, numbers: NDArray[np.int64] | None) -> Any:
+        bound = self.learner.gradient_bound
+        return bound[numbers] if isinstance(bound, np.ndarray) and numbers is not None else bound
+
+    def _refuse(
+        self, feedback: Feedback, limits: Limits, numbers: NDArray[np.int64] | None, good: NDArray[np.bool_]
+    ) -> None:
+        row = int(np.argmin(good))
+        number = row if numbers is None else int(numbers[row])
+        for fault in faults(feedback, limits, int(self.rounds[number])):
+            fault.args = (f"learner {number}: {fault}",)
+            if not isinstance(fault, BrokenBoundError) or self._on_broken_bound == "raise":
+                raise fault
+            warnings.warn(str(fault), BrokenBoundWarning, stacklevel=3)
+
+
+def _names_twice(numbers: NDArray[np.int64]) -> bool:
+    """Whether a number appears more than once; sorting integers costs less than the update they ask for."""
+    ordered = np.sort(numbers)
+    return bool(np.any(ordered[1:] == ordered[:-1]))
+
+
+class NumpyRows:
+    """The rows of a fleet in NumPy arrays, updated in place."""
+
+    def __init__(self, learner: Learner[Any], state: Any, totals: dict[str, NDArray[np.float64]]) -> None:
+        self._learner = learner
+        self.state = state
+        self.totals = totals
+
+    @cached_property
+    def _hyper(self) -> dict[str, NDArray[Any]]:
+        return self._learner.hyper_arrays()
+
+    def decisions(self, numbers: NDArray[np.int64] | None) -> NDArray[Any]:
+        """X of these rows, copied."""
+        x = self._learner.ask(self.state)
+        return np.array(x) if numbers is None else x[numbers]
+
+    def advance(self, numbers: NDArray[np.int64] | None, feedback: Feedback) -> None:
+        """Apply the rule to these rows."""
+        worst = np.asarray(feedback.constraint, dtype=np.float64)
+        if numbers is None:
+            self.state = self._learner.update(self.state, feedback)
+            self.totals["signed_violation"] += worst
+            self.totals["hard_violation"] += np.maximum(worst, 0)
+            return
+        learner = self._learner.with_hyper_arrays({path: array[numbers] for path, array in self._hyper.items()})
+        rows = type(self.state)(*(field[numbers] for field in self.state))
+        for field, new in zip(self.state, learner.update(rows, feedback), strict=True):
+            field[numbers] = new
+        self.totals["signed_violation"][numbers] += worst
+        self.totals["hard_violation"][numbers] += np.maximum(worst, 0)
