@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help reproduce test quick lint bench clean
+.PHONY: help reproduce test quick lint bench bench-live clean
 
 help:
 	@echo "make reproduce   run the doubly-stochastic experiment of the paper, print a table, draw a figure into results/"
 	@echo "make test        the whole suite: style, types, tests, doctests"
 	@echo "make quick       the part of the tests to run while working"
-	@echo "make bench       time a round beside hand-written NumPy, and measure memory"
+	@echo "make bench       time a round beside hand-written NumPy, one engine beside the other, and measure memory"
+	@echo "make bench-live  time ask and tell in a service, and fleets of up to a million learners"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -35,7 +36,12 @@ quick: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/rounds.py
+	$(BIN)/python benchmarks/engines.py
 	$(BIN)/python benchmarks/memory.py
+
+bench-live: $(READY)
+	$(BIN)/python benchmarks/live.py
+	$(BIN)/python benchmarks/fleet.py
 
 clean:
 	rm -rf $(VENV) results build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -47,6 +47,7 @@ class PerLearner:
 
     def with_trailing_axes(self, count: int) -> Self:
         """The same hyper-parameters with `count` axes of length 1 behind theirs, to be crossed with seeds."""
-        if count == 0:
+        arrays = self.hyper_arrays()
+        if count == 0 or not arrays:
             return self  # the same object: engines remember what they compiled for it
-        return self.with_hyper_arrays({p: a.reshape(a.shape + (1,) * count) for p, a in self.hyper_arrays().items()})
+        return self.with_hyper_arrays({path: a.reshape(a.shape + (1,) * count) for path, a in arrays.items()})
