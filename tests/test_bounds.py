@@ -196,9 +196,25 @@ def test_closed_forms_on_a_ball():
     assert float(theorem_1_as_printed(constants(), 50, beta).regret) == pytest.approx(printed)
     root = np.sqrt(24 * R * G / (1 - beta) * (printed + F * T) * T ** (1 - beta))
     assert float(theorem_1_as_printed(constants(), 50, beta).violation) == pytest.approx(root)
+    weight = 6 * R * G * (T ** (1 - beta) / (1 - beta) + 1)
+    assert float(theorem_1(constants(), 50, beta).violation) == pytest.approx(np.sqrt(2 * weight * (corrected + F * T)))
     sigma = 0.5
     strong = G**2 / sigma * (1 + np.log(T)) + Dg**2 * sigma * T**beta / (6 * beta * G**2)
     assert float(theorem_1_strongly_convex(constants(), 50, beta).regret) == pytest.approx(strong)
+    weight = 6 * G**2 / sigma * (T ** (1 - beta) / (1 - beta) + 1)
+    violation = np.sqrt(2 * weight * (strong + F * T))
+    assert float(theorem_1_strongly_convex(constants(), 50, beta).violation) == pytest.approx(violation)
+
+
+def test_closed_form_where_the_centre_is_far_from_the_corners():
+    near, far = (float(theorem_1(constants(radius=r), 50, 0.6).regret) for r in (2.0, 7**0.5))
+    assert far - near == pytest.approx((7 - 4) * 3.0 / 4.0)  # (r² − Δ²/4) G/Δ
+
+
+def test_first_steps_longer_than_strong_convexity_asks_for_are_not_credited():
+    facts = constants(loss_gradient_bound=1.0, strong_convexity=20.0)
+    bound = lemma_5(ConstantSchedule(theta=1.0, eta=0.1, mu=0.1), facts, 1)  # δ_η = 10 − 20
+    assert float(bound.regret) == pytest.approx(0.1 + 25 * 0.1)
 
 
 @given(beta=betas, T=st.integers(1, 5000))
@@ -232,7 +248,7 @@ def test_lemma_5_refuses_a_schedule_outside_its_conditions():
 
 
 def test_bounds_over_horizons_and_a_grid_of_beta():
-    grid, horizons = np.array([0.3, 0.7]), [10, 100, 1000]
+    grid, horizons = np.array([0.3, 0.7]), [100, 10, 1e3]
     for theorem in (theorem_1, theorem_1_as_printed, theorem_1_strongly_convex):
         for exact in (True, False):
             whole = theorem(constants(), horizons, grid, exact_sums=exact)
@@ -257,6 +273,11 @@ def test_the_centre_of_row_stochastic_matrices_is_far_from_its_corners():
     ("call", "argument"),
     [
         (lambda: theorem_1(constants(), 0), "rounds"),
+        (lambda: theorem_1(constants(), 10.5), "rounds"),
+        (lambda: theorem_1(constants(), 10.5, exact_sums=True), "rounds"),
+        (lambda: theorem_1(constants(), float("nan")), "rounds"),
+        (lambda: theorem_1(constants(), []), "rounds"),
+        (lambda: constants(radius=-1.0), "radius"),
         (lambda: theorem_1(constants(), 10, beta=1.0), "beta"),
         (lambda: theorem_1_strongly_convex(constants(strong_convexity=0.0), 10), "constants"),
     ],

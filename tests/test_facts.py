@@ -3,7 +3,7 @@ import pytest
 
 from longterm import InputError, challenge
 from longterm.constraints import CustomConstraint
-from longterm.losses import CustomLoss
+from longterm.losses import CustomLoss, SquaredDistance
 from longterm.sets import Ball, Box
 
 
@@ -59,3 +59,22 @@ def test_functions_that_are_not_batched_are_told_how():
 
 
 FACTS = {"declared_gradient_bound": 2.0, "declared_range": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: challenge(parabola(), Ball(2)), "over"),
+        (lambda: challenge(parabola(), LINE, samples=0), "samples"),
+        (lambda: challenge(SquaredDistance(1), LINE), "parameters"),
+        (lambda: challenge(CustomConstraint(1, lambda x: 1.0, lambda x: x, 1.0, 1.0), LINE), "function"),
+    ],
+)
+def test_impossible_challenges_are_refused(call, argument):
+    with pytest.raises(InputError) as refused:
+        call()
+    assert refused.value.argument == argument
+
+
+def test_parameters_may_be_lists():
+    assert challenge(SquaredDistance(1, targets=LINE), LINE, parameters=[[0.5]]) == []

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from longterm import InputError, Problem, doubly_stochastic, two_dimensional
+from longterm import AOGD, InputError, Problem, StreamEndedError, doubly_stochastic, run, two_dimensional
 from longterm.constraints import Affine
 from longterm.hindsight import nearest_to_mean
-from longterm.losses import Linear
+from longterm.losses import Linear, SquaredDistance
 from longterm.sets import Ball
 from longterm.streams import RandomCosts, RandomPermutations, Replay
 
@@ -45,3 +45,39 @@ def test_other_losses_are_refused():
     problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
     with pytest.raises(InputError, match="SquaredDistance"):
         nearest_to_mean(problem, RandomCosts(2), [3])
+
+
+def test_a_mean_that_is_not_quite_feasible_and_one_outside_the_ball_are_refused():
+    stream = Replay([np.array([[0.26, 0.0]])])
+    with pytest.raises(InputError, match="not feasible"):
+        nearest_to_mean(two_dimensional(), stream, [1])
+    with pytest.raises(InputError, match="outside B: True"):
+        nearest_to_mean(two_dimensional(), stream, [1], project=lambda y: y * 0 + [0.0, 1.5])
+
+
+def test_rounds_beyond_the_stream_are_refused():
+    stream = Replay([np.zeros((3, 2))])
+    for rounds in ([3, 10], [10]):
+        with pytest.raises(StreamEndedError, match="ended after round 3"):
+            nearest_to_mean(two_dimensional(), stream, rounds)
+
+
+def test_integer_targets_do_not_overflow():
+    problem = Problem(Ball(1, radius=200.0), SquaredDistance(1), Affine([[1.0]], [200.0]))
+    best = nearest_to_mean(problem, Replay([np.array([[100], [120], [110]], dtype=np.int8)]), [3])
+    assert best.loss[0] == pytest.approx(100.0)
+
+
+def test_regret_over_a_grid_and_seeds():
+    problem, stream = doubly_stochastic(3), RandomPermutations(3)
+    grid = AOGD.convex(problem, np.array([0.3, 0.5, 0.7]))
+    for seeds in (2, range(4)):
+        trace = run(problem, grid, stream, 50, seeds=seeds, record=[10, 20, 50])
+        best = nearest_to_mean(problem, stream, [10, 20, 50], seeds=seeds)
+        for k, beta in enumerate((0.3, 0.5, 0.7)):
+            single = run(problem, AOGD.convex(problem, beta), stream, 50, seeds=seeds, record=[10, 20, 50])
+            np.testing.assert_allclose(trace.regret(best)[:, k], single.regret(best), atol=1e-9)
+    with pytest.raises(InputError, match="seeds"):
+        trace.regret(nearest_to_mean(problem, stream, [10, 20, 50], seeds=range(3)))
+    with pytest.raises(InputError, match="other rounds"):
+        trace.regret(nearest_to_mean(problem, stream, [10, 20], seeds=range(4)))

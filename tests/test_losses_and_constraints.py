@@ -173,6 +173,24 @@ def test_affine_bound_is_exact_on_a_box():
     assert g.value_bound(B) == np.abs(g.values(corners)).max() == 9.5
 
 
+def test_doubly_stochastic_bound_counts_the_entries():
+    assert DoublyStochastic(2).value_bound(Box.cube(4, -9.0, 0.0)) == pytest.approx(19.0)  # 1 − (−9 − 9)
+    point = [-9.0, 8.0, 8.0, -9.0]  # all sums are −1, so that the entries have the last word
+    assert DoublyStochastic(2).value_bound(Box(point, point)) == pytest.approx(9.0)
+
+
+def test_ranges_are_attained():
+    B = Ball(2, radius=2.0)
+    assert Linear(2, 3.0).value_range(B) == 12.0  # from −6 to 6
+    u = np.array([1.0, 0.0])
+    ends = np.array([[-2.0, 0.0], [2.0, 0.0]])
+    for label, bound in ((0.5, 0.5), (5.0, 5.0)):
+        f = Absolute(2, feature_norm=1.0, label_bound=bound)
+        values = f.value(np.concatenate([ends, [[min(label, 2.0), 0.0]]]), u, label)
+        assert f.value_range(B) == pytest.approx(np.ptp(values))
+    assert Hinge(2, 1.0).value_range(B) == pytest.approx(3.0)  # margins −2 and 1
+
+
 # --- ties and kinks -----------------------------------------------------------------------------------------
 
 
@@ -223,6 +241,8 @@ def test_logistic_does_not_overflow():
         (lambda: L2Budget(3, budget=-2.0), "budget"),
         (lambda: Stack([L1Budget(2, budget=1.0), L1Budget(3, budget=1.0)]), "parts"),
         (lambda: Stack([]), "parts"),
+        (lambda: Stack([1, 2]), "parts"),
+        (lambda: Maximum([L1Budget(3, budget=1.0)], over=Ball(2)), "over"),
         (lambda: Linear(2, cost_norm=0.0), "cost_norm"),
         (lambda: Logistic(2, feature_norm=float("inf")), "feature_norm"),
         (lambda: DoublyStochastic(0), "size"),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, compare, doubly_stochastic
-from longterm.experiments.doubly_stochastic import main
+from longterm.bounds import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
+from longterm.experiments.doubly_stochastic import main, reproduce
 from longterm.hindsight import nearest_to_mean
 from longterm.streams import RandomPermutations
 
@@ -32,6 +33,14 @@ def test_the_papers_D_can_be_declared():
     assert problem.constants.constraint_bound == pytest.approx(9.0)
     as_in_paper = dataclasses.replace(problem, declared={"constraint_bound": 8**0.5})
     assert as_in_paper.constants.constraint_bound == pytest.approx(8**0.5)
+
+
+def test_the_experiment_draws_the_bounds_of_its_own_beta():
+    curves = reproduce(size=3, rounds=60, beta=0.8, sequences=2)
+    facts = doubly_stochastic(3).constants
+    assert curves[0].bound.regret[-1] == pytest.approx(float(theorem_1(facts, 60, 0.8).regret))
+    assert curves[0].printed.regret[-1] == pytest.approx(float(theorem_1_as_printed(facts, 60, 0.8).regret))
+    assert curves[1].bound.violation[-1] == pytest.approx(float(theorem_1_strongly_convex(facts, 60, 0.8).violation))
 
 
 def test_the_command_prints_a_table_and_writes_a_figure(tmp_path, capsys):

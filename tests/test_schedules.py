@@ -89,6 +89,36 @@ def test_c1_names_the_first_round_that_fails_across_chunks():
         failed.require()
 
 
+def test_c3_is_summed_across_chunks():
+    schedule = ConvexSchedule(2.0, 1.0, 0.5)  # U_η = √T − 1
+    T = 2 * CHUNK
+    assert check_conditions(schedule, T, growth_allowed=T**0.5).c3.holds
+    failed = check_conditions(schedule, T, growth_allowed=(T - 10) ** 0.5 - 1 + 1e-6).c3
+    assert failed.failing_round == T - 9
+
+
+@pytest.mark.parametrize("excess", [1e-8, 1e-3])
+def test_small_excesses_are_not_taken_for_rounding(excess):
+    steep = CustomSchedule(
+        theta=lambda t: 1.0, eta=lambda t: 0.01, mu=lambda t: 1 / (1 + t * (1 + excess)), gradient_bound=1.0
+    )
+    assert check_conditions(steep, 5).c1.failing_round == 2
+    long = CustomSchedule(
+        theta=lambda t: 6 / t**0.5,
+        eta=lambda t: (1 + excess) / t**0.5,
+        mu=lambda t: t**0.5 / (6 * (t + 1)),
+        gradient_bound=1.0,
+    )
+    assert check_conditions(long, 5).c2.failing_round == 2
+
+
+def test_hyper_parameters_are_not_shared_with_the_caller():
+    beta = np.array([0.5, 0.6])
+    schedule = ConvexSchedule(2.0, 1.0, beta)
+    beta[0] = 5.0
+    assert schedule.beta.tolist() == [0.5, 0.6]
+
+
 def test_c3_sums_positive_parts_only():
     zigzag = CustomSchedule(
         theta=lambda t: 100 + 0 * t,
@@ -103,10 +133,22 @@ def test_c3_sums_positive_parts_only():
 
 
 def test_a_step_that_is_not_positive_is_named():
-    falling = CustomSchedule(theta=lambda t: 1 + 0 * t, eta=lambda t: 4 - t, mu=lambda t: 1 / (t + 1))
-    with pytest.raises(ScheduleError) as refused:
-        check_conditions(falling, 10, gradient_bound=1.0)
-    assert (refused.value.argument, refused.value.round) == ("eta", 4)
+    for eta in (lambda t: 4 - t, lambda t: np.where(t < 4, 1.0, np.nan), lambda t: 1 / np.abs(t - 4)):
+        with pytest.raises(ScheduleError) as refused:
+            CustomSchedule(theta=lambda t: 1.0, eta=eta, mu=lambda t: 1 / (t + 1))
+        assert (refused.value.argument, refused.value.round) == ("eta", 4)
+
+
+def test_constants_will_do_for_a_users_own_steps():
+    own = CustomSchedule(theta=lambda t: 1.0, eta=lambda t: 0.1, mu=lambda t: 0.2, gradient_bound=1.0)
+    x = np.zeros(1, dtype=np.float32)
+    assert [step.dtype for step in own.at(np.asarray(3), x)] == [np.float32] * 3
+    assert check_conditions(own, 10).c2.holds  # 0.1 · 1² + 0.2 · 1² − 1/2 < 0
+
+
+def test_a_penalty_of_zero_is_legal_and_fails_c2():
+    failed = check_conditions(ConstantSchedule(theta=0.0, eta=0.1, mu=0.1), 10, gradient_bound=2.0)
+    assert (failed.c2.failing_round, failed.c2.excess) == (2, pytest.approx(0.4))
 
 
 def test_sums_at_many_horizons_equal_sums_at_each():
@@ -140,7 +182,13 @@ def test_beta_outside_the_open_interval(beta):
         (lambda: StronglyConvexSchedule(1.0, 0.0), "strong_convexity"),
         (lambda: ConstantSchedule(theta=1.0, eta=0.0, mu=1.0), "eta"),
         (lambda: check_conditions(ConstantSchedule(theta=1.0, eta=1.0, mu=1.0), 10), "gradient_bound"),
-        (lambda: step_sums(ConvexSchedule(1.0, 1.0), [3, 2]), "rounds"),
+        (lambda: step_sums(ConvexSchedule(1.0, 1.0), [3, 0]), "rounds"),
+        (lambda: step_sums(ConvexSchedule(1.0, 1.0), 2.5), "rounds"),
+        (lambda: check_conditions(ConvexSchedule(1.0, 1.0), 0), "horizon"),
+        (lambda: ConvexSchedule("1", 1.0), "diameter"),
+        (lambda: ConvexSchedule(1.0, 1 + 0j), "gradient_bound"),
+        (lambda: ConvexSchedule(1.0, 1.0, []), "beta"),
+        (lambda: ConstantSchedule(theta=1.0, eta=1.0, mu=1.0, gradient_bound=float("nan")), "gradient_bound"),
     ],
 )
 def test_impossible_schedules_are_refused(make, argument):

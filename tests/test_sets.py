@@ -104,6 +104,8 @@ def test_simplex_projection_by_hand():
         (lambda: Ball(2, radius=-1.0), "radius"),
         (lambda: Ball(2, radius=float("nan")), "radius"),
         (lambda: Ball(2, centre=np.zeros(3)), "centre"),
+        (lambda: Ball(2, centre=5.0), "centre"),
+        (lambda: Box([], []), "lower"),
         (lambda: Box([0.0, 2.0], [1.0, 1.0]), "lower"),
         (lambda: Box([0.0], [1.0, 1.0]), "upper"),
         (lambda: Box([np.inf], [np.inf]), "lower"),

@@ -58,7 +58,7 @@ def test_rows_are_drawn_with_replacement_and_uniformly():
     index = ROWS.drawn(1, 0, 10_000)
     features, labels = ROWS.draw(1, 0, 10_000).loss
     np.testing.assert_array_equal(labels, index)
-    np.testing.assert_array_equal(features, ROWS.features[index])
+    np.testing.assert_array_equal(features, ROWS.arrays[0][index])
     assert np.bincount(index, minlength=10).min() > 1000 - 5 * np.sqrt(1000)
 
 
@@ -94,3 +94,64 @@ def test_an_iterable_cannot_be_entered_anywhere():
 def test_blocks_are_bounded_in_memory():
     big = Replay([np.broadcast_to(0.0, (5000, 10_000))])
     assert max(block.loss[0].nbytes for block in big.blocks(0, 0, 5000)) <= 16 * 2**20
+
+
+def test_rows_may_be_targets_alone():
+    (targets,) = ResampledRows([[1.0, 0.0], [0.0, 1.0]]).draw(0, 0, 5).loss
+    assert targets.shape == (5, 2)
+
+
+def test_what_stops_an_iterable_comes_after_the_items_before_it():
+    def rounds():
+        yield from (([1.0, 2.0],) for _ in range(20))
+        raise ConnectionError("gone")
+
+    blocks = FromIterable(rounds()).blocks(0, 0, 100)
+    assert next(blocks).rounds == 20
+    with pytest.raises(ConnectionError):
+        next(blocks)
+
+
+def test_an_item_that_does_not_fit_is_left_out():
+    items = [(np.full(2, float(t)),) for t in range(10)]
+    items[4] = (np.zeros(3),)
+    stream = FromIterable(items)
+    blocks = stream.blocks(0, 0, 9)
+    assert next(blocks).rounds == 4
+    with pytest.raises(InputError) as refused:
+        next(blocks)
+    assert refused.value.round == 5
+    (rest,) = stream.blocks(0, 4, 9)
+    assert rest.loss[0][:, 0].tolist() == [5, 6, 7, 8, 9]
+
+
+def test_the_unplayed_rest_of_a_block_is_played_next():
+    stream = FromIterable((float(t),) for t in range(100))
+    (block,) = stream.blocks(0, 0, 50)
+    assert block.rounds == 50
+    parts = [b.loss[0].tolist() for b in stream.blocks(0, 30, 45)]
+    assert parts == [[float(t) for t in range(30, 45)]]
+    parts = [b.loss[0].tolist() for b in stream.blocks(0, 30, 60)]
+    assert parts == [[float(t) for t in range(30, 50)], [float(t) for t in range(50, 60)]]
+
+
+@pytest.mark.parametrize(
+    ("make", "argument"),
+    [
+        (lambda: RandomCosts(0), "dimension"),
+        (lambda: RandomCosts(2, norm=-1.0), "norm"),
+        (lambda: SwitchingCosts(2.5), "dimension"),
+        (lambda: LateReversal(10, 0.5, norm=float("nan")), "norm"),
+        (lambda: LateReversal(0, 0.5), "rounds"),
+        (lambda: LateReversal(10, 1.5), "beta"),
+        (lambda: ResampledRows(np.zeros((3, 2)), np.zeros(2)), "arrays"),
+        (lambda: ResampledRows(), "arrays"),
+        (lambda: FromIterable([], constraint_parameters=-1), "constraint_parameters"),
+        (lambda: list(RandomCosts(2).blocks(-1, 0, 5)), "seeds"),
+        (lambda: list(RandomCosts(2).blocks([1.5], 0, 5)), "seeds"),
+    ],
+)
+def test_impossible_streams_are_refused(make, argument):
+    with pytest.raises(InputError) as refused:
+        make()
+    assert refused.value.argument == argument

@@ -13,6 +13,8 @@ import array_api_compat
 import numpy as np
 from numpy.typing import NDArray
 
+from longterm.errors import InputError
+
 # The standard's arrays share no base class, so an array of "any library" can only be `Any`.
 Array = Any
 FloatArray = NDArray[np.float64]
@@ -75,8 +77,16 @@ def first_true(mask: Array) -> Array:
     return xp.argmax(xp.astype(mask, xp.int8), axis=-1)
 
 
+def float_dtype(xp: Any, dtype: Any) -> Any:
+    """The dtype of a state: float64 unless another floating one is asked for."""
+    chosen = xp.float64 if dtype is None else dtype
+    if xp.empty(0, dtype=chosen).dtype not in (xp.float32, xp.float64):
+        raise InputError("dtype", f"{dtype!r} cannot hold a decision", "Use float32 or float64")
+    return chosen
+
+
 def to_numpy(x: Array) -> NDArray[Any]:
-    """X as a NumPy array, whatever library it came from."""
+    """An array of any library as a NumPy array."""
     return np.asarray(x)
 
 

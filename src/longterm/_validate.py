@@ -16,12 +16,15 @@ Hyper = float | NDArray[Any]
 def number(argument: str, value: Any) -> Hyper:
     """One finite number, or an array of finite numbers, as a float or a float64 array."""
     try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(argument, f"{value!r} is not a number", "Give a real number or an array of them") from None
+        given = np.asarray(value)
+    except ValueError:  # a ragged list
+        given = np.asarray(None)
+    if given.dtype.kind not in "fiu" or given.size == 0:
+        raise InputError(argument, f"{value!r} is not a number", "Give a real number or an array of them")
+    array = given.astype(np.float64)
     if not np.all(np.isfinite(array)):
         raise InputError(argument, f"{value!r} is not finite", "Give finite numbers")
-    return float(array) if array.ndim == 0 else array
+    return float(array) if array.ndim == 0 else frozen(array)
 
 
 def positive(argument: str, value: Any) -> Hyper:
@@ -76,13 +79,34 @@ def dimension(argument: str, value: Any) -> int:
     return int(value)
 
 
+def count(argument: str, value: Any) -> int:
+    """A whole number of at least one, of rounds for example."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise InputError(argument, f"{value!r} is not a whole number of at least 1", "Give one, 1000 for example")
+    return int(value)
+
+
+def horizons(argument: str, value: Any) -> NDArray[np.int64]:
+    """One round number or a list of them, each at least 1, in the shape given. 1e6 will do for 1000000."""
+    given = np.asarray(value)
+    if (
+        given.dtype.kind not in "fiu"
+        or given.ndim > 1
+        or given.size == 0
+        or np.any(given < 1)
+        or np.any(given % 1 != 0)
+    ):
+        raise InputError(argument, f"{value!r} is not a round or a list of rounds", "Give whole numbers of at least 1")
+    return given.astype(np.int64)
+
+
 def matrix(argument: str, value: Any) -> NDArray[np.float64]:
     """A finite two-dimensional float64 array, copied so that nobody changes it later."""
     array = number(argument, value)
     if not isinstance(array, np.ndarray) or array.ndim != 2 or 0 in array.shape:
         shape = np.shape(value)
         raise InputError(argument, f"has shape {shape}", "Give a two-dimensional array with at least one row")
-    return frozen(array)
+    return array
 
 
 def vector(argument: str, value: Any, length: int | None = None) -> NDArray[np.float64]:
@@ -91,7 +115,7 @@ def vector(argument: str, value: Any, length: int | None = None) -> NDArray[np.f
     if not isinstance(array, np.ndarray) or array.ndim != 1 or (length is not None and len(array) != length):
         wanted = "one-dimensional array" if length is None else f"one-dimensional array of length {length}"
         raise InputError(argument, f"has shape {np.shape(value)}", f"Give a {wanted}")
-    return frozen(array)
+    return array
 
 
 def frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -39,7 +39,8 @@ class Limits(NamedTuple):
         def limit(bound: Hyper | None, power: int) -> Array:
             if bound is None:
                 return largest
-            return like(np.minimum((np.asarray(bound) * slack) ** power, largest), x)
+            with np.errstate(over="ignore"):
+                return like(np.minimum((np.asarray(bound) * slack) ** power, largest), x)
 
         return cls(limit(loss_gradient, 2), limit(constraint_gradient, 2), limit(constraint, 1))
 
@@ -75,12 +76,11 @@ def faults(told: Feedback, limits: Limits, t: int) -> list[NonFiniteError] | lis
             what = f"holds {value[bad].flat[0]}{_place(bad)}"
             remedy = "Check the data of this round; the state is as it was, so leave the round out or tell it again"
             return [NonFiniteError(name, what, remedy, round=t)]
+    with np.errstate(over="ignore"):
+        lengths = [np.linalg.norm(numbers[name], axis=-1) for name in ("loss_gradient", "constraint_gradient")]
     sizes = {
-        "loss_gradient": (np.linalg.norm(numbers["loss_gradient"], axis=-1), np.sqrt(limits.loss_gradient_square)),
-        "constraint_gradient": (
-            np.linalg.norm(numbers["constraint_gradient"], axis=-1),
-            np.sqrt(limits.constraint_gradient_square),
-        ),
+        "loss_gradient": (lengths[0], np.sqrt(limits.loss_gradient_square)),
+        "constraint_gradient": (lengths[1], np.sqrt(limits.constraint_gradient_square)),
         "constraint": (np.abs(numbers["constraint"]), np.asarray(limits.constraint)),
     }
     broken = []
@@ -111,8 +111,9 @@ def require_match(told: Feedback, x: Array, t: int | None) -> None:
         value = getattr(told, name)
         if (name == "loss" and value is None) or (shape == () and isinstance(value, (int, float))):
             continue
-        if not hasattr(value, "dtype") or not hasattr(value, "shape"):
-            raise InputError(name, f"is a {type(value).__name__}, not an array", "Give an array", round=t)
+        if not hasattr(value, "dtype") or not hasattr(value, "shape") or namespace(value) is not namespace(x):
+            what = f"is a {type(value).__module__}.{type(value).__name__}, the state holds {type(x).__module__} arrays"
+            raise InputError(name, what, "Give an array of the state's library", round=t)
         if value.dtype != x.dtype:
             remedy = f"Convert it to {x.dtype}, or start the learner with init(dtype=...)"
             raise InputError(name, f"has dtype {value.dtype}, the state has {x.dtype}", remedy, round=t)

@@ -19,7 +19,7 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm._validate import Hyper
 from longterm.errors import InputError, ScheduleError
-from longterm.schedules import Schedule
+from longterm.schedules import Schedule, require_positive_steps
 from longterm.step_sums import tabulate
 
 ROUNDING = 1e-12
@@ -95,7 +95,7 @@ def check_conditions(
     >>> print(check_conditions(ConstantSchedule(theta=1.0, eta=0.1, mu=0.5), 10, gradient_bound=1.0).c2)
     C2 (η_t G² + μ_t θ_t² − θ_t/2 ≤ 0) fails first in round 2, by 0.1
     """
-    validate.dimension("horizon", horizon)
+    validate.count("horizon", horizon)
     G = schedule.gradient_bound if gradient_bound is None else validate.positive("gradient_bound", gradient_bound)
     if G is None:
         raise InputError("gradient_bound", "this schedule was made for no G", "Say which G its C2 is to be checked for")
@@ -109,7 +109,7 @@ def check_conditions(
 
     growth = 0.0
     for steps in tabulate(schedule, horizon):
-        _require_positive(steps.rounds, {"theta": steps.theta, "eta": steps.eta, "mu": steps.mu})
+        require_positive_steps(steps.rounds, steps.theta, steps.eta, steps.mu)
         theta, eta, mu = steps.theta[1:], steps.eta[1:], steps.mu[1:]
         if len(theta) == 0:
             continue
@@ -127,14 +127,3 @@ def check_conditions(
     }
     found = [Condition(c, statement, horizon, *first.get(c, (None, 0.0))) for c, statement in statements.items()]
     return Conditions(*found)
-
-
-def _require_positive(rounds: NDArray[np.int64], columns: dict[str, FloatArray]) -> None:
-    for name, values in columns.items():
-        good = np.isfinite(values) & (values > 0)
-        if not np.all(good):
-            t = int(rounds[np.argmin(good.reshape(len(rounds), -1).all(axis=1))])
-            bad = float(values[~good].flat[0])
-            raise ScheduleError(
-                name, f"is {bad:g}", "θ_t, η_t and μ_t must be positive and finite in every round", round=t
-            )

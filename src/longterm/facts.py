@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, norm
 from longterm.constraints import Constraint
 from longterm.errors import InputError
@@ -33,6 +34,10 @@ class Constants:
     """F: bounds the range of every f_t on B."""
     strong_convexity: float = 0.0
     """σ of the losses."""
+
+    def __post_init__(self) -> None:
+        for constant in fields(self):
+            validate.non_negative_scalar(constant.name, getattr(self, constant.name))
 
     @property
     def gradient_bound(self) -> float:
@@ -69,11 +74,18 @@ def challenge(
     non-convex function, a wrong gradient and a σ too large all break. Sampling can prove a fact wrong,
     never right. A loss with parameters is tried with the ones of a single round, given here.
     """
-    points = over.sample(np.random.default_rng(seed), samples)
+    if function.dimension != over.dimension:
+        what = f"has dimension {over.dimension}, the function has {function.dimension}"
+        raise InputError("over", what, "Give a set of the function's dimension")
+    if len(parameters) != len(function.parameters):
+        what = f"{len(parameters)} given, the function has {tuple(function.parameters)}"
+        raise InputError("parameters", what, "Give the parameters of one round, in this order")
+    parameters = [np.asarray(parameter) for parameter in parameters]
+    points = over.sample(np.random.default_rng(seed), validate.count("samples", samples))
     if isinstance(function, Loss):
         values, gradients = function.value_and_gradient(points, *parameters)
         return _challenge_one(function, over, points, _checked(values, samples), gradients)
-    columns = function.values(points, *parameters)
+    columns = _checked(function.values(points, *parameters), samples, function.count)
     found: list[Counterexample] = []
     for j in range(function.count):
         gradients = function.gradient_of(points, np.full(samples, j), *parameters)
@@ -81,8 +93,8 @@ def challenge(
     return found
 
 
-def _checked(values: Array, samples: int) -> NDArray[np.float64]:
-    if np.shape(values) != (samples,):
+def _checked(values: Array, samples: int, *columns: int) -> NDArray[np.float64]:
+    if np.shape(values) != (samples, *columns):
         raise InputError(
             "function",
             f"returned shape {np.shape(values)} for {samples} points",

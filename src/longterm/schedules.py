@@ -11,10 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from longterm import _validate as validate
-from longterm._arrays import Array, like, namespace
+from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._per_learner import PerLearner
 from longterm._validate import Hyper
+from longterm.errors import ScheduleError
 
 
 class Steps(NamedTuple):
@@ -111,6 +115,7 @@ class ConstantSchedule(Schedule):
             theta=validate.non_negative("theta", self.theta),
             eta=validate.positive("eta", self.eta),
             mu=validate.positive("mu", self.mu),
+            gradient_bound=_optional_bound(self.gradient_bound),
         )
 
     def at(self, t: Array, x: Array) -> Steps:
@@ -134,6 +139,30 @@ class CustomSchedule(Schedule):
     mu: Callable[[Array], Array]
     gradient_bound: Hyper | None = None
 
+    def __post_init__(self) -> None:
+        validate.remember(self, gradient_bound=_optional_bound(self.gradient_bound))
+        rounds = np.unique(np.concatenate([np.arange(1, 1001), 2 ** np.arange(10, 40)]))
+        with np.errstate(all="ignore"):
+            steps = self.at(rounds, np.zeros(1))
+        require_positive_steps(rounds, *(np.broadcast_to(step, rounds.shape) for step in steps))
+
     def at(self, t: Array, x: Array) -> Steps:
-        t = namespace(x).astype(t, x.dtype)
-        return Steps(self.theta(t), self.eta(t), self.mu(t))
+        xp = namespace(x)
+        t = xp.astype(t, x.dtype)
+        theta, eta, mu = (like(xp.asarray(step(t)), x) for step in (self.theta, self.eta, self.mu))
+        return Steps(theta, eta, mu)
+
+
+def _optional_bound(value: Hyper | None) -> Hyper | None:
+    return None if value is None else validate.positive("gradient_bound", value)
+
+
+def require_positive_steps(rounds: NDArray[np.int64], theta: FloatArray, eta: FloatArray, mu: FloatArray) -> None:
+    """η_t and μ_t must be positive, θ_t at least 0, all finite; rounds on the leading axis."""
+    sound = {"theta": theta >= 0, "eta": eta > 0, "mu": mu > 0}
+    for (name, good), values in zip(sound.items(), (theta, eta, mu), strict=True):
+        good = good & np.isfinite(values)
+        if not np.all(good):
+            t = int(rounds[np.argmin(good.reshape(len(rounds), -1).all(axis=1))])
+            what = f"is {float(values[~good].flat[0]):g}"
+            raise ScheduleError(name, what, "η_t and μ_t must be positive, θ_t at least 0, all finite", round=t)

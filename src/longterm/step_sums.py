@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.errors import InputError
 from longterm.schedules import Schedule
 
 CHUNK = 2**16
@@ -54,7 +54,7 @@ def tabulate(schedule: Schedule, horizon: int) -> Iterator[Tabulated]:
 
 
 def step_sums(schedule: Schedule, rounds: ArrayLike, strong_convexity: float = 0.0) -> StepSums:
-    """The sums up to each of `rounds` (one horizon, or an increasing array of them).
+    """The sums up to each of `rounds`: one horizon, or a list of them.
 
     >>> from longterm.schedules import ConvexSchedule
     >>> from longterm.step_sums import step_sums
@@ -62,9 +62,8 @@ def step_sums(schedule: Schedule, rounds: ArrayLike, strong_convexity: float = 0
     >>> float(sums.growth), float(sums.delta_eta), float(sums.delta_mu)
     (1.0, 1.0, 6.0)
     """
-    horizons = np.atleast_1d(np.asarray(rounds))
-    if horizons.ndim != 1 or horizons.size == 0 or horizons[0] < 1 or np.any(np.diff(horizons) <= 0):
-        raise InputError("rounds", f"{rounds!r} is not a list of horizons", "Give increasing rounds, the first ≥ 1")
+    asked = validate.horizons("rounds", rounds)
+    horizons, place = np.unique(asked, return_inverse=True)
     kept: list[tuple[FloatArray, ...]] = []
     totals = tuple(np.zeros(schedule.batch_shape) for _ in range(4))
     delta_eta = delta_mu = np.zeros(schedule.batch_shape)
@@ -84,6 +83,6 @@ def step_sums(schedule: Schedule, rounds: ArrayLike, strong_convexity: float = 0
         kept.append(tuple(column[inside] for column in sums))
         totals = tuple(column[-1] for column in sums)
     theta, eta, mu, growths = (
-        np.concatenate(column).reshape(np.shape(rounds) + schedule.batch_shape) for column in zip(*kept, strict=True)
+        np.concatenate(column)[place].reshape(asked.shape + schedule.batch_shape) for column in zip(*kept, strict=True)
     )
     return StepSums(theta, eta, mu, growths, delta_eta, delta_mu)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -51,6 +51,10 @@ class Sums(NamedTuple):
         )
 
 
+SeedsPlayed = int | tuple[int, ...]
+"""One seed, or those of a batch, in order."""
+
+
 class Comparator(Protocol):
     """The best fixed decision in hindsight at chosen rounds (`longterm.hindsight`)."""
 
@@ -60,7 +64,11 @@ class Comparator(Protocol):
 
     @property
     def loss(self) -> FloatArray:
-        """Σ_{s≤t} f_s(x*_t)."""
+        """Σ_{s≤t} f_s(x*_t), rounds first, then the seeds."""
+
+    @property
+    def seeds(self) -> SeedsPlayed:
+        """The seeds it was found for."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +96,10 @@ class Trace:
     """What the learner reported in those rounds: multiplier, theta, eta, mu, …"""
     state: Any = field(repr=False)
     sums: Sums = field(repr=False)
-    warnings: tuple[str, ...] = ()
-    """Declared bounds that were broken, where the user chose to go on: the first round of each."""
+    seeds: SeedsPlayed = 0
+    """The seed of the run, or those on the last batch axis."""
+    warnings: Mapping[str, str] = field(default_factory=dict)
+    """Declared bounds that were broken, by name, where the user chose to go on: the first round of each."""
 
     @property
     def last_round(self) -> int:
@@ -129,7 +139,12 @@ class Trace:
                 "was found for other rounds than the trace keeps",
                 "Ask for it at trace.rounds",
             )
-        return self.cumulative_loss - comparator.loss
+        if comparator.seeds != self.seeds:
+            what = f"was found for seeds {comparator.seeds}, the run had {self.seeds}"
+            raise InputError("comparator", what, "Ask for it with the seeds of the run")
+        best = np.asarray(comparator.loss)
+        grid = (1,) * (self.cumulative_loss.ndim - best.ndim)  # a grid of hyper-parameters stands before the seeds
+        return self.cumulative_loss - best.reshape(len(best), *grid, *best.shape[1:])
 
 
 def log_spaced(per_decade: int = 20) -> Iterator[int]:
@@ -146,12 +161,19 @@ def log_spaced(per_decade: int = 20) -> Iterator[int]:
 class Recorder:
     """Collects the kept rounds while a run goes on."""
 
-    def __init__(self, record: Sequence[int] | None, earlier: Trace | None) -> None:
+    def __init__(self, record: Sequence[int] | None, earlier: Trace | None, seeds: SeedsPlayed = 0) -> None:
         self._wanted = log_spaced() if record is None else iter(_checked_rounds(record))
         self._rows: list[tuple[int, Sums, dict[str, Array]]] = []
+        self._seeds = seeds
         self._earlier = earlier
+        self.next: int | None = 0
         done = 0 if earlier is None else earlier.last_round
-        self.next = self._next_after(done)
+        while self.next is not None and self.next < done:
+            self.next = next(self._wanted, None)
+        # The last round of a part is kept whether it was asked for or not; the whole run would not have it.
+        self._drop_last_of_earlier = done > 0 and self.next != done
+        if self.next is not None and self.next <= done:
+            self.next = self._next_after(done)
 
     def _next_after(self, t: int) -> int | None:
         """The next round to keep, None where no more are wanted."""
@@ -162,11 +184,13 @@ class Recorder:
         self._rows.append((t, sums, report))
         self.next = self._next_after(t)
 
-    def trace(self, sums: Sums, report: dict[str, Array], state: Any, warnings: tuple[str, ...]) -> Trace:
+    def trace(self, sums: Sums, report: dict[str, Array], state: Any, warnings: Mapping[str, str]) -> Trace:
         """Everything kept so far, and the latest round (whose report this is) whether it was wanted or not."""
         rows = list(self._rows)
         latest = int(np.max(np.asarray(state.round))) - 1
-        if (rows[-1][0] if rows else 0) < latest and (self._earlier is None or self._earlier.last_round < latest):
+        if self._earlier is not None and self._earlier.last_round == latest:
+            return self._earlier
+        if (rows[-1][0] if rows else 0) < latest:
             rows.append((latest, sums, report))
         batch_shape = tuple(sums.loss.shape)
         made: dict[str, Any] = {"rounds": np.array([t for t, _, _ in rows], dtype=np.int64)}
@@ -180,8 +204,11 @@ class Recorder:
             else np.empty((0, *batch_shape))
             for name in report
         }
-        trace = Trace(**made, state=state, sums=sums, warnings=warnings)
-        return trace if self._earlier is None else _joined(self._earlier, trace)
+        trace = Trace(**made, state=state, sums=sums, seeds=self._seeds, warnings=dict(warnings))
+        if self._earlier is None:
+            return trace
+        kept = len(self._earlier.rounds) - self._drop_last_of_earlier
+        return _joined(self._earlier, kept, trace)
 
 
 _SUM_OF_COLUMN = {
@@ -194,14 +221,14 @@ _SUM_OF_COLUMN = {
 }
 
 
-def _joined(earlier: Trace, later: Trace) -> Trace:
-    columns = {
-        name: np.concatenate([getattr(earlier, name), getattr(later, name)]) for name in ("rounds", *_SUM_OF_COLUMN)
+def _joined(earlier: Trace, kept: int, later: Trace) -> Trace:
+    """The first `kept` rows of the earlier part, then the later part."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(earlier, name)[:kept], getattr(later, name)])
+        for name in ("rounds", *_SUM_OF_COLUMN)
     }
-    reports = {name: np.concatenate([earlier.reports[name], later.reports[name]]) for name in later.reports}
-    return Trace(
-        **columns, reports=reports, state=later.state, sums=later.sums, warnings=earlier.warnings + later.warnings
-    )
+    reports = {name: np.concatenate([earlier.reports[name][:kept], later.reports[name]]) for name in later.reports}
+    return replace(later, **columns, reports=reports)
 
 
 def _in_batch(value: Array, batch_shape: tuple[int, ...]) -> NDArray[Any]:
@@ -211,7 +238,7 @@ def _in_batch(value: Array, batch_shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _checked_rounds(record: Sequence[int]) -> list[int]:
-    rounds = sorted({int(t) for t in record})
-    if not rounds or rounds[0] < 1:
-        raise InputError("record", f"{record!r} is not a set of rounds", "Give rounds counted from 1, or None")
-    return rounds
+    rounds = np.asarray(record)
+    if rounds.ndim != 1 or rounds.size == 0 or rounds.dtype.kind not in "iu" or rounds.min() < 1:
+        raise InputError("record", f"{record!r} is not a list of rounds", "Give rounds counted from 1, or None")
+    return [int(t) for t in np.unique(rounds)]

@@ -17,6 +17,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm._validate import Hyper
 from longterm.bounds.base import Bound
@@ -41,7 +42,7 @@ def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike, *, as_p
     >>> round(float(bound.regret), 4), round(float(bound.violation), 4)
     (7.4248, 46.0051)
     """
-    horizons = np.asarray(rounds)
+    horizons = validate.horizons("rounds", rounds)
     G, sigma = constants.gradient_bound, constants.strong_convexity
     check_conditions(schedule, int(horizons.max()), gradient_bound=G, strong_convexity=sigma).require()
     sums = step_sums(schedule, rounds, sigma)
@@ -53,7 +54,7 @@ def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike, *, as_p
         + G**2 * sums.eta
         + constants.constraint_bound**2 * sums.mu
     )
-    T = horizons.reshape(horizons.shape + (1,) * len(schedule.batch_shape))
+    T = horizons.astype(np.float64).reshape(horizons.shape + (1,) * len(schedule.batch_shape))
     return Bound(regret, _violation(sums.theta + sums.delta_mu, regret, constants, T))
 
 
@@ -109,7 +110,7 @@ def theorem_1_strongly_convex(
     """The strongly convex counterpart, for A-OGD with `StronglyConvexSchedule`. The slip does not touch it.
 
     (G²/σ)(1 + ln T) + D² σ T^β/(6βG²), and √(2 (6G²/σ)(T^{1−β}/(1 − β) + 1)(that + F T)). Only the regret is tighter
-    than in the convex case: 6G²/σ ≥ 6RG, because G ≥ σR.
+    than in the convex case: 6G²/σ stands where 6RG did, and is larger wherever G ≥ σR.
     """
     G, sigma = constants.gradient_bound, constants.strong_convexity
     if sigma <= 0:
@@ -128,9 +129,7 @@ def _convex(constants: Constants, beta: Hyper) -> ConvexSchedule:
 
 def _horizons(rounds: ArrayLike, beta: Hyper) -> tuple[FloatArray, FloatArray]:
     """T with the axes of β behind it, and β."""
-    T, b = np.asarray(rounds, dtype=np.float64), np.asarray(beta)
-    if np.any(T < 1):
-        raise InputError("rounds", f"{rounds!r} is below 1", "Give horizons of at least one round")
+    T, b = validate.horizons("rounds", rounds).astype(np.float64), np.asarray(beta)
     return T.reshape(T.shape + (1,) * b.ndim), b
 
 

@@ -29,6 +29,8 @@ class Stack(Constraint):
 
     def __post_init__(self) -> None:
         parts = tuple(self.parts)
+        if not parts or not all(isinstance(part, Constraint) for part in parts):
+            raise InputError("parts", f"{self.parts!r} is not a sequence of constraints", "Give at least one")
         dimensions = {part.dimension for part in parts}
         if len(dimensions) != 1:
             raise InputError("parts", f"dimensions {sorted(dimensions)} differ", "Give constraints on the same x")
@@ -94,6 +96,9 @@ class Maximum(Constraint):
 
     def __post_init__(self) -> None:
         every = Stack(self.parts)
+        if self.over.dimension != every.dimension:
+            what = f"has dimension {self.over.dimension}, the parts have {every.dimension}"
+            raise InputError("over", what, "Give the enclosing set that x is in")
         validate.remember(
             self,
             parts=every.parts,

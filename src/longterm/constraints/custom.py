@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column
+from longterm._arrays import Array, column, namespace
 from longterm.constraints.base import Constraint
 from longterm.sets import Set
 
@@ -39,7 +39,7 @@ class CustomConstraint(Constraint):
         )
 
     def values(self, x: Array, *parameters: Array) -> Array:
-        return column(self.function(x, *parameters))
+        return column(namespace(x).asarray(self.function(x, *parameters)))
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
         return weights * self.derivative(x, *parameters)

@@ -119,7 +119,7 @@ class CompiledPlayer:
         self._learner = learner
         self._recorder = recorder
         self._advance = _compiled(problem, learner, on_broken_bound == "raise")
-        self._warned: dict[str, str] = {}
+        self._warned: dict[str, str] = {} if resume is None else dict(resume.warnings)
         self._block_rounds = 0
         self.played = 0 if resume is None else resume.last_round
         with jax.enable_x64(True):
@@ -205,4 +205,4 @@ class CompiledPlayer:
     def trace(self) -> Trace:
         """What happened so far, in NumPy arrays."""
         state, sums, report = jax.tree.map(np.asarray, (self._carry.state, self._carry.sums, self._carry.report))
-        return self._recorder.trace(sums, report, state, tuple(self._warned.values()))
+        return self._recorder.trace(sums, report, state, self._warned)

@@ -48,7 +48,7 @@ class Player:
         self._dtype = x.dtype
         self._limits = declared_limits(problem, learner, x)
         self._latest = self._state
-        self._warned: dict[str, str] = {}
+        self._warned: dict[str, str] = {} if resume is None else dict(resume.warnings)
 
     def play(self, block: Block, first: int) -> None:
         """Play the rounds of a block that starts at round `first`, those that are still ahead."""
@@ -81,7 +81,7 @@ class Player:
     def trace(self) -> Trace:
         """What happened so far."""
         report = self._learner.report(self._latest)
-        return self._recorder.trace(self._sums, report, self._state, tuple(self._warned.values()))
+        return self._recorder.trace(self._sums, report, self._state, self._warned)
 
 
 def declared_limits(problem: Problem, learner: Learner[Any], x: Array) -> Limits:

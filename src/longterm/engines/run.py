@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from longterm import _validate as validate
 from longterm.engines.reference import Player
 from longterm.errors import InputError, StreamEndedError
 from longterm.learners.base import Learner, OnBrokenBound
 from longterm.problems import Problem
 from longterm.progress import Progress, reporter
 from longterm.streams import Block, Seeds, Stream
-from longterm.trace import Recorder, Trace
+from longterm.streams.base import checked_seeds
+from longterm.trace import Recorder, SeedsPlayed, Trace
 
 if TYPE_CHECKING:
     from longterm.engines.compiled import CompiledPlayer
@@ -57,7 +59,8 @@ def run(
 
     Raises
     ------
-    InputError : naming the argument, the round and the remedy. Its ``trace`` holds the run up to the round before.
+    InputError : naming the argument, the round and the remedy. The ``trace`` of whatever exception stops a run, an
+        interrupt included, holds the run up to the round before, ready for ``resume``.
 
     >>> from longterm import AOGD, doubly_stochastic, run
     >>> from longterm.streams import RandomPermutations
@@ -78,9 +81,9 @@ def run(
     earlier = None if resume is None else {"": resume}
     try:
         return compare(problem, {"": learner}, stream, rounds, resume=earlier, **options)[""]
-    except InputError as error:
-        if isinstance(error.trace, dict):
-            error.trace = error.trace[""]
+    except BaseException as error:
+        if isinstance(getattr(error, "trace", None), dict):
+            error.trace = error.trace[""]  # type: ignore[attr-defined]
         raise
 
 
@@ -103,18 +106,21 @@ def compare(
     make_player = _engine(engine, xp)
     if on_broken_bound not in ("raise", "warn"):
         raise InputError("on_broken_bound", f"{on_broken_bound!r} is not known", "Choose 'raise' or 'warn'")
-    if rounds is not None and (isinstance(rounds, bool) or int(rounds) != rounds or rounds < 1):
-        raise InputError("rounds", f"{rounds!r} is not a number of rounds", "Give a whole number of at least 1")
-    seed_axes = () if isinstance(seeds, (int, np.integer)) else (len(seeds),)
+    if rounds is not None:
+        validate.count("rounds", rounds)
+    if not learners:
+        raise InputError("learners", "is empty", "Give at least one learner, by name")
+    seeds = checked_seeds(seeds)
+    seed_axes = () if isinstance(seeds, int) else (len(seeds),)
     players: dict[str, Player | CompiledPlayer] = {}
     for name, learner in learners.items():
         learner.check(problem)
-        earlier = None if resume is None else resume[name]
+        earlier = None if resume is None else _continued(resume, name, learner.batch_shape + seed_axes, seeds, rounds)
         players[name] = make_player(
             problem,
             learner.with_trailing_axes(len(seed_axes)),
             batch_shape=learner.batch_shape + seed_axes,
-            recorder=Recorder(record, earlier),
+            recorder=Recorder(record, earlier, seeds),
             on_broken_bound=on_broken_bound,
             resume=earlier,
             dtype=dtype,
@@ -133,10 +139,27 @@ def compare(
             if done == 0 or (rounds is not None and done < rounds):
                 what = "is empty" if done == 0 else f"ended after round {done}, {rounds} were asked for"
                 raise StreamEndedError("stream", what, "Give a longer stream or fewer rounds", round=done + 1)
-        except InputError as error:
-            error.trace = {name: player.trace() for name, player in players.items()}
+        except BaseException as error:
+            # Whatever stopped the run (bad data, a user's function, Ctrl-C): what was played is not lost.
+            error.trace = {name: player.trace() for name, player in players.items()}  # type: ignore[attr-defined]
             raise
     return {name: player.trace() for name, player in players.items()}
+
+
+def _continued(
+    resume: Mapping[str, Trace], name: str, batch_shape: tuple[int, ...], seeds: SeedsPlayed, rounds: int | None
+) -> Trace:
+    """The earlier trace of this learner, if it can be continued as asked."""
+    if name not in resume:
+        raise InputError("resume", f"has no trace of {name!r}", "Give the traces of all the learners")
+    earlier = resume[name]
+    if earlier.seeds != seeds or tuple(earlier.sums.loss.shape) != batch_shape:
+        what = f"has seeds {earlier.seeds} and a batch of shape {tuple(earlier.sums.loss.shape)}"
+        raise InputError("resume", what, f"This run has seeds {seeds} and a batch of shape {batch_shape}: use the same")
+    if rounds is not None and rounds < earlier.last_round:
+        what = f"has played {earlier.last_round} rounds, {rounds} were asked for"
+        raise InputError("resume", what, "Ask for as many rounds in all, or more")
+    return earlier
 
 
 def _engine(engine: Engine, xp: Any) -> Callable[..., Player | CompiledPlayer]:
@@ -175,3 +198,4 @@ def _require_fit(problem: Problem, block: Block, seed_axes: tuple[int, ...], fir
                     f"Give the {name} of each round in shape {shape}",
                     round=first,
                 )
+    problem.loss.check_parameters(block.loss, first)

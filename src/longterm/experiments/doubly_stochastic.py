@@ -46,8 +46,8 @@ def reproduce(size: int, rounds: int, beta: float, sequences: int) -> list[Curve
     kept = next(iter(traces.values())).rounds
     best = nearest_to_mean(problem, stream, kept, seeds=seeds)
     bounds = {
-        "Convex A-OGD": theorem_1(problem.constants, kept, beta, exact_sums=True),
-        "Strongly convex A-OGD": theorem_1_strongly_convex(problem.constants, kept, beta, exact_sums=True),
+        "Convex A-OGD": theorem_1(problem.constants, kept, beta),
+        "Strongly convex A-OGD": theorem_1_strongly_convex(problem.constants, kept, beta),
     }
     printed = {"Convex A-OGD": theorem_1_as_printed(problem.constants, kept, beta)}
     return [
@@ -87,15 +87,15 @@ def figure(curves: Sequence[Curve], title: str, folder: Path) -> list[Path]:
                 mean, spread = values.mean(axis=1), values.std(axis=1)
                 axis.plot(curve.rounds, mean, color=colour, label=curve.name)
                 axis.fill_between(curve.rounds, mean - spread, mean + spread, color=colour, alpha=0.25, linewidth=0)
-                axis.plot(curve.rounds, getattr(curve.bound, part), "--", color=colour, label="its bound")
+                axis.plot(curve.rounds, getattr(curve.bound, part), "--", color=colour, label=f"bound, {curve.name}")
                 if curve.printed is not None:
                     axis.plot(
-                        curve.rounds, getattr(curve.printed, part), ":", color=colour, label="its bound as printed"
+                        curve.rounds, getattr(curve.printed, part), ":", color=colour, label="the same, as printed"
                     )
             axis.set(xscale="log", yscale="log", xlabel="round $t$", ylabel=label)
             axis.grid(visible=True, which="major", alpha=0.3)
         handles, labels = axes[0].get_legend_handles_labels()
-        drawing.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+        drawing.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
         drawing.suptitle(title)
         paths = [folder / f"doubly_stochastic.{ending}" for ending in ("png", "pdf", "svg")]
         for path in paths:
@@ -124,8 +124,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     print(title)
     print(table(curves))
-    print("The bounds use the true D = p + 1 (the paper's √p is too small); 'printed' is Theorem 1 as printed,")
-    print("whose regret line is false for β > 1/2 in general (docs/theory.md).")
+    print("Bounds in closed form, with the true D = p + 1 (the paper's √p is too small). 'printed' is Theorem 1 as")
+    print(
+        "printed: its regret line is false for β > 1/2 in general, its violation line merges constants (docs/theory.md)."
+    )
     for path in figure(curves, title, chosen.out):
         print(f"wrote {path}")
 

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.errors import InputError
+from longterm.errors import InputError, StreamEndedError
 from longterm.losses import SquaredDistance
 from longterm.problems import Problem
 from longterm.streams import Seeds, Stream
+from longterm.streams.base import checked_seeds
+from longterm.trace import SeedsPlayed
 
 FEASIBLE = 1e-9
 """A mean that breaks no constraint by more than this share of D counts as feasible: it is made of rounded numbers."""
@@ -29,6 +32,7 @@ class Hindsight:
     rounds: NDArray[np.int64]
     x: FloatArray
     loss: FloatArray
+    seeds: SeedsPlayed = 0
 
 
 def nearest_to_mean(
@@ -54,25 +58,28 @@ def nearest_to_mean(
     """
     if not isinstance(problem.loss, SquaredDistance):
         raise InputError("problem", f"{problem.name!r} has another loss", "This comparator is for SquaredDistance only")
-    wanted = np.asarray(rounds, dtype=np.int64)
-    if wanted.ndim != 1 or wanted.size == 0 or wanted[0] < 1 or np.any(np.diff(wanted) <= 0):
-        raise InputError("rounds", f"{rounds!r} is not a list of rounds", "Give increasing rounds, the first ≥ 1")
+    wanted = np.atleast_1d(validate.horizons("rounds", rounds))
+    if np.any(np.diff(wanted) <= 0):
+        raise InputError("rounds", f"{rounds!r} does not increase", "Give each round once, in order")
     means, squares, done = [], [], 0
     total = square = np.zeros(())
     for block in stream.blocks(seeds, 0, int(wanted[-1])):
-        (targets,) = block.loss
-        sums = total + np.cumsum(targets, axis=0, dtype=np.float64)
+        targets = np.asarray(block.loss[0], dtype=np.float64)
+        sums = total + np.cumsum(targets, axis=0)
         lengths = square + np.cumsum(np.vecdot(targets, targets), axis=0)
         inside = wanted[(wanted > done) & (wanted <= done + block.rounds)]
         means.append(sums[inside - done - 1] / inside.reshape(-1, *(1,) * (sums.ndim - 1)))
         squares.append(lengths[inside - done - 1])
         total, square, done = sums[-1], lengths[-1], done + block.rounds
+    if done < wanted[-1]:
+        what = f"ended after round {done}, the best decision of round {wanted[-1]} was asked for"
+        raise StreamEndedError("stream", what, "Give a longer stream or fewer rounds", round=done + 1)
     mean, lengths = np.concatenate(means), np.concatenate(squares)
     x = mean if project is None else project(mean)
     _require_feasible(problem, x, "the mean target" if project is None else "what project returned")
     t = wanted.reshape(-1, *(1,) * (lengths.ndim - 1))
     loss = t / 2 * (np.vecdot(x - mean, x - mean) - np.vecdot(mean, mean)) + lengths / 2
-    return Hindsight(wanted, x, loss)
+    return Hindsight(wanted, x, loss, checked_seeds(seeds))
 
 
 def _require_feasible(problem: Problem, x: FloatArray, what: str) -> None:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longterm._arrays import Array, column, namespace
+from longterm._arrays import Array, column, float_dtype, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.feedback import Feedback
@@ -76,13 +76,20 @@ class AOGD(Learner[AOGDState]):
         schedule = StronglyConvexSchedule(constants.gradient_bound, constants.strong_convexity, beta)
         return cls(problem.enclosing_set, schedule)
 
+    def check(self, problem: Problem) -> None:
+        super().check(problem)
+        sigma = problem.constants.strong_convexity
+        if isinstance(self.schedule, StronglyConvexSchedule) and np.any(self.schedule.strong_convexity > sigma):
+            what = f"its steps are made for σ = {self.schedule.strong_convexity}, the losses have {sigma:g}"
+            raise InputError("learner", what, "Use AOGD.convex, or declare a strong_convexity that holds")
+
     @property
     def gradient_bound(self) -> Hyper | None:
         return self.schedule.gradient_bound
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
         shape = np.broadcast_shapes(batch_shape, self.batch_shape)
-        centre = xp.asarray(self.enclosing_set.centre, dtype=dtype or xp.float64)
+        centre = xp.asarray(self.enclosing_set.centre, dtype=float_dtype(xp, dtype))
         x = xp.broadcast_to(centre, (*shape, self.enclosing_set.dimension))
         return AOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros(shape, dtype=x.dtype))
 

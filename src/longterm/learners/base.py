@@ -68,22 +68,36 @@ class Learner(PerLearner, ABC, Generic[S]):
 
     def check(self, problem: Problem) -> None:
         """Raise, before round 1 and in words, if this learner cannot play that problem."""
-        if problem.dimension != self.enclosing_set.dimension:
-            raise InputError(
-                "learner",
-                f"plays in dimension {self.enclosing_set.dimension}, the problem has {problem.dimension}",
-                "Build the learner from the problem, for example AOGD.convex(problem)",
-            )
+        ours, theirs = self.enclosing_set, problem.enclosing_set
+        what = None
+        if ours.dimension != theirs.dimension:
+            what = f"plays in dimension {ours.dimension}, the problem has {theirs.dimension}"
+        elif ours.diameter > theirs.diameter * (1 + 1e-9) or not bool(theirs.contains(ours.centre)):
+            what = "plays on a set that is not inside the problem's, where G, D and F may not hold"
+        if what is not None:
+            raise InputError("learner", what, "Build the learner from the problem, for example AOGD.convex(problem)")
         require_needs(type(self).__name__, self.needs, problem)
 
     def tell(self, state: S, feedback: Feedback, *, on_broken_bound: OnBrokenBound = "raise") -> S:
         """The state after round t, once what it is told has been checked. `state` itself never changes."""
         x, t = self.ask(state), int(np.max(np.asarray(state.round)))
         require_match(feedback, x, t)
+        feedback = _as_arrays(feedback, x)
         limits = Limits.around(x, loss_gradient=self.gradient_bound, constraint_gradient=self.gradient_bound)
-        if not bool(namespace(x).all(acceptable(feedback, limits))):
+        with np.errstate(all="ignore"):  # what is not finite is refused in words
+            good = bool(namespace(x).all(acceptable(feedback, limits)))
+        if not good:
             for fault in faults(feedback, limits, t):
                 if not isinstance(fault, BrokenBoundError) or on_broken_bound == "raise":
                     raise fault
                 warnings.warn(str(fault), BrokenBoundWarning, stacklevel=2)
         return self.update(state, feedback)
+
+
+def _as_arrays(feedback: Feedback, x: Array) -> Feedback:
+    """Python numbers, which stand for themselves where there is one learner, as arrays of x's library."""
+    xp = namespace(x)
+    single = {
+        n: v for n, v in (("constraint", feedback.constraint), ("loss", feedback.loss)) if type(v) in (int, float)
+    }
+    return feedback._replace(**{name: xp.asarray(value, dtype=x.dtype) for name, value in single.items()})

@@ -8,7 +8,7 @@ blocks of arrays. A loss knows its own facts over a set, so that nobody types G,
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from longterm._arrays import Array
 from longterm.sets import Set
@@ -35,6 +35,9 @@ class Loss(ABC):
     @abstractmethod
     def value_range(self, over: Set) -> float:
         """F: max f_t − min f_t on the set, for every t."""
+
+    def check_parameters(self, arrays: Sequence[Array], first: int) -> None:  # noqa: B027  any numbers will do
+        """Raise an InputError if parameters of rounds first, first + 1, … (leading axis) mean nothing to this loss."""
 
     def value(self, x: Array, *parameters: Array) -> Array:
         """f(x), shape (...,)."""

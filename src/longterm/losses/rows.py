@@ -8,12 +8,14 @@ absolute value has gradient 0 at residual exactly 0.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, column, dot, namespace
+from longterm.errors import InputError
 from longterm.losses.base import Loss
 from longterm.sets import Set
 
@@ -41,6 +43,14 @@ class RowLoss(Loss):
 
 class MarginLoss(RowLoss):
     """φ(label · ⟨features, x⟩) with φ convex, decreasing and 1-Lipschitz."""
+
+    def check_parameters(self, arrays: Sequence[Array], first: int) -> None:
+        label = np.asarray(arrays[1])
+        wrong = np.isfinite(label) & (np.abs(label) != 1)
+        if np.any(wrong):
+            t = first + int(np.argwhere(wrong)[0][0])
+            remedy = "Use the labels −1 and +1; map 0 and 1 by 2 * label − 1"
+            raise InputError("label", f"is {label[wrong].flat[0]:g}", remedy, round=t)
 
     @abstractmethod
     def phi(self, margin: Array) -> tuple[Array, Array]:

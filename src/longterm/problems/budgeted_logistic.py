@@ -25,9 +25,12 @@ def budgeted_logistic(features: ArrayLike, budget: float, *, l1: float = 1.0, l2
     (1.0, 5.0, 1.5, 5.0)
     """
     rows = np.asarray(features)
-    if rows.ndim != 2 or 0 in rows.shape:
-        raise InputError("features", f"has shape {rows.shape}", "Give one row per example, shape (n, d)")
-    feature_norm = float(np.sqrt(np.vecdot(rows, rows).max()))
+    if rows.ndim != 2 or 0 in rows.shape or rows.dtype.kind not in "fiub":
+        what = f"has shape {rows.shape} and dtype {rows.dtype}"
+        raise InputError("features", what, "Give one row of numbers per example, shape (n, d)")
+    # In parts and in float64: integers would overflow, and a copy of all rows may not fit.
+    parts = (rows[i : i + 65536].astype(np.float64, copy=False) for i in range(0, len(rows), 65536))
+    feature_norm = float(np.sqrt(np.max([np.vecdot(part, part).max() for part in parts])))
     if not np.isfinite(feature_norm):
         raise InputError("features", "holds NaN or infinite values", "Clean the rows first")
     d = rows.shape[1]

@@ -37,6 +37,10 @@ class Problem:
     declared: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for argument, kind in (("enclosing_set", Set), ("loss", Loss), ("constraint", Constraint)):
+            if not isinstance(getattr(self, argument), kind):
+                what = f"is a {type(getattr(self, argument)).__name__}, not a {kind.__name__}"
+                raise InputError(argument, what, f"Give one from longterm.{kind.__module__.split('.')[1]}")
         dimensions = {
             "enclosing_set": self.enclosing_set.dimension,
             "loss": self.loss.dimension,
@@ -48,11 +52,12 @@ class Problem:
         for name, value in self.declared.items():
             if name not in known:
                 raise InputError("declared", f"{name!r} is not a constant", f"Choose from {sorted(known)}")
-            validate.non_negative_scalar(name, value)
+            may_be_zero = name in ("loss_range", "strong_convexity")
+            (validate.non_negative_scalar if may_be_zero else validate.positive_scalar)(name, value)
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """The length d of a decision."""
         return self.enclosing_set.dimension
 
     @cached_property

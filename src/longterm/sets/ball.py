@@ -30,7 +30,8 @@ class Ball(Set):
     def __post_init__(self) -> None:
         dimension = validate.dimension("dimension", self.dimension)
         radius = validate.positive_scalar("radius", self.radius)
-        centre = np.zeros(dimension) if np.ndim(self.centre) == 0 else self.centre
+        given = np.asarray(self.centre)
+        centre = np.zeros(dimension) if given.ndim == 0 and given == 0 else given
         validate.remember(
             self,
             dimension=dimension,

@@ -19,6 +19,9 @@ class RandomCosts(ChunkedStream):
     dimension: int
     norm: float = 1.0
 
+    def __post_init__(self) -> None:
+        _checked(self)
+
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
         return rng.standard_normal((CHUNK, self.dimension))
 
@@ -36,6 +39,9 @@ class SwitchingCosts(Stream):
 
     dimension: int
     norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        _checked(self)
 
     def draw(self, seed: int, start: int, stop: int) -> Block:
         direction = np.random.default_rng(seed).standard_normal(self.dimension)
@@ -57,10 +63,19 @@ class LateReversal(Stream):
 
     def __post_init__(self) -> None:
         beta = validate.scalar("beta", validate.open_unit_interval("beta", self.beta))
-        validate.remember(self, beta=beta, length=validate.dimension("rounds", self.rounds))
+        norm = validate.positive_scalar("norm", self.norm)
+        validate.remember(self, beta=beta, norm=norm, length=validate.count("rounds", self.rounds))
 
     def draw(self, seed: int, start: int, stop: int) -> Block:
         rounds = np.arange(start + 1, stop + 1)
         tail = int(np.ceil(2 * self.rounds**self.beta)) + 2
         signs = np.where(rounds == 1, -1.0, np.where(rounds > self.rounds - tail, 1.0, 0.0))
         return Block((self.norm * signs[:, None],))
+
+
+def _checked(stream: RandomCosts | SwitchingCosts) -> None:
+    validate.remember(
+        stream,
+        dimension=validate.dimension("dimension", stream.dimension),
+        norm=validate.positive_scalar("norm", stream.norm),
+    )

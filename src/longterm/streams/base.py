@@ -29,15 +29,19 @@ class Block(NamedTuple):
 
     loss: tuple[NDArray[Any], ...]
     constraint: tuple[NDArray[Any], ...] = ()
+    length: int | None = None
+    """How many rounds, where there are no arrays to tell it."""
 
     @property
     def rounds(self) -> int:
         """How many rounds the block holds."""
-        return len((self.loss + self.constraint)[0]) if self.loss + self.constraint else 0
+        arrays = self.loss + self.constraint
+        return len(arrays[0]) if arrays else self.length or 0
 
     def part(self, start: int, stop: int) -> Block:
         """Rounds start (counted from 0) up to stop of this block."""
-        return Block(tuple(a[start:stop] for a in self.loss), tuple(a[start:stop] for a in self.constraint))
+        loss, constraint = (tuple(a[start:stop] for a in arrays) for arrays in (self.loss, self.constraint))
+        return Block(loss, constraint, min(stop, self.rounds) - start)
 
 
 class Stream(ABC):
@@ -52,6 +56,7 @@ class Stream(ABC):
 
     def blocks(self, seeds: Seeds, start: int, stop: int | None) -> Iterator[Block]:
         """The rounds start + 1 … stop in blocks that fit in memory; `stop` None: to the end of the stream."""
+        seeds = checked_seeds(seeds)
         if stop is None and self.length is None:
             raise InputError("rounds", "this stream has no end", "Say how many rounds to play")
         last = min(end for end in (stop, self.length) if end is not None)
@@ -91,19 +96,22 @@ class ChunkedStream(Stream):
         return self.expand(self.drawn(seed, start, stop))
 
 
-def _as_list(seeds: Seeds) -> list[int]:
-    if isinstance(seeds, (int, np.integer)):
-        return [int(seeds)]
-    chosen = [int(seed) for seed in seeds]
-    if not chosen:
-        raise InputError("seeds", "is empty", "Give at least one seed, for example range(10)")
-    return chosen
+def checked_seeds(seeds: Seeds) -> int | tuple[int, ...]:
+    """The seeds as whole numbers: one, or a tuple of them."""
+    given = np.asarray(seeds)
+    if given.dtype.kind not in "iu" or given.ndim > 1 or given.size == 0 or given.min() < 0:
+        raise InputError("seeds", f"{seeds!r} is not a seed or a list of seeds", "Give 0, or range(10), for example")
+    return int(given) if given.ndim == 0 else tuple(int(seed) for seed in given)
+
+
+def _as_list(seeds: Seeds) -> Sequence[int]:
+    return [seeds] if isinstance(seeds, int) else seeds
 
 
 def _batch(blocks: list[Block], seeds: Seeds) -> Block:
     """One block per seed → one block with a seed axis behind the rounds (none for a single seed)."""
-    if isinstance(seeds, (int, np.integer)):
+    if isinstance(seeds, int):
         return blocks[0]
     loss = tuple(np.stack(arrays, axis=1) for arrays in zip(*(b.loss for b in blocks), strict=True))
     constraint = tuple(np.stack(arrays, axis=1) for arrays in zip(*(b.constraint for b in blocks), strict=True))
-    return Block(loss, constraint)
+    return Block(loss, constraint, blocks[0].rounds)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from longterm import _validate as validate
 from longterm.errors import InputError
 from longterm.streams.base import Block, Seeds, Stream
 
@@ -17,7 +18,7 @@ ITEMS_AT_A_TIME = 256
 class Replay(Stream):
     """The rounds stand in arrays, one row a round: `loss` parameters, and `constraint` parameters if g varies.
 
-    Every seed sees the same rounds.
+    Every seed sees the same rounds. Where neither has parameters, `rounds` says how many there are.
 
     >>> import numpy as np
     >>> from longterm.streams import Replay
@@ -25,9 +26,13 @@ class Replay(Stream):
     (array([[0., 1.]]),)
     """
 
-    def __init__(self, loss: Sequence[ArrayLike], constraint: Sequence[ArrayLike] = ()) -> None:
-        self.block = Block(tuple(np.asarray(a) for a in loss), tuple(np.asarray(a) for a in constraint))
-        lengths = {len(a) if a.ndim else 0 for a in self.block.loss + self.block.constraint}
+    def __init__(
+        self, loss: Sequence[ArrayLike], constraint: Sequence[ArrayLike] = (), *, rounds: int | None = None
+    ) -> None:
+        arrays = tuple(np.asarray(a) for a in loss), tuple(np.asarray(a) for a in constraint)
+        lengths = {len(a) if a.ndim else 0 for a in arrays[0] + arrays[1]}
+        if rounds is not None:
+            lengths.add(validate.count("rounds", rounds))
         if len(lengths) != 1 or lengths == {0}:
             raise InputError(
                 "stream",
@@ -35,9 +40,10 @@ class Replay(Stream):
                 "Give arrays with one row per round, all of the same length, at least one round",
             )
         self.length = lengths.pop()
+        self._block = Block(*arrays, self.length)
 
     def draw(self, seed: int, start: int, stop: int) -> Block:
-        return self.block.part(start, stop)
+        return self._block.part(start, stop)
 
 
 class FromIterable(Stream):
@@ -46,7 +52,7 @@ class FromIterable(Stream):
     With `constraint_parameters=k`, the last k entries of an item are the parameters of g_t. Items are taken
     as the run needs them, once, and shown to every learner of a comparison and to every seed. A run that
     resumes continues with the next item; the latest block is kept, so that nothing a stopped run had
-    taken and not played is lost.
+    taken and not played is lost. An item that does not fit is refused, and left out.
 
     >>> from longterm.streams import FromIterable
     >>> stream = FromIterable(([float(t), 0.0],) for t in range(3))
@@ -55,10 +61,15 @@ class FromIterable(Stream):
     """
 
     def __init__(self, rounds: Iterable[Sequence[ArrayLike]], *, constraint_parameters: int = 0) -> None:
+        if isinstance(constraint_parameters, bool) or constraint_parameters not in range(100):
+            what = f"{constraint_parameters!r} is not a number of parameters"
+            raise InputError("constraint_parameters", what, "Give 0, or how many entries of an item belong to g_t")
         self._rounds: Iterator[Sequence[ArrayLike]] = iter(rounds)
         self._constraint_parameters = constraint_parameters
+        self._shapes: list[tuple[int, ...]] | None = None
         self._taken = 0
-        self._latest = Block(())
+        self._latest = Block((), (), 0)
+        self._stopped_by: BaseException | None = None
 
     def draw(self, seed: int, start: int, stop: int) -> Block:
         raise InputError(
@@ -73,28 +84,51 @@ class FromIterable(Stream):
                 f"round {start + 1} was asked for, but the iterable stands before round {self._taken + 1}",
                 "Pass resume= with the trace of the earlier run, or make the stream anew",
             )
-        if played_of_latest < self._latest.rounds:
-            yield self._latest.part(
-                played_of_latest, self._latest.rounds if stop is None else stop - start + played_of_latest
-            )
+        end = self._taken if stop is None else min(stop, self._taken)
+        if start < end:
+            yield self._latest.part(played_of_latest, played_of_latest + end - start)
         while stop is None or self._taken < stop:
-            items = list(
-                islice(self._rounds, ITEMS_AT_A_TIME if stop is None else min(ITEMS_AT_A_TIME, stop - self._taken))
-            )
+            items = self._take(ITEMS_AT_A_TIME if stop is None else min(ITEMS_AT_A_TIME, stop - self._taken))
             if not items:
                 return
-            self._latest = self._block(items)
+            arrays = tuple(np.stack(column) for column in zip(*items, strict=True))
+            split = len(arrays) - self._constraint_parameters
+            self._latest = Block(arrays[:split], arrays[split:], len(items))
             self._taken += len(items)
             yield self._latest
 
-    def _block(self, items: list[Sequence[ArrayLike]]) -> Block:
+    def _take(self, count: int) -> list[list[NDArray[Any]]]:
+        """Up to `count` items. What stops the iterable is raised only after the items before it were played."""
+        if self._stopped_by is not None:
+            stopped_by, self._stopped_by = self._stopped_by, None
+            raise stopped_by
+        items: list[list[NDArray[Any]]] = []
+        while len(items) < count:
+            try:
+                items.append(self._fitting(next(self._rounds), self._taken + len(items) + 1))
+            except StopIteration:
+                break
+            except BaseException as error:
+                if not items:
+                    raise
+                self._stopped_by = error
+                break
+        return items
+
+    def _fitting(self, item: Sequence[ArrayLike], t: int) -> list[NDArray[Any]]:
         try:
-            arrays = tuple(np.stack([np.asarray(value) for value in values]) for values in zip(*items, strict=True))
+            arrays = [np.asarray(value) for value in item]
         except (TypeError, ValueError) as error:
-            raise InputError(
-                "stream",
-                f"the items of rounds {self._taken + 1} to {self._taken + len(items)} do not fit together ({error})",
-                "Yield for each round a tuple of the same parameters, in the same shapes",
-            ) from None
-        split = len(arrays) - self._constraint_parameters
-        return Block(arrays[:split], arrays[split:])
+            raise self._misfit(f"is not a tuple of arrays ({error})", t) from None
+        shapes = [array.shape for array in arrays]
+        if self._shapes is None:
+            self._shapes = shapes
+        if shapes != self._shapes:
+            raise self._misfit(f"has shapes {shapes}, those before had {self._shapes}", t)
+        return arrays
+
+    def _misfit(self, what: str, t: int) -> InputError:
+        remedy = (
+            "Yield for each round a tuple of the same parameters, in the same shapes; resume= goes on with the next"
+        )
+        return InputError("stream", f"the item {what}; it was left out", remedy, round=t)

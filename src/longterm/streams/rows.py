@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from longterm.errors import InputError
 from longterm.streams.base import CHUNK, Block, ChunkedStream
 
 
-@dataclass(frozen=True, eq=False)
 class ResampledRows(ChunkedStream):
     """Round t shows row i_t of every array, i_t uniform. `drawn` tells the i_t: in hindsight they are weights.
+
+    The arrays are the parameters of the loss, in its order: features and labels, or targets alone.
 
     >>> import numpy as np
     >>> from longterm.streams import ResampledRows
@@ -26,19 +26,16 @@ class ResampledRows(ChunkedStream):
            [1., 0.]]), array([-1.,  1.]))
     """
 
-    features: NDArray[Any]
-    labels: NDArray[Any]
-
-    def __post_init__(self) -> None:
-        if len(self.features) == 0 or len(self.features) != len(self.labels):
-            raise InputError(
-                "features",
-                f"has {len(self.features)} rows and labels has {len(self.labels)}",
-                "Give one label for each row, and at least one row",
-            )
+    def __init__(self, *arrays: ArrayLike) -> None:
+        self.arrays = tuple(np.asarray(array) for array in arrays)
+        lengths = {len(array) if array.ndim else 0 for array in self.arrays}
+        if len(lengths) != 1 or lengths == {0}:
+            what = f"have {sorted(lengths)} rows"
+            raise InputError("arrays", what, "Give arrays with one row per example, of the same length, not empty")
+        self._rows = lengths.pop()
 
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
-        return rng.integers(len(self.features), size=CHUNK)
+        return rng.integers(self._rows, size=CHUNK)
 
     def expand(self, drawn: NDArray[Any]) -> Block:
-        return Block((self.features[drawn], self.labels[drawn]))
+        return Block(tuple(array[drawn] for array in self.arrays))
