@@ -125,9 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(title)
     print(table(curves))
     print("Bounds in closed form, with the true D = p + 1 (the paper's √p is too small). 'printed' is Theorem 1 as")
-    print(
-        "printed: its regret line is false for β > 1/2 in general, its violation line merges constants (docs/theory.md)."
-    )
+    print("printed: its regret line is false for β > 1/2, its violation line merges constants (docs/theory.md).")
     for path in figure(curves, title, chosen.out):
         print(f"wrote {path}")
 
