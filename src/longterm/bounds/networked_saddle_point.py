@@ -21,8 +21,8 @@ from longterm.learners.networked_saddle_point import NetworkedSaddlePoint, holdi
 def networked_saddle_point(learner: NetworkedSaddlePoint, constants: Constants, rounds: ArrayLike) -> Bound:
     """Regret ≤ P − L²/(2μ), and max_j Σ_t g_j(x_t) ≤ (P + FT)/ℓ, for arbitrary losses.
 
-    The violation is the long-term one, a coordinate of Σ_t (x_i − x_j) over one edge. It need not vanish on average: an
-    adversary can pay agents for staying apart. `mean_disagreement` is what holds for losses drawn from one law.
+    The violation is the long-term one, a coordinate of Σ_t (x_i − x_j) over one edge. On average this does not
+    vanish: against an adversary no more is proved. `mean_disagreement` is for losses drawn from one law, and vanishes.
     """
     P, dual, T = _terms(learner, constants, rounds)
     return Bound(P - dual, (P + constants.loss_range * T) / learner.multiplier_set.radius)

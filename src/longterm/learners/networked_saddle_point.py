@@ -18,7 +18,7 @@ With ℓ above w the multipliers are strong enough to hold any agents together; 
 Needs: a horizon, and a `Consensus` constraint on a product of n copies of one set.
 Guarantees: `bounds.networked_saddle_point`, O(√T) regret: Σ_t Σ_i f_{i,t}(x_{i,t}) − f_{i,t}(u) for every common u.
 Where the losses of the rounds are drawn from one law, the agents' mean decisions come together: E Σ_e ‖x̄_i − x̄_j‖ =
-O(1/√T), `bounds.mean_disagreement`. Against an adversary no agreement is promised.
+O(1/√T), `bounds.mean_disagreement`. Neither agreement in single rounds is promised, nor any against an adversary.
 Checked: signs and factors, against the gradient of L. The rule came second-hand as ∇f_i + Σ_j (λ_ij − λ_ji) with one
 step ε = 1/√T. That is right when each edge holds two multipliers, one for either direction, which then stay opposite,
 and it equals the rule above with η = ε, μ = 2ε and Λ twice as large (a test runs both). Read with one multiplier per
