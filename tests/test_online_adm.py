@@ -26,6 +26,14 @@ def half_space(x):
     return np.minimum(x, [0.25, np.inf])
 
 
+def cut_disc(y):
+    """x_1 ≤ ¼ in the unit disc: the disc's point, else the half-space's, else the corner between them."""
+    in_disc, cut = Ball(2).project(y), half_space(y)
+    corner = np.stack([np.full(y.shape[:-1], 0.25), np.copysign(np.sqrt(15 / 16), y[..., 1])], axis=-1)
+    other = np.where(np.linalg.norm(cut, axis=-1, keepdims=True) <= 1, cut, corner)
+    return np.where(in_disc[..., :1] <= 0.25, in_disc, other)
+
+
 def box_problem(seed, d=4):
     rng = np.random.default_rng(seed)
     B, row = Box.cube(d, -1.0, 1.0), rng.standard_normal((1, d))
@@ -122,8 +130,9 @@ def test_the_regret_bounds_are_within_sight():
     """A cost that stays, along the boundary of the constraint: the best point of the disc is (0, −1)."""
     problem, T = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.25])), 1000
     costs = Replay([np.tile([0.0, 1.0], (T, 1))])
-    for kind_of_learner, theorem in ((OnlineADM, online_adm), (FeasibleOnlineADM, feasible_online_adm)):
-        learner = kind_of_learner.tuned(problem, half_space, T)
+    both = ((OnlineADM, half_space, online_adm), (FeasibleOnlineADM, cut_disc, feasible_online_adm))
+    for kind_of_learner, project, theorem in both:
+        learner = kind_of_learner.tuned(problem, project, T)
         regret = float(run(problem, learner, costs).cumulative_loss[-1]) + T
         assert 0.45 < regret / float(theorem(learner, problem.constants, T).regret) <= 1
 
@@ -148,8 +157,14 @@ def test_constraints_that_change_are_refused_before_round_1(kind_of_learner):
 )
 def test_bad_input_is_refused(kind_of_learner, changed, argument):
     with pytest.raises(InputError) as refused:
-        kind_of_learner.tuned(**{"problem": two_dimensional(), "project": half_space, "rounds": 10, **changed})
+        kind_of_learner.tuned(**{"problem": two_dimensional(), "project": cut_disc, "rounds": 10, **changed})
     assert refused.value.argument == argument
+
+
+def test_the_feasible_form_needs_the_projection_onto_B_too():
+    with pytest.raises(InputError, match="outside B"):
+        FeasibleOnlineADM.tuned(two_dimensional(), half_space, 10)
+    OnlineADM.tuned(two_dimensional(), half_space, 10)
 
 
 @pytest.mark.parametrize(("eta", "rho", "argument"), [(-1.0, 1.0, "eta"), (1.0, 0.0, "rho"), (1.0, np.nan, "rho")])

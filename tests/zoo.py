@@ -193,9 +193,10 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
         made["A-OGD strongly convex"] = AOGD.strongly_convex(problem)
     project = projection_of(problem.constraint)
     if project is not None:
-        made["one projection"] = OneProjectionSGD.tuned(problem, project, rounds=200, slope=1.0)
         made["online ADM"] = OnlineADM.tuned(problem, project, rounds=200)
-    if isinstance(problem.constraint, L2Budget):  # its {g ≤ 0} lies inside B
+    if project is not None and isinstance(problem.enclosing_set, Ball):  # from B it stays in B
+        made["one projection"] = OneProjectionSGD.tuned(problem, project, rounds=200, slope=1.0)
+    if isinstance(problem.constraint, L2Budget):  # {g ≤ 0} lies inside B
         made["feasible online ADM"] = FeasibleOnlineADM.tuned(problem, project, rounds=200)
     if isinstance(problem.enclosing_set, Simplex):
         made["LEWA"] = LEWA.tuned(problem, rounds=200)

@@ -1,9 +1,9 @@
 """The networked saddle point: regret, and how far agents end up apart.
 
-For any common point u and any losses (`docs/derivations.md`; σ, K, L = ℓ√E as in the learner's file),
+For any common point u and any losses (`docs/derivations.md`; σ and L = ℓ√E as in the learner's file),
 
     Σ_t Σ_i f_{i,t}(x_{i,t}) − f_{i,t}(u) + ℓ Σ_e ‖Σ_t (x_{i,t} − x_{j,t})‖ ≤ P
-    P = r²/(2η) + ηT (G_f + σL)²/2 + L²/(2μ) + μT K²/2
+    P = r²/(2η) + ηT (G_f + σL)²/2 + L²/(2μ) + μT σ²r²/2
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ def _terms(learner: NetworkedSaddlePoint, c: Constants, rounds: ArrayLike) -> tu
     T, eta, mu = horizons(rounds, learner.batch_shape), np.asarray(learner.eta), np.asarray(learner.mu)
     largest, _ = learner.consensus.singular_values
     L = learner.multiplier_set.radius * np.sqrt(len(learner.consensus.edges))
-    K = np.linalg.norm(learner.consensus.differences(learner.enclosing_set.centre)) + largest * c.radius
     dual = np.asarray(L**2 / (2 * mu))
     primal = c.radius**2 / (2 * eta) + eta * T * (c.loss_gradient_bound + largest * L) ** 2 / 2
-    return primal + dual + mu * T * K**2 / 2, dual, T
+    return primal + dual + mu * T * (largest * c.radius) ** 2 / 2, dual, T

@@ -17,11 +17,18 @@ TOLERANCE = 1e-6
 """Solvers that stop early count as projections up to this share of D, and of the diameter."""
 
 
-def require_projection(problem: Problem, project: Projection, samples: int = 32) -> None:
-    """Raise if what `project` returns is infeasible, or if it moves points that are feasible already."""
+def require_projection(
+    problem: Problem, project: Projection, *, into_set: bool, stretch: float = 1.0, samples: int = 32
+) -> None:
+    """Raise if what `project` returns is infeasible, or if it moves points that are feasible already.
+
+    Tried on points of B, moved away from its centre by the factor `stretch`. With `into_set` the points returned have
+    to lie in B too.
+    """
     if not callable(project):
         raise InputError("project", f"{project!r} cannot be called", "Give the Euclidean projection onto {g ≤ 0}")
-    points = problem.enclosing_set.sample(np.random.default_rng(0), samples)
+    over = problem.enclosing_set
+    points = over.centre + stretch * (over.sample(np.random.default_rng(0), samples) - over.centre)
     projected = np.asarray(project(points))
     if projected.shape != points.shape:
         raise InputError(
@@ -35,7 +42,9 @@ def require_projection(problem: Problem, project: Projection, samples: int = 32)
         raise InputError(
             "project", f"returned a point with g = {worst:.3g}", "Give the Euclidean projection onto {g ≤ 0}"
         )
-    feasible = problem.constraint.values(points).max(axis=-1) <= 0
+    if into_set and not np.all(over.contains(projected, TOLERANCE)):
+        raise InputError("project", "returned a point outside B", "Give the Euclidean projection onto {g ≤ 0} ∩ B")
+    feasible = (problem.constraint.values(points).max(axis=-1) <= 0) & over.contains(points)
     moved = float(np.max(np.linalg.norm(projected - points, axis=-1)[feasible], initial=0.0))
     if moved > TOLERANCE * constants.diameter:
         raise InputError(

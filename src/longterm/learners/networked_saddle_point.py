@@ -10,9 +10,9 @@ An agent adds the multipliers of the edges where it is the first end and subtrac
 
 Steps (`docs/derivations.md`): let C x be the differences over all E edges, σ and σ₂ the largest and the smallest
 non-zero singular value of C (σ₂² is the graph's algebraic connectivity), G_f bound the joined gradient of all agents,
-L = ℓ√E and K = ‖C x_1‖ + σr ≥ max ‖C x‖. Then
+and L = ℓ√E. Then
 
-    η = r / ((G_f + σL) √T),   μ = L / (K √T),   ℓ = 2w,   w = G_f min( 1/σ₂, √(n − 1) ).
+    η = r / ((G_f + σL) √T),   μ = L / (σr √T),   ℓ = 2w,   w = G_f min( 1/σ₂, √(n − 1) ).
 
 With ℓ above w the multipliers are strong enough to hold any agents together; the proof needs that.
 Needs: a horizon, and a `Consensus` constraint on a product of n copies of one set.
@@ -102,14 +102,13 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
         largest, _ = consensus.singular_values
         reach = 2 * holding_multiplier(consensus, c.loss_gradient_bound)
         L = reach * np.sqrt(len(consensus.edges))
-        K = np.linalg.norm(consensus.differences(problem.enclosing_set.centre)) + largest * c.radius
         eta = c.radius / ((c.loss_gradient_bound + largest * L) * np.sqrt(T))
         return cls(
             problem.enclosing_set,
             consensus,
             Ball(consensus.size, reach),
             eta=float(eta),
-            mu=float(L / (K * np.sqrt(T))),
+            mu=float(L / (largest * c.radius * np.sqrt(T))),
             gradient_bound=c.gradient_bound,
         )
 

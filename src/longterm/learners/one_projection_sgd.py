@@ -80,7 +80,7 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
         κ = G_f/ρ,  η = √( (r² + κ²) / (2T (G_f² + D² + κ²G_g²)) ), at most 1/(4G_g),  θ = 4ηG_g²/(1 + √(1 − 16η²G_g²)).
         """
         T, c = validate.dimension("rounds", rounds), problem.constants
-        require_projection(problem, project)
+        require_projection(problem, project, into_set=True)
         kappa = c.loss_gradient_bound / validate.positive_scalar("slope", slope)
         G = c.constraint_gradient_bound
         noise = c.loss_gradient_bound**2 + c.constraint_bound**2 + (kappa * G) ** 2

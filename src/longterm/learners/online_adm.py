@@ -80,14 +80,9 @@ class OnlineADM(Learner[OnlineADMState]):
     @classmethod
     def tuned(cls, problem: Problem, project: Projection, rounds: int) -> Self:
         """η = ρ = G_f√T/r: regret at most (3/2) r G_f √T."""
-        return cls._made(problem, project, rounds, proximal=1.0)
-
-    @classmethod
-    def _made(cls, problem: Problem, project: Projection, rounds: int, proximal: float) -> Self:
-        T, c = validate.dimension("rounds", rounds), problem.constants
-        require_projection(problem, project)
-        rho = c.loss_gradient_bound * np.sqrt(T) / c.radius
-        return cls(problem.enclosing_set, project, proximal * rho, rho, gradient_bound=c.gradient_bound)
+        require_projection(problem, project, into_set=False, stretch=3.0)
+        weight = _weight(problem, rounds)
+        return cls(problem.enclosing_set, project, weight, weight, problem.constants.gradient_bound)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OnlineADMState:
         shape = np.broadcast_shapes(batch_shape, self.batch_shape)
@@ -120,7 +115,14 @@ class FeasibleOnlineADM(OnlineADM):
     @classmethod
     def tuned(cls, problem: Problem, project: Projection, rounds: int) -> Self:
         """η = 0, ρ = G_f√T/r: regret at most r G_f √T."""
-        return cls._made(problem, project, rounds, proximal=0.0)
+        require_projection(problem, project, into_set=True, stretch=3.0)
+        return cls(problem.enclosing_set, project, 0.0, _weight(problem, rounds), problem.constants.gradient_bound)
 
     def ask(self, state: OnlineADMState) -> Array:
         return state.copy
+
+
+def _weight(problem: Problem, rounds: int) -> float:
+    """G_f√T/r."""
+    constants = problem.constants
+    return float(constants.loss_gradient_bound * np.sqrt(validate.dimension("rounds", rounds)) / constants.radius)
