@@ -142,6 +142,8 @@ def test_constraints_that_change_are_refused_before_round_1():
     problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
     learner = OneProjectionSGD(problem.enclosing_set, cut, ConstantSchedule(0.1, 0.1, 0.1))
     with pytest.raises(InputError, match=Need.FIXED_CONSTRAINT.value):
+        OneProjectionSGD.tuned(problem, cut, 10, slope=1.0)
+    with pytest.raises(InputError, match=Need.FIXED_CONSTRAINT.value):
         run(problem, learner, Replay([np.ones((3, 2))], [np.ones((3, 1, 2)), np.ones((3, 1))]))
 
 

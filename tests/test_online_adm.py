@@ -142,6 +142,8 @@ def test_constraints_that_change_are_refused_before_round_1(kind_of_learner):
     problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
     learner = kind_of_learner(problem.enclosing_set, half_space, eta=1.0, rho=1.0)
     with pytest.raises(InputError, match=Need.FIXED_CONSTRAINT.value):
+        kind_of_learner.tuned(problem, half_space, 10)
+    with pytest.raises(InputError, match=Need.FIXED_CONSTRAINT.value):
         run(problem, learner, Replay([np.ones((3, 2))], [np.ones((3, 1, 2)), np.ones((3, 1))]))
 
 

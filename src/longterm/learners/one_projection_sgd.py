@@ -36,7 +36,7 @@ from longterm.feedback import Feedback
 from longterm.learners._given_projection import Projection, require_projection
 from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner
-from longterm.learners.needs import Need
+from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.schedules import ConstantSchedule
 from longterm.sets import Set
@@ -79,6 +79,7 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
 
         κ = G_f/ρ,  η = √( (r² + κ²) / (2T (G_f² + D² + κ²G_g²)) ), at most 1/(4G_g),  θ = 4ηG_g²/(1 + √(1 − 16η²G_g²)).
         """
+        require_needs(cls.__name__, cls.needs, problem)
         T, c = validate.dimension("rounds", rounds), problem.constants
         require_projection(problem, project, into_set=True)
         kappa = c.loss_gradient_bound / validate.positive_scalar("slope", slope)

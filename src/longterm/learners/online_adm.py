@@ -38,7 +38,7 @@ from longterm._validate import Hyper
 from longterm.feedback import Feedback
 from longterm.learners._given_projection import Projection, require_projection
 from longterm.learners.base import Learner
-from longterm.learners.needs import Need
+from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 
@@ -80,6 +80,7 @@ class OnlineADM(Learner[OnlineADMState]):
     @classmethod
     def tuned(cls, problem: Problem, project: Projection, rounds: int) -> Self:
         """η = ρ = G_f√T/r: regret at most (3/2) r G_f √T."""
+        require_needs(cls.__name__, cls.needs, problem)
         require_projection(problem, project, into_set=False, stretch=3.0)
         weight = _weight(problem, rounds)
         return cls(problem.enclosing_set, project, weight, weight, problem.constants.gradient_bound)
@@ -115,6 +116,7 @@ class FeasibleOnlineADM(OnlineADM):
     @classmethod
     def tuned(cls, problem: Problem, project: Projection, rounds: int) -> Self:
         """η = 0, ρ = G_f√T/r: regret at most r G_f √T."""
+        require_needs(cls.__name__, cls.needs, problem)
         require_projection(problem, project, into_set=True, stretch=3.0)
         return cls(problem.enclosing_set, project, 0.0, _weight(problem, rounds), problem.constants.gradient_bound)
 
