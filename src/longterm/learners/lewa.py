@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,7 @@ from longterm._validate import Hyper
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError
 from longterm.feedback import Feedback
 from longterm.learners.base import Learner, OnBrokenBound
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.schedules import ConstantSchedule
 from longterm.sets import Set, Simplex
@@ -78,6 +79,7 @@ class LEWA(Learner[LEWAState]):
     schedule: ConstantSchedule
     loss_spread: float
     constraint_spread: float
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
 
     def __post_init__(self) -> None:
         _require_weights(self.enclosing_set)
