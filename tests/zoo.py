@@ -7,9 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from longterm import AOGD, Problem, budgeted_logistic, doubly_stochastic, two_dimensional
+from longterm import (
+    AOGD,
+    LEWA,
+    FeasibleOnlineADM,
+    NetworkedSaddlePoint,
+    OneProjectionSGD,
+    OnlineADM,
+    Problem,
+    budgeted_logistic,
+    consensus,
+    doubly_stochastic,
+    two_dimensional,
+)
+from longterm._arrays import column, dot, like, namespace
 from longterm.constraints import (
     Affine,
+    Consensus,
     Constraint,
     CustomConstraint,
     DoublyStochastic,
@@ -24,7 +38,15 @@ from longterm.learners import Learner
 from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
 from longterm.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
-from longterm.streams import RandomCosts, RandomPermutations, Replay, ResampledRows, Stream, SwitchingCosts
+from longterm.streams import (
+    NoisyTargets,
+    RandomCosts,
+    RandomPermutations,
+    Replay,
+    ResampledRows,
+    Stream,
+    SwitchingCosts,
+)
 
 D = 6  # every set of the zoo has six coordinates, so that any loss and constraint fits any set
 
@@ -110,7 +132,7 @@ def constraints() -> dict[str, Constraint]:
 
 def constraint_sizes() -> dict[str, Constraint]:
     """Constraints whose dimension is not the zoo's."""
-    return {"doubly stochastic": DoublyStochastic(3)}
+    return {"doubly stochastic": DoublyStochastic(3), "consensus": Consensus(3, 2, [(0, 1), (2, 1)])}
 
 
 def problems() -> dict[str, tuple[Problem, Stream]]:
@@ -135,6 +157,11 @@ def problems() -> dict[str, tuple[Problem, Stream]]:
         "random costs on a simplex": (
             Problem(Simplex(4), Linear(4), Affine([[1.0, 0.0, 0.0, 1.0]], [0.4])),
             RandomCosts(4),
+        ),
+        "ball in a ball": (Problem(Ball(3, radius=2.0), Linear(3), L2Budget(3, budget=0.8)), SwitchingCosts(3)),
+        "consensus on a path": (
+            consensus(3, [(0, 1), (2, 1)], Box.cube(2, -1.0, 1.0)),
+            NoisyTargets(np.linspace(-0.8, 0.8, 6), spread=0.2),
         ),
         "varying constraints": (varying, Replay([costs], [normals, rng.uniform(0, 0.5, (300, 2))])),
         "maximum on a product": (
@@ -164,7 +191,34 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
     }
     if constants.strong_convexity > 0:
         made["A-OGD strongly convex"] = AOGD.strongly_convex(problem)
+    project = projection_of(problem.constraint)
+    if project is not None:
+        made["online ADM"] = OnlineADM.tuned(problem, project, rounds=200)
+    if project is not None and isinstance(problem.enclosing_set, Ball):  # from B it stays in B
+        made["one projection"] = OneProjectionSGD.tuned(problem, project, rounds=200, slope=1.0)
+    if isinstance(problem.constraint, L2Budget):  # {g ≤ 0} lies inside B
+        made["feasible online ADM"] = FeasibleOnlineADM.tuned(problem, project, rounds=200)
+    if isinstance(problem.enclosing_set, Simplex):
+        made["LEWA"] = LEWA.tuned(problem, rounds=200)
+    if isinstance(problem.constraint, Consensus):
+        made["networked saddle point"] = NetworkedSaddlePoint.tuned(problem, rounds=200)
     return made
+
+
+def projection_of(constraint: Constraint) -> Callable[[Any], Any] | None:
+    """The projection onto {g ≤ 0} where it has a closed form: a half-space, a ball."""
+    if isinstance(constraint, L2Budget):
+        return Ball(constraint.dimension, radius=constraint.budget).project
+    if isinstance(constraint, Affine) and constraint.count == 1:
+        row, square = constraint.matrix[0], float(constraint.matrix[0] @ constraint.matrix[0])
+
+        def onto_half_space(x: Any) -> Any:
+            normal = like(row, x)
+            excess = namespace(x).maximum(dot(normal, x) - float(constraint.offset[0]), 0.0)
+            return x - column(excess / square) * normal
+
+        return onto_half_space
+    return None
 
 
 def games() -> dict[str, tuple[Problem, Stream, Callable[[], Learner[Any]]]]:

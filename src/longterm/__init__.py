@@ -17,24 +17,29 @@ from longterm.errors import (
 from longterm.facts import Constants, Counterexample, challenge
 from longterm.feedback import Feedback, observe
 from longterm.fleet import Fleet
-from longterm.learners import AOGD, Learner
-from longterm.problems import Problem, budgeted_logistic, doubly_stochastic, late_reversal, two_dimensional
+from longterm.learners import AOGD, LEWA, FeasibleOnlineADM, Learner, NetworkedSaddlePoint, OneProjectionSGD, OnlineADM
+from longterm.problems import Problem, budgeted_logistic, consensus, doubly_stochastic, late_reversal, two_dimensional
 from longterm.trace import Trace
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "AOGD",
+    "LEWA",
     "BrokenBoundError",
     "BrokenBoundWarning",
     "Constants",
     "Counterexample",
+    "FeasibleOnlineADM",
     "Feedback",
     "Fleet",
     "InputError",
     "Learner",
     "LongtermError",
+    "NetworkedSaddlePoint",
     "NonFiniteError",
+    "OneProjectionSGD",
+    "OnlineADM",
     "Problem",
     "ScheduleError",
     "StreamEndedError",
@@ -42,6 +47,7 @@ __all__ = [
     "budgeted_logistic",
     "challenge",
     "compare",
+    "consensus",
     "doubly_stochastic",
     "late_reversal",
     "observe",

@@ -5,5 +5,23 @@ Every function takes one horizon or a list of them, and gives a `Bound` of the s
 
 from longterm.bounds.aogd import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.bounds.base import Bound
+from longterm.bounds.lewa import lewa
+from longterm.bounds.networked_saddle_point import mean_disagreement, networked_saddle_point
+from longterm.bounds.one_projection_sgd import one_projection_sgd, projected_answer
+from longterm.bounds.online_adm import feasible_online_adm, online_adm, online_adm_affine
 
-__all__ = ["Bound", "lemma_5", "theorem_1", "theorem_1_as_printed", "theorem_1_strongly_convex"]
+__all__ = [
+    "Bound",
+    "feasible_online_adm",
+    "lemma_5",
+    "lewa",
+    "mean_disagreement",
+    "networked_saddle_point",
+    "one_projection_sgd",
+    "online_adm",
+    "online_adm_affine",
+    "projected_answer",
+    "theorem_1",
+    "theorem_1_as_printed",
+    "theorem_1_strongly_convex",
+]

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from longterm._arrays import FloatArray
+from longterm.errors import InputError
 
 
 class Bound(NamedTuple):
@@ -14,3 +18,11 @@ class Bound(NamedTuple):
     """Upper bound on Σ f_t(x_t) − f_t(x*)."""
     violation: FloatArray
     """Upper bound on the violation that the theorem speaks of, for A-OGD the signed Σ g(x_t)."""
+
+
+def horizons(rounds: ArrayLike, batch_shape: tuple[int, ...] = ()) -> FloatArray:
+    """T as floats, with as many axes of length 1 behind it as the learners of a grid have."""
+    T = np.asarray(rounds, dtype=np.float64)
+    if np.any(T < 1):
+        raise InputError("rounds", f"{rounds!r} is below 1", "Give horizons of at least one round")
+    return T.reshape(T.shape + (1,) * len(batch_shape))

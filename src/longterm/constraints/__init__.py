@@ -4,11 +4,13 @@ from longterm.constraints.affine import Affine, VaryingAffine
 from longterm.constraints.base import Constraint
 from longterm.constraints.budgets import ElasticNetBudget, L1Budget, L2Budget
 from longterm.constraints.combine import Maximum, Stack
+from longterm.constraints.consensus import Consensus
 from longterm.constraints.custom import CustomConstraint
 from longterm.constraints.doubly_stochastic import DoublyStochastic
 
 __all__ = [
     "Affine",
+    "Consensus",
     "Constraint",
     "CustomConstraint",
     "DoublyStochastic",

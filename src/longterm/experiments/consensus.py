@@ -1,0 +1,153 @@
+"""Agents on a ring see different targets, talk to their neighbours only, and agree (Koppel, Jakubiec, Ribeiro 2014).
+
+python -m longterm.experiments.consensus --help
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm._arrays import FloatArray
+from longterm.bounds import mean_disagreement, networked_saddle_point
+from longterm.engines import run
+from longterm.hindsight import nearest_to_mean
+from longterm.learners import NetworkedSaddlePoint
+from longterm.problems import consensus
+from longterm.sets import Box
+from longterm.streams import NoisyTargets
+from longterm.trace import Trace
+
+SPREAD = 0.3
+"""Targets lie this far, at most, from an agent's own mean; the means lie in [SPREAD − 1, 1 − SPREAD]."""
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """What happened at the kept rounds; these first, then the sequences, then the agents."""
+
+    rounds: NDArray[np.int64]
+    means: FloatArray
+    """Each agent's own mean target."""
+    decisions: FloatArray
+    regret: FloatArray
+    apart: FloatArray
+    """Largest difference of two neighbours' decisions of that round."""
+    means_apart: FloatArray
+    """Σ_e |x̄_i − x̄_j| of the means over the rounds so far."""
+    regret_bound: FloatArray
+    means_apart_bound: FloatArray
+
+
+def meet(agents: int, rounds: int, sequences: int) -> Meeting:
+    """Run the agents over random sequences of noisy targets."""
+    edges = [(i, (i + 1) % agents) for i in range(agents)] if agents > 2 else [(0, 1)]
+    problem = consensus(agents, edges, Box.cube(1, -1.0, 1.0))
+    means = np.random.default_rng(1).permutation(np.linspace(SPREAD - 1, 1 - SPREAD, agents)) * 0.7 + 0.2
+    stream, seeds = NoisyTargets(means, SPREAD), range(sequences)
+    learner = NetworkedSaddlePoint.tuned(problem, rounds)
+    kept = np.unique(
+        np.concatenate([np.geomspace(min(10, rounds), rounds, 120).astype(np.int64), _powers_of_ten(rounds)])
+    )
+    trace: Trace | None = None
+    decisions = []
+    for t in kept.tolist():  # in parts, to see where the agents stand in between
+        trace = run(problem, learner, stream, t, seeds=seeds, record=kept.tolist(), resume=trace, progress=None)
+        decisions.append(trace.state.x)
+    assert trace is not None
+    best = nearest_to_mean(
+        problem, stream, kept, seeds=seeds, project=lambda x: np.broadcast_to(x.mean(-1, keepdims=True), x.shape)
+    )
+    x = np.stack(decisions)
+    sums = trace.per_constraint_violation[..., : len(edges)]
+    return Meeting(
+        rounds=kept,
+        means=means,
+        decisions=x,
+        regret=trace.regret(best),
+        apart=np.abs(problem.constraint.values(x)).max(axis=-1),
+        means_apart=np.abs(sums).sum(axis=-1) / kept[:, None],
+        regret_bound=networked_saddle_point(learner, problem.constants, kept).regret,
+        means_apart_bound=mean_disagreement(learner, problem.constants, kept),
+    )
+
+
+def table(meeting: Meeting) -> str:
+    """Rounds 10, 100, … and the last: regret and disagreement beside their bounds."""
+    lines = [f"{'round':>8}{'regret':>10}{'bound':>10}{'Σ|x̄_i − x̄_j|':>16}{'bound':>10}{'|x_i − x_j| now':>18}"]
+    lines += [
+        f"{meeting.rounds[k]:>8}{meeting.regret[k].mean():>10.2f}{meeting.regret_bound[k]:>10.0f}"
+        f"{meeting.means_apart[k].mean():>16.4f}{meeting.means_apart_bound[k]:>10.3g}{meeting.apart[k].mean():>18.4f}"
+        for k in np.searchsorted(meeting.rounds, _powers_of_ten(int(meeting.rounds[-1])))
+    ]
+    return "\n".join(lines)
+
+
+def _powers_of_ten(rounds: int) -> list[int]:
+    """10, 100, … below the last round, and the last round."""
+    return [10**k for k in range(1, len(str(rounds))) if 10**k < rounds] + [rounds]
+
+
+def agents_table(meeting: Meeting) -> str:
+    """Where each agent would go alone, and where it ended."""
+    final = meeting.decisions[-1].mean(axis=0)
+    lines = [f"{'agent':>8}{'own mean target':>18}{'last decision':>16}"]
+    lines += [f"{i + 1:>8}{own:>18.3f}{x:>16.3f}" for i, (own, x) in enumerate(zip(meeting.means, final, strict=True))]
+    return "\n".join([*lines, f"{'all':>8}{meeting.means.mean():>18.3f}"])
+
+
+def figure(meeting: Meeting, title: str, folder: Path) -> list[Path]:
+    """Left, the decisions of one sequence; right, disagreement with its bound. As PNG, PDF and SVG."""
+    from longterm.experiments.style import publication_style
+
+    with publication_style() as plt:
+        drawing, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
+        for i, own in enumerate(meeting.means):
+            left.plot(meeting.rounds, meeting.decisions[:, 0, i], color=f"C{i % 6}", label=f"agent {i + 1}")
+            left.plot(meeting.rounds[-1] * 1.15, own, marker="<", color=f"C{i % 6}", clip_on=False, linestyle="none")
+        left.axhline(meeting.means.mean(), color="black", linestyle=":", linewidth=1, label="mean of all targets")
+        left.set(xscale="log", xlabel="round $t$", ylabel="decision $x_{i,t}$ (marks: own mean target)")
+        right.plot(meeting.rounds, meeting.apart.mean(axis=1), color="C0", label="worst neighbours, this round")
+        right.plot(meeting.rounds, meeting.means_apart.mean(axis=1), color="C1", label="all edges, means so far")
+        right.plot(meeting.rounds, meeting.means_apart_bound, "--", color="C1", label="its bound")
+        right.set(xscale="log", yscale="log", xlabel="round $t$", ylabel="disagreement")
+        for axis in (left, right):
+            axis.grid(visible=True, which="major", alpha=0.3)
+        left.legend(frameon=False, fontsize=8, ncols=2)
+        right.legend(frameon=False, fontsize=8)
+        drawing.suptitle(title)
+        paths = [folder / f"consensus.{ending}" for ending in ("png", "pdf", "svg")]
+        for path in paths:
+            drawing.savefig(path)
+    return paths
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the experiment from the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m longterm.experiments.consensus",
+        description="Agents on a ring with different noisy targets come to agree: "
+        "prints regret and disagreement beside their bounds and draws the way there.",
+    )
+    parser.add_argument("--agents", type=int, default=6, help="how many agents (default 6)")
+    parser.add_argument("--rounds", type=int, default=20_000, help="T (default 20000)")
+    parser.add_argument("--sequences", type=int, default=10, help="random sequences to average over (default 10)")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the figure (default results)")
+    chosen = parser.parse_args(arguments)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    meeting = meet(chosen.agents, chosen.rounds, chosen.sequences)
+    title = f"{chosen.agents} agents on a ring, T = {chosen.rounds:,}, {chosen.sequences} sequences"
+    print(title)
+    print(table(meeting))
+    print(agents_table(meeting))
+    for path in figure(meeting, title, chosen.out):
+        print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""The networked saddle point (Koppel, Jakubiec, Ribeiro 2014): agents on a graph learn apart and come to agree.
+
+Agent i plays x_i, sees its own f_{i,t}, and talks to its neighbours only. Every edge e = (i, j) holds a multiplier
+λ_e for x_i = x_j. With L_t(x, λ) = Σ_i f_{i,t}(x_i) + Σ_{e=(i,j)} ⟨λ_e, x_i − x_j⟩ and both steps from (x_t, λ_t):
+
+    x_i ← Π( x_i − η ( ∇f_{i,t}(x_i) + Σ_{e=(i,j)} λ_e − Σ_{e=(j,i)} λ_e ) )        x_1 = the sets' centre
+    λ_e ← Π_Λ( λ_e + μ ( x_i − x_j ) ),   Λ the ball of radius ℓ                    λ_1 = 0
+
+An agent adds the multipliers of the edges where it is the first end and subtracts those where it is the second.
+
+Steps (`docs/derivations.md`): let C x be the differences over all E edges, σ and σ₂ the largest and the smallest
+non-zero singular value of C (σ₂² is the graph's algebraic connectivity), G_f bound the joined gradient of all agents,
+and L = ℓ√E. Then
+
+    η = r / ((G_f + σL) √T),   μ = L / (σr √T),   ℓ = 2w,   w = G_f min( 1/σ₂, √(n − 1) ).
+
+With ℓ above w the multipliers are strong enough to hold any agents together; the proof needs that.
+Needs: a horizon, and a `Consensus` constraint on a product of n copies of one set.
+Guarantees: `bounds.networked_saddle_point`, O(√T) regret: Σ_t Σ_i f_{i,t}(x_{i,t}) − f_{i,t}(u) for every common u.
+Where the losses of the rounds are drawn from one law, the agents' mean decisions come together: E Σ_e ‖x̄_i − x̄_j‖ =
+O(1/√T), `bounds.mean_disagreement`. Neither agreement in single rounds is promised, nor any against an adversary.
+Checked: signs and factors, against the gradient of L. The rule came second-hand as ∇f_i + Σ_j (λ_ij − λ_ji) with one
+step ε = 1/√T. That is right when each edge holds two multipliers, one for either direction, which then stay opposite,
+and it equals the rule above with η = ε, μ = 2ε and Λ twice as large (a test runs both). Read with one multiplier per
+edge, λ_ji = λ_ij, it would cancel, and no agent would hear of another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import Array, column, like, namespace
+from longterm._validate import Hyper
+from longterm.constraints import Consensus
+from longterm.errors import InputError
+from longterm.feedback import Feedback
+from longterm.learners.base import Learner
+from longterm.learners.needs import Need
+from longterm.problems import Problem
+from longterm.sets import Ball, Product
+
+
+class NetworkedSaddlePointState(NamedTuple):
+    """(t, x_t, λ_t): all agents joined, all edges joined."""
+
+    round: Array
+    x: Array
+    multiplier: Array
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
+    """Primal descent at the agents, dual ascent along the edges. `multiplier_set` is Λ, for one edge.
+
+    >>> import numpy as np
+    >>> from longterm import consensus, run
+    >>> from longterm.learners import NetworkedSaddlePoint
+    >>> from longterm.sets import Box
+    >>> from longterm.streams import NoisyTargets
+    >>> problem = consensus(3, [(0, 1), (1, 2)], Box.cube(1, -1.0, 1.0))
+    >>> learner = NetworkedSaddlePoint.tuned(problem, rounds=20_000)
+    >>> trace = run(problem, learner, NoisyTargets(np.array([-0.5, 0.2, 0.9]), spread=0.1), rounds=20_000)
+    >>> trace.state.x.round(1)  # the mean of all targets is 0.2
+    array([0.2, 0.2, 0.2])
+    """
+
+    enclosing_set: Product
+    consensus: Consensus
+    multiplier_set: Ball
+    eta: Hyper
+    mu: Hyper
+    gradient_bound: Hyper | None = None
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.AFFINE_CONSTRAINT, Need.HORIZON})
+
+    def __post_init__(self) -> None:
+        factors = self.enclosing_set.factors if isinstance(self.enclosing_set, Product) else ()
+        n, k = self.consensus.agents, self.consensus.size
+        if len(factors) != n or any(f is not factors[0] for f in factors) or factors[0].dimension != k:
+            raise InputError(
+                "enclosing_set",
+                f"is not a product of {n} copies of one set of dimension {k}",
+                "Agents can only agree where all may go: Product([each] * agents), or longterm.consensus",
+            )
+        if self.multiplier_set.dimension != k or np.any(self.multiplier_set.centre):
+            raise InputError(
+                "multiplier_set", "is not a ball about 0 with the size of one agent", f"Give Ball({k}, radius)"
+            )
+        validate.remember(self, eta=validate.positive("eta", self.eta), mu=validate.positive("mu", self.mu))
+
+    @classmethod
+    def tuned(cls, problem: Problem, rounds: int) -> NetworkedSaddlePoint:
+        """The steps above, for `rounds` rounds."""
+        T, c, consensus = validate.dimension("rounds", rounds), problem.constants, problem.constraint
+        if not isinstance(consensus, Consensus) or not isinstance(problem.enclosing_set, Product):
+            raise InputError(
+                "problem", f"{problem.name!r} is not about agents that agree", "Build it with longterm.consensus"
+            )
+        largest, _ = consensus.singular_values
+        reach = 2 * holding_multiplier(consensus, c.loss_gradient_bound)
+        L = reach * np.sqrt(len(consensus.edges))
+        eta = c.radius / ((c.loss_gradient_bound + largest * L) * np.sqrt(T))
+        return cls(
+            problem.enclosing_set,
+            consensus,
+            Ball(consensus.size, reach),
+            eta=float(eta),
+            mu=float(L / (largest * c.radius * np.sqrt(T))),
+            gradient_bound=c.gradient_bound,
+        )
+
+    def check(self, problem: Problem) -> None:
+        super().check(problem)
+        ours, theirs = self.consensus.as_affine(), problem.constraint.as_affine()
+        if theirs is None or not np.array_equal(ours.matrix, theirs.matrix) or np.any(theirs.offset):
+            raise InputError(
+                "learner",
+                f"was made for the edges {list(self.consensus.edges)}, {problem.name!r} has other constraints",
+                "Build it from the problem: NetworkedSaddlePoint.tuned(problem, rounds)",
+            )
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> NetworkedSaddlePointState:
+        shape = np.broadcast_shapes(batch_shape, self.batch_shape)
+        centre = xp.asarray(self.enclosing_set.centre, dtype=dtype or xp.float64)
+        x = xp.broadcast_to(centre, (*shape, self.enclosing_set.dimension))
+        multiplier = xp.zeros((*shape, self.consensus.count // 2), dtype=x.dtype)
+        return NetworkedSaddlePointState(xp.asarray(1, dtype=xp.int64), x, multiplier)
+
+    def ask(self, state: NetworkedSaddlePointState) -> Array:
+        return state.x
+
+    def update(self, state: NetworkedSaddlePointState, feedback: Feedback) -> NetworkedSaddlePointState:
+        xp = namespace(state.x)
+        eta, mu = column(like(np.asarray(self.eta), state.x)), column(like(np.asarray(self.mu), state.x))
+        descent = feedback.loss_gradient + self.consensus.adjoint(state.multiplier)
+        raised = state.multiplier + mu * self.consensus.differences(state.x)
+        by_edge = xp.reshape(raised, (*raised.shape[:-1], len(self.consensus.edges), self.consensus.size))
+        return NetworkedSaddlePointState(
+            round=state.round + 1,
+            x=self.enclosing_set.project(state.x - eta * descent),
+            multiplier=xp.reshape(self.multiplier_set.project(by_edge), raised.shape),
+        )
+
+    def report(self, state: NetworkedSaddlePointState) -> dict[str, Array]:
+        return {"multiplier": state.multiplier, "eta": like(self.eta, state.x), "mu": like(self.mu, state.x)}
+
+
+def holding_multiplier(consensus: Consensus, gradient_bound: float) -> float:
+    """The w with Σ_i F_i(x_i) ≥ min_u Σ_i F_i(u) − w Σ_e ‖x_i − x_j‖: G_f min(1/σ₂, √(n − 1)), for all convex F_i."""
+    _, smallest = consensus.singular_values
+    return gradient_bound * min(1 / smallest, float(np.sqrt(consensus.agents - 1)))

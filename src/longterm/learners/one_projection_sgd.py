@@ -1,0 +1,118 @@
+"""SGD with one projection, at the end (Mahdavi, Yang, Jin, Zhu, Yi 2012, "SGD-PD").
+
+With g = max_j g_j and both steps taken from (x_t, λ_t):
+
+    x_{t+1} = Π_B( x_t − η ( ∇f_t(x_t) + λ_t ∇g(x_t) ) )            x_1 = centre of B
+    λ_{t+1} = [ (1 − θη) λ_t + η g(x_t) ]₊                          λ_1 = 0
+    answer  = Π_X( (x_1 + … + x_T) / T )
+
+This is A-OGD with constant steps and μ = η (θ is the article's γ), and a running mean. What is new is the answer: one
+projection onto X = {g ≤ 0}, after the last round, makes it feasible.
+
+Steps: the rule came second-hand, with η = θ/(2G²); derived here (`docs/derivations.md`): the proof needs η (G_g² +
+θ²) ≤ θ/2, θ is the smallest root of the equality, and η minimises the bound below. (The second-hand η = θ/(2G_g²) has
+a proof too, with 2D² for D²: then λ_t ≤ D/θ bounds the term that our condition cancels.)
+Needs: a horizon, a fixed constraint, Π_X once, and a `slope` ρ > 0 with dist(x, X) ≤ [g(x)]₊/ρ on B. Where {g ≤ 0}
+lies inside B, the least ‖∇g‖ on its boundary (every subgradient counts) is such a ρ; so is ε/Δ wherever a point of B
+has g(x̂) ≤ −ε.
+Guarantees: for losses drawn independently from one law (or always the same) with mean f, E f(answer) − min_X f =
+O(1/√T), `bounds.projected_answer`. As for any A-OGD, regret and Σ g(x_t) of the rounds are bounded for arbitrary
+losses too, `bounds.one_projection_sgd`.
+Checked: the proof; the bound against exact optima, on fixed losses (every run) and random ones (the mean of the
+runs).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import Array, namespace
+from longterm._validate import Hyper
+from longterm.feedback import Feedback
+from longterm.learners._given_projection import Projection, require_projection
+from longterm.learners.aogd import AOGD, AOGDState
+from longterm.learners.base import Learner
+from longterm.learners.needs import Need, require_needs
+from longterm.problems import Problem
+from longterm.schedules import ConstantSchedule
+from longterm.sets import Set
+
+
+class OneProjectionSGDState(NamedTuple):
+    """(t, x_t, λ_t) and the mean of x_1 … x_{t−1}."""
+
+    round: Array
+    x: Array
+    multiplier: Array
+    mean: Array
+
+
+@dataclass(frozen=True, eq=False)
+class OneProjectionSGD(Learner[OneProjectionSGDState]):
+    """SGD-PD on an enclosing set. `project` is Π_X; only `answer` calls it.
+
+    >>> import numpy as np
+    >>> from longterm import observe, two_dimensional
+    >>> from longterm.learners import OneProjectionSGD
+    >>> problem = two_dimensional()  # dist(x, X) = [x_1 − ¼]₊ in the disc: slope 1
+    >>> onto = lambda x: np.minimum(x, [0.25, np.inf])  # Π_X for means, which lie in the disc
+    >>> learner = OneProjectionSGD.tuned(problem, onto, rounds=2000, slope=1.0)
+    >>> state = learner.init()
+    >>> for _ in range(2000):
+    ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array([0.8, 0.6])]))
+    >>> learner.answer(state).round(2)
+    array([0.25, 0.57])
+    """
+
+    enclosing_set: Set
+    project: Projection
+    schedule: ConstantSchedule
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.HORIZON, Need.PROJECTION})
+
+    @classmethod
+    def tuned(cls, problem: Problem, project: Projection, rounds: int, slope: float) -> OneProjectionSGD:
+        """The steps that minimise the bound on the answer after `rounds` rounds (θ taken as 2ηG_g² in choosing η).
+
+        κ = G_f/ρ,  η = √( (r² + κ²) / (2T (G_f² + D² + κ²G_g²)) ), at most 1/(4G_g),  θ = 4ηG_g²/(1 + √(1 − 16η²G_g²)).
+        """
+        require_needs(cls.__name__, cls.needs, problem)
+        T, c = validate.dimension("rounds", rounds), problem.constants
+        require_projection(problem, project, into_set=True)
+        kappa = c.loss_gradient_bound / validate.positive_scalar("slope", slope)
+        G = c.constraint_gradient_bound
+        noise = c.loss_gradient_bound**2 + c.constraint_bound**2 + (kappa * G) ** 2
+        eta = min(np.sqrt((c.radius**2 + kappa**2) / (2 * T * noise)), 1 / (4 * G))
+        theta = 4 * eta * G**2 / (1 + np.sqrt(max(1 - (4 * eta * G) ** 2, 0.0)))
+        schedule = ConstantSchedule(float(theta), float(eta), float(eta), gradient_bound=c.gradient_bound)
+        return cls(problem.enclosing_set, project, schedule)
+
+    @property
+    def gradient_bound(self) -> Hyper | None:
+        return self.schedule.gradient_bound
+
+    @property
+    def _rule(self) -> AOGD:
+        return AOGD(self.enclosing_set, self.schedule)
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OneProjectionSGDState:
+        start = self._rule.init(batch_shape, xp=xp, dtype=dtype)
+        return OneProjectionSGDState(*start, mean=start.x)
+
+    def ask(self, state: OneProjectionSGDState) -> Array:
+        return state.x
+
+    def update(self, state: OneProjectionSGDState, feedback: Feedback) -> OneProjectionSGDState:
+        after = self._rule.update(AOGDState(state.round, state.x, state.multiplier), feedback)
+        played = namespace(state.x).astype(state.round, state.x.dtype)
+        return OneProjectionSGDState(*after, mean=state.mean + (state.x - state.mean) / played)
+
+    def report(self, state: OneProjectionSGDState) -> dict[str, Array]:
+        return self._rule.report(AOGDState(state.round, state.x, state.multiplier))
+
+    def answer(self, state: OneProjectionSGDState) -> Array:
+        """Π_X of the mean of the decisions played so far: the one projection."""
+        return self.project(state.mean)
