@@ -16,8 +16,9 @@ import numpy as np
 from longterm._arrays import Array, namespace
 from longterm._per_learner import PerLearner
 from longterm._validate import Hyper
+from longterm.assumptions import Assumption
 from longterm.checks import Limits, acceptable, first_fault, require_match
-from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError
+from longterm.errors import AssumptionWarning, BrokenBoundError, BrokenBoundWarning, InputError
 from longterm.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
@@ -66,8 +67,13 @@ class Learner(PerLearner, ABC, Generic[S]):
         """The G that the hyper-parameters were made for, if they were made for one."""
         return None
 
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What its theorem assumes of the hyper-parameters, checked; the loop warns of those that fail."""
+        return ()
+
     def check(self, problem: Problem) -> None:
-        """Raise, before round 1 and in words, if this learner cannot play that problem."""
+        """Raise, before round 1 and in words, if this learner cannot play that problem; warn if it can, unproven."""
         if problem.dimension != self.enclosing_set.dimension:
             raise InputError(
                 "learner",
@@ -75,6 +81,9 @@ class Learner(PerLearner, ABC, Generic[S]):
                 "Build the learner from the problem, for example AOGD.convex(problem)",
             )
         require_needs(type(self).__name__, self.needs, problem)
+        for assumption in self.assumptions:
+            if not assumption.holds:
+                warnings.warn(f"{type(self).__name__}: {assumption}", AssumptionWarning, stacklevel=3)
 
     def tell(self, state: S, feedback: Feedback, *, on_broken_bound: OnBrokenBound = "raise") -> S:
         """The state after round t, once what it is told has been checked. `state` itself never changes."""
