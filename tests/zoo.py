@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from longterm import AOGD, Problem, budgeted_logistic, doubly_stochastic, two_dimensional
+from longterm import (
+    AOGD,
+    DecayingMarginAOGD,
+    DoublingAOGD,
+    InputError,
+    MahdaviOGD,
+    MirrorProx,
+    NoViolationAOGD,
+    NoViolationMahdaviOGD,
+    Problem,
+    SlaterPoint,
+    budgeted_logistic,
+    doubly_stochastic,
+    find_slater_point,
+    two_dimensional,
+)
 from longterm.constraints import (
     Affine,
     Constraint,
@@ -20,7 +36,7 @@ from longterm.constraints import (
     Stack,
     VaryingAffine,
 )
-from longterm.learners import Learner
+from longterm.learners import Learner, twice
 from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
 from longterm.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
@@ -164,7 +180,43 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
     }
     if constants.strong_convexity > 0:
         made["A-OGD strongly convex"] = AOGD.strongly_convex(problem)
+    return made | constant_step_learners(problem) | learners_without_violation(problem)
+
+
+def constant_step_learners(problem: Problem) -> dict[str, Learner[Any]]:
+    """Those of Mahdavi, Jin and Yang, made for more rounds than any test plays."""
+    made: dict[str, Learner[Any]] = {
+        "Convex OGD, a multiplier each": MahdaviOGD.vector(problem, 1000),
+        "Convex OGD on the maximum": MahdaviOGD.aggregate(problem, 1000, delta=twice),
+    }
+    if problem.constraint.as_affine() is not None:
+        made["mirror prox"] = MirrorProx.tuned(problem, 1000)
     return made
+
+
+def learners_without_violation(problem: Problem) -> dict[str, Learner[Any]]:
+    """Those that need an interior, with margins that change soon enough to be seen."""
+    point = interior(problem)
+    if point is None:
+        return {}
+    rule, epsilon = AOGD.convex(problem), point.epsilon
+    return {
+        "no violation": NoViolationAOGD(learner=rule, slater=point, gamma=epsilon / 2),
+        "no violation, decaying": DecayingMarginAOGD(learner=rule, slater=point, coefficient=3 * epsilon),
+        "no violation, doubling": DoublingAOGD(learner=rule, slater=point, coefficient=3 * epsilon, first_epoch=10),
+        "no violation, Convex OGD": NoViolationMahdaviOGD(
+            learner=MahdaviOGD.aggregate(problem, 1000), slater=point, gamma=epsilon / 2
+        ),
+    }
+
+
+@cache
+def interior(problem: Problem) -> SlaterPoint | None:
+    """A Slater point, None where there is none to be found."""
+    try:
+        return find_slater_point(problem.constraint, problem.enclosing_set)
+    except InputError:
+        return None
 
 
 def games() -> dict[str, tuple[Problem, Stream, Callable[[], Learner[Any]]]]:

@@ -81,9 +81,9 @@ class Learner(PerLearner, ABC, Generic[S]):
                 "Build the learner from the problem, for example AOGD.convex(problem)",
             )
         require_needs(type(self).__name__, self.needs, problem)
-        for assumption in self.assumptions:
-            if not assumption.holds:
-                warnings.warn(f"{type(self).__name__}: {assumption}", AssumptionWarning, stacklevel=3)
+        failing = [str(assumption) for assumption in self.assumptions if not assumption.holds]
+        if failing:
+            warnings.warn(f"{type(self).__name__}: {' '.join(failing)}", AssumptionWarning, stacklevel=4)
 
     def tell(self, state: S, feedback: Feedback, *, on_broken_bound: OnBrokenBound = "raise") -> S:
         """The state after round t, once what it is told has been checked. `state` itself never changes."""

@@ -107,7 +107,7 @@ class DoublingAOGD(Learner[DoublingState]):
         """γ_k of an epoch of that many rounds, in the library and dtype of x."""
         xp, power = namespace(x), like(-beta_of(self.learner.schedule) / 2, x)
         asked = like(self.coefficient, x) * xp.astype(length, x.dtype) ** power
-        return xp.minimum(asked, xp.asarray(self.slater.epsilon, dtype=x.dtype))
+        return xp.minimum(asked, self.slater.epsilon)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DoublingState:
         start = self.learner.init(np.broadcast_shapes(batch_shape, self.batch_shape), xp=xp, dtype=dtype)

@@ -50,9 +50,9 @@ def fixed_point(constants: Constants) -> FixedPoint:
     >>> from longterm.learners.mahdavi_no_violation import fixed_point
     >>> a, b = fixed_point(two_dimensional().constants)
     >>> round(a, 6), round((8 + 3 * (1.25**2 + b**2)) ** 0.5, 6)
-    (25.055985, 25.055985)
+    (25.114029, 25.114029)
     >>> round(b, 6), round(2 * (2 * (16 / a + a)) ** 0.5, 6)
-    (14.338, 14.338)
+    (14.353013, 14.353013)
     """
     r, G, D, F = constants.radius, constants.gradient_bound, constants.constraint_bound, constants.loss_range
     roots = np.roots([1.0, -12 * F, -(r**2) * (2 * G**2 + 3 * D**2), -48 * F * G**2 * r**4])

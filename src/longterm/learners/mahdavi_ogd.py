@@ -73,7 +73,7 @@ class MahdaviOGD(Learner[AOGDState]):
 
         One multiplier for max_j g_j, but steps made for all m constraints (96 on their 8 × 8 matrices), with
         δ = 2 (m + 1) G² and the D they state (√p, given here as `constraint_bound`; the true one is p + 1). Its steps
-        are many times too small. For their figure only; compare with `aggregate` or `vector`.
+        are several times too small. For their figure only; compare with `aggregate` or `vector`.
         """
         D = validate.positive_scalar("constraint_bound", constraint_bound)
         constants = replace(problem.constants, constraint_bound=D)

@@ -52,14 +52,14 @@ class NoViolationMirrorProx(MirrorProx):
         polyhedron = unit_rows(problem)
         point = find_slater_point(polyhedron, problem.enclosing_set) if slater is None else slater
         F, eta = constants.loss_range, T ** (-1 / 3)
-        gamma = 2 * np.sqrt(2 * F) * eta
+        gamma = float(2 * np.sqrt(2 * F) * eta)
         cost = constants.radius**2 / (2 * eta) + constants.loss_gradient_bound**2 * eta * T
         longer = "Give a longer horizon"
         checked = (
             Assumption("r²T^{1/3}/2 + G_f²T^{2/3} ≤ F T", cost, F * T, longer),
             Assumption("γ = 2√(2F) T^{−1/3} ≤ ε", gamma, point.epsilon, longer),
         )
-        gamma = float(min(gamma, point.epsilon))
+        gamma = min(gamma, point.epsilon)
         tightened = Affine(polyhedron.matrix, polyhedron.offset - gamma)
         return cls(problem.enclosing_set, tightened, steps(eta, eta), gamma, point, checked)
 

@@ -1,0 +1,510 @@
+"""Learners without violation: Slater points, margins, and runs that end with Σ g(x_t) ≤ 0."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from longterm import (
+    AOGD,
+    AssumptionWarning,
+    DecayingMarginAOGD,
+    DoublingAOGD,
+    InputError,
+    NoViolationAOGD,
+    NoViolationMahdaviOGD,
+    Problem,
+    SlaterPoint,
+    budgeted_logistic,
+    doubly_stochastic,
+    find_slater_point,
+    late_reversal,
+    observe,
+    run,
+    two_dimensional,
+)
+from longterm.bounds import corollary_1, decaying_margin, doubling_epochs, lemma_5, theorem_8
+from longterm.constraints import Affine, Maximum, VaryingAffine
+from longterm.facts import Constants
+from longterm.learners import Need
+from longterm.learners.mahdavi_no_violation import fixed_point
+from longterm.losses import Linear
+from longterm.margins import allowed_violation, coefficient, exact_margin, needed_horizon
+from longterm.schedules import ConstantSchedule, ConvexSchedule, StronglyConvexSchedule
+from longterm.sets import Ball, Box, Simplex
+from longterm.slater import slater_point_at
+from longterm.streams import RandomCosts, Replay, ResampledRows, SwitchingCosts
+from zoo import D, sets
+
+SETS = sets()
+seeds = st.integers(0, 10**6)
+
+
+@dataclass(frozen=True)
+class Leaning(RandomCosts):
+    """Vectors of length `norm` that lean in one direction: costs that push out of the set, targets outside of it."""
+
+    towards: tuple[float, ...] = ()
+
+    def expand(self, drawn):
+        return super().expand(drawn * 0.5 + np.array(self.towards))
+
+
+TARGETS = Leaning(2, towards=(1.0, 0.0))
+
+# --- Slater points ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SETS)
+@settings(max_examples=12)
+@given(seed=seeds, count=st.integers(1, 4))
+def test_a_slater_point_is_found_and_is_nearly_the_best(name, seed, count):
+    rng, B = np.random.default_rng(seed), SETS[name]
+    matrix = rng.standard_normal((count, D))
+    inside = B.sample(rng, 4).mean(axis=0)
+    slack = rng.uniform(0.2, 1.0)
+    g = Affine(matrix, matrix @ inside + slack)
+    point = find_slater_point(g, B)
+    assert bool(B.contains(point.x))
+    assert float(g.values(point.x).max()) == pytest.approx(-point.epsilon)
+    assert point.epsilon >= slack * 0.97
+    if name == "box":
+        rows = np.hstack([matrix, np.ones((count, 1))])  # max s subject to A x + s ≤ b
+        bounds = [*zip(B.lower, B.upper, strict=True), (None, None)]
+        best = linprog([0.0] * D + [-1.0], A_ub=rows, b_ub=g.offset, bounds=bounds).x[-1]
+        assert 0.9 * best <= point.epsilon <= best * (1 + 1e-9)
+
+
+def test_a_budget_has_most_slack_at_zero():
+    problem = budgeted_logistic(np.ones((3, 4)), budget=1.5)
+    point = find_slater_point(problem.constraint, problem.enclosing_set)
+    assert (point.epsilon, point.x.tolist()) == (1.5, [0.0] * 4)
+
+
+@pytest.mark.parametrize("enclosing", ["ball", "rows"])
+def test_equalities_have_no_interior_and_the_refusal_says_why(enclosing):
+    problem = doubly_stochastic(3, enclosing)
+    with pytest.raises(InputError, match=r"no interior: constraints .* are opposite") as refused:
+        NoViolationAOGD.by_theorem(AOGD.convex(problem), problem, 1000)
+    assert "equality" in refused.value.remedy
+    with pytest.raises(InputError, match="no interior"):
+        NoViolationMahdaviOGD.tuned(problem, 1000)
+
+
+def test_opposite_constraints_with_room_between_them_are_no_equality():
+    slab = Affine([[2.0, 0.0], [-1.0, 0.0]], [1.0, 0.1])  # −0.1 ≤ x_1 ≤ ½
+    point = find_slater_point(slab, Ball(2))
+    assert 0.19 <= point.epsilon <= 0.4  # max min(1 − 2x, 0.1 + x) = 0.4 at x = 0.3
+    with pytest.raises(InputError, match="no interior"):
+        find_slater_point(Affine([[2.0, 0.0], [-1.0, 0.0]], [1.0, -0.5]), Ball(2))
+
+
+def test_where_nothing_is_found_the_refusal_says_how_far_the_search_got():
+    hidden = Maximum([Affine([[1.0, 0.0], [-1.0, 0.0]], [0.0, 0.0])], over=Ball(2))
+    with pytest.raises(InputError, match="no strictly feasible point was found"):
+        find_slater_point(hidden, Ball(2))
+
+
+def test_a_users_point_is_checked():
+    problem = two_dimensional()
+    g, B = problem.constraint, problem.enclosing_set
+    assert slater_point_at(g, B, np.array([-0.5, 0.0])).epsilon == pytest.approx(0.75)
+    for x in ([0.25, 0.0], [-2.0, 0.0]):  # on the boundary; outside B
+        with pytest.raises(InputError, match="not strictly feasible"):
+            slater_point_at(g, B, np.array(x))
+    with pytest.raises(InputError, match="D"):
+        NoViolationAOGD.by_theorem(AOGD.convex(problem), problem, 1000, slater=SlaterPoint(3.0))
+    with pytest.raises(InputError, match="epsilon"):
+        SlaterPoint(0.0)
+
+
+# --- margins ------------------------------------------------------------------------------------------------
+
+
+FACTS = {
+    "radius": 1.0,
+    "diameter": 2.0,
+    "loss_gradient_bound": 1.0,
+    "constraint_gradient_bound": 1.0,
+    "constraint_bound": 1.5,
+    "loss_range": 2.0,
+}
+
+
+def constants(**changed):
+    return Constants(**{**FACTS, **changed})
+
+
+def test_c1_and_c0_by_hand():
+    # R = G = 1, F = 2, D = 3/2, β = 2/3: K = 2 + 4·2.25/4 + 3 = 7.25, c_1 = √(24 · 9.25 · 3)
+    schedule = ConvexSchedule(2.0, 1.0, 2 / 3)
+    assert coefficient(schedule, constants()) == pytest.approx(np.sqrt(666))
+    assert needed_horizon(schedule, constants(), 0.5) == pytest.approx((2 * np.sqrt(666)) ** 3)
+    # σ = ½, G = 1: θ_1 = 12, K = 2 + 4·2.25/8 = 3.125, c_1 = √(48 · 5.125 · 3)
+    strong = StronglyConvexSchedule(1.0, 0.5, 2 / 3)
+    assert coefficient(strong, constants(strong_convexity=0.5)) == pytest.approx(np.sqrt(738))
+
+
+@given(beta=st.floats(0.2, 0.9), T=st.integers(60, 20_000), D=st.floats(0.1, 10), F=st.floats(0.01, 10))
+def test_the_exact_margin_is_the_fixed_point_and_never_above_the_theorems(beta, T, D, F):
+    schedule, facts = ConvexSchedule(2.0, 1.0, beta), constants(constraint_bound=D, loss_range=F)
+    gamma = exact_margin(schedule, facts, T)
+    assert gamma * T == pytest.approx(float(allowed_violation(schedule, facts, T, gamma)))
+    lemma = lemma_5(schedule, constants(constraint_bound=D + gamma, loss_range=F), T)
+    assert gamma * T == pytest.approx(float(lemma.violation))
+    theorem = coefficient(schedule, facts) * T ** (-beta / 2)
+    assert gamma <= theorem or theorem > D  # the closed form is for γ ≤ D
+
+
+def test_the_exact_margin_is_about_three_times_smaller():
+    for beta in (0.5, 2 / 3):
+        schedule = ConvexSchedule(2.0, 1.0, beta)
+        ratio = coefficient(schedule, constants()) * 1e6 ** (-beta / 2) / exact_margin(schedule, constants(), 10**6)
+        assert 2.5 < ratio < 3.5
+
+
+def test_margins_that_do_not_exist_are_refused():
+    with pytest.raises(InputError, match="T² = 9 is not above A"):
+        exact_margin(ConvexSchedule(2.0, 1.0, 0.5), constants(), 3)
+    with pytest.raises(InputError, match="not of Table 1"):
+        coefficient(ConstantSchedule(0.1, 0.1, 0.1), constants())
+    with pytest.raises(InputError, match="another gradient bound"):
+        coefficient(ConvexSchedule(2.0, 0.5, 0.5), constants())
+    with pytest.raises(InputError, match="another diameter"):
+        coefficient(ConvexSchedule(1.0, 1.0, 0.5), constants())
+    with pytest.raises(InputError, match="another strong convexity"):
+        coefficient(StronglyConvexSchedule(1.0, 2.0, 0.5), constants(strong_convexity=1.0))
+
+
+@given(R=st.floats(0.1, 10), G=st.floats(0.1, 10), D=st.floats(0.1, 10), F=st.floats(0.01, 100))
+def test_the_fixed_point_of_theorem_8_solves_both_equations(R, G, D, F):
+    a, b = fixed_point(
+        constants(radius=R, loss_gradient_bound=G, constraint_gradient_bound=G, constraint_bound=D, loss_range=F)
+    )
+    assert a == pytest.approx(R * np.sqrt(2 * G**2 + 3 * (D**2 + b**2)), rel=1e-6)
+    assert b == pytest.approx(2 * np.sqrt(F * (4 * G**2 * R**2 / a + a / R**2)), rel=1e-6)
+
+
+# --- what the learners are told -----------------------------------------------------------------------------
+
+
+def test_first_rounds_by_hand():
+    # A-OGD with θ = ½, η = 1, μ = 1 on g = x − ½ with γ = ¼: λ sees x − ¼.
+    problem = Problem(Ball(1, radius=4.0), Linear(1), Affine([[1.0]], [0.5]))
+    rule = AOGD(problem.enclosing_set, ConstantSchedule(0.5, 1.0, 1.0))
+    learner = NoViolationAOGD(learner=rule, slater=SlaterPoint(4.0), gamma=0.25)
+    state, seen = learner.init(), []
+    for _ in range(3):
+        state = learner.tell(state, observe(problem, learner.ask(state), [np.array([-1.0])]))
+        seen.append((float(state.x[0]), float(state.multiplier)))
+    # x: 0 → 1 → 2 → 3 − λ_3; λ: [0 − ¼]₊ = 0, then 1 − ¼ = ¾, then ¾ + (2 − ¼ − ½·¾)
+    assert seen == [(1.0, 0.0), (2.0, 0.75), (2.25, 2.125)]
+    assert float(learner.report(state)["margin"]) == 0.25
+
+
+def test_a_decaying_margin_by_hand():
+    problem = two_dimensional()
+    learner = DecayingMarginAOGD(learner=AOGD.convex(problem, 0.5), slater=SlaterPoint(1.0), coefficient=2.0)
+    margins = [float(learner.margin(np.asarray(t), np.zeros(1))) for t in (1, 16, 81, 256)]
+    assert margins == pytest.approx([1.0, 1.0, 2 / 3, 0.5])  # min(1, 2 t^{−1/4})
+    assert learner.needed_horizon == pytest.approx(16)
+
+
+def test_epochs_double_and_start_again():
+    problem = two_dimensional()
+    rule = AOGD.convex(problem)
+    learner = DoublingAOGD(learner=rule, slater=SlaterPoint(1.0), coefficient=1.0, first_epoch=3)
+    assert learner.epochs(25) == [(1, 3), (4, 6), (10, 12), (22, 24)]
+    targets = np.random.default_rng(0).uniform([-0.5, -0.6], [0.7, 0.6], (21, 2))
+    state = learner.init()
+    for t, target in enumerate(targets, start=1):
+        starts = t in (1, 4, 10)
+        assert (int(state.epoch_start) == t) == starts
+        if starts:
+            assert (state.x.tolist(), float(state.multiplier)) == ([0, 0], 0)
+        state = learner.tell(state, observe(problem, state.x, [target]))
+    # The last epoch is A-OGD on g + 12^{−1/3} by itself.
+    alone = NoViolationAOGD(learner=rule, slater=SlaterPoint(1.0), gamma=12 ** (-1 / 3))
+    trace = run(problem, alone, Replay([targets[9:20]]))
+    state = learner.init()
+    for target in targets[:20]:
+        state = learner.tell(state, observe(problem, state.x, [target]))
+    np.testing.assert_allclose(state.x, trace.state.x, atol=1e-14)
+    np.testing.assert_allclose(state.multiplier, trace.state.multiplier, atol=1e-14)
+
+
+def test_a_grid_of_scales_is_one_run():
+    problem, scales = two_dimensional(), np.array([0.05, 0.2])
+    rule = AOGD.convex(problem)
+    for build in (
+        lambda s: NoViolationAOGD.by_theorem(rule, problem, 50_000, scale=s),
+        lambda s: DecayingMarginAOGD.of(rule, problem, scale=s),
+        lambda s: DoublingAOGD.of(rule, problem, scale=s),
+    ):
+        with pytest.warns(AssumptionWarning, match="1 ≤ scale"):
+            together = run(problem, build(scales), TARGETS, 80, seeds=range(2))
+        with pytest.warns(AssumptionWarning):
+            alone = run(problem, build(0.2), TARGETS, 80, seeds=1)
+        np.testing.assert_allclose(together.signed_violation[:, 1, 1], alone.signed_violation, atol=1e-9)
+
+
+# --- what is reported before round 1 ------------------------------------------------------------------------
+
+
+def test_c0_is_reported_and_a_shorter_horizon_is_warned_of():
+    problem = two_dimensional()
+    rule = AOGD.convex(problem)
+    early = NoViolationAOGD.by_theorem(rule, problem, 40_000)
+    assert early.needed_horizon == pytest.approx(40_427.2, abs=0.1)
+    assert early.gamma == pytest.approx(1.25)  # ε: the tightened set is not empty
+    with pytest.warns(AssumptionWarning, match="c_0 ≤ T does not hold .*at least 40428"):
+        run(problem, early, TARGETS, 5)
+    in_time = NoViolationAOGD.by_theorem(rule, problem, 40_428)
+    assert all(assumption.holds for assumption in in_time.assumptions)
+    assert not NoViolationAOGD.by_exact_sums(rule, problem, 500).assumptions[0].holds
+    assert NoViolationAOGD.by_exact_sums(rule, problem, 1000).assumptions[0].holds
+    assert not DoublingAOGD.of(rule, problem, first_epoch=100).assumptions[0].holds
+    odd = AOGD(problem.enclosing_set, ConstantSchedule(theta=1.0, eta=0.01, mu=0.1))
+    assert NoViolationAOGD.by_exact_sums(odd, problem, 1000).needed_horizon is None
+
+
+def test_a_margin_of_ones_own_is_checked():
+    problem = two_dimensional()
+    rule = AOGD.convex(problem)
+    with pytest.raises(InputError, match=r"not below ε = 1\.25"):
+        NoViolationAOGD.given(rule, problem, 1000, 1.25)
+    with pytest.raises(InputError, match="not below ε"):
+        NoViolationAOGD.given(rule, problem, 1000, 0.2, slater=SlaterPoint(0.1))
+    assert not NoViolationAOGD.given(rule, problem, 10_000, 0.1).assumptions[0].holds
+    enough = exact_margin(rule.schedule, problem.constants, 10_000)
+    assert NoViolationAOGD.given(rule, problem, 10_000, enough).assumptions[0].holds
+    assert not NoViolationAOGD.given(rule, problem, 2, 0.5).assumptions[0].holds  # too short for any γ: no refusal
+
+
+def test_theorem_8_reports_its_conditions():
+    problem = two_dimensional()
+    late, early = (NoViolationMahdaviOGD.tuned(problem, T) for T in (20_000, 10))
+    assert [assumption.holds for assumption in late.assumptions] == [True] * 4
+    assert [assumption.holds for assumption in early.checked] == [False, True, False]
+    with pytest.raises(InputError, match="Theorem 8"):
+        theorem_8(early, problem.constants, 10)
+    with pytest.raises(InputError, match="not the learner's horizon"):
+        theorem_8(late, problem.constants, 10_000)
+
+
+def test_they_say_what_they_need():
+    assert NoViolationAOGD.needs == {Need.SLATER_POINT, Need.HORIZON}
+    assert DoublingAOGD.needs == DecayingMarginAOGD.needs == {Need.SLATER_POINT}
+
+
+# --- runs: Σ g(x_t) ≤ 0 over 20 seeds, regret under its bound -----------------------------------------------
+
+SIMPLEX = Problem(Simplex(4), Linear(4), Affine([[1.0, 0.0, 0.0, 1.0]], [0.4]), name="simplex")
+BOX = Problem(Box.cube(3, -1.0, 1.0), Linear(3), Affine([[1.0, 1.0, 0.0], [0.0, 1.0, -1.0]], [0.2, 0.3]), name="box")
+rng = np.random.default_rng(3)
+FEATURES = rng.standard_normal((40, 5))
+LABELS = np.sign(FEATURES @ [2.0, -1.0, 1.0, 0.0, 0.0])  # separable: the losses want a long x
+LOGISTIC = budgeted_logistic(FEATURES, budget=1.0)
+REVERSAL = late_reversal(epsilon=1.0)
+
+
+def best_two_dimensional(stream, T, seed):
+    targets = stream.draw(seed, 0, T).loss[0]
+    x = np.minimum(targets.mean(axis=0), [0.25, np.inf])
+    return 0.5 * ((x - targets) ** 2).sum()
+
+
+def best_linear_program(problem):
+    def best(stream, T, seed):
+        total = stream.draw(seed, 0, T).loss[0].sum(axis=0)
+        g, B = problem.constraint, problem.enclosing_set
+        if isinstance(B, Simplex):
+            return linprog(total, A_ub=g.matrix, b_ub=g.offset, A_eq=np.ones((1, 4)), b_eq=[1.0]).fun
+        return linprog(total, A_ub=g.matrix, b_ub=g.offset, bounds=np.stack([B.lower, B.upper], axis=1)).fun
+
+    return best
+
+
+def best_logistic(stream, T, seed):
+    """Over many feasible points; the bound holds against each."""
+    points = LOGISTIC.enclosing_set.sample(np.random.default_rng(seed), 400)
+    points = np.concatenate([points, np.outer(np.linspace(0, 0.35, 50), [2.0, -1.0, 1.0, 0.0, 0.0])])
+    points = points[LOGISTIC.constraint.values(points)[:, 0] <= 0]
+    counts = np.bincount(stream.drawn(seed, 0, T), minlength=len(FEATURES))
+    return min(float(counts @ LOGISTIC.loss.value(x, FEATURES, LABELS)) for x in points)
+
+
+def best_reversal(stream, T, seed):
+    return -abs(stream.draw(seed, 0, T).loss[0].sum())
+
+
+PUSHED = {
+    "two-dimensional": (two_dimensional(), TARGETS, best_two_dimensional),
+    "box": (BOX, Leaning(3, towards=(-0.7, -0.7, 0.0)), best_linear_program(BOX)),
+    "box, switching": (BOX, SwitchingCosts(3), best_linear_program(BOX)),
+    "simplex": (SIMPLEX, Leaning(4, towards=(-1.0, 0.0, 0.0, 0.0)), best_linear_program(SIMPLEX)),
+    "logistic": (LOGISTIC, ResampledRows(FEATURES, LABELS), best_logistic),
+    "reversal": (REVERSAL, SwitchingCosts(1), best_reversal),
+}
+
+
+def assert_no_violation(name, learner, bound_of, T, record=None):
+    problem, stream, best = PUSHED[name]
+    assert all(assumption.holds for assumption in learner.assumptions)
+    trace = run(problem, learner, stream, T, seeds=range(20), record=record or [T])
+    bound = bound_of(learner, problem.constants, T)
+    assert float(bound.violation) <= 1e-9 * T
+    assert np.all(trace.signed_violation[-1] <= 0)
+    optimum = np.array([best(stream, T, seed) for seed in range(20)])
+    assert np.all(trace.cumulative_loss[-1] - optimum <= float(bound.regret))
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "T"),
+    [
+        ("two-dimensional", AOGD.convex, 1000),
+        ("two-dimensional", AOGD.strongly_convex, 3000),
+        ("box", AOGD.convex, 1000),
+        ("box, switching", AOGD.convex, 1000),
+        ("simplex", AOGD.convex, 7500),
+        ("logistic", AOGD.convex, 7500),
+        ("reversal", AOGD.convex, 1500),
+    ],
+)
+def test_exact_margins_where_their_condition_holds(name, rule, T):
+    problem = PUSHED[name][0]
+    assert_no_violation(name, NoViolationAOGD.by_exact_sums(rule(problem), problem, T), corollary_1, T)
+
+
+def test_the_margin_is_needed():
+    """The same streams without a margin end above 0: the tests above could fail."""
+    for name in ("two-dimensional", "box", "simplex", "logistic"):
+        problem, stream, _ = PUSHED[name]
+        trace = run(problem, AOGD.convex(problem), stream, 1000, seeds=range(20), record=[1000])
+        assert np.all(trace.signed_violation[-1] > 0)
+
+
+@pytest.mark.parametrize("name", ["box", "box, switching", "reversal"])
+def test_the_theorems_margin_from_c0_on(name):
+    problem = PUSHED[name][0]
+    T = int(np.ceil(NoViolationAOGD.by_theorem(AOGD.convex(problem), problem, 10).needed_horizon))
+    assert T <= 200_000
+    assert_no_violation(name, NoViolationAOGD.by_theorem(AOGD.convex(problem), problem, T), corollary_1, T)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "rule", "beta"),
+    [
+        ("two-dimensional", AOGD.convex, 2 / 3),
+        ("two-dimensional", AOGD.strongly_convex, 2 / 3),
+        ("simplex", AOGD.convex, 2 / 3),
+        ("logistic", AOGD.convex, 0.8),  # at β = 2/3 its c_0 is 231,437
+    ],
+)
+def test_the_theorems_margin_from_c0_on_slow(name, rule, beta):
+    problem = PUSHED[name][0]
+    T = int(np.ceil(NoViolationAOGD.by_theorem(rule(problem, beta), problem, 10).needed_horizon))
+    assert T <= 200_000
+    assert_no_violation(name, NoViolationAOGD.by_theorem(rule(problem, beta), problem, T), corollary_1, T)
+
+
+def test_doubling_epochs_end_without_violation():
+    problem = PUSHED["box"][0]
+    learner = DoublingAOGD.of(AOGD.convex(problem, 0.8), problem)
+    (_, first), (start, length), _ = learner.epochs(start_of_third := 3 * learner.first_epoch + 1)
+    trace = assert_no_violation("box", learner, doubling_epochs, start_of_third - 1, record=[first, start + 400])
+    assert np.all(trace.signed_violation[0] <= 0)
+    inside = doubling_epochs(learner, problem.constants, [first, start + 400, start + length - 1])
+    assert np.all(trace.signed_violation[1] <= inside.violation[1])
+
+
+def test_a_decaying_margin_ends_without_violation():
+    problem = PUSHED["box"][0]
+    learner = DecayingMarginAOGD.of(AOGD.convex(problem, 0.8), problem)
+    horizons = np.array([100, 1000, 2500, 5000, 9000])
+    bound = decaying_margin(learner, problem.constants, horizons)
+    assert bound.violation[0] > 0 > bound.violation[-1]  # the guarantee begins somewhere between
+    assert_no_violation("box", learner, decaying_margin, 9000)
+
+
+def test_convex_ogd_without_violation():
+    problem = PUSHED["box"][0]
+    b = fixed_point(problem.constants).b
+    T = int(np.ceil((b / find_slater_point(problem.constraint, problem.enclosing_set).epsilon) ** 4))
+    assert T <= 20_000
+    assert_no_violation("box", NoViolationMahdaviOGD.tuned(problem, T), theorem_8, T)
+
+
+def test_a_scale_below_one_can_be_enough_on_a_stream():
+    """Theory is cautious: with a third of the margin these streams still end without violation."""
+    problem, stream, _ = PUSHED["two-dimensional"]
+    learner = NoViolationAOGD.by_exact_sums(AOGD.convex(problem), problem, 2000, scale=0.3)
+    with pytest.warns(AssumptionWarning, match="1 ≤ scale"):
+        trace = run(problem, learner, stream, 2000, seeds=range(20), record=[2000])
+    assert np.all(trace.signed_violation[-1] <= 0)
+
+
+# --- bounds on any stream, before their guarantee sets in ---------------------------------------------------
+
+
+@given(seed=seeds, rounds=st.integers(1, 120), beta=st.floats(0.1, 0.9), share=st.floats(0.01, 0.9))
+def test_bounds_hold_whatever_the_margin(seed, rounds, beta, share):
+    rng = np.random.default_rng(seed)
+    costs = RandomCosts(3).draw(seed, 0, rounds).loss[0]
+    costs[rng.random(rounds) < 0.7] = [-0.6, -0.8, 0.0]  # most of the time out of the set
+    stream, point = Replay([costs]), find_slater_point(BOX.constraint, BOX.enclosing_set)
+    rule, gamma = AOGD.convex(BOX, beta), share * point.epsilon
+    best = best_linear_program(BOX)(stream, rounds, 0)
+    for learner, bound_of in (
+        (NoViolationAOGD(learner=rule, slater=point, gamma=gamma), corollary_1),
+        (DecayingMarginAOGD(learner=rule, slater=point, coefficient=3 * gamma), decaying_margin),
+        (DoublingAOGD(learner=rule, slater=point, coefficient=3 * gamma, first_epoch=5), doubling_epochs),
+    ):
+        trace, bound = run(BOX, learner, stream), bound_of(learner, BOX.constants, rounds)
+        assert float(trace.cumulative_loss[-1]) - best <= float(bound.regret) * (1 + 1e-9)
+        assert float(trace.signed_violation[-1]) <= float(bound.violation) + 1e-9
+
+
+def test_bounds_at_many_rounds_are_those_at_each():
+    point = SlaterPoint(2.0)
+    rule = AOGD.convex(BOX, 0.6)
+    for learner, bound_of in (
+        (NoViolationAOGD(learner=rule, slater=point, gamma=0.3), corollary_1),
+        (DecayingMarginAOGD(learner=rule, slater=point, coefficient=1.0), decaying_margin),
+        (DoublingAOGD(learner=rule, slater=point, coefficient=1.0, first_epoch=5), doubling_epochs),
+    ):
+        together = bound_of(learner, BOX.constants, [3, 5, 6, 40])
+        for i, T in enumerate((3, 5, 6, 40)):
+            alone = bound_of(learner, BOX.constants, T)
+            assert float(alone.regret) == pytest.approx(together.regret[i])
+            assert float(alone.violation) == pytest.approx(together.violation[i])
+    grid = NoViolationAOGD(learner=rule, slater=point, gamma=np.array([0.1, 0.2]))
+    with pytest.raises(InputError, match="one learner at a time"):
+        corollary_1(grid, BOX.constants, 10)
+
+
+def test_constraints_may_change_where_some_point_keeps_its_slack():
+    rng = np.random.default_rng(5)
+    T, epsilon = 3000, 0.9
+    normals = rng.standard_normal((T, 1, 2)) * 0.3 + [1.0, 0.0]
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, offset_bound=1.0))
+    offsets = np.full((T, 1), epsilon)  # at 0 every g_t is −ε
+    costs = Leaning(2, towards=(-1.0, 0.0)).draw(0, 0, T).loss[0]
+    with pytest.raises(InputError, match="changes from round to round"):
+        NoViolationAOGD.by_exact_sums(AOGD.convex(problem), problem, T)
+    learner = NoViolationAOGD.by_exact_sums(AOGD.convex(problem), problem, T, slater=SlaterPoint(epsilon))
+    assert all(assumption.holds for assumption in learner.assumptions)
+    trace = run(problem, learner, Replay([costs], [normals, offsets]))
+    assert float(trace.signed_violation[-1]) <= 0
+    # x* = the best of the points that are feasible in every round, here in the direction of the costs
+    angle = np.linspace(0, 2 * np.pi, 721)
+    points = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    reach = epsilon / np.maximum((normals[:, 0] @ points.T).max(axis=0), epsilon)
+    best = (costs.sum(axis=0) @ (reach[:, None] * points).T).min()
+    assert float(trace.cumulative_loss[-1]) - best <= float(corollary_1(learner, problem.constants, T).regret)
