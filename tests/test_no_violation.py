@@ -27,7 +27,7 @@ from longterm import (
     two_dimensional,
 )
 from longterm.bounds import corollary_1, decaying_margin, doubling_epochs, lemma_5, theorem_8
-from longterm.constraints import Affine, Maximum, VaryingAffine
+from longterm.constraints import Affine, L2Budget, Maximum, VaryingAffine
 from longterm.facts import Constants
 from longterm.learners import Need
 from longterm.learners.mahdavi_no_violation import fixed_point
@@ -98,6 +98,7 @@ def test_opposite_constraints_with_room_between_them_are_no_equality():
     slab = Affine([[2.0, 0.0], [-1.0, 0.0]], [1.0, 0.1])  # −0.1 ≤ x_1 ≤ ½
     point = find_slater_point(slab, Ball(2))
     assert 0.19 <= point.epsilon <= 0.4  # max min(1 − 2x, 0.1 + x) = 0.4 at x = 0.3
+    assert find_slater_point(Affine([[2.0, 0.0], [-1.0, 0.0]], [1.0, -0.2]), Ball(2)).epsilon > 0.1
     with pytest.raises(InputError, match="no interior"):
         find_slater_point(Affine([[2.0, 0.0], [-1.0, 0.0]], [1.0, -0.5]), Ball(2))
 
@@ -106,6 +107,11 @@ def test_where_nothing_is_found_the_refusal_says_how_far_the_search_got():
     hidden = Maximum([Affine([[1.0, 0.0], [-1.0, 0.0]], [0.0, 0.0])], over=Ball(2))
     with pytest.raises(InputError, match="no strictly feasible point was found"):
         find_slater_point(hidden, Ball(2))
+
+
+def test_a_slack_of_rounding_size_is_no_interior():
+    with pytest.raises(InputError, match="no strictly feasible point"):
+        find_slater_point(L2Budget(2, budget=1e-12), Ball(2))
 
 
 def test_a_users_point_is_checked():
@@ -468,6 +474,21 @@ def test_bounds_hold_whatever_the_margin(seed, rounds, beta, share):
         trace, bound = run(BOX, learner, stream), bound_of(learner, BOX.constants, rounds)
         assert float(trace.cumulative_loss[-1]) - best <= float(bound.regret) * (1 + 1e-9)
         assert float(trace.signed_violation[-1]) <= float(bound.violation) + 1e-9
+
+
+def test_the_bound_of_a_decaying_margin_by_hand():
+    # β = ½, R = G = 1 (θ_1 = 6, η_t = t^{−½}, μ_t = √t/(6(t + 1))), ε = 1, c = 1.
+    schedule, T, epsilon = ConvexSchedule(2.0, 1.0, 0.5), 2, 1.0
+    learner = DecayingMarginAOGD(learner=AOGD(Ball(2), schedule), slater=SlaterPoint(epsilon), coefficient=1.0)
+    gamma = np.array([1, 2, 3]) ** -0.25
+    mu = np.array([1 / 12, np.sqrt(2) / 18])
+    steps = 1 / 2 + 2 * (np.sqrt(2) - 1) + (1 + 1 / np.sqrt(2))  # r²/(2η_1) + (Δ²/2) U_η + G² S_η
+    moves = 4 / epsilon * ((gamma[0] - gamma[1]) * 1 + (gamma[1] - gamma[2]) * np.sqrt(2))
+    regret = steps + mu @ (1.5 + gamma[:2]) ** 2 + moves
+    root = np.sqrt(2 * (12 + 6 / np.sqrt(2)) * (regret + 2 * T))  # S_θ + δ_μ = 6 + 6/√2 + 6
+    bound = decaying_margin(learner, constants(), T)
+    assert float(bound.regret) == pytest.approx(regret + 2 / epsilon * gamma[:2].sum())
+    assert float(bound.violation) == pytest.approx(root - gamma[:2].sum())
 
 
 def test_bounds_at_many_rounds_are_those_at_each():
