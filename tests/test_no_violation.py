@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from longterm import (
     AOGD,
@@ -27,8 +26,6 @@ from longterm.schedules import ConstantSchedule
 from longterm.sets import Ball
 from longterm.streams import Replay
 from test_no_violation_runs import TARGETS
-
-seeds = st.integers(0, 10**6)
 
 
 # --- what the learners are told -----------------------------------------------------------------------------
