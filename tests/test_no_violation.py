@@ -27,7 +27,6 @@ from longterm.sets import Ball
 from longterm.streams import Replay
 from test_no_violation_runs import TARGETS
 
-
 # --- what the learners are told -----------------------------------------------------------------------------
 
 
