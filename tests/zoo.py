@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,23 @@ import numpy as np
 from longterm import (
     AOGD,
     LEWA,
+    DecayingMarginAOGD,
+    DoublingAOGD,
     FeasibleOnlineADM,
+    InputError,
+    MahdaviOGD,
+    MirrorProx,
     NetworkedSaddlePoint,
+    NoViolationAOGD,
+    NoViolationMahdaviOGD,
     OneProjectionSGD,
     OnlineADM,
     Problem,
+    SlaterPoint,
     budgeted_logistic,
     consensus,
     doubly_stochastic,
+    find_slater_point,
     two_dimensional,
 )
 from longterm._arrays import column, dot, like, namespace
@@ -34,7 +44,7 @@ from longterm.constraints import (
     Stack,
     VaryingAffine,
 )
-from longterm.learners import Learner
+from longterm.learners import Learner, twice
 from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
 from longterm.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
@@ -202,7 +212,7 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
         made["LEWA"] = LEWA.tuned(problem, rounds=200)
     if isinstance(problem.constraint, Consensus):
         made["networked saddle point"] = NetworkedSaddlePoint.tuned(problem, rounds=200)
-    return made
+    return made | constant_step_learners(problem) | learners_without_violation(problem)
 
 
 def projection_of(constraint: Constraint) -> Callable[[Any], Any] | None:
@@ -219,6 +229,42 @@ def projection_of(constraint: Constraint) -> Callable[[Any], Any] | None:
 
         return onto_half_space
     return None
+
+
+def constant_step_learners(problem: Problem) -> dict[str, Learner[Any]]:
+    """Those of Mahdavi, Jin and Yang, made for more rounds than any test plays."""
+    made: dict[str, Learner[Any]] = {
+        "Convex OGD, a multiplier each": MahdaviOGD.vector(problem, 1000),
+        "Convex OGD on the maximum": MahdaviOGD.aggregate(problem, 1000, delta=twice),
+    }
+    if problem.constraint.as_affine() is not None:
+        made["mirror prox"] = MirrorProx.tuned(problem, 1000)
+    return made
+
+
+def learners_without_violation(problem: Problem) -> dict[str, Learner[Any]]:
+    """Those that need an interior, with margins that change soon enough to be seen."""
+    point = interior(problem)
+    if point is None:
+        return {}
+    rule, epsilon = AOGD.convex(problem), point.epsilon
+    return {
+        "no violation": NoViolationAOGD(learner=rule, slater=point, gamma=epsilon / 2),
+        "no violation, decaying": DecayingMarginAOGD(learner=rule, slater=point, coefficient=3 * epsilon),
+        "no violation, doubling": DoublingAOGD(learner=rule, slater=point, coefficient=3 * epsilon, first_epoch=10),
+        "no violation, Convex OGD": NoViolationMahdaviOGD(
+            learner=MahdaviOGD.aggregate(problem, 1000), slater=point, gamma=epsilon / 2
+        ),
+    }
+
+
+@cache
+def interior(problem: Problem) -> SlaterPoint | None:
+    """A Slater point, None where there is none to be found."""
+    try:
+        return find_slater_point(problem.constraint, problem.enclosing_set)
+    except InputError:
+        return None
 
 
 def games() -> dict[str, tuple[Problem, Stream, Callable[[], Learner[Any]]]]:

@@ -6,6 +6,7 @@ way. Start with `run`, a problem, a learner and a stream.
 
 from longterm.engines import compare, run
 from longterm.errors import (
+    AssumptionWarning,
     BrokenBoundError,
     BrokenBoundWarning,
     InputError,
@@ -17,8 +18,24 @@ from longterm.errors import (
 from longterm.facts import Constants, Counterexample, challenge
 from longterm.feedback import Feedback, observe
 from longterm.fleet import Fleet
-from longterm.learners import AOGD, LEWA, FeasibleOnlineADM, Learner, NetworkedSaddlePoint, OneProjectionSGD, OnlineADM
+from longterm.learners import (
+    AOGD,
+    LEWA,
+    DecayingMarginAOGD,
+    DoublingAOGD,
+    FeasibleOnlineADM,
+    Learner,
+    MahdaviOGD,
+    MirrorProx,
+    NetworkedSaddlePoint,
+    NoViolationAOGD,
+    NoViolationMahdaviOGD,
+    NoViolationMirrorProx,
+    OneProjectionSGD,
+    OnlineADM,
+)
 from longterm.problems import Problem, budgeted_logistic, consensus, doubly_stochastic, late_reversal, two_dimensional
+from longterm.slater import SlaterPoint, find_slater_point
 from longterm.trace import Trace
 
 __version__ = "0.1.0.dev0"
@@ -26,22 +43,31 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "AOGD",
     "LEWA",
+    "AssumptionWarning",
     "BrokenBoundError",
     "BrokenBoundWarning",
     "Constants",
     "Counterexample",
+    "DecayingMarginAOGD",
+    "DoublingAOGD",
     "FeasibleOnlineADM",
     "Feedback",
     "Fleet",
     "InputError",
     "Learner",
     "LongtermError",
+    "MahdaviOGD",
+    "MirrorProx",
     "NetworkedSaddlePoint",
+    "NoViolationAOGD",
+    "NoViolationMahdaviOGD",
+    "NoViolationMirrorProx",
     "NonFiniteError",
     "OneProjectionSGD",
     "OnlineADM",
     "Problem",
     "ScheduleError",
+    "SlaterPoint",
     "StreamEndedError",
     "Trace",
     "budgeted_logistic",
@@ -49,6 +75,7 @@ __all__ = [
     "compare",
     "consensus",
     "doubly_stochastic",
+    "find_slater_point",
     "late_reversal",
     "observe",
     "run",

@@ -72,6 +72,13 @@ def non_negative_scalar(argument: str, value: Any) -> float:
     return scalar(argument, non_negative(argument, value))
 
 
+def at_most(argument: str, value: float, limit: float, why: str) -> float:
+    """One number that a fact keeps below a limit."""
+    if value > limit * (1 + 1e-12):
+        raise InputError(argument, f"{value:g} is above {limit:g}, and {why}", "Check where it comes from")
+    return value
+
+
 def dimension(argument: str, value: Any) -> int:
     """A whole number of at least one."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:

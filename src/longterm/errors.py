@@ -51,3 +51,7 @@ class ScheduleError(InputError):
 
 class BrokenBoundWarning(UserWarning):
     """A declared bound was exceeded, and the user chose to go on."""
+
+
+class AssumptionWarning(UserWarning):
+    """A theorem's assumption does not hold for these hyper-parameters; the run goes on without the theorem."""

@@ -6,15 +6,25 @@ Every function takes one horizon or a list of them, and gives a `Bound` of the s
 from longterm.bounds.aogd import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.bounds.base import Bound
 from longterm.bounds.lewa import lewa
+from longterm.bounds.mahdavi import mahdavi_theorem_4, vector_lemma
+from longterm.bounds.mirror_prox import mahdavi_corollary_13, mahdavi_theorem_12
 from longterm.bounds.networked_saddle_point import mean_disagreement, networked_saddle_point
+from longterm.bounds.no_violation import corollary_1, decaying_margin, doubling_epochs, mahdavi_theorem_8
 from longterm.bounds.one_projection_sgd import one_projection_sgd, projected_answer
 from longterm.bounds.online_adm import feasible_online_adm, online_adm, online_adm_affine
 
 __all__ = [
     "Bound",
+    "corollary_1",
+    "decaying_margin",
+    "doubling_epochs",
     "feasible_online_adm",
     "lemma_5",
     "lewa",
+    "mahdavi_corollary_13",
+    "mahdavi_theorem_4",
+    "mahdavi_theorem_8",
+    "mahdavi_theorem_12",
     "mean_disagreement",
     "networked_saddle_point",
     "one_projection_sgd",
@@ -24,4 +34,5 @@ __all__ = [
     "theorem_1",
     "theorem_1_as_printed",
     "theorem_1_strongly_convex",
+    "vector_lemma",
 ]

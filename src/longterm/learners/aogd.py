@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longterm._arrays import Array, column, float_dtype, namespace
+from longterm._arrays import Array, column, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.feedback import Feedback
@@ -88,10 +88,8 @@ class AOGD(Learner[AOGDState]):
         return self.schedule.gradient_bound
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
-        shape = np.broadcast_shapes(batch_shape, self.batch_shape)
-        centre = xp.asarray(self.enclosing_set.centre, dtype=float_dtype(xp, dtype))
-        x = xp.broadcast_to(centre, (*shape, self.enclosing_set.dimension))
-        return AOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros(shape, dtype=x.dtype))
+        x = self.at_the_centre(batch_shape, xp, dtype)
+        return AOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros(x.shape[:-1], dtype=x.dtype))
 
     def ask(self, state: AOGDState) -> Array:
         return state.x

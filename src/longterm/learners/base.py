@@ -13,11 +13,12 @@ from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from longterm._arrays import Array, namespace
+from longterm._arrays import Array, float_dtype, namespace
 from longterm._per_learner import PerLearner
 from longterm._validate import Hyper
+from longterm.assumptions import Assumption
 from longterm.checks import Limits, acceptable, faults, require_match
-from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError
+from longterm.errors import AssumptionWarning, BrokenBoundError, BrokenBoundWarning, InputError
 from longterm.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
@@ -61,22 +62,36 @@ class Learner(PerLearner, ABC, Generic[S]):
     def report(self, state: S) -> dict[str, Array]:
         """What the trace should keep of round t besides x: multipliers and steps in force."""
 
+    def at_the_centre(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:
+        """x_1: the centre of the enclosing set, once for every learner."""
+        centre = xp.asarray(self.enclosing_set.centre, dtype=float_dtype(xp, dtype))
+        shape = np.broadcast_shapes(batch_shape, self.batch_shape)
+        return xp.broadcast_to(centre, (*shape, self.enclosing_set.dimension))
+
     @property
     def gradient_bound(self) -> Hyper | None:
         """The G that the hyper-parameters were made for, if they were made for one."""
         return None
 
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What its theorem assumes of the hyper-parameters, checked; the loop warns of those that fail."""
+        return ()
+
     def check(self, problem: Problem) -> None:
-        """Raise, before round 1 and in words, if this learner cannot play that problem."""
+        """Raise, before round 1 and in words, if this learner cannot play that problem; warn if it can, unproven."""
         ours, theirs = self.enclosing_set, problem.enclosing_set
-        what = None
+        remedy = "Build the learner from the problem, for example AOGD.convex(problem)"
         if ours.dimension != theirs.dimension:
             what = f"plays in dimension {ours.dimension}, the problem has {theirs.dimension}"
-        elif ours.diameter > theirs.diameter * (1 + 1e-9) or not bool(theirs.contains(ours.centre)):
-            what = "plays on a set that is not inside the problem's, where G, D and F may not hold"
-        if what is not None:
-            raise InputError("learner", what, "Build the learner from the problem, for example AOGD.convex(problem)")
+            raise InputError("learner", what, remedy)
         require_needs(type(self).__name__, self.needs, problem)
+        if ours.diameter > theirs.diameter * (1 + 1e-9) or not bool(theirs.contains(ours.centre)):
+            what = "plays on a set that is not inside the problem's, where G, D and F may not hold"
+            raise InputError("learner", what, remedy)
+        failing = [str(assumption) for assumption in self.assumptions if not assumption.holds]
+        if failing:
+            warnings.warn(f"{type(self).__name__}: {' '.join(failing)}", AssumptionWarning, stacklevel=4)
 
     def tell(self, state: S, feedback: Feedback, *, on_broken_bound: OnBrokenBound = "raise") -> S:
         """The state after round t, once what it is told has been checked. `state` itself never changes."""

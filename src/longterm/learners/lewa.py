@@ -31,7 +31,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, namespace, resolution, to_numpy
+from longterm._arrays import Array, column, float_dtype, namespace, resolution, to_numpy
 from longterm._validate import Hyper
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError
 from longterm.feedback import Feedback
@@ -113,7 +113,7 @@ class LEWA(Learner[LEWAState]):
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> LEWAState:
         shape = np.broadcast_shapes(batch_shape, self.batch_shape)
         d = self.enclosing_set.dimension
-        log_x = xp.full((*shape, d), -float(np.log(d)), dtype=dtype or xp.float64)
+        log_x = xp.full((*shape, d), -float(np.log(d)), dtype=float_dtype(xp, dtype))
         return LEWAState(xp.asarray(1, dtype=xp.int64), log_x, xp.zeros(shape, dtype=log_x.dtype))
 
     def ask(self, state: LEWAState) -> Array:

@@ -123,10 +123,8 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
             )
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> NetworkedSaddlePointState:
-        shape = np.broadcast_shapes(batch_shape, self.batch_shape)
-        centre = xp.asarray(self.enclosing_set.centre, dtype=dtype or xp.float64)
-        x = xp.broadcast_to(centre, (*shape, self.enclosing_set.dimension))
-        multiplier = xp.zeros((*shape, self.consensus.count // 2), dtype=x.dtype)
+        x = self.at_the_centre(batch_shape, xp, dtype)
+        multiplier = xp.zeros((*x.shape[:-1], self.consensus.count // 2), dtype=x.dtype)
         return NetworkedSaddlePointState(xp.asarray(1, dtype=xp.int64), x, multiplier)
 
     def ask(self, state: NetworkedSaddlePointState) -> Array:

@@ -86,9 +86,7 @@ class OnlineADM(Learner[OnlineADMState]):
         return cls(problem.enclosing_set, project, weight, weight, problem.constants.gradient_bound)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OnlineADMState:
-        shape = np.broadcast_shapes(batch_shape, self.batch_shape)
-        centre = xp.asarray(self.enclosing_set.centre, dtype=dtype or xp.float64)
-        x = xp.broadcast_to(centre, (*shape, self.enclosing_set.dimension))
+        x = self.at_the_centre(batch_shape, xp, dtype)
         return OnlineADMState(xp.asarray(1, dtype=xp.int64), x, self.project(x), xp.zeros_like(x))
 
     def ask(self, state: OnlineADMState) -> Array:

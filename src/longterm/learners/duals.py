@@ -1,0 +1,87 @@
+"""How a primal–dual learner prices its constraints: a multiplier for each, or one for their maximum."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+from longterm import _validate as validate
+from longterm._arrays import Array, column, namespace
+from longterm.errors import InputError, NonFiniteError
+from longterm.feedback import Feedback
+
+
+class Duals(ABC):
+    """Which constraints the multipliers belong to. Shapes: λ is (..., *shape)."""
+
+    count: int
+    """m, the number of multipliers: the m of the theorems."""
+    shape: tuple[int, ...]
+    """The axes of λ behind the batch."""
+
+    @abstractmethod
+    def values(self, feedback: Feedback) -> Array:
+        """g(x_t), shaped as λ is."""
+
+    @abstractmethod
+    def pullback(self, feedback: Feedback, multiplier: Array) -> Array:
+        """Σ_j λ_j ∇g_j(x_t), shape (..., d)."""
+
+    def require(self, feedback: Feedback, x: Array, t: int) -> None:
+        """Raise if what `values` and `pullback` read is not there; the rest every learner checks."""
+        return
+
+    @abstractmethod
+    def spread(self, step: Array) -> Array:
+        """A per-learner step (...,), ready to scale λ."""
+
+
+@dataclass(frozen=True)
+class OnePerConstraint(Duals):
+    """λ in R^m, one entry for each g_j."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        validate.remember(self, count=validate.dimension("count", self.count), shape=(self.count,))
+
+    def values(self, feedback: Feedback) -> Array:
+        return feedback.constraint_values
+
+    def pullback(self, feedback: Feedback, multiplier: Array) -> Array:
+        return cast("Callable[[Array], Array]", feedback.pullback)(multiplier)
+
+    def require(self, feedback: Feedback, x: Array, t: int) -> None:
+        if feedback.pullback is None:
+            raise InputError("pullback", "was not given", "Give λ ↦ Σ_j λ_j ∇g_j(x_t), as `observe` does", round=t)
+        values, wanted = feedback.constraint_values, (*x.shape[:-1], self.count)
+        found = getattr(values, "shape", None), getattr(values, "dtype", None)
+        if found != (wanted, x.dtype):
+            what = f"is {type(values).__name__} of shape {found[0]} and dtype {found[1]}"
+            raise InputError("constraint_values", what, f"Give g_j(x_t) in shape {wanted} and dtype {x.dtype}", round=t)
+        if not bool(namespace(x).all(namespace(x).isfinite(values))):
+            raise NonFiniteError(
+                "constraint_values", "holds NaN or an infinity", "Check the data of this round", round=t
+            )
+
+    def spread(self, step: Array) -> Array:
+        return column(step)
+
+
+@dataclass(frozen=True)
+class OneForTheMaximum(Duals):
+    """One λ for g = max_j g_j: m = 1, however many constraints there are."""
+
+    count = 1
+    shape = ()
+
+    def values(self, feedback: Feedback) -> Array:
+        return feedback.constraint
+
+    def pullback(self, feedback: Feedback, multiplier: Array) -> Array:
+        return column(multiplier) * feedback.constraint_gradient
+
+    def spread(self, step: Array) -> Array:
+        return step

@@ -1,0 +1,72 @@
+"""Learners that play g + γ_t instead of g, so that the violation they are allowed is used up by the margin γ_t."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import Array
+from longterm._validate import Hyper
+from longterm.assumptions import Assumption
+from longterm.feedback import Feedback
+from longterm.learners.aogd import AOGDState
+from longterm.learners.base import Learner
+from longterm.learners.needs import Need
+from longterm.problems import Problem
+from longterm.slater import SlaterPoint, find_slater_point
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tightened(Learner[AOGDState]):
+    """`learner`, one with a single multiplier for g = max_j g_j, is told g + γ_t; nothing else about it changes."""
+
+    learner: Learner[AOGDState]
+    slater: SlaterPoint
+    checked: tuple[Assumption, ...] = ()
+    """What was checked when the margin was chosen."""
+
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.SLATER_POINT})
+
+    def __post_init__(self) -> None:
+        validate.remember(self, enclosing_set=self.learner.enclosing_set)
+
+    @abstractmethod
+    def margin(self, t: Array, x: Array) -> Array:
+        """γ_t, in the library and dtype of x."""
+
+    @property
+    def gradient_bound(self) -> Hyper | None:
+        return self.learner.gradient_bound
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        return self.learner.assumptions + self.checked
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
+        return self.learner.init(np.broadcast_shapes(batch_shape, self.batch_shape), xp=xp, dtype=dtype)
+
+    def ask(self, state: AOGDState) -> Array:
+        return self.learner.ask(state)
+
+    def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
+        return self.learner.update(state, tighten(feedback, self.margin(state.round, state.x)))
+
+    def report(self, state: AOGDState) -> dict[str, Array]:
+        return {**self.learner.report(state), "margin": self.margin(state.round, state.x)}
+
+
+def tighten(feedback: Feedback, margin: Array) -> Feedback:
+    """The same round with g + γ for g = max_j g_j; gradients do not change."""
+    return feedback._replace(constraint=feedback.constraint + margin)
+
+
+def slater_of(problem: Problem, given: SlaterPoint | None) -> SlaterPoint:
+    """The user's Slater point, or one that is looked for; refused where the set has no interior."""
+    if given is None:
+        return find_slater_point(problem.constraint, problem.enclosing_set)
+    validate.at_most("slater", given.epsilon, problem.constants.constraint_bound, "|g| is never above D")
+    return given
