@@ -149,7 +149,7 @@ class Journal:
                 os.fsync(self._file.fileno())
         except BaseException:
             # The record must not be found later: its caller is about to hear that it was not taken.
-            self._file.truncate(self.at.offset)
+            os.ftruncate(self._file.fileno(), self.at.offset)
             self._file.seek(self.at.offset)
             raise
         self.at = Position(sequence, checksum, self.at.offset + len(record))
