@@ -86,7 +86,7 @@ def _unpaid(schedule: Schedule, constants: Constants, horizon: int, late: int, c
     multiplier = constants.constraint_bound * np.maximum.accumulate(1 / theta, axis=0)
     largest = np.concatenate([np.zeros_like(multiplier[:1]), multiplier[:-1]])  # λ_1 = 0
     # C2 holds with equality at t = 2 in Table 1; what rounding leaves of that is not an excess.
-    return largest**2 * np.maximum(excess - 1e-12 * theta, 0.0)
+    return np.asarray(largest**2 * np.maximum(excess - 1e-12 * theta, 0.0))
 
 
 def _checked(delay: int) -> int:

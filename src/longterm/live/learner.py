@@ -102,7 +102,7 @@ class LiveLearner:
         """A new round: its decision is the token's x. Raises a WindowFullError if too many are in flight."""
         with self._lock:
             self._book.window.require_room()
-            self._write(pack({"op": "ask"}, {}))
+            self._write({"op": "ask"}, {})
             return self._book.ask(self._learner.ask(self._book.state))
 
     def tell(
@@ -145,15 +145,14 @@ class LiveLearner:
             arrays = state_arrays(state)
             require_finite(arrays, number)
             values = {"constraint": told.constraint} | ({} if told.loss is None else {"loss": told.loss})
-            if self._journal is not None:
-                self._write(pack({"op": "tell", "token": number}, arrays | values))
+            self._write({"op": "tell", "token": number}, arrays | values)
             self._book.tell(number, state, told.constraint, told.loss)
 
     def skip(self, token: Token | int) -> None:
         """Give up a round whose feedback will not come; the learner does not move. TokenErrors as for `tell`."""
         with self._lock:
             number = self._book.window.find(token).number
-            self._write(pack({"op": "skip", "token": number}, {}))
+            self._write({"op": "skip", "token": number}, {})
             self._book.skip(number)
 
     # --- what can be read ------------------------------------------------------------------------------------
@@ -253,9 +252,13 @@ class LiveLearner:
         metadata = {"learner": specification(self._learner), "book": self._book.metadata(), "follows": follows}
         return Snapshot(KIND, VERSION, metadata, self._book.arrays())
 
-    def _write(self, record: bytes) -> None:
+    def _write(self, what: dict[str, Any], arrays: dict[str, Array]) -> None:
+        """Into the journal, before it happens: `longterm.live.recovery` lets it happen again.
+
+        Of a tell the state it led to is written, not the feedback: no replay depends on a user's function.
+        """
         if self._journal is not None:
-            self._journal.append(record, self._book.sequence + 1)
+            self._journal.append(pack(what, arrays), self._book.sequence + 1)
 
 
 def _age(value: int) -> int:

@@ -85,7 +85,7 @@ def require_usable(told: Feedback, x: Array, number: int, limits: Limits, on_bro
     """Raise, or warn of a broken bound if that was asked for, unless this feedback can be used."""
     require_match(told, x, number)
     with np.errstate(all="ignore"):
-        if np.all(acceptable(told, limits)):
+        if acceptable(told, limits).all():
             return
         fault = first_fault(told, limits, number)
     if isinstance(fault, BrokenBoundError) and on_broken_bound == "warn":
@@ -97,7 +97,7 @@ def require_usable(told: Feedback, x: Array, number: int, limits: Limits, on_bro
 def require_finite(arrays: dict[str, Array], number: int) -> None:
     """Raise unless the state that an update led to is finite."""
     for name, value in arrays.items():
-        if not np.all(np.isfinite(value)):
+        if not np.isfinite(value).all():
             raise NonFiniteError(
                 name,
                 "would hold a number that is not finite after this update",
