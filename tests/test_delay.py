@@ -195,6 +195,15 @@ def test_by_hand():
     assert float(later.violation) == pytest.approx(np.sqrt(2 * (20 + 10 - 1) * (float(later.regret) + 7 * 20)))
 
 
+def test_a_decision_is_at_most_twice_the_delay_behind():
+    # As above with a delay of 20: e_t = 0.01 (1 + 20) + 0.01 min(t − 1, 40) + 0.1 − 0.5, positive from t = 21 on.
+    schedule = ConstantSchedule(theta=1.0, eta=0.01, mu=0.1)
+    facts = constants(loss_gradient_bound=1.0, strong_convexity=0.0)
+    unpaid = sum(25 * max(0.01 * min(t - 1, 40) - 0.19, 0.0) for t in range(2, 61))
+    difference = lemma_5_delayed(schedule, facts, 60, 20).regret - lemma_5(schedule, facts, 60).regret
+    assert float(difference) == pytest.approx(2 * 20 * 60 * 0.01 + unpaid)
+
+
 def test_strong_convexity_adds_its_share():
     schedule = ConstantSchedule(theta=1.0, eta=0.01, mu=0.1)
     facts = constants(loss_gradient_bound=1.0, strong_convexity=0.5)  # c = σΔ/G = 0.5 · 4 = 2

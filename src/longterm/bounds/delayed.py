@@ -10,7 +10,7 @@ x* with g_s(x*) ≤ 0 in every round, summed over the T rounds whose feedback ar
 with 𝓡 of Lemma 5, c = σΔ/G (0 for convex losses, never above 2) and
 
     e_t = G² ( (1 + (1 + c/2) τ) η_t + Σ_{i = t−2τ}^{t−1} η_i ) + μ_t θ_t² − θ_t/2      (C2 under delay: e_t ≤ 0)
-    Λ_t = D max_{i<t} 1/θ_i                                                             (λ_t never exceeds it)
+    Λ_t = D max(μ_1, max_{i<t} 1/θ_i)                                                   (λ_t never exceeds it)
 
 `docs/live.md` has the proof. With τ = 0 this is Lemma 5 itself. Steps made for G instead of
 G_τ = G √(1 + 3τ) break C2 under delay, and the last sum, of order τ T^{1+β}, says so; with steps made for G_τ the
@@ -83,7 +83,8 @@ def _unpaid(schedule: Schedule, constants: Constants, horizon: int, late: int, c
     t = np.arange(horizon)
     window = before[t] - before[np.maximum(t - 2 * late, 0)]
     excess = constants.gradient_bound**2 * ((1 + (1 + c / 2) * late) * eta + window) + mu * theta**2 - theta / 2
-    multiplier = constants.constraint_bound * np.maximum.accumulate(1 / theta, axis=0)
+    reach = np.maximum.accumulate(1 / theta, axis=0)
+    multiplier = constants.constraint_bound * np.maximum(reach, mu[:1])
     largest = np.concatenate([np.zeros_like(multiplier[:1]), multiplier[:-1]])  # λ_1 = 0
     # C2 holds with equality at t = 2 in Table 1; what rounding leaves of that is not an excess.
     return np.asarray(largest**2 * np.maximum(excess - 1e-12 * theta, 0.0))

@@ -75,7 +75,7 @@ def decode(data: bytes, path: Path, kind: str, version: int) -> tuple[Snapshot, 
     _, layout, length = _PRELUDE.unpack_from(data)
     if len(data) < length:
         raise _truncated(path, len(data), str(length))
-    if len(data) != length or hashlib.sha256(data[:-_CHECKSUM]).digest() != data[-_CHECKSUM:]:
+    if hashlib.sha256(data[:-_CHECKSUM]).digest() != data[-_CHECKSUM:]:
         raise SnapshotError(path, "corrupted", "the checksum does not match the contents", "Restore it from a copy")
     if layout > VERSION:
         raise _newer(path, f"its layout is version {layout}, this library reads up to {VERSION}")
