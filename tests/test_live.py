@@ -288,8 +288,9 @@ def test_an_error_in_a_function_of_the_user_changes_nothing():
 def test_broken_bounds_may_be_waved_through():
     long = GOOD._replace(loss_gradient=np.array([5.0, 0.0]))
     learner = live(on_broken_bound="warn")
-    with pytest.warns(BrokenBoundWarning, match="round 1"):
+    with pytest.warns(BrokenBoundWarning, match="round 1") as warned:
         learner.tell(learner.ask(), long)
+    assert warned[0].filename == __file__  # it points at the caller
     assert learner.state.told == 1
     with pytest.raises(NonFiniteError):
         learner.tell(learner.ask(), GOOD._replace(loss_gradient=np.array([np.nan, 0.0])))
@@ -373,7 +374,7 @@ def test_a_grid_of_learners_lives_as_one():
 
 def test_threads_hammering_are_as_good_as_one_after_another(tmp_path):
     """Several threads ask, tell and skip, and fight over tokens; the journal knows the order that counted."""
-    learner = live(max_in_flight=50, expire_after=1000, journal=tmp_path / "journal", fsync=False)
+    learner = live(max_in_flight=50, expire_after=10_000, journal=tmp_path / "journal", fsync=False)
     shared: list[Token] = []
     won, refused, failures = [], [], []
 
@@ -411,7 +412,7 @@ def test_threads_hammering_are_as_good_as_one_after_another(tmp_path):
     assert len(won) == len(set(won)) == learner.state.told + learner.state.skipped
     assert len(won) > 300
     assert refused  # they did fight
-    again = live(max_in_flight=50, expire_after=1000, journal=tmp_path / "journal", fsync=False)
+    again = live(max_in_flight=50, expire_after=10_000, journal=tmp_path / "journal", fsync=False)
     assert image(again) == image(learner)
     again.close()
 

@@ -89,7 +89,7 @@ def require_usable(told: Feedback, x: Array, number: int, limits: Limits, on_bro
             return
         fault = first_fault(told, limits, number)
     if isinstance(fault, BrokenBoundError) and on_broken_bound == "warn":
-        warnings.warn(str(fault), BrokenBoundWarning, stacklevel=4)
+        warnings.warn(str(fault), BrokenBoundWarning, stacklevel=3)
     elif fault is not None:
         raise fault
 
