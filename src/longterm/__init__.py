@@ -6,14 +6,22 @@ way. Start with `run`, a problem, a learner and a stream.
 
 from longterm.engines import compare, run
 from longterm.errors import (
+    AlreadyToldError,
     AssumptionWarning,
     BrokenBoundError,
     BrokenBoundWarning,
+    ExpiredTokenError,
     InputError,
+    JournalError,
     LongtermError,
     NonFiniteError,
     ScheduleError,
+    SkippedTokenError,
+    SnapshotError,
     StreamEndedError,
+    TokenError,
+    UnknownTokenError,
+    WindowFullError,
 )
 from longterm.facts import Constants, Counterexample, challenge
 from longterm.feedback import Feedback, observe
@@ -34,6 +42,7 @@ from longterm.learners import (
     OneProjectionSGD,
     OnlineADM,
 )
+from longterm.live import LiveLearner, LiveState, Token
 from longterm.problems import Problem, budgeted_logistic, consensus, doubly_stochastic, late_reversal, two_dimensional
 from longterm.slater import SlaterPoint, find_slater_point
 from longterm.trace import Trace
@@ -43,6 +52,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "AOGD",
     "LEWA",
+    "AlreadyToldError",
     "AssumptionWarning",
     "BrokenBoundError",
     "BrokenBoundWarning",
@@ -50,11 +60,15 @@ __all__ = [
     "Counterexample",
     "DecayingMarginAOGD",
     "DoublingAOGD",
+    "ExpiredTokenError",
     "FeasibleOnlineADM",
     "Feedback",
     "Fleet",
     "InputError",
+    "JournalError",
     "Learner",
+    "LiveLearner",
+    "LiveState",
     "LongtermError",
     "MahdaviOGD",
     "MirrorProx",
@@ -67,9 +81,15 @@ __all__ = [
     "OnlineADM",
     "Problem",
     "ScheduleError",
+    "SkippedTokenError",
     "SlaterPoint",
+    "SnapshotError",
     "StreamEndedError",
+    "Token",
+    "TokenError",
     "Trace",
+    "UnknownTokenError",
+    "WindowFullError",
     "budgeted_logistic",
     "challenge",
     "compare",

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 
 from longterm._arrays import Array, dot, like, namespace, resolution, to_numpy
 from longterm._validate import Hyper
-from longterm.errors import BrokenBoundError, InputError, NonFiniteError
+from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError, NonFiniteError
 from longterm.feedback import Feedback
 
 
@@ -92,6 +94,14 @@ def faults(told: Feedback, limits: Limits, t: int) -> list[NonFiniteError] | lis
             remedy = f"Declare a {name} bound that holds, or go on without a theorem by on_broken_bound='warn'"
             broken.append(BrokenBoundError(name, what, remedy, round=t))
     return broken
+
+
+def raise_or_warn(found: Iterable[InputError], on_broken_bound: str) -> None:
+    """Raise the first fault; with on_broken_bound="warn", warn of broken bounds instead. Called by what users call."""
+    for fault in found:
+        if not isinstance(fault, BrokenBoundError) or on_broken_bound != "warn":
+            raise fault
+        warnings.warn(str(fault), BrokenBoundWarning, stacklevel=4)
 
 
 def _place(bad: NDArray[np.bool_]) -> str:

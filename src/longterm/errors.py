@@ -55,3 +55,52 @@ class BrokenBoundWarning(UserWarning):
 
 class AssumptionWarning(UserWarning):
     """A theorem's assumption does not hold for these hyper-parameters; the run goes on without the theorem."""
+
+
+class TokenError(InputError):
+    """A token that a live learner cannot use. Nothing was changed."""
+
+    def __init__(self, number: int, what: str, remedy: str) -> None:
+        self.number = number
+        super().__init__("token", what, remedy, round=number)
+
+
+class UnknownTokenError(TokenError):
+    """A token that this learner never gave out."""
+
+
+class AlreadyToldError(TokenError):
+    """The feedback of this token has been taken already; it counts once."""
+
+
+class SkippedTokenError(TokenError):
+    """A token that was given up by `skip`."""
+
+
+class ExpiredTokenError(TokenError):
+    """A token older than `expire_after`, the age that the learner was made for."""
+
+
+class WindowFullError(LongtermError, RuntimeError):
+    """As many rounds are in flight as were allowed, so no new one can be asked for."""
+
+
+class SnapshotError(LongtermError):
+    """A file that cannot be used. Neither the file nor any learner was changed.
+
+    Attributes
+    ----------
+    path : the file.
+    reason : in a word or two: "truncated", "corrupted", "foreign", "newer", "another learner", "missing", …
+    remedy : what to do about it.
+    """
+
+    def __init__(self, path: Any, reason: str, what: str, remedy: str) -> None:
+        self.path = path
+        self.reason = reason
+        self.remedy = remedy
+        super().__init__(f"{path} ({reason}): {what}. {remedy}.")
+
+
+class JournalError(SnapshotError):
+    """A journal that cannot be read, or cannot be written to."""

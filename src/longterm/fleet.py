@@ -6,7 +6,6 @@ few, `tell` updates them and no others, at the cost of the few. A campaign, a de
 
 from __future__ import annotations
 
-import warnings
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm.checks import Limits, acceptable, faults, require_match
-from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError
+from longterm.checks import Limits, acceptable, faults, raise_or_warn, require_match
+from longterm.errors import InputError
 from longterm.feedback import Feedback
 from longterm.learners.base import Learner, OnBrokenBound
 
@@ -140,9 +139,7 @@ class Fleet:
         number = row if numbers is None else int(numbers[row])
         for fault in faults(feedback, limits, int(self.rounds[number])):
             fault.args = (f"learner {number}: {fault}",)
-            if not isinstance(fault, BrokenBoundError) or self._on_broken_bound == "raise":
-                raise fault
-            warnings.warn(str(fault), BrokenBoundWarning, stacklevel=3)
+            raise_or_warn([fault], self._on_broken_bound)
 
 
 def _names_twice(numbers: NDArray[np.int64]) -> bool:

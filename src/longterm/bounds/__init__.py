@@ -5,6 +5,7 @@ Every function takes one horizon or a list of them, and gives a `Bound` of the s
 
 from longterm.bounds.aogd import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.bounds.base import Bound
+from longterm.bounds.delayed import gradient_bound_under_delay, lemma_5_delayed
 from longterm.bounds.lewa import lewa
 from longterm.bounds.mahdavi import mahdavi_theorem_4, vector_lemma
 from longterm.bounds.mirror_prox import mahdavi_corollary_13, mahdavi_theorem_12
@@ -19,7 +20,9 @@ __all__ = [
     "decaying_margin",
     "doubling_epochs",
     "feasible_online_adm",
+    "gradient_bound_under_delay",
     "lemma_5",
+    "lemma_5_delayed",
     "lewa",
     "mahdavi_corollary_13",
     "mahdavi_theorem_4",

@@ -17,8 +17,8 @@ from longterm._arrays import Array, float_dtype, namespace
 from longterm._per_learner import PerLearner
 from longterm._validate import Hyper
 from longterm.assumptions import Assumption
-from longterm.checks import Limits, acceptable, faults, require_match
-from longterm.errors import AssumptionWarning, BrokenBoundError, BrokenBoundWarning, InputError
+from longterm.checks import Limits, acceptable, faults, raise_or_warn, require_match
+from longterm.errors import AssumptionWarning, InputError
 from longterm.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
@@ -102,10 +102,7 @@ class Learner(PerLearner, ABC, Generic[S]):
         with np.errstate(all="ignore"):  # what is not finite is refused in words
             good = bool(namespace(x).all(acceptable(feedback, limits)))
         if not good:
-            for fault in faults(feedback, limits, t):
-                if not isinstance(fault, BrokenBoundError) or on_broken_bound == "raise":
-                    raise fault
-                warnings.warn(str(fault), BrokenBoundWarning, stacklevel=2)
+            raise_or_warn(faults(feedback, limits, t), on_broken_bound)
         return self.update(state, feedback)
 
 

@@ -1,0 +1,178 @@
+"""Journal files: what happened since a snapshot, record after record, each one checked.
+
+    8 bytes   magic
+    4 bytes   version of this layout, little-endian
+    8 bytes   sequence number of the snapshot that the journal starts from
+    32 bytes  identity of that snapshot
+    16 bytes  checksum of the above
+
+and then, for each record,
+
+    4 bytes   length n of the payload
+    8 bytes   sequence number, one more than that of the record before
+    4 bytes   CRC-32 of these twelve bytes
+    n bytes   payload
+    16 bytes  checksum (BLAKE2b) of the checksum before it and of all the above
+
+A write that was cut short leaves less than a record at the end: that record was never acknowledged, and is
+dropped. Anything else that does not fit is damage, and an error: the CRC is there so that a damaged length
+cannot pass for a short write, the chain of checksums so that no record can be lost, doubled or moved.
+Like the snapshot's, this module knows nothing of learners.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from longterm.errors import JournalError
+from longterm.live.files import write_all, write_atomically
+
+MAGIC = b"\x89LTJRNL\n"
+VERSION = 1
+_PRELUDE = struct.Struct("<8sIQ32s")
+_RECORD = struct.Struct("<IQ")
+_CRC = struct.Struct("<I")
+_CHECKSUM = 16
+_HEAD = _RECORD.size + _CRC.size
+
+
+class Position(NamedTuple):
+    """A place between two records: how many things had happened, and the checksum of all of them."""
+
+    sequence: int
+    checksum: bytes
+    offset: int
+
+
+class Record(NamedTuple):
+    """One record, and the position after it."""
+
+    payload: bytes
+    after: Position
+
+
+class JournalReader:
+    """A journal, read from its beginning."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with path.open("rb") as file:
+            head = file.read(_PRELUDE.size + _CHECKSUM)
+        if head[: len(MAGIC)] != MAGIC[: len(head)]:
+            raise JournalError(path, "foreign", "this is not a journal of longterm", "Give the journal's own file")
+        if len(head) < _PRELUDE.size + _CHECKSUM:
+            # It was put in place whole, so no interrupted write explains this.
+            raise JournalError(path, "truncated", "its first bytes are missing", "Restore it from a copy")
+        checksum = head[_PRELUDE.size :]
+        if _checksum(head[: _PRELUDE.size]) != checksum:
+            raise JournalError(path, "corrupted", "its first bytes are damaged", "Restore it from a copy")
+        _, version, sequence, self.identity = _PRELUDE.unpack_from(head)
+        if version > VERSION:
+            what = f"its layout is version {version}, this library reads up to {VERSION}"
+            raise JournalError(path, "newer", what, "Install the version of longterm that made it, or a later one")
+        self.start = Position(sequence, checksum, len(head))
+
+    def __iter__(self) -> Iterator[Record]:
+        """Every record that was written whole, in order."""
+        at = self.start
+        with self.path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(at.offset)
+            while size - at.offset >= _HEAD:
+                head = file.read(_HEAD)
+                length, sequence = _RECORD.unpack_from(head)
+                if zlib.crc32(head[: _RECORD.size]) != _CRC.unpack_from(head, _RECORD.size)[0]:
+                    raise self._damaged(at)
+                if size - at.offset < _HEAD + length + _CHECKSUM:
+                    return
+                payload, checksum = file.read(length), file.read(_CHECKSUM)
+                if sequence != at.sequence + 1 or _checksum(at.checksum + head + payload) != checksum:
+                    raise self._damaged(at)
+                at = Position(sequence, checksum, at.offset + _HEAD + length + _CHECKSUM)
+                yield Record(payload, at)
+
+    def _damaged(self, at: Position) -> JournalError:
+        return JournalError(
+            self.path,
+            "corrupted",
+            f"record {at.sequence + 1}, at byte {at.offset}, is damaged",
+            f"Restore it from a copy; or cut the file off at {at.offset} bytes, which loses this record and all after",
+        )
+
+
+class Journal:
+    """A journal, open at its end. One process writes it; whoever calls sees to it that one thread does."""
+
+    def __init__(self, path: Path, identity: bytes, at: Position, *, fsync: bool) -> None:
+        """Open the file, cutting off what an interrupted write left behind `at`."""
+        self.path = path
+        self.identity = identity
+        self.at = at
+        self._fsync = fsync
+        self._file: BinaryIO = path.open("r+b", buffering=0)
+        self._file.truncate(at.offset)
+        self._file.seek(at.offset)
+
+    @classmethod
+    def create(cls, path: Path, identity: bytes, sequence: int, *, fsync: bool) -> Journal:
+        """An empty journal that starts from a snapshot, put in the place of what `path` held."""
+        prelude = _PRELUDE.pack(MAGIC, VERSION, sequence, identity)
+        checksum = _checksum(prelude)
+        write_atomically(path, prelude + checksum)
+        at = Position(sequence, checksum, len(prelude) + len(checksum))
+        return cls(path, identity, at, fsync=fsync)
+
+    def append(self, payload: bytes, sequence: int) -> None:
+        """Write a record. When this returns it is in the file, and with fsync on the disk; if it raises, it is not."""
+        self._require_open()
+        found = os.fstat(self._file.fileno())
+        if found.st_size != self.at.offset or found.st_nlink == 0 or sequence != self.at.sequence + 1:
+            raise JournalError(
+                self.path,
+                "out of step",
+                "the file is not as this learner left it: another process wrote it, or a write could not be undone",
+                "See that one process writes it, and load the learner again",
+            )
+        numbers = _RECORD.pack(len(payload), sequence)
+        head = numbers + _CRC.pack(zlib.crc32(numbers))
+        checksum = _checksum(self.at.checksum + head + payload)
+        record = head + payload + checksum
+        try:
+            write_all(self._file.fileno(), record)
+            if self._fsync:
+                os.fsync(self._file.fileno())
+        except BaseException:
+            # The record must not be found later: its caller is about to hear that it was not taken.
+            os.ftruncate(self._file.fileno(), self.at.offset)
+            self._file.seek(self.at.offset)
+            raise
+        self.at = Position(sequence, checksum, self.at.offset + len(record))
+
+    def sync(self) -> None:
+        """Force everything written so far to the disk."""
+        self._require_open()
+        os.fsync(self._file.fileno())
+
+    def rotated(self, identity: bytes) -> Journal:
+        """An empty journal in the place of this one, from a snapshot that holds all that this one does."""
+        fresh = Journal.create(self.path, identity, self.at.sequence, fsync=self._fsync)
+        self.close()
+        return fresh
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _require_open(self) -> None:
+        if self._file.closed:
+            raise JournalError(self.path, "closed", "this learner was closed", "Load it again")
+
+
+def _checksum(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=_CHECKSUM).digest()
