@@ -24,13 +24,11 @@ def regret_bound(pacer: DualMirrorDescent, largest_value: float, largest_cost: f
     >>> regret_bound(pacer, largest_value=1.0, largest_cost=1.0)
     202.0
     """
-    if pacer.mirror != "euclidean" or np.any(np.asarray(pacer.floor) > 0) or
-    np.any(np.asarray(pacer.cost_weight) > 0):
+    others = np.asarray(pacer.floor) + np.asarray(pacer.cost_weight)
+    if pacer.mirror != "euclidean" or np.any(others > 0):
         raise InputError("pacer", "has another mirror, a floor or a cost weight", "This bound is for none of these")
-    v, c = (
-        validate.positive_scalar("largest_value", largest_value),
-        validate.positive_scalar("largest_cost", largest_cost),
-    )
+    v = validate.positive_scalar("largest_value", largest_value)
+    c = validate.positive_scalar("largest_cost", largest_cost)
     if np.any(np.asarray(pacer.rate) > c):
         raise InputError("largest_cost", f"{c} is below the rate {pacer.rate}", "Such a budget cannot be spent")
     ratio = v / np.asarray(pacer.rate)

@@ -44,6 +44,8 @@ from longterm.pacing.base import Outcome, Pacer
 from longterm.pacing.history import PriceHistory
 
 Mirror = Literal["euclidean", "entropic"]
+LONGEST_MOVE, FARTHEST = 30.0, 1e20
+"""The entropic price moves by at most e^±30 in a step, and stays within 10^±20 of its start: finite in float32 too."""
 
 
 class DualState(NamedTuple):
@@ -121,7 +123,8 @@ class DualMirrorDescent(Pacer[DualState]):
         bid = np.clip(free, least, history.bid_for(rate))
         start = history.mean_value / bid
         scale = 1.0 if mirror == "entropic" else start
-        deviation = np.maximum(history.deviation(bid), history.prices[history.prices > 0][0])
+        deviation = history.deviation(bid)
+        deviation = np.where(deviation > 0, deviation, bid)  # all past prices are one
         step = validate.positive_scalar("trust", trust) * scale / (deviation * np.sqrt(horizon))
         return cls(budget, horizon, step, start, mirror, floor, cost_weight)
 
@@ -135,10 +138,10 @@ class DualMirrorDescent(Pacer[DualState]):
         return state.price
 
     def wish(self, state: DualState, value: Array) -> Array:
-        # At a price ≤ 0 every request is wanted at any cost: the guard of `bid` then bids all that is left.
+        # v/π, or all that is left where that is less; so also at a price ≤ 0, where every request is wanted.
         xp = namespace(state.price)
-        dear = state.price > 0
-        return xp.where(dear, value / xp.where(dear, state.price, 1.0), xp.inf)
+        affordable = value < state.price * state.remaining
+        return xp.where(affordable, value / xp.where(affordable, state.price, 1.0), state.remaining)
 
     def accept(self, state: DualState, value: Array, cost: Array) -> Array:
         """The decision where the cost is known beforehand (a posted price): take it, or leave it.
@@ -159,5 +162,9 @@ class DualMirrorDescent(Pacer[DualState]):
         )
 
     def _moved(self, price: Array, excess: Array) -> Array:
-        move = like(self.step, price) * excess
-        return price + move if self.mirror == "euclidean" else price * namespace(price).exp(move)
+        xp, move = namespace(price), like(self.step, price) * excess
+        if self.mirror == "euclidean":
+            return price + move
+        # One absurd payment must not make the price infinite, from where it could never come back.
+        start, factor = like(self.start, price), xp.exp(xp.minimum(xp.maximum(move, -LONGEST_MOVE), LONGEST_MOVE))
+        return xp.minimum(xp.maximum(price * factor, start / FARTHEST), start * FARTHEST)

@@ -77,7 +77,7 @@ class PriceMixture(Pacer[MixtureState]):
     start: Hyper
     """The middle of the grid of prices."""
     highest_bid: Hyper
-    ratios: tuple[float, ...] = tuple(np.geomspace(0.5, 2.0, 8).tolist())
+    ratios: tuple[float, ...] = tuple(np.geomspace(0.7, 1.4, 4).tolist())
     """The grid, as multiples of `start`, increasing."""
     value_weight: float = 0.3
     beta: float = 2 / 3
