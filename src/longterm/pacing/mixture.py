@@ -1,20 +1,20 @@
 """A-OGD on the price of money: a mixture of prices, moved by the long-term constraint "spend ρ per request".
 
 What a fixed price π wins and spends is a step function of π: neither convex nor concave, so no theorem of
-online convex optimisation covers a learner whose decision is π itself. A *mixture* of prices is linear. Let π_1
-… π_K be a grid, x a point of the simplex, and bid v_t/π_k (at most `highest_bid`) with probability x_k. With
-w_k = 1 where that bid wins the market price c_t, u = `highest_bid` and s = `value_weight`,
+online convex optimisation covers a learner whose decision is π itself. A *mixture* of prices is linear. Let
+π_1 … π_K be a grid about π_start, x a point of the simplex, and bid v_t/π_k, at most u = `highest_bid`, with
+probability x_k. With w_k = 1 where that bid wins the market price c_t,
 
-    f_t(x) = −s · v_t/(π_start u) · Σ_k x_k w_k          minus the expected value won, in units of money
+    f_t(x) = −(min(v_t/π_start, u)/u) · Σ_k x_k w_k      minus the expected value won, as money, in units of u
     g_t(x) = (c_t/u) · Σ_k x_k w_k − ρ/u                 the expected spend, less its share of the budget
 
-are linear, every gradient is at most √K long if s v_t ≤ π_start u, and A-OGD on the simplex (`AOGD.convex`) has
-the theorem of `longterm.bounds.theorem_1` against every mixture x with g_t(x) ≤ 0 in every round. For i.i.d.
-requests E[g_t(x)] ≤ 0 is enough, in expectation: λ_t depends on the past only, so E[λ_t g_t(x)] = E[λ_t]
-E[g_t(x)] ≤ 0, the one place where the proof uses feasibility.
+are linear with gradients at most √K long, and A-OGD on the simplex (`AOGD.convex`) has the theorem of
+`longterm.bounds.theorem_1` against every mixture x with g_t(x) ≤ 0 in every round. For i.i.d. requests
+E[g_t(x)] ≤ 0 is enough, in expectation: λ_t depends on the past only, so E[λ_t g_t(x)] = E[λ_t] E[g_t(x)] ≤ 0,
+and that is the one place where the proof uses feasibility.
 
-That is exact; the rest is not covered by the theorem: the hard budget (at the end there may be nothing left to
-bid), and `value_weight`, which trades how fast x moves for how far Σ g_t goes above 0.
+So much is exact. Not covered by the theorem: the hard budget (near the end there may be nothing left to bid), and
+spending too little (g_t ≤ 0 is all that is asked for).
 
 The draw of k is u_t = offset + 0.618… t mod 1. With `offset` uniform each u_t is uniform, and as x_t does not
 depend on the draws, expected value and spend are exactly those of f_t and g_t.
@@ -69,7 +69,7 @@ class PriceMixture(Pacer[MixtureState]):
     (10.0, 0.5)
     >>> state = pacer.settle(state, Outcome(paid=4.0, value=3.0, price=4.0))
     >>> state.learner.x.round(3)  # 0.25 and 0.5 won, 1.0 bid 3 and lost
-    array([0.358, 0.358, 0.284])
+    array([0.415, 0.415, 0.17 ])
     """
 
     budget: Hyper
@@ -79,7 +79,6 @@ class PriceMixture(Pacer[MixtureState]):
     highest_bid: Hyper
     ratios: tuple[float, ...] = tuple(np.geomspace(0.7, 1.4, 4).tolist())
     """The grid, as multiples of `start`, increasing."""
-    value_weight: float = 0.3
     beta: float = 2 / 3
     offset: float = 0.5
     """A draw from the uniform distribution on [0, 1)."""
@@ -95,7 +94,6 @@ class PriceMixture(Pacer[MixtureState]):
             start=validate.positive("start", self.start),
             highest_bid=validate.positive("highest_bid", self.highest_bid),
             ratios=tuple(ratios.tolist()),
-            value_weight=validate.positive_scalar("value_weight", self.value_weight),
             offset=validate.non_negative_scalar("offset", self.offset),
         )
 
@@ -161,9 +159,9 @@ class PriceMixture(Pacer[MixtureState]):
         x = state.learner.x
         xp = namespace(x)
         unit = xp.broadcast_to(xp.asarray(self.highest_bid, dtype=x.dtype), x.shape[:-1])
-        worth, price = outcome.value / like(self.start, x), outcome.price / unit
-        bids = xp.minimum(column(worth / unit) / self._ratios(x), 1.0)
+        worth, price = outcome.value / (like(self.start, x) * unit), outcome.price / unit
+        bids = xp.minimum(column(worth) / self._ratios(x), 1.0)
         won = xp.astype(bids >= column(price), x.dtype)
-        cost = column(-self.value_weight * worth / unit) * won
+        cost = column(-xp.minimum(worth, 1.0)) * won
         spend = (column(price) * won)[..., None, :]
         return observe(self.problem, x, [cost], [spend, column(like(self.rate, x) / unit)])
