@@ -276,6 +276,15 @@ def test_the_regret_bound_holds_on_iid_requests_and_is_not_empty(share):
     assert bound < best.objective or share < 0.2
 
 
+def test_the_regret_bound_covers_a_start_that_is_far_off():
+    T, budget, rng = 3000, 600.0, np.random.default_rng(1)
+    log = Auctions(np.zeros(T), rng.uniform(0, 1, T), rng.uniform(0, 1, T))
+    pacer = DualMirrorDescent(budget, T, step=0.05, start=10.0, mirror="euclidean")  # 1000 rounds until it bids at all
+    regret = best_in_hindsight(log.values, log.prices, budget).objective - float(play(pacer, log).value)
+    bound = regret_bound(pacer, 1.0, 1.0)
+    assert 0.2 * bound < regret <= bound
+
+
 def test_regret_grows_like_the_root_of_the_horizon():
     regrets = []
     for T in (1000, 16_000):

@@ -113,9 +113,11 @@ def test_invented_logs_are_seeded_and_look_like_the_real_one():
 def test_the_command(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     wanted = ["--synthetic", "3", "--rounds", "600", "--shares", "1/4", "0.125", "--out", str(tmp_path)]
+    wanted += ["--shuffle", "1", "--gain", "30"]
     assert main(wanted) == 0
     printed = capsys.readouterr().out
     assert "best in hindsight" in printed
+    assert "shuffled: 600 auctions" in printed
     assert "Profit with a floor" in printed
     assert sorted(path.name for path in tmp_path.iterdir()) == ["pacing.pdf", "pacing.png", "pacing.svg"]
 

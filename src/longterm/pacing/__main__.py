@@ -63,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--methods", nargs="+", choices=METHODS, default=list(METHODS), help="which rules (default all)"
     )
+    parser.add_argument("--gain", type=float, help="the controller's gain (default: tuned on the training histogram)")
+    parser.add_argument("--shuffle", type=int, metavar="SEED", help="put the auctions in random order: no drift")
     parser.add_argument("--log", type=Path, help="another log: lines of click, price, predicted rate; .gz or text")
     parser.add_argument("--history", type=Path, help="another training histogram (JSON)")
     parser.add_argument("--synthetic", type=int, metavar="SEED", help="an invented log and history, from this seed")
@@ -72,7 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     say = sys.stdout.write
     try:
         auctions, history, name = _data(chosen)
-        found = study(auctions, history, chosen.shares, chosen.methods, lambda line: say(line + "\n"))
+        if chosen.shuffle is not None:
+            auctions, name = auctions.shuffled(chosen.shuffle), f"{name}, shuffled"
+        found = study(auctions, history, chosen.shares, chosen.methods, chosen.gain, lambda line: say(line + "\n"))
         title = (
             f"{name}: {len(auctions):,} auctions, {auctions.clicks.sum():.0f} clicks, price {auctions.total_price:,.0f}"
         )

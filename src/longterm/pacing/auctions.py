@@ -51,6 +51,11 @@ class Auctions:
     def __len__(self) -> int:
         return len(self.prices)
 
+    def shuffled(self, seed: int) -> Auctions:
+        """The same auctions in random order: what drift there was is gone."""
+        order = np.random.default_rng(seed).permutation(len(self))
+        return Auctions(self.clicks[order], self.prices[order], self.values[order])
+
     @property
     def total_price(self) -> float:
         """What it would cost to win every auction."""

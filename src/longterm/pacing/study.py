@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from longterm._arrays import FloatArray
 from longterm.pacing.auctions import Auctions
 from longterm.pacing.base import Pacer
+from longterm.pacing.controller import ProportionalController
 from longterm.pacing.hindsight import BestAllocation, best_in_hindsight
 from longterm.pacing.history import PriceHistory
 from longterm.pacing.mirror_descent import DualMirrorDescent
@@ -26,7 +28,7 @@ METHODS: dict[str, tuple[str, Maker]] = {
         "dual mirror descent, Euclidean",
         lambda budget, T, history: DualMirrorDescent.calibrated(budget, T, history, mirror="euclidean"),
     ),
-    "controller": ("proportional controller, tuned", tuned_controller),
+    "controller": ("proportional controller", tuned_controller),
     "aogd": ("A-OGD on a mixture of prices", PriceMixture.calibrated),
 }
 """By the name on the command line: the name in the table, and how it is made from budgets, T and the history."""
@@ -50,13 +52,19 @@ def study(
     history: PriceHistory,
     shares: Sequence[float],
     methods: Sequence[str],
+    gain: float | None = None,
     report: Callable[[str], object] = lambda line: None,
 ) -> Study:
-    """Play every method under every budget (a share of the log's total price, in whole units of money)."""
+    """Play every method under every budget (a share of the log's total price, in whole units of money).
+
+    `gain` is the controller's; None: tuned on the history.
+    """
     budgets = np.floor(np.asarray(shares) * auctions.total_price)
     runs = {}
     for name in methods:
         title, make = METHODS[name]
+        if name == "controller" and gain is not None:
+            make = partial(ProportionalController.calibrated, gain=gain)
         report(f"playing {len(auctions):,} auctions × {len(budgets)} budgets: {title}")
         runs[name] = play(make(budgets, len(auctions), history), auctions)
     return Study(
