@@ -1,0 +1,35 @@
+"""Budget pacing: see the request, then act, and never overspend.
+
+`python -m longterm.pacing` runs it on real auctions; docs/pacing.md explains it.
+"""
+
+from longterm.pacing.auctions import Auctions, load_auctions, synthetic_auctions
+from longterm.pacing.base import Outcome, Pacer
+from longterm.pacing.controller import ProportionalController
+from longterm.pacing.guarantees import floor_shortfall, regret_bound
+from longterm.pacing.hindsight import BestAllocation, best_in_hindsight
+from longterm.pacing.history import PriceHistory, load_history
+from longterm.pacing.mirror_descent import DualMirrorDescent
+from longterm.pacing.mixture import PriceMixture
+from longterm.pacing.play import Run, play
+from longterm.pacing.tuning import tuned_controller
+
+__all__ = [
+    "Auctions",
+    "BestAllocation",
+    "DualMirrorDescent",
+    "Outcome",
+    "Pacer",
+    "PriceHistory",
+    "PriceMixture",
+    "ProportionalController",
+    "Run",
+    "best_in_hindsight",
+    "floor_shortfall",
+    "load_auctions",
+    "load_history",
+    "play",
+    "regret_bound",
+    "synthetic_auctions",
+    "tuned_controller",
+]

@@ -1,0 +1,170 @@
+"""Dual mirror descent for budgets (Balseiro, Lu, Mirrokni 2020), with caps, floors and hard money.
+
+The problem, with values v_t seen before acting, costs c_t, and money that is worth κ elsewhere:
+
+    max Σ (v_t − κ c_t) x_t    with   floor ≤ Σ c_t x_t ≤ budget,   0 ≤ x_t ≤ 1.
+
+Multipliers μ ≥ 0 of the cap and ν ≥ 0 of the floor enter as one *price of money* π = κ + μ − ν:
+
+    Lagrangian   Σ (v_t − π c_t) x_t + μ · budget − ν · floor,
+
+so the best x_t is 1 where v_t ≥ π c_t. In a second-price auction c_t is the market price, unknown but not ours
+to move: bidding v_t/π wins exactly the auctions with c_t ≤ v_t/π. Of μ and ν at least one is 0 at the optimum
+(lower both by the same: π stays, the dual falls by (budget − floor) each), so the dual is a function of π
+alone, and with ρ = budget/T, ℓ = floor/T,
+
+    D(π) = E[v − π c]₊ + ρ [π − κ]₊ − ℓ [κ − π]₊.
+
+One mirror step per request on −paid_t · π + (the rest of D, kept as it is) has the closed form
+
+    π_{t+1} = the point of [ π_t ⊕ η(paid_t − ρ),  π_t ⊕ η(paid_t − ℓ) ] nearest to κ,
+
+with π ⊕ a = π + a (Euclidean mirror) or π · e^a (entropic mirror). For κ = 0 and no floor that is the paper's
+π_{t+1} = [π_t − η(ρ − paid_t)]₊, or π_t e^{−η(ρ − paid_t)}. In words: a request that cost more than ρ makes
+money dearer, one that cost less makes it cheaper, never below κ unless the floor is in danger.
+
+Needs: the horizon T; for independent and identically distributed requests a step of order 1/√T (`calibrated`
+sets it). Guarantees (`longterm.pacing.guarantees`, docs/pacing.md): the cap always; the floor up to
+`floor_shortfall` whenever demand allows; regret O(√T) against the hindsight optimum, in expectation, for i.i.d.
+requests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import Array, like, namespace
+from longterm._validate import Hyper
+from longterm.errors import InputError
+from longterm.pacing.base import Outcome, Pacer
+from longterm.pacing.history import PriceHistory
+
+Mirror = Literal["euclidean", "entropic"]
+LONGEST_MOVE, FARTHEST = 30.0, 1e20
+"""The entropic price moves by at most e^±30 in a step, and stays within 10^±20 of its start: finite in float32 too."""
+
+
+class DualState(NamedTuple):
+    """(t, π_t, what is left)."""
+
+    round: Array
+    price: Array
+    remaining: Array
+
+
+@dataclass(frozen=True, eq=False)
+class DualMirrorDescent(Pacer[DualState]):
+    """The price of money, one number, moved after every request.
+
+    >>> from longterm.pacing import DualMirrorDescent, Outcome
+    >>> pacer = DualMirrorDescent(budget=20.0, horizon=10, step=0.1, start=0.5, mirror="euclidean")
+    >>> state = pacer.init()
+    >>> float(pacer.act(state, 3.0))  # 3 / 0.5
+    6.0
+    >>> state = pacer.settle(state, Outcome(paid=4.0))  # 2 above the rate: the price rises by 0.2
+    >>> float(state.price), float(state.remaining)
+    (0.7, 16.0)
+    """
+
+    budget: Hyper
+    horizon: int
+    step: Hyper
+    """η."""
+    start: Hyper
+    """π_1, the first price of money."""
+    mirror: Mirror = "entropic"
+    floor: Hyper = 0.0
+    """The total that must be spent."""
+    cost_weight: Hyper = 0.0
+    """κ: what a unit of money is worth elsewhere. 0 counts values only; 1, with values in money, is profit."""
+
+    def __post_init__(self) -> None:
+        validate.remember(
+            self,
+            budget=validate.positive("budget", self.budget),
+            horizon=validate.dimension("horizon", self.horizon),
+            step=validate.positive("step", self.step),
+            start=validate.positive("start", self.start),
+            floor=validate.non_negative("floor", self.floor),
+            cost_weight=validate.non_negative("cost_weight", self.cost_weight),
+        )
+        if self.mirror not in ("euclidean", "entropic"):
+            raise InputError("mirror", f"{self.mirror!r} is not known", "Choose 'euclidean' or 'entropic'")
+        if np.any(np.asarray(self.floor) > np.asarray(self.budget)):
+            raise InputError("floor", f"{self.floor} is above the budget {self.budget}", "Ask for a floor ≤ budget")
+
+    @classmethod
+    def calibrated(
+        cls,
+        budget: Hyper,
+        horizon: int,
+        history: PriceHistory,
+        *,
+        mirror: Mirror = "entropic",
+        trust: float = 0.3,
+        floor: Hyper = 0.0,
+        cost_weight: Hyper = 0.0,
+    ) -> DualMirrorDescent:
+        """First price and step from past prices.
+
+        The first bid b for a request of mean value v̄ is v̄/κ, the best without constraints, brought between
+        the bids that spend the floor's rate and the cap's; π_1 = v̄/b. The step balances the two terms of the
+        entropic regret bound, π δ²/(2η) + η π T sd²/2: η = δ/(sd(b) √T), where δ = `trust` says how far π_1 may
+        be off, as |ln(π*/π_1)| (0.3: a factor of 1.35). The Euclidean step is that times π_1.
+        """
+        rate, floor_rate = np.asarray(budget) / horizon, np.asarray(floor) / horizon
+        with np.errstate(divide="ignore"):
+            free = np.asarray(history.mean_value) / np.asarray(cost_weight, dtype=np.float64)
+        least = np.where(floor_rate > 0, history.bid_for(floor_rate), 0.0)
+        bid = np.clip(free, least, history.bid_for(rate))
+        start = history.mean_value / bid
+        scale = 1.0 if mirror == "entropic" else start
+        deviation = history.deviation(bid)
+        deviation = np.where(deviation > 0, deviation, bid)  # all past prices are one
+        step = validate.positive_scalar("trust", trust) * scale / (deviation * np.sqrt(horizon))
+        return cls(budget, horizon, step, start, mirror, floor, cost_weight)
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DualState:
+        shape = np.broadcast_shapes(batch_shape, self.batch_shape)
+        kind = dtype or xp.float64
+        start, budget = xp.asarray(self.start, dtype=kind), xp.asarray(self.budget, dtype=kind)
+        return DualState(xp.asarray(1, dtype=xp.int64), xp.broadcast_to(start, shape), xp.broadcast_to(budget, shape))
+
+    def price(self, state: DualState) -> Array:
+        return state.price
+
+    def wish(self, state: DualState, value: Array) -> Array:
+        # v/π, or all that is left where that is less; so also at a price ≤ 0, where every request is wanted.
+        xp = namespace(state.price)
+        affordable = value < state.price * state.remaining
+        return xp.where(affordable, value / xp.where(affordable, state.price, 1.0), state.remaining)
+
+    def accept(self, state: DualState, value: Array, cost: Array) -> Array:
+        """The decision where the cost is known beforehand (a posted price): take it, or leave it.
+
+        The argmax of (v − π c) x over {0, 1}, if the money is there. Values may be negative here.
+        """
+        return (value >= state.price * cost) & (cost <= state.remaining)
+
+    def update(self, state: DualState, outcome: Outcome) -> DualState:
+        xp, paid = namespace(state.price), outcome.paid
+        lowest = self._moved(state.price, paid - like(self.rate, state.price))
+        highest = self._moved(state.price, paid - like(self.floor / self.horizon, state.price))
+        anchor = like(self.cost_weight, state.price)
+        return DualState(
+            round=state.round + 1,
+            price=xp.maximum(lowest, xp.minimum(highest, anchor)),
+            remaining=state.remaining - paid,
+        )
+
+    def _moved(self, price: Array, excess: Array) -> Array:
+        xp, move = namespace(price), like(self.step, price) * excess
+        if self.mirror == "euclidean":
+            return price + move
+        # One absurd payment must not make the price infinite, from where it could never come back.
+        start, factor = like(self.start, price), xp.exp(xp.minimum(xp.maximum(move, -LONGEST_MOVE), LONGEST_MOVE))
+        return xp.minimum(xp.maximum(price * factor, start / FARTHEST), start * FARTHEST)
