@@ -64,6 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--methods", nargs="+", choices=METHODS, default=list(METHODS), help="which rules (default all)"
     )
     parser.add_argument("--gain", type=float, help="the controller's gain (default: tuned on the training histogram)")
+    parser.add_argument("--trust", type=float, help="δ of dual mirror descent's step (default 0.3)")
     parser.add_argument("--shuffle", type=int, metavar="SEED", help="put the auctions in random order: no drift")
     parser.add_argument("--log", type=Path, help="another log: lines of click, price, predicted rate; .gz or text")
     parser.add_argument("--history", type=Path, help="another training histogram (JSON)")
@@ -76,7 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         auctions, history, name = _data(chosen)
         if chosen.shuffle is not None:
             auctions, name = auctions.shuffled(chosen.shuffle), f"{name}, shuffled"
-        found = study(auctions, history, chosen.shares, chosen.methods, chosen.gain, lambda line: say(line + "\n"))
+        options = chosen.shares, chosen.methods, chosen.gain, chosen.trust
+        found = study(auctions, history, *options, report=lambda line: say(line + "\n"))
         title = (
             f"{name}: {len(auctions):,} auctions, {auctions.clicks.sum():.0f} clicks, price {auctions.total_price:,.0f}"
         )

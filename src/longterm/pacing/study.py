@@ -23,11 +23,8 @@ from longterm.pacing.tuning import tuned_controller
 Maker = Callable[[FloatArray, int, PriceHistory], Pacer[Any]]
 
 METHODS: dict[str, tuple[str, Maker]] = {
-    "entropic": ("dual mirror descent, entropic", DualMirrorDescent.calibrated),
-    "euclidean": (
-        "dual mirror descent, Euclidean",
-        lambda budget, T, history: DualMirrorDescent.calibrated(budget, T, history, mirror="euclidean"),
-    ),
+    "entropic": ("dual mirror descent, entropic", partial(DualMirrorDescent.calibrated, mirror="entropic")),
+    "euclidean": ("dual mirror descent, Euclidean", partial(DualMirrorDescent.calibrated, mirror="euclidean")),
     "controller": ("proportional controller", tuned_controller),
     "aogd": ("A-OGD on a mixture of prices", PriceMixture.calibrated),
 }
@@ -53,11 +50,12 @@ def study(
     shares: Sequence[float],
     methods: Sequence[str],
     gain: float | None = None,
+    trust: float | None = None,
     report: Callable[[str], object] = lambda line: None,
 ) -> Study:
     """Play every method under every budget (a share of the log's total price, in whole units of money).
 
-    `gain` is the controller's; None: tuned on the history.
+    `gain` is the controller's; None: tuned on the history. `trust` is δ of dual mirror descent; None: its default.
     """
     budgets = np.floor(np.asarray(shares) * auctions.total_price)
     runs = {}
@@ -65,6 +63,8 @@ def study(
         title, make = METHODS[name]
         if name == "controller" and gain is not None:
             make = partial(ProportionalController.calibrated, gain=gain)
+        if name in ("entropic", "euclidean") and trust is not None:
+            make = partial(make, trust=trust)
         report(f"playing {len(auctions):,} auctions × {len(budgets)} budgets: {title}")
         runs[name] = play(make(budgets, len(auctions), history), auctions)
     return Study(
