@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from longterm import AOGD, Problem, budgeted_logistic, doubly_stochastic, two_dimensional
+from longterm import AOGD, Problem, ProjectedOGD, budgeted_logistic, covariance, doubly_stochastic, two_dimensional
 from longterm.constraints import (
     Affine,
     Constraint,
@@ -17,6 +17,7 @@ from longterm.constraints import (
     L1Budget,
     L2Budget,
     Maximum,
+    PositiveSemidefinite,
     Stack,
     VaryingAffine,
 )
@@ -24,7 +25,15 @@ from longterm.learners import Learner
 from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
 from longterm.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
-from longterm.streams import RandomCosts, RandomPermutations, Replay, ResampledRows, Stream, SwitchingCosts
+from longterm.streams import (
+    PairwiseSigns,
+    RandomCosts,
+    RandomPermutations,
+    Replay,
+    ResampledRows,
+    Stream,
+    SwitchingCosts,
+)
 
 D = 6  # every set of the zoo has six coordinates, so that any loss and constraint fits any set
 
@@ -110,7 +119,7 @@ def constraints() -> dict[str, Constraint]:
 
 def constraint_sizes() -> dict[str, Constraint]:
     """Constraints whose dimension is not the zoo's."""
-    return {"doubly stochastic": DoublyStochastic(3)}
+    return {"doubly stochastic": DoublyStochastic(3), "positive semi-definite": PositiveSemidefinite(3, floor=0.2)}
 
 
 def problems() -> dict[str, tuple[Problem, Stream]]:
@@ -127,6 +136,8 @@ def problems() -> dict[str, tuple[Problem, Stream]]:
         "two-dimensional": (two_dimensional(), Replay([np.tile([[1.0, 0.0], [0.0, 1.0]], (150, 1))])),
         "doubly stochastic": (doubly_stochastic(4), RandomPermutations(4)),
         "doubly stochastic in rows": (doubly_stochastic(3, enclosing="rows"), RandomPermutations(3)),
+        "correlation": (covariance(5), PairwiseSigns(5)),
+        "covariance": (covariance(4, unit_diagonal=False), PairwiseSigns(4)),
         "budgeted logistic": (budgeted_logistic(features, budget=1.0), ResampledRows(features, labels)),
         "adversary on a box": (
             Problem(Box.cube(3, -1.0, 1.0), Linear(3), Affine([[1.0, 1.0, 0.0], [0.0, 1.0, -1.0]], [0.2, 0.3])),
@@ -164,6 +175,10 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
     }
     if constants.strong_convexity > 0:
         made["A-OGD strongly convex"] = AOGD.strongly_convex(problem)
+    if not problem.constraint.parameters and problem.projection is not None:
+        made["projected OGD"] = ProjectedOGD.convex(problem)
+        if constants.strong_convexity > 0:
+            made["projected OGD strongly convex"] = ProjectedOGD.strongly_convex(problem)
     return made
 
 

@@ -16,8 +16,15 @@ from longterm.errors import (
 )
 from longterm.facts import Constants, Counterexample, challenge
 from longterm.feedback import Feedback, observe
-from longterm.learners import AOGD, Learner
-from longterm.problems import Problem, budgeted_logistic, doubly_stochastic, late_reversal, two_dimensional
+from longterm.learners import AOGD, Learner, ProjectedOGD
+from longterm.problems import (
+    Problem,
+    budgeted_logistic,
+    covariance,
+    doubly_stochastic,
+    late_reversal,
+    two_dimensional,
+)
 from longterm.trace import Trace
 
 __version__ = "0.1.0.dev0"
@@ -34,12 +41,14 @@ __all__ = [
     "LongtermError",
     "NonFiniteError",
     "Problem",
+    "ProjectedOGD",
     "ScheduleError",
     "StreamEndedError",
     "Trace",
     "budgeted_logistic",
     "challenge",
     "compare",
+    "covariance",
     "doubly_stochastic",
     "late_reversal",
     "observe",

@@ -6,6 +6,7 @@ from longterm.constraints.budgets import ElasticNetBudget, L1Budget, L2Budget
 from longterm.constraints.combine import Maximum, Stack
 from longterm.constraints.custom import CustomConstraint
 from longterm.constraints.doubly_stochastic import DoublyStochastic
+from longterm.constraints.psd import PositiveSemidefinite
 
 __all__ = [
     "Affine",
@@ -16,6 +17,7 @@ __all__ = [
     "L1Budget",
     "L2Budget",
     "Maximum",
+    "PositiveSemidefinite",
     "Stack",
     "VaryingAffine",
 ]

@@ -66,6 +66,16 @@ class Learner(PerLearner, ABC, Generic[S]):
         """The G that the hyper-parameters were made for, if they were made for one."""
         return None
 
+    @property
+    def loss_gradient_bound(self) -> Hyper | None:
+        """The bound on ∇f_t that the hyper-parameters were made for: G, unless a learner tells the two apart."""
+        return self.gradient_bound
+
+    @property
+    def constraint_gradient_bound(self) -> Hyper | None:
+        """The bound on ∇g_t that the hyper-parameters were made for: G, unless a learner tells the two apart."""
+        return self.gradient_bound
+
     def check(self, problem: Problem) -> None:
         """Raise, before round 1 and in words, if this learner cannot play that problem."""
         if problem.dimension != self.enclosing_set.dimension:
@@ -80,7 +90,9 @@ class Learner(PerLearner, ABC, Generic[S]):
         """The state after round t, once what it is told has been checked. `state` itself never changes."""
         x, t = self.ask(state), int(np.max(np.asarray(state.round)))
         require_match(feedback, x, t)
-        limits = Limits.around(x, loss_gradient=self.gradient_bound, constraint_gradient=self.gradient_bound)
+        limits = Limits.around(
+            x, loss_gradient=self.loss_gradient_bound, constraint_gradient=self.constraint_gradient_bound
+        )
         if not bool(namespace(x).all(acceptable(feedback, limits))):
             fault = first_fault(feedback, limits, t)
             if isinstance(fault, BrokenBoundError) and on_broken_bound == "warn":

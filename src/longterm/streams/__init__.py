@@ -3,6 +3,7 @@
 from longterm.streams.adversary import LateReversal, RandomCosts, SwitchingCosts
 from longterm.streams.base import Block, ChunkedStream, Seeds, Stream
 from longterm.streams.given import FromIterable, Replay
+from longterm.streams.pairwise_signs import PairwiseSigns
 from longterm.streams.permutations import RandomPermutations
 from longterm.streams.rows import ResampledRows
 
@@ -11,6 +12,7 @@ __all__ = [
     "ChunkedStream",
     "FromIterable",
     "LateReversal",
+    "PairwiseSigns",
     "RandomCosts",
     "RandomPermutations",
     "Replay",
