@@ -1,11 +1,11 @@
 """The smallest eigenvalue of symmetric matrices with one unit eigenvector, three ways.
 
 All take (..., n, n) and give (...,) and (..., n). Where the smallest eigenvalue is repeated there is a choice of
-eigenvector, and each way says which one it makes; a choice left to rounding would differ between a batch and a
-single run.
+eigenvector. `full_decomposition` makes it by a rule that rounding cannot disturb; the other two look at one matrix
+after another and give for each the same bytes every time, in a batch or alone.
 
 - `full_decomposition`: all eigenvectors, in any array library. The default.
-- `lapack_one`: SciPy's LAPACK, asked for one eigenvector only. CPU. The faster one from about n = 20 on.
+- `lapack_one`: SciPy's LAPACK, asked for one eigenvector only. CPU. The fastest from about n = 20 on.
 - `lanczos_one`: SciPy's Lanczos (ARPACK). CPU. For large n with a smallest eigenvalue well apart from the next.
 
 `benchmarks/psd.py` measures where each pays.
@@ -14,6 +14,7 @@ single run.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -22,11 +23,14 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from longterm._arrays import Array, FloatArray, column, like, namespace, norm, resolution, to_numpy
 
+# Newer versions of SciPy draw from the operating system where a Krylov space ends early, unless told not to.
+_SEEDED: dict[str, Any] = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
+
 ExtremeEigenvector = Callable[[Array], tuple[Array, Array]]
 
 
 def start_vector(size: int) -> FloatArray:
-    """A fixed unit vector without any symmetry: it chooses among eigenvectors, and Lanczos starts from it."""
+    """A fixed unit vector without symmetries: it chooses among eigenvectors, and Lanczos starts from it."""
     vector = np.cos(np.arange(1.0, size + 1))
     return np.asarray(vector / np.linalg.norm(vector))
 
@@ -60,7 +64,7 @@ def lapack_one(matrix: Array) -> tuple[Array, Array]:
 
 
 def lanczos_one(matrix: Array) -> tuple[Array, Array]:
-    """One eigenvector by Lanczos from `start_vector`: of a repeated smallest eigenvalue, the one nearest to that.
+    """One eigenvector by Lanczos from `start_vector`; of a repeated smallest eigenvalue, the one that it meets.
 
     It converges slowly, or not at all, where many eigenvalues crowd at the lower end; then LAPACK is asked.
     """
@@ -83,6 +87,6 @@ def _lanczos(matrix: Any) -> tuple[Any, Any]:
     if len(matrix) < 3:  # ARPACK wants k < n, and room beside it
         return _lapack(matrix)
     try:
-        return eigsh(matrix, k=1, which="SA", v0=start_vector(len(matrix)).astype(matrix.dtype))
+        return eigsh(matrix, k=1, which="SA", v0=start_vector(len(matrix)).astype(matrix.dtype), **_SEEDED)
     except ArpackNoConvergence:
         return _lapack(matrix)
