@@ -1,5 +1,7 @@
 """λ_min(X) ≥ floor: its subgradient three ways, its facts, its problem and its stream."""
 
+import dataclasses
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, challenge, covariance, observe, run
 from longterm.bounds import theorem_1_strongly_convex
-from longterm.constraints import PositiveSemidefinite
+from longterm.constraints import Affine, L2Budget, PositiveSemidefinite, Scaled
 from longterm.constraints.extreme_eigenvector import full_decomposition, lanczos_one, lapack_one, start_vector
 from longterm.hindsight import nearest_to_mean
 from longterm.losses import SquaredDistance
@@ -180,3 +182,19 @@ def test_impossible_problems_are_refused(make, argument):
     with pytest.raises(InputError) as refused:
         make()
     assert refused.value.argument == argument
+
+
+def test_a_scaled_constraint_is_the_same_set_in_other_units():
+    problem = covariance(6)
+    ten = dataclasses.replace(problem, constraint=Scaled(problem.constraint, 10.0))
+    assert ten.constants.gradient_bound == problem.constants.gradient_bound  # the losses' is the longer one
+    assert ten.constants.constraint_bound == pytest.approx(10 * problem.constants.constraint_bound)
+    x = np.random.default_rng(0).standard_normal((3, 36))
+    np.testing.assert_array_equal(ten.projection(x), problem.projection(x))
+    affine = Affine([[1.0, 2.0]], [0.5])
+    np.testing.assert_allclose(Scaled(affine, 3.0).as_affine().values(np.ones(2)), 3 * affine.values(np.ones(2)))
+    assert Scaled(L2Budget(2, budget=1.0), 3.0).as_affine() is None
+    with pytest.raises(InputError, match="factor"):
+        Scaled(affine, 0.0)
+    one, other = (run(p, AOGD.strongly_convex(p), PairwiseSigns(6), 200) for p in (problem, ten))
+    assert 0.1 * float(other.signed_violation[-1]) < float(one.signed_violation[-1])  # and A-OGD feels it more

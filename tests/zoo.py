@@ -18,6 +18,7 @@ from longterm.constraints import (
     L2Budget,
     Maximum,
     PositiveSemidefinite,
+    Scaled,
     Stack,
     VaryingAffine,
 )
@@ -105,6 +106,7 @@ def constraints() -> dict[str, Constraint]:
         "elastic net": ElasticNetBudget(D, budget=1.2, l1=0.7, l2=1.3),
         "l1": L1Budget(D, budget=1.0),
         "l2": L2Budget(D, budget=0.8),
+        "scaled": Scaled(affine, factor=2.5),
         "stack": Stack([affine, L2Budget(D, budget=0.8), VaryingAffine(D, 2, 1.0, 1.0)]),
         "maximum": Maximum([affine, L1Budget(D, budget=0.8)], over=Ball(D, radius=3.0)),
         "custom": CustomConstraint(

@@ -87,6 +87,8 @@ def _lanczos(matrix: Any) -> tuple[Any, Any]:
     if len(matrix) < 3:  # ARPACK wants k < n, and room beside it
         return _lapack(matrix)
     try:
-        return eigsh(matrix, k=1, which="SA", v0=start_vector(len(matrix)).astype(matrix.dtype), **_SEEDED)
+        start = start_vector(len(matrix)).astype(matrix.dtype)
+        found: tuple[Any, Any] = eigsh(matrix, k=1, which="SA", v0=start, **_SEEDED)
+        return found
     except ArpackNoConvergence:
         return _lapack(matrix)
