@@ -35,7 +35,7 @@ LAPACK_PAYS_FROM = 20
 
 
 def own_microseconds(problem: Problem, learner: Learner[Any], stream: PairwiseSigns) -> float:
-    """Median time of what the learner needs for one of the last rounds: no trace, no check, no oracle it does not ask."""
+    """Median time of what the learner needs for one of the last rounds: no trace, no check, no oracle unasked."""
     state = run(problem, learner, stream, ROUNDS - TIMED, progress=None).state
     targets = stream.draw(0, ROUNDS - TIMED, ROUNDS).loss[0]
     times = []

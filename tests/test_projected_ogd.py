@@ -83,7 +83,9 @@ def test_only_the_gradients_of_the_losses_count():
     assert learner.tell(state, steep).x[0] == pytest.approx(-1.0)
     with pytest.raises(BrokenBoundError, match="loss_gradient"):
         learner.tell(state, steep._replace(loss_gradient=np.array([1.1, 0.0])))
-    assert AOGD.convex(problem).tell(AOGD.convex(problem).init(), steep) is not None
+    made_for_less = ProjectedOGD(problem.enclosing_set, problem.projection, 1.0, 0.5, made_for=0.5)
+    with pytest.raises(BrokenBoundError, match=r"loss_gradient in round 1: has size 1, above the declared bound 0\.5"):
+        run(problem, made_for_less, RandomCosts(2), 5)
 
 
 def test_a_projection_of_the_user():

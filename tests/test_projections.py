@@ -266,8 +266,26 @@ def test_psd_by_hand():
     np.testing.assert_allclose(project_onto_psd(X.ravel(), 2), [3, 0, 0, 0], atol=1e-15)
     np.testing.assert_allclose(project_onto_psd(X.ravel(), 2, floor=0.5), [3, 0, 0, 0.5], atol=1e-15)
     np.testing.assert_allclose(project_onto_psd_in_ball(X.ravel(), 2, radius=1.0), [1, 0, 0, 0], atol=1e-15)
+    both = np.diag([3.0, 4.0]).ravel()
+    np.testing.assert_allclose(project_onto_psd_in_ball(both, 2, radius=1.0), [0.6, 0, 0, 0.8], atol=1e-15)
     skew = np.array([1.0, 5.0, -5.0, 1.0])
     np.testing.assert_allclose(project_onto_psd(skew, 2), [1, 0, 0, 1])
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 6), gap=st.floats(0, 2), radius=st.floats(0.1, 5))
+def test_psd_in_a_ball_by_bisection(seed, n, gap, radius):
+    """The eigenvalues are c + max(f, s u) with the largest s ≤ 1 that the ball allows, found here the slow way."""
+    rng, centre = np.random.default_rng(seed), 0.7
+    X = 3 * rng.standard_normal((n, n))
+    X = X + X.T
+    u, Q = np.linalg.eigh(X - centre * np.eye(n))
+    low, high = 0.0, 1.0
+    for _ in range(100):
+        s = high if np.linalg.norm(np.maximum(-gap, high * u)) <= radius else (low + high) / 2
+        low, high = (s, high) if np.linalg.norm(np.maximum(-gap, s * u)) <= radius else (low, s)
+    wanted = (Q * (centre + np.maximum(-gap, low * u))) @ Q.T
+    found = project_onto_psd_in_ball(X.ravel(), n, radius, centre, floor=centre - gap)
+    np.testing.assert_allclose(found, wanted.ravel(), atol=1e-11)
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 12), size=st.sampled_from([0.1, 1.0, 30.0]))
@@ -328,6 +346,9 @@ def test_none_where_b_matters_and_nobody_knows_how():
     tight = Box(np.array([1.0, -0.5, -0.5, 1.0]), np.array([1.0, 0.5, 0.5, 1.0]))
     assert PositiveSemidefinite(2).projection(tight) is None
     assert PositiveSemidefinite(2).projection(Simplex(4)) is None
+    unit = Box(np.array([1.0, -1.0, -1.0, 1.0]), np.ones(4))
+    assert PositiveSemidefinite(2, floor=0.5).projection(unit) is not None
+    assert PositiveSemidefinite(2, floor=1.0).projection(unit) is None  # only the identity is left
     assert CustomConstraint(2, lambda x: x[..., 0], lambda x: x, 1.0, 1.0).projection(Ball(2)) is None
     assert VaryingAffine(2, 1, 1.0, 1.0).projection(Ball(2)) is None
 
