@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize
 
 from longterm import AOGD, InputError, Problem, StreamEndedError, doubly_stochastic, run, two_dimensional
-from longterm.constraints import Affine
+from longterm.constraints import Affine, L2Budget, Stack
 from longterm.hindsight import nearest_to_mean
 from longterm.losses import Linear, SquaredDistance
 from longterm.sets import Ball
@@ -35,8 +35,11 @@ def test_a_projection_is_used_and_checked():
     best = nearest_to_mean(two_dimensional(), stream, [3], project=lambda y: np.minimum(y, [0.25, np.inf]))
     # ½ (2 · 0.75² + 0.25²) + ½ (2 · (1/3)² + (2/3)²)
     assert best.loss[0] == pytest.approx(0.59375 + 1 / 3)
-    with pytest.raises(InputError, match="not feasible"):
-        nearest_to_mean(two_dimensional(), stream, [3])
+    own = nearest_to_mean(two_dimensional(), stream, [3])  # the problem knows its projection
+    np.testing.assert_allclose(own.x, best.x, atol=1e-15)
+    unknown = Problem(Ball(2), SquaredDistance(2), Stack([Affine([[1.0, 0.0]], [0.25]), L2Budget(2, budget=0.9)]))
+    with pytest.raises(InputError, match="the mean target is not feasible"):
+        nearest_to_mean(unknown, stream, [3])
     with pytest.raises(InputError, match="what project returned"):
         nearest_to_mean(two_dimensional(), stream, [3], project=lambda y: y)
 
@@ -50,7 +53,7 @@ def test_other_losses_are_refused():
 def test_a_mean_that_is_not_quite_feasible_and_one_outside_the_ball_are_refused():
     stream = Replay([np.array([[0.26, 0.0]])])
     with pytest.raises(InputError, match="not feasible"):
-        nearest_to_mean(two_dimensional(), stream, [1])
+        nearest_to_mean(two_dimensional(), stream, [1], project=lambda y: y)
     with pytest.raises(InputError, match="outside B: True"):
         nearest_to_mean(two_dimensional(), stream, [1], project=lambda y: y * 0 + [0.0, 1.5])
 

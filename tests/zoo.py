@@ -23,9 +23,11 @@ from longterm import (
     OneProjectionSGD,
     OnlineADM,
     Problem,
+    ProjectedOGD,
     SlaterPoint,
     budgeted_logistic,
     consensus,
+    covariance,
     doubly_stochastic,
     find_slater_point,
     two_dimensional,
@@ -41,6 +43,8 @@ from longterm.constraints import (
     L1Budget,
     L2Budget,
     Maximum,
+    PositiveSemidefinite,
+    Scaled,
     Stack,
     VaryingAffine,
 )
@@ -50,6 +54,7 @@ from longterm.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
 from longterm.streams import (
     NoisyTargets,
+    PairwiseSigns,
     RandomCosts,
     RandomPermutations,
     Replay,
@@ -128,6 +133,7 @@ def constraints() -> dict[str, Constraint]:
         "elastic net": ElasticNetBudget(D, budget=1.2, l1=0.7, l2=1.3),
         "l1": L1Budget(D, budget=1.0),
         "l2": L2Budget(D, budget=0.8),
+        "scaled": Scaled(affine, factor=2.5),
         "stack": Stack([affine, L2Budget(D, budget=0.8), VaryingAffine(D, 2, 1.0, 1.0)]),
         "maximum": Maximum([affine, L1Budget(D, budget=0.8)], over=Ball(D, radius=3.0)),
         "custom": CustomConstraint(
@@ -142,7 +148,11 @@ def constraints() -> dict[str, Constraint]:
 
 def constraint_sizes() -> dict[str, Constraint]:
     """Constraints whose dimension is not the zoo's."""
-    return {"doubly stochastic": DoublyStochastic(3), "consensus": Consensus(3, 2, [(0, 1), (2, 1)])}
+    return {
+        "doubly stochastic": DoublyStochastic(3),
+        "consensus": Consensus(3, 2, [(0, 1), (2, 1)]),
+        "positive semi-definite": PositiveSemidefinite(3, floor=0.2),
+    }
 
 
 def problems() -> dict[str, tuple[Problem, Stream]]:
@@ -159,6 +169,8 @@ def problems() -> dict[str, tuple[Problem, Stream]]:
         "two-dimensional": (two_dimensional(), Replay([np.tile([[1.0, 0.0], [0.0, 1.0]], (150, 1))])),
         "doubly stochastic": (doubly_stochastic(4), RandomPermutations(4)),
         "doubly stochastic in rows": (doubly_stochastic(3, enclosing="rows"), RandomPermutations(3)),
+        "correlation": (covariance(5), PairwiseSigns(5)),
+        "covariance": (covariance(4, unit_diagonal=False), PairwiseSigns(4)),
         "budgeted logistic": (budgeted_logistic(features, budget=1.0), ResampledRows(features, labels)),
         "adversary on a box": (
             Problem(Box.cube(3, -1.0, 1.0), Linear(3), Affine([[1.0, 1.0, 0.0], [0.0, 1.0, -1.0]], [0.2, 0.3])),
@@ -201,6 +213,10 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
     }
     if constants.strong_convexity > 0:
         made["A-OGD strongly convex"] = AOGD.strongly_convex(problem)
+    if not problem.constraint.parameters and problem.projection is not None:
+        made["projected OGD"] = ProjectedOGD.convex(problem)
+        if constants.strong_convexity > 0:
+            made["projected OGD strongly convex"] = ProjectedOGD.strongly_convex(problem)
     project = projection_of(problem.constraint)
     if project is not None:
         made["online ADM"] = OnlineADM.tuned(problem, project, rounds=200)

@@ -41,9 +41,18 @@ from longterm.learners import (
     NoViolationMirrorProx,
     OneProjectionSGD,
     OnlineADM,
+    ProjectedOGD,
 )
 from longterm.live import LiveLearner, LiveState, Token
-from longterm.problems import Problem, budgeted_logistic, consensus, doubly_stochastic, late_reversal, two_dimensional
+from longterm.problems import (
+    Problem,
+    budgeted_logistic,
+    consensus,
+    covariance,
+    doubly_stochastic,
+    late_reversal,
+    two_dimensional,
+)
 from longterm.slater import SlaterPoint, find_slater_point
 from longterm.trace import Trace
 
@@ -80,6 +89,7 @@ __all__ = [
     "OneProjectionSGD",
     "OnlineADM",
     "Problem",
+    "ProjectedOGD",
     "ScheduleError",
     "SkippedTokenError",
     "SlaterPoint",
@@ -94,6 +104,7 @@ __all__ = [
     "challenge",
     "compare",
     "consensus",
+    "covariance",
     "doubly_stochastic",
     "find_slater_point",
     "late_reversal",

@@ -45,11 +45,7 @@ def observe(
     """
     loss, loss_gradient = problem.loss.value_and_gradient(x, *loss_parameters)
     constraint = problem.constraint
-    values = constraint.values(x, *constraint_parameters)
-
-    def pullback(weights: Array) -> Array:
-        return constraint.pullback(x, weights, *constraint_parameters)
-
+    values, pullback = constraint.values_and_pullback(x, *constraint_parameters)
     if constraint.count == 1:
         worst = values[..., 0]
         constraint_gradient = pullback(namespace(x).ones_like(values))

@@ -13,6 +13,7 @@ from longterm.bounds.networked_saddle_point import mean_disagreement, networked_
 from longterm.bounds.no_violation import corollary_1, decaying_margin, doubling_epochs, mahdavi_theorem_8
 from longterm.bounds.one_projection_sgd import one_projection_sgd, projected_answer
 from longterm.bounds.online_adm import feasible_online_adm, online_adm, online_adm_affine
+from longterm.bounds.projected_ogd import hazan_agarwal_kale, zinkevich
 
 __all__ = [
     "Bound",
@@ -21,6 +22,7 @@ __all__ = [
     "doubling_epochs",
     "feasible_online_adm",
     "gradient_bound_under_delay",
+    "hazan_agarwal_kale",
     "lemma_5",
     "lemma_5_delayed",
     "lewa",
@@ -38,4 +40,5 @@ __all__ = [
     "theorem_1_as_printed",
     "theorem_1_strongly_convex",
     "vector_lemma",
+    "zinkevich",
 ]

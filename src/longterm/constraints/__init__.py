@@ -7,6 +7,8 @@ from longterm.constraints.combine import Maximum, Stack
 from longterm.constraints.consensus import Consensus
 from longterm.constraints.custom import CustomConstraint
 from longterm.constraints.doubly_stochastic import DoublyStochastic
+from longterm.constraints.psd import PositiveSemidefinite
+from longterm.constraints.scaled import Scaled
 
 __all__ = [
     "Affine",
@@ -18,6 +20,8 @@ __all__ = [
     "L1Budget",
     "L2Budget",
     "Maximum",
+    "PositiveSemidefinite",
+    "Scaled",
     "Stack",
     "VaryingAffine",
 ]

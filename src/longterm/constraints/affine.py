@@ -9,7 +9,8 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, like, namespace, rows_at
 from longterm.constraints.base import Constraint
-from longterm.sets import Set
+from longterm.projections import Polyhedron, Projection
+from longterm.sets import Ball, Set
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,14 @@ class Affine(Constraint):
 
     def as_affine(self) -> Affine:
         return self
+
+    def projection(self, over: Set) -> Projection | None:
+        if isinstance(over, Ball):
+            return Polyhedron(self.matrix, self.offset, over)
+        bounds = over.half_spaces()
+        if bounds is None:
+            return None
+        return Polyhedron(np.concatenate([self.matrix, bounds[0]]), np.concatenate([self.offset, bounds[1]]))
 
     def gradient_bound(self, over: Set) -> float:
         return float(np.linalg.norm(self.matrix, axis=1).max())

@@ -8,11 +8,12 @@ pullback λ ↦ Σ_j λ_j ∇g_j.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from longterm._arrays import Array, column, first_true, namespace
+from longterm.projections import Projection
 from longterm.sets import Set
 
 if TYPE_CHECKING:
@@ -48,6 +49,15 @@ class Constraint(ABC):
     def as_affine(self) -> Affine | None:
         """The same functions as A x ≤ b, where they are affine and fixed; None where they are not."""
         return None
+
+    def projection(self, over: Set) -> Projection | None:
+        """Π onto X = {g ≤ 0} ∩ over, where it is known how to find the nearest point exactly; None where it is not."""
+        affine = self.as_affine()
+        return None if affine is None else affine.projection(over)
+
+    def values_and_pullback(self, x: Array, *parameters: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """The values at x, and λ ↦ Σ_j λ_j ∇g_j(x): together, for a constraint where they share their work."""
+        return self.values(x, *parameters), lambda weights: self.pullback(x, weights, *parameters)
 
     def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
         """∇g_index(x) for an integer index per learner, shape (..., d)."""

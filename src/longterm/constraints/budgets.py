@@ -6,6 +6,7 @@ Kinks: the derivative of |x_k| at 0 is taken as 0, and so is the gradient of ‖
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, column, dot, namespace, norm
 from longterm.constraints.base import Constraint
 from longterm.errors import InputError
+from longterm.projections import Projection, project_onto_elastic_net
+from longterm.projections.base import holds_ball_about_zero
 from longterm.sets import Ball, Set
 
 
@@ -63,6 +66,12 @@ class ElasticNetBudget(Constraint):
         highest = self.l1 * over.largest_norm(1) + 0.5 * self.l2 * over.largest_norm(2) ** 2 - self.budget
         return float(max(self.budget, highest))
 
+    def projection(self, over: Set) -> Projection | None:
+        # B may only be left out where it holds all of {g ≤ 0}: one projection after the other is not one onto both.
+        if not holds_ball_about_zero(over, self.enclosing_ball().radius):
+            return None
+        return partial(project_onto_elastic_net, budget=self.budget, l1=self.l1, l2=self.l2)
+
     def enclosing_ball(self) -> Ball:
         """The smallest ball about 0 that holds {g ≤ 0}: l1 R + ½ l2 R² = budget, because ‖x‖₁ ≥ ‖x‖₂.
 
@@ -107,3 +116,6 @@ class L2Budget(Constraint):
 
     def value_bound(self, over: Set) -> float:
         return float(max(self.budget, over.largest_norm(2) - self.budget))
+
+    def projection(self, over: Set) -> Projection | None:
+        return Ball(self.dimension, self.budget).project if holds_ball_about_zero(over, self.budget) else None

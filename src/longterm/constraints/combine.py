@@ -12,6 +12,7 @@ from longterm._arrays import Array, column, namespace, resolution
 from longterm.constraints.affine import Affine
 from longterm.constraints.base import Constraint, largest, one_hot
 from longterm.errors import InputError
+from longterm.projections import Projection
 from longterm.sets import Set
 
 
@@ -124,3 +125,6 @@ class Maximum(Constraint):
 
     def value_bound(self, over: Set) -> float:
         return self._every.value_bound(over)
+
+    def projection(self, over: Set) -> Projection | None:
+        return self._every.projection(over)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace, rows_at
 from longterm.constraints.affine import Affine
 from longterm.constraints.base import Constraint
-from longterm.sets import Set
+from longterm.projections import Projection, project_onto_doubly_stochastic
+from longterm.projections.base import ROUNDING
+from longterm.sets import Ball, Box, RowStochastic, Set
 
 LARGEST_WITH_TABLE = 24
 """Up to this p, all gradients stand ready in a table (4 MB), and looking one up is the fastest way to it."""
@@ -71,6 +75,23 @@ class DoublyStochastic(Constraint):
     def as_affine(self) -> Affine:
         matrix = np.concatenate([-np.eye(self.dimension), self._sum_gradients])
         return Affine(matrix, -self.values(np.zeros(self.dimension)))
+
+    def projection(self, over: Set) -> Projection | None:
+        if self._inside(over):
+            return partial(project_onto_doubly_stochastic, size=self.size)
+        return super().projection(over)
+
+    def _inside(self, over: Set) -> bool:
+        """Whether `over` is seen to hold every doubly-stochastic matrix, that is, every permutation matrix."""
+        if isinstance(over, Ball):
+            # ‖P − C‖² = p + ‖C‖² − 2⟨P, C⟩ is largest for the permutation of least cost.
+            centre = over.centre.reshape(self.size, self.size)
+            least = centre[linear_sum_assignment(centre)].sum()
+            farthest = np.sqrt(self.size + np.sum(centre**2) - 2 * least)
+            return bool(farthest <= over.radius * (1 + ROUNDING))
+        if isinstance(over, Box):
+            return bool(np.all(over.lower <= 0) and np.all(over.upper >= 1))
+        return isinstance(over, RowStochastic) and over.rows == self.size
 
     def gradient_bound(self, over: Set) -> float:
         return float(np.sqrt(self.size))

@@ -85,16 +85,15 @@ class Player:
 
 
 def declared_limits(problem: Problem, learner: Learner[Any], x: Array) -> Limits:
-    """What the theory of this run relies on: the problem's facts, and the G the learner was made for."""
+    """What the theory of this run relies on: the problem's facts, and the bounds the learner was made for."""
 
-    def both(bound: float) -> NDArray[Any] | float:
-        made_for: Hyper | None = learner.gradient_bound
+    def both(bound: float, made_for: Hyper | None) -> NDArray[Any] | float:
         return bound if made_for is None else np.minimum(bound, made_for)
 
     constants = problem.constants
     return Limits.around(
         x,
-        loss_gradient=both(constants.loss_gradient_bound),
-        constraint_gradient=both(constants.constraint_gradient_bound),
+        loss_gradient=both(constants.loss_gradient_bound, learner.loss_gradient_bound),
+        constraint_gradient=both(constants.constraint_gradient_bound, learner.constraint_gradient_bound),
         constraint=constants.constraint_bound,
     )

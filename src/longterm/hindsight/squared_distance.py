@@ -45,14 +45,15 @@ def nearest_to_mean(
 ) -> Hindsight:
     """x*_t for each t in `rounds` (increasing), in one pass over the stream.
 
-    `project` is Π_X, batched; without it every mean has to be feasible as it is, and it is checked that it is.
+    `project` is Π_X, batched. Without it the means are taken as they are where they are feasible, which is checked, and
+    the problem's own projection where they are not.
 
     >>> import numpy as np
     >>> from longterm import two_dimensional
     >>> from longterm.hindsight import nearest_to_mean
     >>> from longterm.streams import Replay
     >>> stream = Replay([np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])])
-    >>> best = nearest_to_mean(two_dimensional(), stream, [3], project=lambda y: np.minimum(y, [0.25, np.inf]))
+    >>> best = nearest_to_mean(two_dimensional(), stream, [3])
     >>> best.x, best.loss.round(4)
     (array([[0.25      , 0.33333333]]), array([0.9271]))
     """
@@ -75,6 +76,8 @@ def nearest_to_mean(
         what = f"ended after round {done}, the best decision of round {wanted[-1]} was asked for"
         raise StreamEndedError("stream", what, "Give a longer stream or fewer rounds", round=done + 1)
     mean, lengths = np.concatenate(means), np.concatenate(squares)
+    if project is None and problem.projection is not None and not _feasible(problem, mean)[0]:
+        project = problem.projection
     x = mean if project is None else project(mean)
     _require_feasible(problem, x, "the mean target" if project is None else "what project returned")
     t = wanted.reshape(-1, *(1,) * (lengths.ndim - 1))
@@ -83,13 +86,19 @@ def nearest_to_mean(
 
 
 def _require_feasible(problem: Problem, x: FloatArray, what: str) -> None:
-    if problem.constraint.parameters:
-        raise InputError("problem", "its constraint changes from round to round", "Use a fixed constraint")
-    worst = float(problem.constraint.values(x).max())
-    outside = not bool(np.all(problem.enclosing_set.contains(x)))
-    if worst > FEASIBLE * problem.constants.constraint_bound or outside:
+    feasible, worst, outside = _feasible(problem, x)
+    if not feasible:
         raise InputError(
             "project",
             f"{what} is not feasible (largest constraint {worst:.3g}, outside B: {outside})",
             "Give the Euclidean projection onto {g ≤ 0} as project=",
         )
+
+
+def _feasible(problem: Problem, x: FloatArray) -> tuple[bool, float, bool]:
+    """Whether every x is in X, the largest constraint, and whether an x is outside B."""
+    if problem.constraint.parameters:
+        raise InputError("problem", "its constraint changes from round to round", "Use a fixed constraint")
+    worst = float(problem.constraint.values(x).max())
+    outside = not bool(np.all(problem.enclosing_set.contains(x)))
+    return worst <= FEASIBLE * problem.constants.constraint_bound and not outside, worst, outside

@@ -15,6 +15,7 @@ from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
 from longterm.learners.no_violation_mirror_prox import NoViolationMirrorProx
 from longterm.learners.one_projection_sgd import OneProjectionSGD, OneProjectionSGDState
 from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM, OnlineADMState
+from longterm.learners.projected_ogd import ProjectedOGD, ProjectedOGDState
 
 __all__ = [
     "AOGD",
@@ -41,6 +42,8 @@ __all__ = [
     "OneProjectionSGDState",
     "OnlineADM",
     "OnlineADMState",
+    "ProjectedOGD",
+    "ProjectedOGDState",
     "State",
     "smallest_root",
     "twice",

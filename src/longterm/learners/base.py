@@ -78,6 +78,16 @@ class Learner(PerLearner, ABC, Generic[S]):
         """What its theorem assumes of the hyper-parameters, checked; the loop warns of those that fail."""
         return ()
 
+    @property
+    def loss_gradient_bound(self) -> Hyper | None:
+        """The bound on ∇f_t that the hyper-parameters were made for: G, unless a learner tells the two apart."""
+        return self.gradient_bound
+
+    @property
+    def constraint_gradient_bound(self) -> Hyper | None:
+        """The bound on ∇g_t that the hyper-parameters were made for: G, unless a learner tells the two apart."""
+        return self.gradient_bound
+
     def check(self, problem: Problem) -> None:
         """Raise, before round 1 and in words, if this learner cannot play that problem; warn if it can, unproven."""
         ours, theirs = self.enclosing_set, problem.enclosing_set
@@ -98,7 +108,9 @@ class Learner(PerLearner, ABC, Generic[S]):
         x, t = self.ask(state), int(np.max(np.asarray(state.round)))
         require_match(feedback, x, t)
         feedback = _as_arrays(feedback, x)
-        limits = Limits.around(x, loss_gradient=self.gradient_bound, constraint_gradient=self.gradient_bound)
+        limits = Limits.around(
+            x, loss_gradient=self.loss_gradient_bound, constraint_gradient=self.constraint_gradient_bound
+        )
         with np.errstate(all="ignore"):  # what is not finite is refused in words
             good = bool(namespace(x).all(acceptable(feedback, limits)))
         if not good:

@@ -15,7 +15,7 @@ from longterm.pacing.base import Pacer
 from longterm.pacing.controller import ProportionalController
 from longterm.pacing.hindsight import BestAllocation, best_in_hindsight
 from longterm.pacing.history import PriceHistory
-from longterm.pacing.mirror_descent import DualMirrorDescent
+from longterm.pacing.mirror_descent import DualMirrorDescent, Mirror
 from longterm.pacing.mixture import PriceMixture
 from longterm.pacing.play import Run, play
 from longterm.pacing.tuning import tuned_controller
@@ -64,7 +64,8 @@ def study(
         if name == "controller" and gain is not None:
             make = partial(ProportionalController.calibrated, gain=gain)
         if name in ("entropic", "euclidean") and trust is not None:
-            make = partial(make, trust=trust)
+            mirror: Mirror = "entropic" if name == "entropic" else "euclidean"
+            make = partial(DualMirrorDescent.calibrated, mirror=mirror, trust=trust)
         report(f"playing {len(auctions):,} auctions × {len(budgets)} budgets: {title}")
         runs[name] = play(make(budgets, len(auctions), history), auctions)
     return Study(

@@ -11,6 +11,7 @@ from longterm.constraints import Constraint
 from longterm.errors import InputError
 from longterm.facts import Constants
 from longterm.losses import Loss
+from longterm.projections import Projection
 from longterm.sets import Set
 
 
@@ -59,6 +60,11 @@ class Problem:
     def dimension(self) -> int:
         """The length d of a decision."""
         return self.enclosing_set.dimension
+
+    @cached_property
+    def projection(self) -> Projection | None:
+        """Π onto X = {g ≤ 0} ∩ B, batched, where it is known how to find it exactly; None elsewhere."""
+        return self.constraint.projection(self.enclosing_set)
 
     @cached_property
     def constants(self) -> Constants:

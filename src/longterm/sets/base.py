@@ -37,6 +37,10 @@ class Set(ABC):
     def largest_norm(self, order: int) -> float:
         """Max ‖x‖₁ (order 1) or max ‖x‖₂ (order 2) over the set, exactly."""
 
+    def half_spaces(self) -> tuple[FloatArray, FloatArray] | None:
+        """(A, b) with the set = {A x ≤ b}, where it is a polyhedron; None where it is not."""
+        return None
+
     def support(self, direction: Array) -> Array:
         """Max ⟨direction, x⟩ over the set, shape (...,)."""
         return dot(direction, self.extreme_point(direction))

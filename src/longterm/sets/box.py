@@ -56,5 +56,9 @@ class Box(Set):
         lower, upper = like(self.lower, direction), like(self.upper, direction)
         return namespace(direction).where(direction > 0, upper, lower)
 
+    def half_spaces(self) -> tuple[FloatArray, FloatArray]:
+        each = np.eye(self.dimension)
+        return np.concatenate([each, -each]), np.concatenate([self.upper, -self.lower])
+
     def largest_norm(self, order: int) -> float:
         return float(np.linalg.norm(np.maximum(np.abs(self.lower), np.abs(self.upper)), order))

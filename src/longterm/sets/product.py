@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from longterm import _validate as validate
-from longterm._arrays import Array, namespace
+from longterm._arrays import Array, FloatArray, namespace
 from longterm.errors import InputError
 from longterm.sets.base import Set
 
@@ -50,6 +51,12 @@ class Product(Set):
     def extreme_point(self, direction: Array) -> Array:
         pairs = zip(self.factors, self._parts(direction), strict=True)
         return namespace(direction).concat([factor.extreme_point(part) for factor, part in pairs], axis=-1)
+
+    def half_spaces(self) -> tuple[FloatArray, FloatArray] | None:
+        found = [pair for pair in (factor.half_spaces() for factor in self.factors) if pair is not None]
+        if len(found) < len(self.factors):
+            return None
+        return block_diag(*(matrix for matrix, _ in found)), np.concatenate([offset for _, offset in found])
 
     def largest_norm(self, order: int) -> float:
         return float(np.linalg.norm([factor.largest_norm(order) for factor in self.factors], order))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, namespace
+from longterm._arrays import Array, FloatArray, namespace
 from longterm.sets.base import Set
 
 
@@ -31,6 +31,12 @@ def vertex_of_simplex(direction: Array, total: float) -> Array:
     best = xp.argmax(direction, axis=-1, keepdims=True)
     hit = xp.arange(direction.shape[-1], dtype=best.dtype) == best
     return total * xp.astype(hit, direction.dtype)
+
+
+def _stochastic(dimension: int, sums: FloatArray, total: float) -> tuple[FloatArray, FloatArray]:
+    """Nothing below 0 and these sums equal to `total`, as A x ≤ b."""
+    matrix = np.concatenate([-np.eye(dimension), sums, -sums])
+    return matrix, np.concatenate([np.zeros(dimension), np.full(len(sums), total), np.full(len(sums), -total)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +69,9 @@ class Simplex(Set):
 
     def extreme_point(self, direction: Array) -> Array:
         return vertex_of_simplex(direction, self.total)
+
+    def half_spaces(self) -> tuple[FloatArray, FloatArray]:
+        return _stochastic(self.dimension, np.ones((1, self.dimension)), self.total)
 
     def largest_norm(self, order: int) -> float:
         return self.total
@@ -105,6 +114,9 @@ class RowStochastic(Set):
 
     def extreme_point(self, direction: Array) -> Array:
         return self._flat(vertex_of_simplex(self._as_matrix(direction), 1.0))
+
+    def half_spaces(self) -> tuple[FloatArray, FloatArray]:
+        return _stochastic(self.dimension, np.repeat(np.eye(self.rows), self.columns, axis=1), 1.0)
 
     def largest_norm(self, order: int) -> float:
         return float(self.rows if order == 1 else np.sqrt(self.rows))

@@ -4,6 +4,7 @@ from longterm.streams.adversary import LateReversal, RandomCosts, SwitchingCosts
 from longterm.streams.base import Block, ChunkedStream, Seeds, Stream
 from longterm.streams.given import FromIterable, Replay
 from longterm.streams.noisy_targets import NoisyTargets
+from longterm.streams.pairwise_signs import PairwiseSigns
 from longterm.streams.permutations import RandomPermutations
 from longterm.streams.rows import ResampledRows
 
@@ -13,6 +14,7 @@ __all__ = [
     "FromIterable",
     "LateReversal",
     "NoisyTargets",
+    "PairwiseSigns",
     "RandomCosts",
     "RandomPermutations",
     "Replay",

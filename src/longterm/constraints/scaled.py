@@ -1,0 +1,66 @@
+"""A constraint in other units: the same set, another weight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from longterm import _validate as validate
+from longterm._arrays import Array
+from longterm.constraints.affine import Affine
+from longterm.constraints.base import Constraint
+from longterm.projections import Projection
+from longterm.sets import Set
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled(Constraint):
+    """factor · g: feasible where g is, with every value, gradient and bound multiplied.
+
+    Methods whose steps come from one G for losses and constraints hardly feel a g whose gradients are much shorter
+    than the losses': A-OGD's pull towards {g ≤ 0} grows with the square of the factor, and as long as factor · G_g
+    ≤ G_f no step gets shorter for it. Traces then speak of factor · g; divide by it.
+
+    >>> import numpy as np
+    >>> from longterm.constraints import L2Budget, Scaled
+    >>> Scaled(L2Budget(2, budget=1.0), 10.0).values(np.array([3.0, 4.0]))
+    array([40.])
+    """
+
+    constraint: Constraint
+    factor: float
+
+    def __post_init__(self) -> None:
+        validate.remember(
+            self,
+            factor=validate.positive_scalar("factor", self.factor),
+            dimension=self.constraint.dimension,
+            count=self.constraint.count,
+            parameters=self.constraint.parameters,
+        )
+
+    def values(self, x: Array, *parameters: Array) -> Array:
+        return self.factor * self.constraint.values(x, *parameters)
+
+    def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
+        return self.constraint.pullback(x, self.factor * weights, *parameters)
+
+    def values_and_pullback(self, x: Array, *parameters: Array) -> tuple[Array, Callable[[Array], Array]]:
+        values, pullback = self.constraint.values_and_pullback(x, *parameters)
+        return self.factor * values, lambda weights: pullback(self.factor * weights)
+
+    def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
+        return self.factor * self.constraint.gradient_of(x, index, *parameters)
+
+    def as_affine(self) -> Affine | None:
+        same = self.constraint.as_affine()
+        return None if same is None else Affine(self.factor * same.matrix, self.factor * same.offset)
+
+    def projection(self, over: Set) -> Projection | None:
+        return self.constraint.projection(over)
+
+    def gradient_bound(self, over: Set) -> float:
+        return self.factor * self.constraint.gradient_bound(over)
+
+    def value_bound(self, over: Set) -> float:
+        return self.factor * self.constraint.value_bound(over)
