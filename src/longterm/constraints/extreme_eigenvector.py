@@ -18,10 +18,11 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
-from longterm._arrays import Array, FloatArray, column, like, namespace, norm, resolution, to_numpy
+from longterm._arrays import Array, FloatArray, column, like, namespace, norm, resolution, through_numpy
 
 # Newer versions of SciPy draw from the operating system where a Krylov space ends early, unless told not to.
 _SEEDED: dict[str, Any] = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
@@ -73,10 +74,14 @@ def lanczos_one(matrix: Array) -> tuple[Array, Array]:
 
 def _one_by_one(solve: Callable[[Any], tuple[Any, Any]], matrix: Array) -> tuple[Array, Array]:
     n = matrix.shape[-1]
-    pairs = [solve(single) for single in to_numpy(matrix).reshape(-1, n, n)]
-    values = np.array([value[0] for value, _ in pairs]).reshape(matrix.shape[:-2])
-    vectors = np.array([vector[:, 0] for _, vector in pairs]).reshape(matrix.shape[:-1])
-    return like(values, matrix), like(vectors, matrix)
+
+    def solve_each(matrices: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        pairs = [solve(single) for single in matrices.reshape(-1, n, n)]
+        values = np.array([value[0] for value, _ in pairs]).reshape(matrix.shape[:-2])
+        return values, np.array([vector[:, 0] for _, vector in pairs]).reshape(matrix.shape[:-1])
+
+    values, vectors = through_numpy(solve_each, matrix, [matrix.shape[:-2], matrix.shape[:-1]])
+    return values, vectors
 
 
 def _lapack(matrix: Any) -> tuple[Any, Any]:
