@@ -3,7 +3,16 @@ import importlib.util
 import numpy as np
 import pytest
 
-from longterm import AOGD, BrokenBoundError, BrokenBoundWarning, Feedback, Fleet, InputError, NonFiniteError
+from longterm import (
+    AOGD,
+    BrokenBoundError,
+    BrokenBoundWarning,
+    Feedback,
+    Fleet,
+    InputError,
+    NonFiniteError,
+    SnapshotError,
+)
 from longterm.schedules import ConvexSchedule
 from longterm.sets import Ball, Simplex
 
@@ -132,3 +141,57 @@ def test_shared_hyper_parameters_and_other_sets():
     fleet.tell(told, who=[1, 3])
     assert fleet.ask().dtype == np.float32
     np.testing.assert_allclose(fleet.ask().sum(axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_stopped_fleet_continues_bit_for_bit(engine, dtype, tmp_path):
+    def told(rng, k):
+        return Feedback(*(np.asarray(a, dtype=dtype) for a in feedback(rng, k)[:3]))
+
+    fleet = Fleet(learner(), N, engine=engine, dtype=dtype)
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        fleet.tell(told(rng, 5), rng.permutation(N)[:5])
+    fleet.save(tmp_path / "fleet")
+    restored = Fleet.load(tmp_path / "fleet", learner(), engine=engine)
+    for _ in range(10):
+        who, news = rng.permutation(N)[:7], told(rng, 7)
+        for one in (fleet, restored):
+            one.tell(news, who)
+    for mine, theirs in zip(fleet.state, restored.state, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+        assert mine.dtype == theirs.dtype
+    np.testing.assert_array_equal(fleet.signed_violation, restored.signed_violation)
+    np.testing.assert_array_equal(fleet.hard_violation, restored.hard_violation)
+
+
+def test_a_fleet_may_change_engines(tmp_path):
+    fleet = Fleet(learner(), N)
+    fleet.tell(feedback(np.random.default_rng(0), N))
+    fleet.save(tmp_path / "fleet")
+    for engine in ("numpy", *(["jax"] if HAS_JAX else [])):
+        np.testing.assert_array_equal(Fleet.load(tmp_path / "fleet", learner(), engine=engine).ask(), fleet.ask())
+
+
+def test_files_that_are_not_this_fleet(tmp_path):
+    path = tmp_path / "fleet"
+    Fleet(learner(), N).save(path)
+    other = AOGD(Ball(D), ConvexSchedule(2.0, 1.0, 0.5))
+    with pytest.raises(SnapshotError, match="learner") as refused:
+        Fleet.load(path, other)
+    assert refused.value.reason == "another learner"
+    with pytest.raises(SnapshotError):
+        Fleet.load(path, AOGD(Simplex(D), learner().schedule))
+    data = path.read_bytes()
+    for cut in (0, 5, 100, len(data) - 1):
+        path.write_bytes(data[:cut])
+        with pytest.raises(SnapshotError):
+            Fleet.load(path, learner())
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        damaged = bytearray(data)
+        damaged[rng.integers(len(data))] ^= 1 << rng.integers(8)
+        path.write_bytes(bytes(damaged))
+        with pytest.raises(SnapshotError):
+            Fleet.load(path, learner())

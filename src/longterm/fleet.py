@@ -7,16 +7,27 @@ few, `tell` updates them and no others, at the cost of the few. A campaign, a de
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
 from longterm.checks import Limits, acceptable, faults, raise_or_warn, require_match
-from longterm.errors import InputError
+from longterm.errors import InputError, SnapshotError
 from longterm.feedback import Feedback
 from longterm.learners.base import Learner, OnBrokenBound
+from longterm.live.book import restored_state, state_arrays
+from longterm.live.snapshot import Snapshot, read_snapshot, write_snapshot
+from longterm.live.specification import difference, specification
+
+if TYPE_CHECKING:
+    from longterm.fleet_jax import JaxRows
+
+KIND, VERSION = "fleet", 1
+TOTALS = ("signed_violation", "hard_violation")
 
 Who = ArrayLike | None
 """Which learners: their numbers, a mask over all of them, or None for all."""
@@ -60,13 +71,15 @@ class Fleet:
         single = learner.init((self.size,), dtype=dtype)
         state = type(single)(*(self._per_row(np.asarray(field)) for field in single))
         self._template = np.zeros_like(learner.ask(state)[0])  # the shape and dtype of one decision
-        totals = {"signed_violation": np.zeros(self.size), "hard_violation": np.zeros(self.size)}
-        if engine == "jax":
-            from longterm.fleet_jax import JaxRows
+        self._engine = engine
+        self._rows = self._made(state, {name: np.zeros(self.size) for name in TOTALS})
 
-            self._rows: NumpyRows | JaxRows = JaxRows(self.learner, state, totals)
-        else:
-            self._rows = NumpyRows(self.learner, state, totals)
+    def _made(self, state: Any, totals: dict[str, NDArray[np.float64]]) -> NumpyRows | JaxRows:
+        if self._engine == "numpy":
+            return NumpyRows(self.learner, state, totals)
+        from longterm.fleet_jax import JaxRows
+
+        return JaxRows(self.learner, state, totals)
 
     def _per_row(self, field: NDArray[Any]) -> NDArray[Any]:
         shape = field.shape if field.shape[:1] == (self.size,) else (self.size, *field.shape)
@@ -111,6 +124,42 @@ class Fleet:
         if not good.all():
             self._refuse(feedback, limits, numbers, good)
         self._rows.advance(numbers, feedback)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the whole fleet to `path`, atomically: a crash leaves the old file or the new one."""
+        metadata = {"learner": specification(self.learner), "size": self.size, "dtype": self._template.dtype.name}
+        arrays = state_arrays(self.state) | self._rows.totals
+        write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        learner: Learner[Any],
+        *,
+        on_broken_bound: OnBrokenBound = "raise",
+        engine: Literal["numpy", "jax"] = "numpy",
+    ) -> Self:
+        """The fleet that was saved, on either engine; it continues bit for bit on the one it was saved from.
+
+        `learner` must be made as the saved one was. A SnapshotError says what is wrong with a file that is not whole,
+        not of a fleet, newer than this library, or of another learner.
+        """
+        path = Path(path)
+        stored, _ = read_snapshot(path, KIND, VERSION)
+        try:
+            size, dtype = stored.metadata["size"], np.dtype(stored.metadata["dtype"])
+            made = cls(learner, size, dtype=dtype, on_broken_bound=on_broken_bound, engine=engine)
+            other = difference(stored.metadata["learner"], specification(made.learner))
+            if other is not None:
+                raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
+            state = restored_state(made.state, {name: np.array(array) for name, array in stored.arrays.items()})
+            made._rows = made._made(state, {name: np.array(stored.arrays[name]) for name in TOTALS})
+        except (KeyError, ValueError, TypeError) as error:
+            raise SnapshotError(
+                path, "another learner", str(error), "Load it with the learner it was saved with"
+            ) from None
+        return made
 
     def _numbers(self, who: Who) -> NDArray[np.int64] | None:
         """Which rows, as distinct numbers in range; None for all."""
