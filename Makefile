@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help reproduce test quick lint bench bench-live clean
+.PHONY: help reproduce pacing test quick lint bench bench-live clean
 
 help:
 	@echo "make reproduce   run the doubly-stochastic experiment of the paper, print a table, draw a figure into results/"
 	@echo "make test        the whole suite: style, types, tests, doctests"
 	@echo "make quick       the part of the tests to run while working"
-	@echo "make bench       time a round beside hand-written NumPy, one engine beside the other, and measure memory"
+	@echo "make pacing      spend a budget over real auctions (or invented ones): a table, and a figure in results/"
+	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, the cost of projecting"
 	@echo "make bench-live  time ask and tell in a service, and fleets of up to a million learners"
 
 $(READY): pyproject.toml constraints.txt
@@ -22,6 +23,9 @@ $(READY): pyproject.toml constraints.txt
 
 reproduce: $(READY)
 	$(BIN)/python -m longterm.experiments.doubly_stochastic --out results
+
+pacing: $(READY)
+	$(BIN)/python -m longterm.pacing --out results
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -38,6 +42,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/rounds.py
 	$(BIN)/python benchmarks/engines.py
 	$(BIN)/python benchmarks/memory.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/psd.py
 
 bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py

@@ -170,7 +170,7 @@ def problems() -> dict[str, tuple[Problem, Stream]]:
         "doubly stochastic": (doubly_stochastic(4), RandomPermutations(4)),
         "doubly stochastic in rows": (doubly_stochastic(3, enclosing="rows"), RandomPermutations(3)),
         "correlation": (covariance(5), PairwiseSigns(5)),
-        # Three rows: with more, the smallest eigenvalues meet, and which of two eigenvectors is played is up to rounding.
+        # Three rows: with more, small eigenvalues meet, and which of two eigenvectors is played is up to rounding.
         "covariance": (covariance(3, unit_diagonal=False), PairwiseSigns(3)),
         "budgeted logistic": (budgeted_logistic(features, budget=1.0), ResampledRows(features, labels)),
         "adversary on a box": (

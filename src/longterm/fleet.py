@@ -155,10 +155,10 @@ class Fleet:
                 raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
             state = restored_state(made.state, {name: np.array(array) for name, array in stored.arrays.items()})
             made._rows = made._made(state, {name: np.array(stored.arrays[name]) for name in TOTALS})
+        except SnapshotError:
+            raise
         except (KeyError, ValueError, TypeError) as error:
-            raise SnapshotError(
-                path, "another learner", str(error), "Load it with the learner it was saved with"
-            ) from None
+            raise SnapshotError(path, "another learner", str(error), "Load it with the learner it is of") from None
         return made
 
     def _numbers(self, who: Who) -> NDArray[np.int64] | None:
