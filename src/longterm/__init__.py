@@ -17,13 +17,27 @@ from longterm.errors import (
 from longterm.facts import Constants, Counterexample, challenge
 from longterm.feedback import Feedback, observe
 from longterm.fleet import Fleet
-from longterm.learners import AOGD, LEWA, FeasibleOnlineADM, Learner, NetworkedSaddlePoint, OneProjectionSGD, OnlineADM
+from longterm.learners import (
+    AFTRL,
+    AOGD,
+    LEWA,
+    FeasibleOnlineADM,
+    Learner,
+    NetworkedSaddlePoint,
+    OneProjectionSGD,
+    OnlineADM,
+    PenalisedFTRL,
+    ProximalAOGD,
+    Restarted,
+    StronglyConvexAFTRL,
+)
 from longterm.problems import Problem, budgeted_logistic, consensus, doubly_stochastic, late_reversal, two_dimensional
 from longterm.trace import Trace
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "AFTRL",
     "AOGD",
     "LEWA",
     "BrokenBoundError",
@@ -40,9 +54,13 @@ __all__ = [
     "NonFiniteError",
     "OneProjectionSGD",
     "OnlineADM",
+    "PenalisedFTRL",
     "Problem",
+    "ProximalAOGD",
+    "Restarted",
     "ScheduleError",
     "StreamEndedError",
+    "StronglyConvexAFTRL",
     "Trace",
     "budgeted_logistic",
     "challenge",

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from longterm._arrays import Array, column, first_true, namespace
+from longterm.constraints.prox import AffineProx, Prox
 from longterm.sets import Set
 
 if TYPE_CHECKING:
@@ -48,6 +49,13 @@ class Constraint(ABC):
     def as_affine(self) -> Affine | None:
         """The same functions as A x ≤ b, where they are affine and fixed; None where they are not."""
         return None
+
+    def prox(self, over: Set) -> Prox | None:
+        """The argmin over a set that holds these functions themselves, where it has a closed form (`constraints.prox`).
+
+        Affine functions have one on every set.
+        """
+        return None if self.as_affine() is None else AffineProx(self, over)
 
     def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
         """∇g_index(x) for an integer index per learner, shape (..., d)."""
