@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longterm import InputError, Problem, ProximalAOGD, observe, run, two_dimensional
+from longterm import InputError, Problem, ProximalAOGD, late_reversal, observe, run, two_dimensional
 from longterm.bounds import proximal_aogd
 from longterm.constraints import Affine, ElasticNetBudget
 from longterm.decoupled_schedules import DecoupledSchedule
@@ -79,6 +79,18 @@ def test_bounds_for_strongly_convex_losses(seed, T, theta, beta):
     bound = proximal_aogd(learner, problem.constants, T)
     assert regret <= float(bound.regret) * (1 + 1e-9)
     assert float(trace.signed_violation[-1]) <= float(bound.violation) * (1 + 1e-9)
+
+
+def test_the_regret_bound_is_nearly_attained():
+    """Walk to one end, wait until the steps are small, then the slope turns: the whole diameter has to be crossed."""
+    problem, T, tail = late_reversal(), 1000, 126
+    prox = problem.constraint.prox(problem.enclosing_set)
+    learner = ProximalAOGD(prox, DecoupledSchedule(step=0.5, theta_0=1.0))
+    t = np.arange(1, T + 1)
+    costs = np.where(t <= 4, -1.0, np.where(t > T - tail, 1.0, 0.0))
+    trace = run(problem, learner, Replay([costs[:, None]]), record=[T])
+    regret = float(trace.cumulative_loss[-1]) + abs(costs.sum())
+    assert 0.8 < regret / float(proximal_aogd(learner, problem.constants, T).regret) <= 1
 
 
 def test_strong_convexity_must_be_there():
