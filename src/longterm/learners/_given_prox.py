@@ -40,8 +40,8 @@ def require_same_constraint(prox: Prox, problem: Problem) -> None:
 def default_theta(problem: Problem, prox: Prox, theta_0: Hyper | None) -> Hyper:
     """θ_0 where none is given: D²/(10F), with D for the vector of all constraints.
 
-    Bounds would choose about seven times as much. On ijcnn1 and covtype that left the losses as they were and doubled
-    the hard violation.
+    Bounds would choose about seven times as much. On ijcnn1 and covtype that left the losses as they were and more
+    than doubled the hard violation.
     """
     if theta_0 is not None:
         return theta_0
