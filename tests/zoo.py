@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from longterm import (
+    AFTRL,
     AOGD,
     LEWA,
     DecayingMarginAOGD,
@@ -22,9 +23,13 @@ from longterm import (
     NoViolationMahdaviOGD,
     OneProjectionSGD,
     OnlineADM,
+    PenalisedFTRL,
     Problem,
     ProjectedOGD,
+    ProximalAOGD,
+    Restarted,
     SlaterPoint,
+    StronglyConvexAFTRL,
     budgeted_logistic,
     consensus,
     covariance,
@@ -48,6 +53,7 @@ from longterm.constraints import (
     Stack,
     VaryingAffine,
 )
+from longterm.constraints.prox import PenaltyProx
 from longterm.learners import Learner, twice
 from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
 from longterm.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
@@ -229,7 +235,26 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
         made["LEWA"] = LEWA.tuned(problem, rounds=200)
     if isinstance(problem.constraint, Consensus):
         made["networked saddle point"] = NetworkedSaddlePoint.tuned(problem, rounds=200)
-    return made | constant_step_learners(problem) | learners_without_violation(problem)
+    return made | constant_step_learners(problem) | learners_without_violation(problem) | learners_with_prox(problem)
+
+
+def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:
+    """Those that hold a fixed constraint itself in their steps."""
+    prox = problem.constraint.prox(problem.enclosing_set)
+    if problem.constraint.parameters or prox is None:
+        return {}
+    theta_0 = prox.values_norm_bound() ** 2 / problem.constants.loss_range  # tiny ones make chaotic dynamics
+    made: dict[str, Learner[Any]] = {
+        "A-FTRL": AFTRL.tuned(problem, theta_0=theta_0),
+        "A-FTRL restarted": Restarted(AFTRL.tuned(problem, theta_0=theta_0), every=30),
+        "proximal A-OGD": ProximalAOGD.convex(problem, theta_0=theta_0),
+    }
+    if problem.constants.strong_convexity > 0:
+        made["A-FTRL strongly convex"] = StronglyConvexAFTRL.tuned(problem, theta_0=theta_0)
+        made["proximal A-OGD strongly convex"] = ProximalAOGD.strongly_convex(problem, theta_0=theta_0)
+    if isinstance(prox, PenaltyProx):
+        made["penalised FTRL"] = PenalisedFTRL.tuned(problem)
+    return made
 
 
 def projection_of(constraint: Constraint) -> Callable[[Any], Any] | None:

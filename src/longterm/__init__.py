@@ -27,6 +27,7 @@ from longterm.facts import Constants, Counterexample, challenge
 from longterm.feedback import Feedback, observe
 from longterm.fleet import Fleet
 from longterm.learners import (
+    AFTRL,
     AOGD,
     LEWA,
     DecayingMarginAOGD,
@@ -41,7 +42,11 @@ from longterm.learners import (
     NoViolationMirrorProx,
     OneProjectionSGD,
     OnlineADM,
+    PenalisedFTRL,
     ProjectedOGD,
+    ProximalAOGD,
+    Restarted,
+    StronglyConvexAFTRL,
 )
 from longterm.live import LiveLearner, LiveState, Token
 from longterm.problems import (
@@ -59,6 +64,7 @@ from longterm.trace import Trace
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "AFTRL",
     "AOGD",
     "LEWA",
     "AlreadyToldError",
@@ -88,13 +94,17 @@ __all__ = [
     "NonFiniteError",
     "OneProjectionSGD",
     "OnlineADM",
+    "PenalisedFTRL",
     "Problem",
     "ProjectedOGD",
+    "ProximalAOGD",
+    "Restarted",
     "ScheduleError",
     "SkippedTokenError",
     "SlaterPoint",
     "SnapshotError",
     "StreamEndedError",
+    "StronglyConvexAFTRL",
     "Token",
     "TokenError",
     "Trace",

@@ -3,6 +3,7 @@
 Every function takes one horizon or a list of them, and gives a `Bound` of the same shape.
 """
 
+from longterm.bounds.aftrl import aftrl, strongly_convex_aftrl
 from longterm.bounds.aogd import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.bounds.base import Bound
 from longterm.bounds.delayed import gradient_bound_under_delay, lemma_5_delayed
@@ -13,10 +14,14 @@ from longterm.bounds.networked_saddle_point import mean_disagreement, networked_
 from longterm.bounds.no_violation import corollary_1, decaying_margin, doubling_epochs, mahdavi_theorem_8
 from longterm.bounds.one_projection_sgd import one_projection_sgd, projected_answer
 from longterm.bounds.online_adm import feasible_online_adm, online_adm, online_adm_affine
+from longterm.bounds.penalised_ftrl import penalised_ftrl
 from longterm.bounds.projected_ogd import hazan_agarwal_kale, zinkevich
+from longterm.bounds.proximal_aogd import proximal_aogd
+from longterm.bounds.restarted import restarted
 
 __all__ = [
     "Bound",
+    "aftrl",
     "corollary_1",
     "decaying_margin",
     "doubling_epochs",
@@ -35,7 +40,11 @@ __all__ = [
     "one_projection_sgd",
     "online_adm",
     "online_adm_affine",
+    "penalised_ftrl",
     "projected_answer",
+    "proximal_aogd",
+    "restarted",
+    "strongly_convex_aftrl",
     "theorem_1",
     "theorem_1_as_printed",
     "theorem_1_strongly_convex",

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from longterm._arrays import Array, column, first_true, namespace
+from longterm.constraints.prox import AffineProx, Prox
 from longterm.projections import Projection
 from longterm.sets import Set
 
@@ -58,6 +59,13 @@ class Constraint(ABC):
     def values_and_pullback(self, x: Array, *parameters: Array) -> tuple[Array, Callable[[Array], Array]]:
         """The values at x, and λ ↦ Σ_j λ_j ∇g_j(x): together, for a constraint where they share their work."""
         return self.values(x, *parameters), lambda weights: self.pullback(x, weights, *parameters)
+
+    def prox(self, over: Set) -> Prox | None:
+        """The argmin over a set that holds these functions themselves, where it has a closed form (`constraints.prox`).
+
+        Affine functions have one on every set.
+        """
+        return None if self.as_affine() is None else AffineProx(self, over)
 
     def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
         """∇g_index(x) for an integer index per learner, shape (..., d)."""

@@ -13,10 +13,11 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, column, dot, namespace, norm
 from longterm.constraints.base import Constraint
+from longterm.constraints.prox import ElasticNetProx, L2Prox
 from longterm.errors import InputError
 from longterm.projections import Projection, project_onto_elastic_net
 from longterm.projections.base import holds_ball_about_zero
-from longterm.sets import Ball, Set
+from longterm.sets import Ball, Box, Set
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,9 @@ class ElasticNetBudget(Constraint):
         """
         return Ball(self.dimension, 2 * self.budget / (self.l1 + np.sqrt(self.l1**2 + 2 * self.l2 * self.budget)))
 
+    def prox(self, over: Set) -> ElasticNetProx | None:
+        return ElasticNetProx(self, over) if isinstance(over, Box) or _ball_about_origin(over) else None
+
 
 @dataclass(frozen=True, eq=False)
 class L1Budget(ElasticNetBudget):
@@ -119,3 +123,10 @@ class L2Budget(Constraint):
 
     def projection(self, over: Set) -> Projection | None:
         return Ball(self.dimension, self.budget).project if holds_ball_about_zero(over, self.budget) else None
+
+    def prox(self, over: Set) -> L2Prox | None:
+        return L2Prox(self, over) if _ball_about_origin(over) else None
+
+
+def _ball_about_origin(over: Set) -> bool:
+    return isinstance(over, Ball) and not np.any(over.centre)

@@ -1,5 +1,7 @@
 """Learners: one published algorithm per file."""
 
+from longterm.learners._leader import AFTRLState
+from longterm.learners.aftrl import AFTRL
 from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner, OnBrokenBound, State
 from longterm.learners.doubling import DoublingAOGD
@@ -15,11 +17,17 @@ from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
 from longterm.learners.no_violation_mirror_prox import NoViolationMirrorProx
 from longterm.learners.one_projection_sgd import OneProjectionSGD, OneProjectionSGDState
 from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM, OnlineADMState
+from longterm.learners.penalised_ftrl import PenalisedFTRL, PenalisedFTRLState
 from longterm.learners.projected_ogd import ProjectedOGD, ProjectedOGDState
+from longterm.learners.proximal_aogd import ProximalAOGD
+from longterm.learners.restarted import Restarted
+from longterm.learners.strongly_convex_aftrl import StronglyConvexAFTRL
 
 __all__ = [
+    "AFTRL",
     "AOGD",
     "LEWA",
+    "AFTRLState",
     "AOGDState",
     "DecayingMarginAOGD",
     "DoublingAOGD",
@@ -42,9 +50,14 @@ __all__ = [
     "OneProjectionSGDState",
     "OnlineADM",
     "OnlineADMState",
+    "PenalisedFTRL",
+    "PenalisedFTRLState",
     "ProjectedOGD",
     "ProjectedOGDState",
+    "ProximalAOGD",
+    "Restarted",
     "State",
+    "StronglyConvexAFTRL",
     "smallest_root",
     "twice",
 ]

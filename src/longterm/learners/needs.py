@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from longterm.constraints.prox import PenaltyProx
 from longterm.errors import InputError
 from longterm.problems import Problem
 
@@ -17,6 +18,7 @@ class Need(Enum):
     SLATER_POINT = "a point that satisfies every constraint strictly"
     PROJECTION = "the Euclidean projection onto {g ≤ 0}"
     PROX = "the proximal map of the constraint"
+    PENALTY_PROX = "the proximal map of the constraint's positive part"
     OTHER_POINTS = "values of the constraint at points it does not play"
 
 
@@ -37,3 +39,17 @@ def require_needs(learner: str, needs: frozenset[Need], problem: Problem) -> Non
             f"{learner} needs {Need.AFFINE_CONSTRAINT.value}, and {problem.name!r} has another kind",
             "Choose a learner for general convex constraints, A-OGD for example",
         )
+    if Need.PROX in needs and problem.constraint.prox(problem.enclosing_set) is None:
+        raise InputError(
+            "learner",
+            f"{learner} needs {Need.PROX.value}, and that of {problem.name!r} has no closed form on its set",
+            "Use affine constraints, or a budget on a ball about 0 (elastic net: or a box), or A-OGD",
+        )
+    if Need.PENALTY_PROX in needs:
+        prox = problem.constraint.prox(problem.enclosing_set)
+        if not isinstance(prox, PenaltyProx) or not prox.set_holds_budget:
+            raise InputError(
+                "learner",
+                f"{learner} needs {Need.PENALTY_PROX.value}, and {problem.name!r} has no closed form for it",
+                "Use a budget inside a ball about 0 (elastic net: or a box), or A-FTRL",
+            )
