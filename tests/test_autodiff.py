@@ -4,7 +4,7 @@ import pytest
 from longterm import AOGD, InputError, Problem, run
 from longterm.constraints import L2Budget
 from longterm.losses import SquaredDistance
-from longterm.sets import Ball, Box
+from longterm.sets import Ball, Box, Simplex
 from longterm.streams import RandomCosts
 
 pytest.importorskip("jax", reason="automatic differentiation needs the extra `jax`")
@@ -49,6 +49,7 @@ def test_a_run_equals_the_analytic_run(engine):
         (lambda x: jnp.sum(jnp.abs(x), axis=-1) - 1, "x = 0"),
         (lambda x: jnp.max(x, axis=-1), "x = 0"),
         (lambda x: jnp.maximum(x[..., 0] - 0.5, 0.0), "a tie"),
+        (lambda x: 1e-4 * jnp.sum(jnp.abs(x), axis=-1), "x = 0"),
     ],
 )
 def test_kinks_are_warned_of(function, where):
@@ -70,5 +71,31 @@ def test_a_slope_that_is_no_subgradient_is_refused():
 
 
 def test_functions_must_be_batched():
-    with pytest.raises(InputError, match="returned shape"):
+    with pytest.raises(InputError, match="returned"):
         loss_from_jax(lambda x: x**2, BALL, gradient_bound=1.0, value_range=4.0)
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x, a: jnp.maximum(jnp.sum(x * a, axis=-1), 0.0), lambda x, a: jnp.abs(jnp.sum(x * a, axis=-1))]
+)
+def test_kinks_that_parameters_bring_are_warned_of(function):
+    with pytest.warns(KinkWarning, match="x = 0"):
+        loss_from_jax(function, BALL, gradient_bound=9.0, value_range=9.0, parameters={"a": (3,)})
+
+
+@pytest.mark.parametrize(
+    ("function", "over"),
+    [
+        (lambda x: 1000 * jnp.sum(x**2, axis=-1), BALL),
+        (lambda x: jnp.sum(x**2, axis=-1) + 0.3 * x[..., 0] + 1e7, BALL),
+        (lambda x: -jnp.sqrt(1.5 - jnp.sum(x**2, axis=-1)), Ball(16)),
+        (lambda x: jnp.sum(x * jnp.log(x), axis=-1), Simplex(3)),
+    ],
+)
+def test_smooth_functions_pass_without_a_word(function, over):
+    loss_from_jax(function, over, gradient_bound=1e6, value_range=1e6)
+
+
+def test_functions_that_sum_over_the_batch_are_refused():
+    with pytest.raises(InputError, match="twice"):
+        constraint_from_jax(lambda x: jnp.sum(x * x) - 0.25, BALL, gradient_bound=9.0, value_bound=9.0)

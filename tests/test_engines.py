@@ -184,3 +184,25 @@ def test_a_missing_extra_is_named():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "longterm[jax]" in done.stdout
+
+
+def test_broken_bounds_before_the_round_that_stops_a_run_are_noted_by_both_engines():
+    costs = RandomCosts(2).draw(0, 0, 60).loss[0].copy()
+    costs[2] *= 5
+    costs[5] = np.nan
+    notes = []
+    for engine in ("numpy", "jax"):
+        with pytest.raises(NonFiniteError) as stopped:
+            run(PROBLEM, LEARNER, Replay([costs]), engine=engine, record=[50], on_broken_bound="warn")
+        notes.append(stopped.value.trace.warnings)
+    assert notes[0] == notes[1]
+    assert "round 3" in notes[0]["loss_gradient"]
+
+
+@pytest.mark.parametrize("function", [lambda x, c: (x - c)[abs(x - c) >= 0].sum(), lambda x, c: x.flags])
+def test_other_things_that_cannot_be_traced_are_refused_in_words(function):
+    problem = Problem(
+        Ball(2), CustomLoss(2, function, lambda x, c: c, 1.0, 1.0, parameters={"c": (2,)}), PROBLEM.constraint
+    )
+    with pytest.raises(InputError, match="cannot be compiled"):
+        run(problem, AOGD.convex(problem), RandomCosts(2), 10, engine="jax")

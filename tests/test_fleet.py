@@ -10,11 +10,17 @@ from longterm import (
     Feedback,
     Fleet,
     InputError,
+    MahdaviOGD,
     NonFiniteError,
+    ProjectedOGD,
     SnapshotError,
+    doubly_stochastic,
+    observe,
+    two_dimensional,
 )
 from longterm.schedules import ConvexSchedule
 from longterm.sets import Ball, Simplex
+from zoo import learners as zoo_learners
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
 ENGINES = ["numpy", *(["jax"] if HAS_JAX else [])]
@@ -195,3 +201,66 @@ def test_files_that_are_not_this_fleet(tmp_path):
         path.write_bytes(bytes(damaged))
         with pytest.raises(SnapshotError):
             Fleet.load(path, learner())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("rule", sorted(zoo_learners(two_dimensional())))
+def test_every_learner_of_the_zoo_in_a_fleet_with_rounds_of_its_own(engine, rule):
+    problem = two_dimensional()
+    single = zoo_learners(problem)[rule]
+    if engine == "jax" and single.reads_pullback:
+        with pytest.raises(InputError, match="pullback"):
+            Fleet(single, 3, engine=engine)
+        return
+    fleet, states = Fleet(single, 3, engine=engine), [single.init() for _ in range(3)]
+    rng = np.random.default_rng(0)
+    for who in (
+        [1],
+        [1],
+        [0, 1],
+        [0, 1],
+        [2, 0],
+        [0, 1, 2],
+        [1],
+        [1, 2],
+        [0, 1],
+    ):
+        x = fleet.ask(who)
+        targets = rng.uniform(-0.5, 0.5, (len(who), 2))
+        fleet.tell(observe(problem, x, [targets]), who)
+        for i, k in enumerate(who):
+            states[k] = single.update(states[k], observe(problem, single.ask(states[k]), [targets[i]]))
+    np.testing.assert_allclose(fleet.ask(), [single.ask(state) for state in states], atol=1e-10)
+    for field, rows in zip(fleet.state, zip(*states, strict=True), strict=True):
+        np.testing.assert_allclose(field, rows, atol=1e-10)
+
+
+def test_what_a_learner_needs_beyond_the_common_part_is_asked_for():
+    problem = doubly_stochastic(2)
+    fleet = Fleet(MahdaviOGD.vector(problem, 1000), 2)
+    told = observe(problem, fleet.ask(), [np.zeros((2, 4))])
+    with pytest.raises(InputError, match="pullback"):
+        fleet.tell(told._replace(pullback=None))
+    values = told.constraint_values.copy()
+    values[1, 3] = np.nan
+    with pytest.raises(NonFiniteError, match="constraint_values"):
+        fleet.tell(told._replace(constraint_values=values))
+    fleet.tell(told)
+    assert fleet.rounds.tolist() == [2, 2]
+
+
+def test_a_bound_on_losses_alone_is_kept():
+    problem = two_dimensional()
+    fleet = Fleet(ProjectedOGD.convex(problem), 3)
+    told = Feedback(np.full((3, 2), 1e6), np.zeros(3), np.zeros((3, 2)))
+    with pytest.raises(BrokenBoundError, match="loss_gradient"):
+        fleet.tell(told)
+
+
+def test_the_state_cannot_be_written_to_from_outside():
+    fleet = Fleet(learner(), N)
+    with pytest.raises(ValueError, match="read-only"):
+        fleet.state.x[...] = 99
+    assert fleet.ask(who=[]).shape == (0, D)
+    with pytest.raises(InputError, match="wran"):
+        Fleet(learner(), N, on_broken_bound="wran")

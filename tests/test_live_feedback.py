@@ -11,7 +11,11 @@ from longterm import (
     Feedback,
     InputError,
     LiveLearner,
+    MahdaviOGD,
     NonFiniteError,
+    ProjectedOGD,
+    budgeted_logistic,
+    doubly_stochastic,
     observe,
     two_dimensional,
 )
@@ -123,3 +127,39 @@ def test_impossible_settings_are_refused(options, argument):
 def test_a_learner_for_another_problem_is_refused():
     with pytest.raises(InputError, match="dimension"):
         LiveLearner(AOGD(Ball(3), ConstantSchedule(theta=1.0, eta=0.1, mu=0.1)), PROBLEM)
+
+
+def test_parameters_are_held_to_what_the_problem_asks_for():
+    problem = two_dimensional()
+    live = LiveLearner(AOGD.convex(problem), problem)
+    token = live.ask()
+    for parameters, argument in (
+        ([np.array(0.5)], "target"),
+        ([np.zeros(2), np.zeros(2)], "stream"),
+        ([np.array(["a", "b"])], "target"),
+    ):
+        with pytest.raises(InputError) as refused:
+            live.tell(token, loss_parameters=parameters)
+        assert refused.value.argument == argument
+    logistic = budgeted_logistic(np.eye(2), 1.0)
+    live = LiveLearner(AOGD.convex(logistic), logistic)
+    token = live.ask()
+    with pytest.raises(InputError, match="label"):
+        live.tell(token, loss_parameters=[np.array([1.0, 0.0]), 0])
+    live.tell(token, loss_parameters=[np.array([1.0, 0.0]), 1])
+    assert live.state.told == 1
+
+
+def test_what_a_learner_needs_beyond_the_common_part_is_asked_for():
+    problem = doubly_stochastic(2)
+    live = LiveLearner(MahdaviOGD.vector(problem, 1000), problem)
+    token = live.ask()
+    with pytest.raises(InputError, match="pullback"):
+        live.tell(token, loss=lambda x: (0.0, 0 * x), constraint=lambda x: (0.0, 0 * x))
+    live.tell(token, loss_parameters=[np.zeros(4)])
+
+
+def test_a_bound_on_losses_alone_is_kept_without_a_problem():
+    live = LiveLearner(ProjectedOGD.convex(two_dimensional()))
+    with pytest.raises(BrokenBoundError, match="loss_gradient"):
+        live.tell(live.ask(), Feedback(np.full(2, 1e6), 0.0, np.zeros(2)))

@@ -120,3 +120,12 @@ def test_the_floor_shortfall_of_the_entropic_mirror_needs_a_price():
         floor_shortfall(DualMirrorDescent(10.0, 5, 0.1, 1.0, floor=5.0))
     with pytest.raises(InputError, match="pacer"):
         regret_bound(DualMirrorDescent(10.0, 5, 0.1, 1.0), 1.0, 5.0)
+
+
+@given(seed=st.integers(0, 10**6), kappa=st.sampled_from([0.0, 1.0]))
+def test_hindsight_drops_no_auction_by_rounding(seed, kappa):
+    rng = np.random.default_rng(seed)
+    values, costs = rng.random(60) * 2, rng.random(60)
+    best = best_in_hindsight(values, costs, 1e6, cost_weight=kappa)
+    assert best.objective == pytest.approx(np.maximum(values - kappa * costs, 0).sum(), rel=1e-12)
+    assert best.objective == pytest.approx(best.upper_bound, rel=1e-12)

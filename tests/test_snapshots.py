@@ -9,10 +9,22 @@ import pytest
 
 from live_files import load, put, saved
 from live_plan import PROBLEM, fresh, image, learner, start, step, undisturbed
-from longterm import AOGD, JournalError, LiveLearner, SnapshotError
+from longterm import (
+    AOGD,
+    InputError,
+    JournalError,
+    LiveLearner,
+    Problem,
+    ProjectedOGD,
+    SnapshotError,
+    covariance,
+    two_dimensional,
+)
+from longterm.constraints import L2Budget
 from longterm.live.learner import KIND, VERSION
 from longterm.live.snapshot import Snapshot, write_snapshot
 from longterm.live.specification import difference, specification
+from longterm.losses import Linear
 from longterm.schedules import CustomSchedule
 from longterm.sets import Ball, Box, Product, Simplex
 from zoo import games
@@ -185,3 +197,28 @@ def test_specifications_tell_learners_apart():
     json.dumps(specification(long[0]))
     f = CustomSchedule(theta=np.sqrt, eta=harmonic, mu=lambda t: 1 / t)
     assert specification(f)["eta"] == {"function": f"{__name__}.harmonic"}
+
+
+def test_a_snapshot_never_replaces_its_journal(tmp_path):
+    problem = two_dimensional()
+    with LiveLearner(AOGD.convex(problem), problem, journal=tmp_path / "journal") as live:
+        live.tell(live.ask(), loss_parameters=[np.zeros(2)])
+        with pytest.raises(InputError, match="journal"):
+            live.save(tmp_path / "." / "journal")
+        live.save(tmp_path / "snapshot")
+
+
+def test_projections_tell_learners_apart():
+    def budget(amount):
+        return Problem(Ball(2, radius=3.0), Linear(2), L2Budget(2, amount))
+
+    for one, other in ((covariance(3, 0.1), covariance(3, 0.5)), (budget(1.0), budget(2.0))):
+        ours, theirs = (specification(ProjectedOGD.convex(p)) for p in (one, other))
+        assert difference(ours, theirs) is not None
+        assert difference(ours, specification(ProjectedOGD.convex(one))) is None
+
+
+def test_a_missing_snapshot_is_said_to_be_missing(tmp_path):
+    with pytest.raises(SnapshotError) as refused:
+        LiveLearner.load(tmp_path / "nothing", AOGD.convex(two_dimensional()))
+    assert refused.value.reason == "missing"

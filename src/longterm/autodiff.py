@@ -10,11 +10,9 @@ warn of the first kink they find.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm._arrays import Array, FloatArray
 from longterm.constraints import CustomConstraint
@@ -27,8 +25,8 @@ try:
 except ImportError as error:
     raise ImportError("longterm.autodiff needs JAX: install longterm[jax]") from error
 
-STEP = 1e-6
-"""The finite difference that tells a kink: left and right slopes of a smooth function differ by about this much."""
+STEP = 1e-4
+"""The finite differences that tell a kink are this long, and a tenth of it."""
 
 
 class KinkWarning(UserWarning):
@@ -59,7 +57,7 @@ def loss_from_jax(
     """
     named = dict(parameters or {})
     value, gradient = _value(function), _gradient(function)
-    _look_at_kinks(value, gradient, over, [np.zeros(shape) for shape in named.values()])
+    _look_at_kinks(value, gradient, over, named.values())
     return CustomLoss(over.dimension, value, gradient, gradient_bound, value_range, strong_convexity, named)
 
 
@@ -74,7 +72,7 @@ def constraint_from_jax(
     """A constraint g ≤ 0 from x, parameters ↦ g(x), written with `jax.numpy` for x of shape (..., d)."""
     named = dict(parameters or {})
     value, gradient = _value(function), _gradient(function)
-    _look_at_kinks(value, gradient, over, [np.zeros(shape) for shape in named.values()])
+    _look_at_kinks(value, gradient, over, named.values())
     return CustomConstraint(over.dimension, value, gradient, gradient_bound, value_bound, named)
 
 
@@ -104,44 +102,66 @@ def _in_the_library_of(x: Array, function: Callable[..., Array], *arguments: Arr
 
 
 def _probes(over: Set) -> Iterator[tuple[str, FloatArray]]:
-    """Where functions kink and learners are: 0, the centre, points with equal coordinates (ties)."""
-    d = over.dimension
-    yield "x = 0", np.zeros(d)
-    yield "the centre of the set", over.centre
-    yield "a tie, x = ½ (1, …, 1)", np.full(d, 0.5)
+    """Where functions kink and learners are, inside the set: 0, the centre, a point with equal coordinates (a tie)."""
+    zero = np.zeros(over.dimension)
+    if bool(over.contains(zero)):
+        yield "x = 0", zero
+    if np.any(over.centre):
+        yield "the centre of the set", over.centre
+    yield "a tie", over.project(np.full(over.dimension, 0.5))
 
 
 def _look_at_kinks(
-    value: Callable[..., Array], gradient: Callable[..., Array], over: Set, parameters: list[NDArray[Any]]
+    value: Callable[..., Array], gradient: Callable[..., Array], over: Set, shapes: Iterable[tuple[int, ...]]
 ) -> None:
-    steps = STEP * np.eye(over.dimension)
+    rng = np.random.default_rng(0)
+    wanted = list(shapes)
+    rounds = [[np.zeros(shape) for shape in wanted]] + [[rng.standard_normal(s) for s in wanted] for _ in range(3)]
     for name, x in _probes(over):
-        found, here = np.asarray(gradient(x, *parameters)), np.asarray(value(x, *parameters))
-        if here.shape != ():
-            what = f"returned shape {here.shape} for x of shape {x.shape}"
-            raise InputError("function", what, "Write it for x of shape (..., d), so that it returns shape (...,)")
-        if not np.all(np.isfinite(found)):
-            raise InputError(
-                "function",
-                f"its gradient by JAX at {name} is {found}",
-                "Give an analytic gradient with CustomLoss or CustomConstraint, or guard the kink with jax.numpy.where",
-            )
-        right = np.array([(np.asarray(value(x + e, *parameters)) - here) / STEP for e in steps])
-        left = np.array([(here - np.asarray(value(x - e, *parameters))) / STEP for e in steps])
-        room = 1e-4 * (1 + np.abs(found))
-        outside = (found < left - room) | (found > right + room)
-        if np.any(outside):
-            k = int(np.argmax(outside))
-            what = f"JAX's slope {found[k]:g} at {name}, coordinate {k}, is outside [{left[k]:g}, {right[k]:g}]"
-            raise InputError("function", what + ": no subgradient", "Give an analytic gradient")
-        kinks = np.flatnonzero(right - left > 1e-3 * (1 + np.abs(found)))
-        if kinks.size:
-            k = int(kinks[0])
-            warnings.warn(
-                f"at {name} the function has a kink in {kinks.size} coordinates: JAX takes slope {found[k]:g} in "
-                f"coordinate {k}, between {left[k]:g} and {right[k]:g}. An analytic subgradient under this library's "
-                "rules (sign(0) = 0, lowest index at a tie) may differ, and runs with it, from the first round on",
-                KinkWarning,
-                stacklevel=3,
-            )
-            return
+        for parameters in rounds if wanted else rounds[:1]:
+            if _look_at(name, x, _with(value, parameters), gradient(x, *parameters)):
+                return
+
+
+def _with(value: Callable[..., Array], parameters: Sequence[Array]) -> Callable[[FloatArray], FloatArray]:
+    return lambda x: np.asarray(value(x, *parameters))
+
+
+def _look_at(name: str, x: FloatArray, value: Callable[[FloatArray], FloatArray], found: FloatArray) -> bool:
+    """Whether the function has a kink at x; it is warned of, and what is no subgradient is refused."""
+    pair = value(np.stack([x, x]))
+    if value(x).shape != () or pair.shape != (2,) or not np.array_equal(pair, np.stack([value(x)] * 2), equal_nan=True):
+        what = f"returned {value(x)} for one x and {pair} for the same x twice"
+        raise InputError("function", what, "Write it for x of shape (..., d), so that it returns shape (...,)")
+    if not np.all(np.isfinite(found)):
+        remedy = "Give an analytic gradient with CustomLoss or CustomConstraint, or guard the kink with jax.numpy.where"
+        raise InputError("function", f"its gradient by JAX at {name} is {found}", remedy)
+    (left, right), (near_left, near_right) = _slopes(value, x, STEP), _slopes(value, x, STEP / 10)
+    # The slopes of a convex function enclose its subgradients. What is finer than this is rounding.
+    rounding = 1e3 * np.finfo(np.float64).eps * (abs(float(value(x))) + 1e-300) / STEP + 1e-9 * np.abs(found)
+    outside = (found < left - rounding) | (found > right + rounding)
+    if np.any(outside):
+        k = int(np.argmax(outside))
+        what = f"JAX's slope {found[k]:g} at {name}, coordinate {k}, is outside [{left[k]:g}, {right[k]:g}]"
+        raise InputError("function", what + ": no subgradient", "Give an analytic gradient")
+    # Of a smooth function the gap between the two slopes shrinks with the step; at a kink it stays.
+    kinks = np.flatnonzero((near_right - near_left > 0.5 * (right - left)) & (near_right - near_left > 30 * rounding))
+    if kinks.size == 0:
+        return False
+    k = int(kinks[0])
+    warnings.warn(
+        f"at {name} the function has a kink in {kinks.size} coordinates: JAX takes slope {found[k]:g} in "
+        f"coordinate {k}, between {left[k]:g} and {right[k]:g}. An analytic subgradient under this library's "
+        "rules (sign(0) = 0, lowest index at a tie) may differ, and runs with it, from the first round on",
+        KinkWarning,
+        stacklevel=4,
+    )
+    return True
+
+
+def _slopes(value: Callable[[FloatArray], FloatArray], x: FloatArray, step: float) -> tuple[FloatArray, FloatArray]:
+    """Slopes to the left and to the right of x in every coordinate; ∓∞ where the function is not defined there."""
+    moves, here = step * np.eye(len(x)), value(x)
+    right = np.array([(value(x + move) - here) / step for move in moves])
+    left = np.array([(here - value(x - move)) / step for move in moves])
+    return np.where(np.isfinite(left), left, -np.inf), np.where(np.isfinite(right), right, np.inf)

@@ -64,6 +64,11 @@ class Fleet:
             raise InputError("learner", what, f"Give single numbers, or arrays of shape ({self.size},)")
         if engine not in ("numpy", "jax"):
             raise InputError("engine", f"{engine!r} is not known", "Choose 'numpy' or 'jax'")
+        if engine == "jax" and learner.reads_pullback:
+            what = f"{type(learner).__name__} calls feedback.pullback, a function, which cannot be compiled"
+            raise InputError("engine", what, "Use engine='numpy' for this fleet")
+        if on_broken_bound not in ("raise", "warn"):
+            raise InputError("on_broken_bound", f"{on_broken_bound!r} is not known", "Choose 'raise' or 'warn'")
         self._on_broken_bound = on_broken_bound
         self.learner = learner.with_hyper_arrays(
             {path: np.broadcast_to(a, (self.size,)) for path, a in learner.hyper_arrays().items()}
@@ -87,8 +92,8 @@ class Fleet:
 
     @property
     def state(self) -> Any:
-        """The learners' states, one row each, as NumPy arrays (a view: copy before you keep it)."""
-        return self._rows.state
+        """The learners' states, one row each, as NumPy arrays: a view that cannot be written to and changes later."""
+        return type(self._rows.state)(*(_read_only(field) for field in self._rows.state))
 
     @property
     def rounds(self) -> NDArray[np.int64]:
@@ -117,8 +122,12 @@ class Fleet:
         numbers = self._numbers(who)
         x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
         require_match(feedback, x, None)
-        bound = self._bound_of(numbers)
-        limits = Limits.around(x, loss_gradient=bound, constraint_gradient=bound)
+        self._of(numbers).require(feedback, x, None, self._on_broken_bound)
+        limits = Limits.around(
+            x,
+            loss_gradient=self._picked(self.learner.loss_gradient_bound, numbers),
+            constraint_gradient=self._picked(self.learner.constraint_gradient_bound, numbers),
+        )
         with np.errstate(all="ignore"):
             good = np.asarray(acceptable(feedback, limits))
         if not good.all():
@@ -166,6 +175,8 @@ class Fleet:
         if who is None:
             return None
         given = np.asarray(who)
+        if given.size == 0:
+            given = given.astype(np.int64)
         if given.dtype == bool and given.shape == (self.size,):
             return np.flatnonzero(given)
         if given.ndim != 1 or given.dtype.kind not in "iu":
@@ -177,9 +188,14 @@ class Fleet:
             raise InputError("who", "names a learner twice", "Tell its rounds one after another, in two calls")
         return given
 
-    def _bound_of(self, numbers: NDArray[np.int64] | None) -> Any:
-        bound = self.learner.gradient_bound
-        return bound[numbers] if isinstance(bound, np.ndarray) and numbers is not None else bound
+    def _of(self, numbers: NDArray[np.int64] | None) -> Learner[Any]:
+        """The learner with the hyper-parameters of these rows."""
+        arrays = self.learner.hyper_arrays()
+        return self.learner.with_hyper_arrays({path: self._picked(array, numbers) for path, array in arrays.items()})
+
+    @staticmethod
+    def _picked(value: Any, numbers: NDArray[np.int64] | None) -> Any:
+        return value[numbers] if isinstance(value, np.ndarray) and numbers is not None else value
 
     def _refuse(
         self, feedback: Feedback, limits: Limits, numbers: NDArray[np.int64] | None, good: NDArray[np.bool_]
@@ -189,6 +205,12 @@ class Fleet:
         for fault in faults(feedback, limits, int(self.rounds[number])):
             fault.args = (f"learner {number}: {fault}",)
             raise_or_warn([fault], self._on_broken_bound)
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _names_twice(numbers: NDArray[np.int64]) -> bool:

@@ -16,6 +16,7 @@ from longterm._arrays import FloatArray
 from longterm.constraints import Affine, Constraint
 from longterm.constraints.base import largest
 from longterm.errors import InputError
+from longterm.problems import Problem
 from longterm.sets import Set
 
 NOTHING = 1e-9
@@ -48,6 +49,21 @@ def slater_point_at(constraint: Constraint, over: Set, x: FloatArray) -> SlaterP
             "Give a point of B with every g_j below 0, or let find_slater_point look for one",
         )
     return SlaterPoint(slack, point)
+
+
+def require_slack(point: SlaterPoint, problem: Problem) -> None:
+    """Raise if the problem itself shows that the point has not the slack it claims, or that no point has any."""
+    constraint = problem.constraint
+    if constraint.parameters:
+        return  # of constraints to come, the user's word is all there is
+    affine = constraint.as_affine()
+    if affine is not None:
+        _refuse_equalities(affine)
+    if point.x is not None:
+        slack = -float(constraint.values(point.x).max())
+        if slack < point.epsilon - NOTHING * problem.constants.constraint_bound:
+            what = f"has slack {slack:.6g} in {problem.name!r}, {point.epsilon:.6g} was claimed"
+            raise InputError("slater", what, "Find one for this problem: find_slater_point(constraint, enclosing_set)")
 
 
 def find_slater_point(constraint: Constraint, over: Set) -> SlaterPoint:

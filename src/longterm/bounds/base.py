@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.errors import InputError
 
 
 class Bound(NamedTuple):
@@ -22,7 +22,5 @@ class Bound(NamedTuple):
 
 def horizons(rounds: ArrayLike, batch_shape: tuple[int, ...] = ()) -> FloatArray:
     """T as floats, with as many axes of length 1 behind it as the learners of a grid have."""
-    T = np.asarray(rounds, dtype=np.float64)
-    if np.any(T < 1):
-        raise InputError("rounds", f"{rounds!r} is below 1", "Give horizons of at least one round")
+    T = validate.horizons("rounds", rounds).astype(np.float64)
     return T.reshape(T.shape + (1,) * len(batch_shape))

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm._validate import Hyper
-from longterm.bounds.base import Bound
+from longterm.bounds.base import Bound, horizons
 from longterm.errors import InputError
 from longterm.facts import Constants
 
@@ -35,7 +35,7 @@ def zinkevich(
     60.0
     """
     wide = np.asarray(constants.diameter if diameter is None else validate.positive("diameter", diameter))
-    T = _horizons(rounds)
+    T = horizons(rounds)
     sums = _partial_sums(T, 0.5) if exact_sums else 2 * np.sqrt(T)
     per_unit = 0.5 * (np.sqrt(T) + sums) * constants.loss_gradient_bound
     return _feasible(np.multiply.outer(per_unit, wide))
@@ -46,16 +46,9 @@ def hazan_agarwal_kale(constants: Constants, rounds: ArrayLike, *, exact_sums: b
     sigma = constants.strong_convexity
     if sigma <= 0:
         raise InputError("constants", "strong_convexity is 0", "Use zinkevich for losses that are only convex")
-    T = _horizons(rounds)
+    T = horizons(rounds)
     sums = _partial_sums(T, 1.0) if exact_sums else 1 + np.log(T)
     return _feasible(constants.loss_gradient_bound**2 / (2 * sigma) * sums)
-
-
-def _horizons(rounds: ArrayLike) -> FloatArray:
-    T = np.asarray(rounds, dtype=np.float64)
-    if np.any(T < 1):
-        raise InputError("rounds", f"{rounds!r} is below 1", "Give horizons of at least one round")
-    return T
 
 
 def _partial_sums(T: FloatArray, power: float) -> FloatArray:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+from scipy.sparse.linalg import ArpackError, eigsh
 
 from longterm._arrays import Array, FloatArray, column, like, namespace, norm, resolution, through_numpy
 
@@ -95,5 +95,5 @@ def _lanczos(matrix: Any) -> tuple[Any, Any]:
         start = start_vector(len(matrix)).astype(matrix.dtype)
         found: tuple[Any, Any] = eigsh(matrix, k=1, which="SA", v0=start, **_SEEDED)
         return found
-    except ArpackNoConvergence:
+    except ArpackError:  # no convergence, or nothing to converge from (the zero matrix)
         return _lapack(matrix)

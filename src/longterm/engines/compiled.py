@@ -145,10 +145,10 @@ class CompiledPlayer:
                 stop = block.rounds if wanted is None else min(block.rounds, wanted - first + 1)
                 start, self._carry = self._carry, self._stretch(self._carry, loss, constraint, stop)
                 self.played = first - 1 + int(self._carry.position)
+                self._note_broken_bounds(start, loss, constraint, first)
                 if not self._carry.sound:
                     self._carry = self._advance(start, loss, constraint, int(self._carry.position))
                     raise self._refusal(loss, constraint)
-                self._note_broken_bounds(start, loss, constraint, first)
                 if self.played == wanted:
                     self._recorder.keep(wanted, *jax.tree.map(np.asarray, (self._carry.sums, self._carry.report)))
 
@@ -167,7 +167,7 @@ class CompiledPlayer:
     def _stretch(self, carry: Carry, loss: tuple[Array, ...], constraint: tuple[Array, ...], stop: int) -> Carry:
         try:
             return self._advance(carry, loss, constraint, stop)
-        except (jax.errors.JAXTypeError, TypeError, NotImplementedError) as error:
+        except (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError, AttributeError, IndexError) as error:
             raise InputError(
                 "engine",
                 f"{self._problem.name!r} played by {type(self._learner).__name__} cannot be compiled: "
@@ -195,7 +195,8 @@ class CompiledPlayer:
     ) -> None:
         """Where the run goes on past a broken bound: the first round of each, by playing up to it once more."""
         for argument, position in zip(BOUNDED, np.asarray(self._carry.first_broken).tolist(), strict=True):
-            if position != NEVER and argument not in self._warned:
+            played = position < int(self._carry.position)  # a round that stopped the run was not played
+            if played and argument not in self._warned:
                 there = self._advance(start, loss, constraint, position)
                 found = {
                     fault.argument: str(fault) for fault in self._faults(there, loss, constraint, first + position)

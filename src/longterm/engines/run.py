@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from longterm import _validate as validate
+from longterm.engines.fit import require_fit
 from longterm.engines.reference import Player
 from longterm.errors import InputError, StreamEndedError
 from longterm.learners.base import Learner, OnBrokenBound
 from longterm.problems import Problem
 from longterm.progress import Progress, reporter
-from longterm.streams import Block, Seeds, Stream
+from longterm.streams import Seeds, Stream
 from longterm.streams.base import checked_seeds
 from longterm.trace import Recorder, SeedsPlayed, Trace
 
@@ -131,7 +132,7 @@ def compare(
     with reporter(progress, title) as report:
         try:
             for block in stream.blocks(seeds, start, rounds):
-                _require_fit(problem, block, seed_axes, done + 1)
+                require_fit(problem, block, seed_axes, done + 1)
                 for player in players.values():
                     player.play(block, done + 1)
                 done += block.rounds
@@ -173,29 +174,3 @@ def _engine(engine: Engine, xp: Any) -> Callable[..., Player | CompiledPlayer]:
     from longterm.engines.compiled import CompiledPlayer
 
     return CompiledPlayer
-
-
-def _require_fit(problem: Problem, block: Block, seed_axes: tuple[int, ...], first: int) -> None:
-    """The stream's arrays must be the parameters that the problem's loss and constraint ask for."""
-    for role, arrays, wanted in (
-        ("loss", block.loss, problem.loss.parameters),
-        ("constraint", block.constraint, problem.constraint.parameters),
-    ):
-        if len(arrays) != len(wanted):
-            raise InputError(
-                "stream",
-                f"gives {len(arrays)} {role} parameters, {problem.name!r} needs {len(wanted)} ({', '.join(wanted)})",
-                f"Make a stream whose rounds hold {tuple(wanted)}",
-                round=first,
-            )
-        for array, (name, shape) in zip(arrays, wanted.items(), strict=True):
-            if array.dtype.kind not in "fiub":
-                raise InputError(name, f"has dtype {array.dtype}", "Give real numbers", round=first)
-            if array.shape[1:] not in (shape, seed_axes + shape):
-                raise InputError(
-                    name,
-                    f"has shape {array.shape[1:]} in a round, not {shape}",
-                    f"Give the {name} of each round in shape {shape}",
-                    round=first,
-                )
-    problem.loss.check_parameters(block.loss, first)

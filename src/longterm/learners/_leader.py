@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, float_dtype
+from longterm._arrays import Array
 from longterm.constraints.prox import Prox
 from longterm.feedback import Feedback
 from longterm.learners._given_prox import as_reported, ascend, require_same_constraint, values_of
@@ -49,10 +49,8 @@ class Leader(Learner[AFTRLState]):
         require_same_constraint(self.prox, problem)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AFTRLState:
-        shape = np.broadcast_shapes(batch_shape, self.batch_shape)
-        centre = xp.asarray(self.enclosing_set.centre, dtype=float_dtype(xp, dtype))
-        x = xp.broadcast_to(centre, (*shape, self.enclosing_set.dimension))
-        multiplier = xp.zeros((*shape, self.prox.constraint.count), dtype=x.dtype)
+        x = self.at_the_centre(batch_shape, xp, dtype)
+        multiplier = xp.zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype)
         return AFTRLState(xp.asarray(1, dtype=xp.int64), x, multiplier, xp.zeros_like(x), multiplier)
 
     def ask(self, state: AFTRLState) -> Array:

@@ -74,6 +74,11 @@ class Learner(PerLearner, ABC, Generic[S]):
         return None
 
     @property
+    def reads_pullback(self) -> bool:
+        """Whether `update` calls feedback.pullback, a function, besides reading arrays."""
+        return False
+
+    @property
     def assumptions(self) -> tuple[Assumption, ...]:
         """What its theorem assumes of the hyper-parameters, checked; the loop warns of those that fail."""
         return ()
@@ -103,10 +108,14 @@ class Learner(PerLearner, ABC, Generic[S]):
         if failing:
             warnings.warn(f"{type(self).__name__}: {' '.join(failing)}", AssumptionWarning, stacklevel=4)
 
+    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
+        """Raise if what this learner reads beyond the common part of a feedback is missing or unusable."""
+
     def tell(self, state: S, feedback: Feedback, *, on_broken_bound: OnBrokenBound = "raise") -> S:
         """The state after round t, once what it is told has been checked. `state` itself never changes."""
         x, t = self.ask(state), int(np.max(np.asarray(state.round)))
         require_match(feedback, x, t)
+        self.require(feedback, x, t, on_broken_bound)
         feedback = _as_arrays(feedback, x)
         limits = Limits.around(
             x, loss_gradient=self.loss_gradient_bound, constraint_gradient=self.constraint_gradient_bound

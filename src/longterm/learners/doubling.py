@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, like, namespace
+from longterm._arrays import Array, column, like, namespace
 from longterm._validate import Hyper
 from longterm.assumptions import Assumption
 from longterm.feedback import Feedback
@@ -25,7 +25,7 @@ from longterm.learners.needs import Need
 from longterm.learners.tightened import slater_of, tighten
 from longterm.margins import beta_of, coefficient, needed_horizon
 from longterm.problems import Problem
-from longterm.slater import SlaterPoint
+from longterm.slater import SlaterPoint, require_slack
 
 
 class DoublingState(NamedTuple):
@@ -103,6 +103,10 @@ class DoublingAOGD(Learner[DoublingState]):
             start, length = start + length, 2 * length
         return found
 
+    def check(self, problem: Problem) -> None:
+        super().check(problem)
+        require_slack(self.slater, problem)
+
     def margin_of(self, length: Array, x: Array) -> Array:
         """γ_k of an epoch of that many rounds, in the library and dtype of x."""
         xp, power = namespace(x), like(-beta_of(self.learner.schedule) / 2, x)
@@ -125,7 +129,7 @@ class DoublingAOGD(Learner[DoublingState]):
         centre = xp.broadcast_to(like(self.enclosing_set.centre, x), x.shape)
         return DoublingState(
             round=state.round + 1,
-            x=xp.where(begins, centre, after.x),
+            x=xp.where(column(begins), centre, after.x),
             multiplier=xp.where(begins, xp.zeros_like(after.multiplier), after.multiplier),
             epoch_start=xp.where(begins, state.round + 1, state.epoch_start),
         )

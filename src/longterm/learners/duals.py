@@ -29,7 +29,7 @@ class Duals(ABC):
     def pullback(self, feedback: Feedback, multiplier: Array) -> Array:
         """Σ_j λ_j ∇g_j(x_t), shape (..., d)."""
 
-    def require(self, feedback: Feedback, x: Array, t: int) -> None:
+    def require(self, feedback: Feedback, x: Array, t: int | None) -> None:
         """Raise if what `values` and `pullback` read is not there; the rest every learner checks."""
         return
 
@@ -53,7 +53,7 @@ class OnePerConstraint(Duals):
     def pullback(self, feedback: Feedback, multiplier: Array) -> Array:
         return cast("Callable[[Array], Array]", feedback.pullback)(multiplier)
 
-    def require(self, feedback: Feedback, x: Array, t: int) -> None:
+    def require(self, feedback: Feedback, x: Array, t: int | None) -> None:
         if feedback.pullback is None:
             raise InputError("pullback", "was not given", "Give λ ↦ Σ_j λ_j ∇g_j(x_t), as `observe` does", round=t)
         values, wanted = feedback.constraint_values, (*x.shape[:-1], self.count)

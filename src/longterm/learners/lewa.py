@@ -24,7 +24,6 @@ and the violation can be linear: `tests/test_lewa.py` has the example. δ has to
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -33,7 +32,8 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, column, float_dtype, namespace, resolution, to_numpy
 from longterm._validate import Hyper
-from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError
+from longterm.checks import raise_or_warn
+from longterm.errors import BrokenBoundError, InputError
 from longterm.feedback import Feedback
 from longterm.learners.base import Learner, OnBrokenBound
 from longterm.learners.needs import Need
@@ -119,21 +119,14 @@ class LEWA(Learner[LEWAState]):
     def ask(self, state: LEWAState) -> Array:
         return state.x
 
-    def tell(self, state: LEWAState, feedback: Feedback, *, on_broken_bound: OnBrokenBound = "raise") -> LEWAState:
-        after = super().tell(state, feedback, on_broken_bound=on_broken_bound)
+    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         for name, bound in (("loss", self.loss_spread), ("constraint", self.constraint_spread)):
-            spread = float(np.max(np.ptp(to_numpy(getattr(feedback, f"{name}_gradient")), axis=-1)))
-            if spread > bound * (1 + resolution(state.log_x)):
-                fault = BrokenBoundError(
-                    f"{name}_spread",
-                    f"the entries of the {name}'s gradient are {spread:.6g} apart, {bound:.6g} was promised",
-                    f"Make the learner with a {name}_spread that holds",
-                    round=int(np.max(to_numpy(state.round))),
-                )
-                if on_broken_bound == "raise":
-                    raise fault
-                warnings.warn(str(fault), BrokenBoundWarning, stacklevel=2)
-        return after
+            entries = to_numpy(getattr(feedback, f"{name}_gradient"))
+            spread = float(np.max(np.ptp(entries, axis=-1), initial=0.0))
+            if spread > bound * (1 + resolution(x)):
+                what = f"the entries of the {name}'s gradient are {spread:.6g} apart, {bound:.6g} was promised"
+                remedy = f"Make the learner with a {name}_spread that holds"
+                raise_or_warn([BrokenBoundError(f"{name}_spread", what, remedy, round=t)], on_broken_bound)
 
     def update(self, state: LEWAState, feedback: Feedback) -> LEWAState:
         xp = namespace(state.log_x)

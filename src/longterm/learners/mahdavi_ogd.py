@@ -100,9 +100,12 @@ class MahdaviOGD(Learner[AOGDState]):
     def ask(self, state: AOGDState) -> Array:
         return state.x
 
-    def tell(self, state: AOGDState, feedback: Feedback, *, on_broken_bound: OnBrokenBound = "raise") -> AOGDState:
-        self.duals.require(feedback, state.x, int(np.max(np.asarray(state.round))))
-        return super().tell(state, feedback, on_broken_bound=on_broken_bound)
+    @property
+    def reads_pullback(self) -> bool:
+        return isinstance(self.duals, OnePerConstraint)
+
+    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
+        self.duals.require(feedback, x, t)
 
     def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
         theta, eta, mu = self.schedule.at(state.round, state.x)

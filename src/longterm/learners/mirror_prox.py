@@ -11,7 +11,7 @@ which changes g_j to g_j/‖a_j‖ for the learner; the trace keeps the problem'
 Needs: the horizon T; affine constraints that never change, because they are used before the round they are used for.
 Assumes: 2η²(σ_max(A)² + δ²η²) ≤ 1, reported by `assumptions`; `longterm.bounds.mirror_prox` has the proof. On 8 × 8
 doubly-stochastic matrices σ_max² = 5 and T ≥ 32 will do, where the article asks for T ≥ 164 (m + 1)³ = 1.5·10⁸.
-Guarantees: `longterm.bounds.theorem_12`.
+Guarantees: `longterm.bounds.mahdavi_theorem_12`.
 """
 
 from __future__ import annotations
@@ -70,6 +70,16 @@ class MirrorProx(Learner[MirrorProxState]):
         """Theorem 12: η = T^{−1/3}, δ = T^{−2/3}."""
         T = validate.dimension("horizon", horizon)
         return cls(problem.enclosing_set, unit_rows(problem), steps(T ** (-1 / 3), T ** (-2 / 3)))
+
+    def check(self, problem: Problem) -> None:
+        super().check(problem)
+        ours, theirs = self.polyhedron, unit_rows(problem)
+        same_rows = ours.matrix.shape == theirs.matrix.shape and np.allclose(ours.matrix, theirs.matrix)
+        if not same_rows or np.any(ours.offset > theirs.offset + 1e-9):
+            what = f"was made for another polyhedron than that of {problem.name!r}"
+            raise InputError(
+                "learner", what, f"Build it from the problem: {type(self).__name__}.tuned(problem, horizon)"
+            )
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:

@@ -7,7 +7,7 @@ F T ≥ r² T^{1/3}/2 + G_f² T^{2/3} the bound of Theorem 12 on each Σ_t (g_j(
 
 (The article prints b = 2 √F; it loses one of these three factors 2.)
 Needs: what mirror prox needs, and a Slater point, with slack ε > γ in rows of length 1.
-Guarantees: `longterm.bounds.corollary_13`.
+Guarantees: `longterm.bounds.mahdavi_corollary_13`.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, namespace
+from longterm._arrays import Array, column, namespace
 from longterm._validate import Hyper
 from longterm.feedback import Feedback
 from longterm.learners._given_projection import Projection, require_projection
@@ -108,7 +108,7 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
     def update(self, state: OneProjectionSGDState, feedback: Feedback) -> OneProjectionSGDState:
         after = self._rule.update(AOGDState(state.round, state.x, state.multiplier), feedback)
         played = namespace(state.x).astype(state.round, state.x.dtype)
-        return OneProjectionSGDState(*after, mean=state.mean + (state.x - state.mean) / played)
+        return OneProjectionSGDState(*after, mean=state.mean + (state.x - state.mean) / column(played))
 
     def report(self, state: OneProjectionSGDState) -> dict[str, Array]:
         return self._rule.report(AOGDState(state.round, state.x, state.multiplier))

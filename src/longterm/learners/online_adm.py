@@ -36,7 +36,7 @@ from longterm import _validate as validate
 from longterm._arrays import Array, column, like
 from longterm._validate import Hyper
 from longterm.feedback import Feedback
-from longterm.learners._given_projection import Projection, require_projection
+from longterm.learners._given_projection import Projection, require_feasible_image, require_projection
 from longterm.learners.base import Learner
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
@@ -84,6 +84,10 @@ class OnlineADM(Learner[OnlineADMState]):
         require_projection(problem, project, into_set=False, stretch=3.0)
         weight = _weight(problem, rounds)
         return cls(problem.enclosing_set, project, weight, weight, problem.constants.gradient_bound)
+
+    def check(self, problem: Problem) -> None:
+        super().check(problem)
+        require_feasible_image(problem, self.project, into_set=False, stretch=3.0)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OnlineADMState:
         x = self.at_the_centre(batch_shape, xp, dtype)

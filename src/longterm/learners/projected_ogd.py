@@ -27,6 +27,7 @@ from longterm._arrays import Array, column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.feedback import Feedback
+from longterm.learners._given_projection import require_feasible_image
 from longterm.learners.base import Learner
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
@@ -93,6 +94,10 @@ class ProjectedOGD(Learner[ProjectedOGDState]):
             )
         made_for = problem.constants.loss_gradient_bound
         return cls(problem.enclosing_set, _onto(problem, projection), 1 / sigma, 1.0, made_for)
+
+    def check(self, problem: Problem) -> None:
+        super().check(problem)
+        require_feasible_image(problem, self.projection, into_set=True)
 
     @property
     def loss_gradient_bound(self) -> Hyper | None:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, float_dtype
+from longterm._arrays import Array, column
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.decoupled_schedules import DecoupledSchedule, StronglyConvexDecoupledSchedule
@@ -85,11 +85,9 @@ class ProximalAOGD(Learner[AOGDState]):
         require_strong_convexity(self.schedule, problem, "ProximalAOGD.convex")
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
-        shape = np.broadcast_shapes(batch_shape, self.batch_shape)
-        centre = xp.asarray(self.enclosing_set.centre, dtype=float_dtype(xp, dtype))
-        x = xp.broadcast_to(centre, (*shape, self.enclosing_set.dimension))
+        x = self.at_the_centre(batch_shape, xp, dtype)
         return AOGDState(
-            xp.asarray(1, dtype=xp.int64), x, xp.zeros((*shape, self.prox.constraint.count), dtype=x.dtype)
+            xp.asarray(1, dtype=xp.int64), x, xp.zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype)
         )
 
     def ask(self, state: AOGDState) -> Array:

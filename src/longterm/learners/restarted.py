@@ -24,7 +24,7 @@ from longterm import _validate as validate
 from longterm._arrays import Array, namespace
 from longterm._validate import Hyper
 from longterm.feedback import Feedback
-from longterm.learners.base import Learner
+from longterm.learners.base import Learner, OnBrokenBound
 from longterm.problems import Problem
 from longterm.sets import Set
 
@@ -61,6 +61,13 @@ class Restarted(Learner[Any]):
 
     def check(self, problem: Problem) -> None:
         self.learner.check(problem)
+
+    @property
+    def reads_pullback(self) -> bool:
+        return self.learner.reads_pullback
+
+    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
+        self.learner.require(feedback, x, t, on_broken_bound)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> Any:
         return self.learner.init(batch_shape, xp=xp, dtype=dtype)

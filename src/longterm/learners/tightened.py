@@ -17,7 +17,7 @@ from longterm.learners.aogd import AOGDState
 from longterm.learners.base import Learner
 from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.slater import SlaterPoint, find_slater_point
+from longterm.slater import SlaterPoint, find_slater_point, require_slack
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,6 +33,10 @@ class Tightened(Learner[AOGDState]):
 
     def __post_init__(self) -> None:
         validate.remember(self, enclosing_set=self.learner.enclosing_set)
+
+    def check(self, problem: Problem) -> None:
+        super().check(problem)
+        require_slack(self.slater, problem)
 
     @abstractmethod
     def margin(self, t: Array, x: Array) -> Array:
@@ -69,4 +73,5 @@ def slater_of(problem: Problem, given: SlaterPoint | None) -> SlaterPoint:
     if given is None:
         return find_slater_point(problem.constraint, problem.enclosing_set)
     validate.at_most("slater", given.epsilon, problem.constants.constraint_bound, "|g| is never above D")
+    require_slack(given, problem)
     return given

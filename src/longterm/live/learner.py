@@ -137,6 +137,7 @@ class LiveLearner:
             constraint_parameters=constraint_parameters,
         )
         require_usable(told, x, number, self._limits, self._on_broken_bound)
+        self._learner.require(told, x, number, self._on_broken_bound)
         told = with_arrays(told)
         with self._lock:
             self._book.window.find(number)  # another thread may have told it meanwhile
@@ -197,6 +198,8 @@ class LiveLearner:
         """
         with self._lock:
             if self._journal is not None:
+                if Path(path).resolve() == self._journal.path.resolve():
+                    raise InputError("path", f"{path} is the journal", "Save under another name, beside it")
                 self._journal.sync()  # the snapshot refers to the journal's last record: that must be there
             identity = write_snapshot(Path(path), self._snapshot())
             if self._journal is not None:

@@ -63,7 +63,11 @@ def write_snapshot(path: Path, snapshot: Snapshot) -> bytes:
 
 def read_snapshot(path: Path, kind: str, version: int) -> tuple[Snapshot, bytes]:
     """The snapshot in a file, and its identity; a SnapshotError unless it is whole, of this kind, and not newer."""
-    return decode(path.read_bytes(), path, kind, version)
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise SnapshotError(path, "missing", "there is no such file", "Give a file that save() made") from None
+    return decode(data, path, kind, version)
 
 
 def decode(data: bytes, path: Path, kind: str, version: int) -> tuple[Snapshot, bytes]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import partial
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,11 @@ def specification(value: Any) -> Any:
         return [specification(item) for item in value]
     if isinstance(value, dict):
         return {str(key): specification(item) for key, item in value.items()}
+    if isinstance(value, partial):
+        given = {"arguments": specification(value.args), "keywords": specification(value.keywords)}
+        return {"partial": specification(value.func), **given}
+    if isinstance(value, MethodType):
+        return {"method": value.__func__.__qualname__, "of": specification(value.__self__)}
     if hasattr(value, "__qualname__"):
         return {"function": f"{value.__module__}.{value.__qualname__}"}
     made = {"class": type(value).__name__}

@@ -9,11 +9,13 @@ import numpy as np
 
 from longterm._arrays import Array
 from longterm.checks import Limits, acceptable, faults, raise_or_warn, require_match
+from longterm.engines.fit import require_fit
 from longterm.engines.reference import declared_limits
 from longterm.errors import InputError, NonFiniteError
 from longterm.feedback import Feedback, observe
 from longterm.learners.base import Learner, OnBrokenBound
 from longterm.problems import Problem
+from longterm.streams import Block
 
 Oracle = Callable[[Array], tuple[Array, Array]]
 """x ↦ (value, gradient)."""
@@ -31,7 +33,8 @@ def feedback_at(
     constraint_parameters: Sequence[Array],
 ) -> Feedback:
     """The feedback of round `number` at its own decision x, from whichever of the three ways was used."""
-    ways = [feedback is not None, loss is not None or constraint is not None, loss_parameters is not None]
+    by_parameters = loss_parameters is not None or len(constraint_parameters) > 0
+    ways = [feedback is not None, loss is not None or constraint is not None, by_parameters]
     if sum(ways) != 1:
         raise InputError(
             "feedback",
@@ -43,12 +46,18 @@ def feedback_at(
         if not isinstance(feedback, Feedback):
             raise InputError("feedback", f"is a {type(feedback).__name__}", "Give a longterm.Feedback", round=number)
         return feedback
-    if loss_parameters is not None:
+    if by_parameters:
+        loss_parameters = loss_parameters or ()
         if problem is None:
             raise InputError(
                 "loss_parameters", "mean nothing without a problem", "Make the learner with problem=", round=number
             )
-        return observe(problem, x, loss_parameters, constraint_parameters)
+        loss_arrays, constraint_arrays = (
+            tuple(np.asarray(parameter) for parameter in given) for given in (loss_parameters, constraint_parameters)
+        )
+        one_round = Block(tuple(a[None] for a in loss_arrays), tuple(a[None] for a in constraint_arrays), 1)
+        require_fit(problem, one_round, (), number)
+        return observe(problem, x, loss_arrays, constraint_arrays)
     value, gradient = _called("loss", loss, x, number)
     worst, direction = _called("constraint", constraint, x, number)
     return Feedback(gradient, worst, direction, loss=value)
@@ -77,7 +86,9 @@ def limits_of(learner: Learner[Any], problem: Problem | None, x: Array) -> Limit
     """What a round may not exceed: the problem's facts if there is a problem, and the G the learner was made for."""
     if problem is not None:
         return declared_limits(problem, learner, x)
-    return Limits.around(x, loss_gradient=learner.gradient_bound, constraint_gradient=learner.gradient_bound)
+    return Limits.around(
+        x, loss_gradient=learner.loss_gradient_bound, constraint_gradient=learner.constraint_gradient_bound
+    )
 
 
 def require_usable(told: Feedback, x: Array, number: int, limits: Limits, on_broken_bound: OnBrokenBound) -> None:

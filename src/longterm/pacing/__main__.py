@@ -63,12 +63,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--methods", nargs="+", choices=METHODS, default=list(METHODS), help="which rules (default all)"
     )
-    parser.add_argument("--gain", type=float, help="the controller's gain (default: tuned on the training histogram)")
-    parser.add_argument("--trust", type=float, help="δ of dual mirror descent's step (default 0.3)")
+    parser.add_argument("--gain", type=_positive, help="the controller's gain (default: tuned on the history)")
+    parser.add_argument("--trust", type=_positive, help="δ of dual mirror descent's step (default 0.3)")
     parser.add_argument("--shuffle", type=int, metavar="SEED", help="put the auctions in random order: no drift")
     parser.add_argument("--log", type=Path, help="another log: lines of click, price, predicted rate; .gz or text")
     parser.add_argument("--history", type=Path, help="another training histogram (JSON)")
-    parser.add_argument("--synthetic", type=int, metavar="SEED", help="an invented log and history, from this seed")
+    parser.add_argument("--synthetic", type=_seed, metavar="SEED", help="an invented log and history, from this seed")
     parser.add_argument("--rounds", type=int, default=50_000, help="auctions of an invented log (default 50000)")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the figure (default results)")
     chosen = parser.parse_args(arguments)
@@ -104,6 +104,22 @@ def _data(chosen: argparse.Namespace) -> tuple[Auctions, PriceHistory, str]:
         load_history(chosen.history),
         "iPinYou 2997" if chosen.log is None else str(chosen.log),
     )
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a seed: give a whole number of at least 0")
+    return int(text)
+
+
+def _positive(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
 
 
 def _share(text: str) -> float:

@@ -54,12 +54,14 @@ def best_in_hindsight(
         raise InputError("values", "and costs do not fit, or are negative", "Give two arrays ≥ 0 of one length")
     budget, floor = validate.positive_scalar("budget", budget), validate.non_negative_scalar("floor", floor)
     kappa = validate.non_negative_scalar("cost_weight", cost_weight)
-    if floor > min(budget, float(c.sum())):
-        raise InputError("floor", f"{floor} cannot be spent", f"At most {min(budget, float(c.sum())):g} can be")
     ratio = np.divide(v, c, out=np.full(len(v), np.inf), where=c > 0)
     order = np.argsort(-ratio, kind="stable")
     total = np.cumsum(c[order])
-    free = float(c[ratio >= kappa].sum())
+    most = min(budget, float(total[-1]))
+    if floor > most:
+        raise InputError("floor", f"{floor} cannot be spent", f"At most {most:g} can be")
+    worth_it = int(np.count_nonzero(ratio >= kappa))  # the first of the order; summed as `total` is, to the last bit
+    free = float(total[worth_it - 1]) if worth_it else 0.0
     spend = min(max(free, floor), budget)
     whole = int(np.searchsorted(total, spend, side="right"))
     taken = np.zeros(len(v))

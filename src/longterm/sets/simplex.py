@@ -19,6 +19,7 @@ def project_onto_simplex(x: Array, total: float) -> Array:
     after it, so τ is its maximum: no search for k, no branch that depends on the data.
     """
     xp = namespace(x)
+    x = x - xp.max(x, axis=-1, keepdims=True)  # moves nothing, and keeps large numbers from drowning `total`
     sums = xp.cumulative_sum(xp.sort(x, axis=-1, descending=True), axis=-1)
     counts = xp.arange(1, x.shape[-1] + 1, dtype=x.dtype)
     threshold = xp.max((sums - total) / counts, axis=-1, keepdims=True)
