@@ -7,32 +7,21 @@ itself feasible, as for permutation matrices, that is the mean, and no solver is
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, StreamEndedError
+from longterm.hindsight.base import Hindsight, increasing_rounds
+from longterm.hindsight.certificates import certified_gap
 from longterm.losses import SquaredDistance
 from longterm.problems import Problem
 from longterm.streams import Seeds, Stream
 from longterm.streams.base import checked_seeds
-from longterm.trace import SeedsPlayed
 
 FEASIBLE = 1e-9
 """A mean that breaks no constraint by more than this share of D counts as feasible: it is made of rounded numbers."""
-
-
-@dataclass(frozen=True)
-class Hindsight:
-    """x*_t and its cumulative loss at chosen rounds; these first, then the seeds."""
-
-    rounds: NDArray[np.int64]
-    x: FloatArray
-    loss: FloatArray
-    seeds: SeedsPlayed = 0
 
 
 def nearest_to_mean(
@@ -46,6 +35,7 @@ def nearest_to_mean(
     """x*_t for each t in `rounds` (increasing), in one pass over the stream.
 
     `project` is Π_X, batched; without it every mean has to be feasible as it is, and it is checked that it is.
+    The gap is 0 for a feasible mean; for a projection it is certified, so that a wrong one shows.
 
     >>> import numpy as np
     >>> from longterm import two_dimensional
@@ -58,9 +48,7 @@ def nearest_to_mean(
     """
     if not isinstance(problem.loss, SquaredDistance):
         raise InputError("problem", f"{problem.name!r} has another loss", "This comparator is for SquaredDistance only")
-    wanted = np.atleast_1d(validate.horizons("rounds", rounds))
-    if np.any(np.diff(wanted) <= 0):
-        raise InputError("rounds", f"{rounds!r} does not increase", "Give each round once, in order")
+    wanted = increasing_rounds(rounds)
     means, squares, done = [], [], 0
     total = square = np.zeros(())
     for block in stream.blocks(seeds, 0, int(wanted[-1])):
@@ -79,7 +67,8 @@ def nearest_to_mean(
     _require_feasible(problem, x, "the mean target" if project is None else "what project returned")
     t = wanted.reshape(-1, *(1,) * (lengths.ndim - 1))
     loss = t / 2 * (np.vecdot(x - mean, x - mean) - np.vecdot(mean, mean)) + lengths / 2
-    return Hindsight(wanted, x, loss, checked_seeds(seeds))
+    gap = certified_gap(problem, x, t[..., None] * (x - mean))
+    return Hindsight(wanted, x, loss, gap, checked_seeds(seeds))
 
 
 def _require_feasible(problem: Problem, x: FloatArray, what: str) -> None:

@@ -1,0 +1,23 @@
+"""Exact Euclidean projections onto constraint sets, batched over leading axes.
+
+The sets of `longterm.sets` project themselves (`Ball`, `Box`, `Simplex`, …). Those here are the harder ones: what a
+learner pays for when it insists on being feasible in every round. `Constraint.projection` says which of them
+belongs to a constraint.
+"""
+
+from longterm.projections.base import Projection
+from longterm.projections.birkhoff import project_onto_doubly_stochastic
+from longterm.projections.correlation import project_onto_correlation
+from longterm.projections.elastic_net import project_onto_elastic_net
+from longterm.projections.polyhedron import Polyhedron
+from longterm.projections.psd import project_onto_psd, project_onto_psd_in_ball
+
+__all__ = [
+    "Polyhedron",
+    "Projection",
+    "project_onto_correlation",
+    "project_onto_doubly_stochastic",
+    "project_onto_elastic_net",
+    "project_onto_psd",
+    "project_onto_psd_in_ball",
+]

@@ -1,0 +1,36 @@
+"""What a projection is, and how one that needs NumPy serves every array library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from longterm._arrays import Array, FloatArray, like, to_numpy
+from longterm.sets import Ball, Box, Set
+
+Projection = Callable[[Array], Array]
+"""x ↦ the nearest point of a closed convex set, shape (..., d) to (..., d), each row by itself."""
+
+ROUNDING = 1e-12
+"""How much a number may exceed a limit, relatively, and still count as rounded rather than beyond it."""
+
+
+def on_cpu(project: Callable[[FloatArray], FloatArray], x: Array) -> Array:
+    """A projection written for rows (n, d) of NumPy float64, applied to x of any shape, library and dtype.
+
+    Searches with an unknown number of steps (active sets, Newton's method) cannot be traced by a compiler. They
+    are oracles on the CPU: the numbers go there and come back.
+    """
+    rows = to_numpy(x).astype(np.float64).reshape(-1, x.shape[-1])
+    return like(project(rows).reshape(x.shape), x)
+
+
+def holds_ball_about_zero(over: Set, radius: float) -> bool:
+    """Whether `over` is known to hold {‖x‖₂ ≤ radius}: then a set inside that ball needs no second projection."""
+    reach = radius * (1 - ROUNDING)
+    if isinstance(over, Ball):
+        return float(np.linalg.norm(over.centre)) + reach <= over.radius
+    if isinstance(over, Box):
+        return bool(np.all(over.lower <= -reach) and np.all(over.upper >= reach))
+    return False

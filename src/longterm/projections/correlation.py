@@ -1,0 +1,123 @@
+"""Positive semi-definite matrices with a given diagonal: with ones, correlation matrices. An oracle on the CPU (NumPy).
+
+The nearest one to W is X = (W + Diag(y))₊, the eigenvalues below 0 cut off, for the y that gives it the right
+diagonal b: the minimiser of the smooth convex θ(y) = ½ ‖(W + Diag(y))₊‖² − ⟨b, y⟩, with gradient diag(X) − b.
+Newton's method on that gradient, each system solved by conjugate gradients: Qi and Sun, *A quadratically convergent
+Newton method for computing the nearest correlation matrix* (2006). Every step costs a full eigendecomposition: this
+is the projection that is worth avoiding.
+
+With eigenvectors Q, eigenvalues w, and Ω_kl = (max(w_k, 0) − max(w_l, 0))/(w_k − w_l), the derivative of the
+gradient along h is diag( Q (Ω ∘ (Qᵀ Diag(h) Q)) Qᵀ ). A floor under the eigenvalues is a shift: X − floor·I has
+diagonal b − floor.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from longterm._arrays import Array, FloatArray
+from longterm.errors import LongtermError
+from longterm.projections.base import on_cpu
+from longterm.projections.psd import as_symmetric
+
+MOST_STEPS = 100
+SUFFICIENT = 1e-4
+"""The share of the predicted decrease of θ that a step has to bring."""
+
+
+def project_onto_correlation(x: Array, diagonal: FloatArray, floor: float = 0.0) -> Array:
+    """Π of n × n matrices, flattened, onto the symmetric ones with λ_min ≥ floor and this diagonal (above the floor).
+
+    >>> import numpy as np
+    >>> from longterm.projections import project_onto_correlation
+    >>> project_onto_correlation(np.array([3.0, 2.0, 2.0, 0.0]), diagonal=np.ones(2)).round(12)
+    array([1., 1., 1., 1.])
+    """
+    n = len(diagonal)
+    target = np.asarray(diagonal, dtype=np.float64) - floor
+
+    def project(rows: FloatArray) -> FloatArray:
+        shifted = as_symmetric(rows, n) - floor * np.eye(n)
+        return np.stack([_nearest(W, target) + floor * np.eye(n) for W in shifted]).reshape(rows.shape)
+
+    return on_cpu(project, x) if x.size else x
+
+
+class _Point(NamedTuple):
+    """Where the search stands: y, X(y), θ(y), its gradient, and the decomposition of W + Diag(y)."""
+
+    y: FloatArray
+    X: FloatArray
+    theta: float
+    gradient: FloatArray
+    values: FloatArray
+    vectors: FloatArray
+
+
+def _nearest(W: FloatArray, b: FloatArray) -> FloatArray:
+    at = _evaluate(W, b, b - np.diagonal(W))
+    tolerance = 1e-14 * len(b) * (np.abs(b).max() + np.abs(W).max())
+    for _ in range(MOST_STEPS):
+        size = float(np.linalg.norm(at.gradient))
+        if not size > tolerance:
+            return _with_diagonal(at.X, b)
+        step = _newton_step(at, size)
+        predicted, length = at.gradient @ step, 1.0
+        while True:
+            new = _evaluate(W, b, at.y + length * step)
+            falls = new.theta <= at.theta + SUFFICIENT * length * predicted
+            if falls or np.linalg.norm(new.gradient) <= 0.5 * size or length < 1e-10:
+                break
+            length /= 2
+        if np.linalg.norm(new.gradient) >= size and size <= 100 * tolerance:
+            return _with_diagonal(at.X, b)  # rounding allows no better
+        at = new
+    raise LongtermError(f"the nearest correlation matrix was not found in {MOST_STEPS} Newton steps (n = {len(b)})")
+
+
+def _evaluate(W: FloatArray, b: FloatArray, y: FloatArray) -> _Point:
+    values, vectors = np.linalg.eigh(W + np.diag(y))
+    kept = np.maximum(values, 0.0)
+    X = (vectors * kept) @ vectors.T
+    return _Point(y, X, float(0.5 * kept @ kept - b @ y), np.diagonal(X) - b, values, vectors)
+
+
+def _newton_step(at: _Point, size: float) -> FloatArray:
+    """−(θ'' + a little I)⁻¹ θ' by preconditioned conjugate gradients, as exactly as Newton's method can use."""
+    kept, Q = np.maximum(at.values, 0.0), at.vectors
+    gaps = at.values[:, None] - at.values
+    both = (at.values[:, None] > 0) & (at.values > 0)
+    equal = np.where(both, 1.0, 0.0)
+    weights = np.where(gaps == 0, equal, (kept[:, None] - kept) / np.where(gaps == 0, 1.0, gaps))
+    extra = min(1e-3, 0.1 * size) / (1 + np.abs(at.values).max())
+    squares = Q * Q
+    preconditioner = np.maximum(np.vecdot(squares @ weights, squares), extra) + extra
+
+    def curvature(h: FloatArray) -> FloatArray:
+        inner = weights * ((Q.T * h) @ Q)
+        return np.asarray(np.vecdot(Q @ inner, Q) + extra * h)
+
+    residual = -at.gradient
+    step = np.zeros_like(residual)
+    direction = scaled = residual / preconditioner
+    amount = residual @ scaled
+    for _ in range(2 * len(residual)):
+        image = curvature(direction)
+        length = amount / (direction @ image)
+        step, residual = step + length * direction, residual - length * image
+        if np.linalg.norm(residual) <= min(0.01, size) * size:
+            break
+        scaled = residual / preconditioner
+        amount, before = residual @ scaled, amount
+        direction = scaled + (amount / before) * direction
+    return step
+
+
+def _with_diagonal(X: FloatArray, b: FloatArray) -> FloatArray:
+    """The last rounding of the diagonal, taken away by a scaling that keeps the matrix positive semi-definite."""
+    scale = np.sqrt(b / np.diagonal(X))
+    scaled = 0.5 * (X + X.T) * scale[:, None] * scale
+    scaled[np.diag_indices(len(b))] = b
+    return scaled

@@ -1,0 +1,36 @@
+"""The elastic-net ball, and with l2 = 0 the ℓ1 ball, with l1 = 0 the ℓ2 ball.
+
+The nearest point of {l1 ‖z‖₁ + ½ l2 ‖z‖² ≤ ρ} to w is z = soft(w, l1 ν)/(1 + l2 ν) with the smallest ν ≥ 0 that
+makes it feasible. No search is needed. Let a_1 ≥ a_2 ≥ … be the |w_i| in order and
+
+    h_k(ν) = Σ_{i≤k} [ l1 (a_i − l1 ν)(1 + l2 ν) + ½ l2 (a_i − l1 ν)² ] − ρ (1 + l2 ν)²
+           = v_k − q_k (ν + ½ l2 ν²),      v_k = Σ_{i≤k} (l1 a_i + ½ l2 a_i²) − ρ,      q_k = k l1² + 2ρ l2.
+
+The i-th bracket is (a_i − l1 ν)(l1 + ½ l1 l2 ν + ½ l2 a_i), positive exactly while a_i > l1 ν. So max_k h_k counts
+the coordinates that survive and no others: it is (1 + l2 ν)² times the constraint at z. Its root solves ν + ½ l2 ν²
+= max_k v_k/q_k =: c, that is, ν = 2c/(1 + √(1 + 2 l2 c)); and c ≤ 0 says that w is inside.
+"""
+
+from __future__ import annotations
+
+from longterm._arrays import Array, namespace
+
+
+def project_onto_elastic_net(x: Array, budget: float, l1: float = 1.0, l2: float = 1.0) -> Array:
+    """Π of x, along the last axis, onto {l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget}; a point inside comes back bit for bit.
+
+    >>> import numpy as np
+    >>> from longterm.projections import project_onto_elastic_net
+    >>> project_onto_elastic_net(np.array([3.0, -1.0, 0.25]), budget=1.5)
+    array([ 1., -0.,  0.])
+    >>> project_onto_elastic_net(np.array([3.0, -1.0, 0.25]), budget=2.5, l2=0.0)
+    array([ 2.25, -0.25,  0.  ])
+    """
+    xp = namespace(x)
+    size = xp.abs(x)
+    largest_first = xp.sort(size, axis=-1, descending=True)
+    excess = xp.cumulative_sum(largest_first * (l1 + 0.5 * l2 * largest_first), axis=-1) - budget
+    counts = xp.arange(1, x.shape[-1] + 1, dtype=x.dtype)
+    level = xp.maximum(xp.max(excess / (counts * l1**2 + 2 * budget * l2), axis=-1, keepdims=True), 0.0)
+    nu = 2 * level / (1 + xp.sqrt(1 + 2 * l2 * level))
+    return xp.sign(x) * xp.maximum(size - l1 * nu, 0.0) / (1 + l2 * nu)

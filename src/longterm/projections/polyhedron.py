@@ -1,0 +1,174 @@
+"""Polyhedra {A x ≤ b}, alone or cut with a ball. An oracle on the CPU (SciPy), one row after another.
+
+The nearest point of the polyhedron to w is w + y for the shortest y with A y ≤ b − A w. Lawson and Hanson (1974,
+chapter 23) find it by non-negative least squares: with h = A w − b, E = [−Aᵀ; hᵀ] and u ≥ 0 of least
+‖E u − e_{d+1}‖, the residual r gives y = −r_{1…d}/r_{d+1}; r = 0 says that the polyhedron is empty. The rows with
+u > 0 are met with equality. On these y is the shortest solution of a linear system, and solving that anew takes the
+rounding of the quotient away.
+
+Equations, written as two inequalities, are taken out first: all happens in coordinates of the plane that they leave.
+Otherwise equations that say the same thing twice (the sums of a doubly-stochastic matrix) contradict each other by a
+rounding error.
+
+With a ball of radius R about c, the nearest point is Π(c + s (w − c)) for the largest s ≤ 1 that lands in the ball,
+Π being the projection onto the polyhedron alone: 1/s − 1 is the multiplier of the ball. While the active rows stay
+the same that point is c + p + s q with p ⟂ q, so R² = ‖p‖² + s² ‖q‖² gives s: a few steps, each with the next
+active rows, end at the exact one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from longterm import _validate as validate
+from longterm._arrays import Array, FloatArray
+from longterm.errors import InputError
+from longterm.projections.base import ROUNDING, on_cpu
+from longterm.sets import Ball
+
+RELATIVE_GAP = 1e-9
+"""Equations that miss each other by more than this contradict each other."""
+
+
+class Nearest(NamedTuple):
+    """The nearest point, and which rows it meets with equality because it has to."""
+
+    point: FloatArray
+    active: NDArray[np.bool_]
+
+
+class Plane(NamedTuple):
+    """{origin + basis z}, the columns of the basis orthonormal: distances in z are distances in x."""
+
+    origin: FloatArray
+    basis: FloatArray
+
+    def to_plane(self, x: FloatArray) -> FloatArray:
+        """The coordinates z of the nearest point of the plane."""
+        return (x - self.origin) @ self.basis
+
+    def to_space(self, z: FloatArray) -> FloatArray:
+        """The point with coordinates z."""
+        return self.origin + self.basis @ z
+
+
+@dataclass(frozen=True, eq=False)
+class Polyhedron:
+    """Π onto {A x ≤ b}, or onto its part in `ball`.
+
+    >>> import numpy as np
+    >>> from longterm.projections import Polyhedron
+    >>> from longterm.sets import Ball
+    >>> corner = Polyhedron(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([1.0, 2.0]))
+    >>> corner(np.array([[3.0, 4.0], [5.0, -1.0], [0.0, 0.5]]))
+    array([[ 1. ,  1. ],
+           [ 1. , -1. ],
+           [ 0. ,  0.5]])
+    >>> Polyhedron(np.array([[1.0, 0.0]]), np.array([0.6]), Ball(2))(np.array([3.0, 1.0]))
+    array([0.6, 0.8])
+    """
+
+    matrix: FloatArray
+    offset: FloatArray
+    ball: Ball | None = None
+    _plane: Plane = field(init=False, repr=False)
+    _rows: FloatArray = field(init=False, repr=False)
+    _limits: FloatArray = field(init=False, repr=False)
+    _centre: FloatArray = field(init=False, repr=False)
+    _radius: float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        matrix = validate.matrix("matrix", self.matrix)
+        offset = validate.vector("offset", self.offset, len(matrix))
+        centre = np.zeros(matrix.shape[1]) if self.ball is None else self.ball.centre
+        plane = _plane_of_equations(matrix, offset)
+        rows, limits = matrix @ plane.basis, offset - matrix @ plane.origin
+        lengths, scale = np.linalg.norm(rows, axis=1), np.linalg.norm(matrix, axis=1)
+        kept = lengths > ROUNDING * scale  # the others are constant on the plane
+        apart = float(np.linalg.norm(centre - plane.to_space(plane.to_plane(centre))))
+        radius = np.inf if self.ball is None else self.ball.radius * (1 + ROUNDING)
+        if apart > radius or np.any(limits[~kept] < -RELATIVE_GAP * (1 + np.abs(offset[~kept]))):
+            raise _empty(self.ball)
+        validate.remember(
+            self,
+            matrix=matrix,
+            offset=offset,
+            _plane=plane,
+            _rows=validate.frozen(rows[kept] / lengths[kept, None]),
+            _limits=validate.frozen(limits[kept] / lengths[kept]),
+            _centre=plane.to_plane(centre),
+            _radius=np.inf if self.ball is None else float(np.sqrt(max(self.ball.radius**2 - apart**2, 0.0))),
+        )
+        if np.linalg.norm(self._nearest(self._centre).point - self._centre) > self._radius * (1 + ROUNDING):
+            raise _empty(self.ball)
+
+    def __call__(self, x: Array) -> Array:
+        """The nearest points, shape (..., d)."""
+        return on_cpu(lambda rows: np.stack([self._one(row) for row in rows]) if len(rows) else rows, x)
+
+    def _one(self, w: FloatArray) -> FloatArray:
+        start = self._plane.to_plane(w)
+        nearest = self._nearest(start).point
+        if np.linalg.norm(nearest - self._centre) > self._radius:
+            nearest = self._in_ball(start)
+        return self._plane.to_space(nearest)
+
+    def _nearest(self, w: FloatArray) -> Nearest:
+        excess = self._rows @ w - self._limits
+        scale = excess.max(initial=0.0)
+        if not scale > 0:
+            return Nearest(w, np.zeros(len(excess), dtype=np.bool_))
+        system = np.vstack([-self._rows.T, excess / scale])
+        unit = np.zeros(len(system))
+        unit[-1] = 1.0
+        weights, _ = nnls(system, unit)
+        residual = system @ weights - unit
+        if not residual[-1] < -1e-13:  # it is −1/(1 + ‖y/scale‖²) where there is a y at all
+            raise _empty(self.ball)
+        active = weights > 0
+        rough = -scale * residual[:-1] / residual[-1]
+        exact = np.linalg.lstsq(self._rows[active], -excess[active], rcond=None)[0]
+        better = (self._rows @ exact + excess).max() <= max((self._rows @ rough + excess).max(), ROUNDING * scale)
+        return Nearest(w + (exact if better else rough), active)
+
+    def _in_ball(self, w: FloatArray) -> FloatArray:
+        away, low, high, s = w - self._centre, 0.0, 1.0, 0.5
+        while True:
+            point, active = self._nearest(self._centre + s * away)
+            rows = self._rows[active]
+            solve = np.linalg.pinv(rows)
+            p = solve @ (self._limits[active] - rows @ self._centre)
+            q = away - solve @ (rows @ away)
+            low, high = (s, high) if np.linalg.norm(point - self._centre) <= self._radius else (low, s)
+            room, length = self._radius**2 - p @ p, np.linalg.norm(q)
+            guess = float(np.sqrt(room) / length) if room > 0 and length > 0 else 0.0
+            if guess == s or high - low <= 4e-16 * high:  # the guess of these rows, tried, has these rows again
+                return self._centre + p + s * q
+            s = guess if low < guess < high else (low + high) / 2
+
+
+def _plane_of_equations(matrix: FloatArray, offset: FloatArray) -> Plane:
+    """The plane on which every pair ⟨a, x⟩ ≤ b, ⟨−a, x⟩ ≤ −b holds; all of space where there is no such pair."""
+    d = matrix.shape[1]
+    extended = np.column_stack([matrix, offset])
+    key = [row.tobytes() for row in extended + 0.0]  # −0 and 0 are the same number
+    opposite = {row.tobytes() for row in 0.0 - extended}
+    paired = np.array([name in opposite for name in key])
+    if not paired.any():
+        return Plane(np.zeros(d), np.eye(d))
+    _, values, right = np.linalg.svd(matrix[paired])
+    rank = int(np.sum(values > d * np.finfo(np.float64).eps * values.max(initial=0.0)))
+    origin = np.linalg.lstsq(matrix[paired], offset[paired], rcond=None)[0]
+    if np.abs(matrix[paired] @ origin - offset[paired]).max() > RELATIVE_GAP * (1 + np.abs(offset).max()):
+        raise _empty(None)
+    return Plane(origin, right[rank:].T)
+
+
+def _empty(ball: Ball | None) -> InputError:
+    where = "" if ball is None else f" in the ball of radius {ball.radius:g}"
+    return InputError("matrix", f"no x{where} has A x ≤ b", "Check the signs of A and b, or make the budgets larger")
