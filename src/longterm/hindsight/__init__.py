@@ -1,7 +1,20 @@
 """The best fixed decision in hindsight, with a certificate of how exact it is."""
 
 from longterm.hindsight.base import Hindsight
+from longterm.hindsight.budgeted_logistic import best_budgeted_logistic
 from longterm.hindsight.certificates import certified_gap, elastic_net_gap, support_of_elastic_net
+from longterm.hindsight.offline_logistic import ChosenBudget, Offline, choose_budget, least_log_loss
 from longterm.hindsight.squared_distance import nearest_to_mean
 
-__all__ = ["Hindsight", "certified_gap", "elastic_net_gap", "nearest_to_mean", "support_of_elastic_net"]
+__all__ = [
+    "ChosenBudget",
+    "Hindsight",
+    "Offline",
+    "best_budgeted_logistic",
+    "certified_gap",
+    "choose_budget",
+    "elastic_net_gap",
+    "least_log_loss",
+    "nearest_to_mean",
+    "support_of_elastic_net",
+]
