@@ -19,19 +19,24 @@ r = c + Σ_j μ_j ∇g_j(x),
 
     F(x) − F(s) ≤ ⟨r, x⟩ + max_B ⟨−r, s⟩ − Σ_j μ_j g_j(x)
 
-for any problem with a fixed g. The μ_j come from non-negative least squares on ‖r‖, with a penalty on slack
-constraints; again any μ ≥ 0 is valid. It is tight where the g_j are smooth at x, and loose at kinks, where one
-subgradient has to stand for many.
+for any problem with a fixed g. The right side is convex in μ. The search starts at the non-negative least squares of
+‖r‖, which is all that is needed where x is inside B, and goes on by cutting planes (Kelley 1960): each maximiser s over
+B gives a cut, a linear program the next μ, until no μ is better. Again any μ ≥ 0 is valid. The gap is tight where the
+g_j are smooth at x, and loose at kinks, where one subgradient has to stand for many.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import linprog, nnls
 
 from longterm._arrays import Array, FloatArray, dot, namespace
 from longterm.constraints import ElasticNetBudget
 from longterm.problems import Problem
+
+MOST_CUTS = 100
+EXACT = 1e-11
+"""A Lagrangian gap within this share of ‖∇F‖ Δ of the best one will do."""
 
 
 def support_of_elastic_net(direction: Array, budget: float, l1: float = 1.0, l2: float = 1.0) -> Array:
@@ -79,13 +84,26 @@ def _lagrangian_gap(problem: Problem, x: FloatArray, gradient: FloatArray) -> fl
     size = float(np.linalg.norm(gradient))
     if size == 0:
         return 0.0
-    g, B = problem.constraint, problem.enclosing_set
+    g, B, c = problem.constraint, problem.enclosing_set, gradient / size
     values = np.asarray(g.values(x))
     slopes = np.asarray(g.pullback(np.broadcast_to(x, (g.count, g.dimension)), np.eye(g.count)))
-    # Distances count as g, multiplied by Δ: the two parts of the gap are then in the same units.
-    slack = np.diag(np.maximum(-values, 0.0) / B.diameter)
-    system = np.concatenate([slopes.T, slack])
-    target = np.concatenate([-gradient / size, np.zeros(g.count)])
-    multipliers = size * nnls(system, target)[0]
-    rest = gradient + multipliers @ slopes
-    return max(0.0, float(rest @ x + B.support(-rest) - multipliers @ values))
+    # Slack counts as distance, in diameters: the two parts of the gap are then in the same units.
+    system = np.concatenate([slopes.T, np.diag(np.maximum(-values, 0.0) / B.diameter)])
+    multipliers, _ = nnls(system, np.concatenate([-c, np.zeros(g.count)]))
+    gap, lower = np.inf, 0.0
+    cuts: list[FloatArray] = []
+    while True:
+        rest = c + multipliers @ slopes
+        away = x - B.extreme_point(-rest)
+        gap = min(gap, float(rest @ away - multipliers @ values))
+        if gap <= lower + EXACT * B.diameter or len(cuts) == MOST_CUTS:
+            return size * max(0.0, gap)
+        cuts.append(np.array([c @ away, *(slopes @ away - values)]))
+        table = np.array(cuts)
+        # The least τ ≥ 0 with τ ≥ ⟨c, away⟩ + ⟨μ, …⟩ for every cut; the unknowns are (τ, μ).
+        cost = np.concatenate([[1.0], np.zeros(g.count)])
+        left = np.column_stack([-np.ones(len(table)), table[:, 1:]])
+        found = linprog(cost, A_ub=left, b_ub=-table[:, 0], bounds=(0, None))
+        if found.fun is None or found.x is None:
+            return size * max(0.0, gap)
+        lower, multipliers = float(found.fun), np.maximum(found.x[1:], 0.0)
