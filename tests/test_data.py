@@ -121,15 +121,17 @@ def test_a_damaged_cache_is_made_anew(tmp_path, tiny, monkeypatch):
 def test_a_cache_is_written_whole_or_not_at_all(tmp_path, tiny, monkeypatch):
     (tmp_path / "given" / "tiny").write_bytes(TEXT)
 
-    def breaks_off(file, **arrays):
-        file.write(b"half of it")
+    def breaks_off(file, *_, **arrays):
+        if arrays:
+            file.write(b"half of it")
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(np, "savez", breaks_off)
-        with pytest.raises(KeyboardInterrupt):
-            load("tiny")
-    assert cached_files(tmp_path) == []
+    for owner, step in ((np, "savez"), (Path, "replace")):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, step, breaks_off)
+            with pytest.raises(KeyboardInterrupt):
+                load("tiny")
+        assert cached_files(tmp_path) == []
     load("tiny")
     (file,) = cached_files(tmp_path)
     assert file.suffix == ".npz"

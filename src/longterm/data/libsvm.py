@@ -81,7 +81,7 @@ def _parse_block(text: bytes, limit: int) -> Rows | None:
     line = np.searchsorted(ends, starts)
     is_label = np.diff(line, prepend=-1) > 0
     colons_in = np.bincount(np.searchsorted(starts, colons, side="right") - 1, minlength=len(starts))
-    if not np.array_equal(colons_in, ~is_label) or np.any(blank[colons - 1]) or np.any(blank[colons + 1]):
+    if not np.array_equal(colons_in, ~is_label):
         return None
     numbers = _numbers(text.replace(b":", b" "))
     if numbers is None or len(numbers) != len(starts) + len(colons) or not np.all(np.isfinite(numbers)):
