@@ -221,6 +221,10 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(InputError, match="one column"):
         choose_budget(features[:, :1], labels)
     features = features.copy()
+    features[5, 3] = np.nan
+    for rows in (features, scipy.sparse.csr_array(features)):
+        with pytest.raises(InputError, match="NaN"):
+            least_log_loss(rows, labels, 1.0)
     features[:, 2:] = 0
     with pytest.raises(InputError, match="no more than 2 of 8"):
         choose_budget(features, labels, 0.3)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from longterm import InputError, Problem, doubly_stochastic
+from longterm import InputError, Problem, budgeted_logistic, doubly_stochastic
 from longterm.constraints import Affine, L1Budget, L2Budget, Stack
+from longterm.data import load_sample
 from longterm.hindsight import best_budgeted_logistic, best_by_cvxpy, certified_gap, nearest_to_mean, state_loss
 from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, SquaredDistance
 from longterm.projections import project_onto_doubly_stochastic
@@ -47,6 +48,16 @@ def test_fast_comparators_agree_with_the_stated_problem():
     np.testing.assert_allclose(fast.loss, slow.loss, rtol=1e-6)
     np.testing.assert_allclose(fast.x, slow.x, atol=1e-4)
     assert np.all(fast.gap <= 1e-12 * fast.loss)
+
+
+def test_the_fast_comparator_agrees_with_cvxpy_on_real_rows():
+    rows = load_sample()
+    problem, stream = budgeted_logistic(rows.features, 7.0), ResampledRows(rows.features, rows.labels)
+    fast = best_budgeted_logistic(problem, stream, [30, 600], seeds=[0, 1])
+    slow = best_by_cvxpy(problem, stream, [30, 600], seeds=[0, 1], solver="CLARABEL")
+    np.testing.assert_allclose(fast.loss, slow.loss, rtol=2e-6)
+    assert fast.relative_gap.max() <= 1e-6
+    assert slow.relative_gap.max() <= 1e-4
 
 
 def test_projected_means_have_a_tight_certificate_and_wrong_ones_a_loose_one():

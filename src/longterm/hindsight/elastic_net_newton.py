@@ -62,7 +62,7 @@ def minimise(functions: Functions, budget: ElasticNetBudget, start: FloatArray, 
     gap = _gap(budget, x, gradient)
     level, length, target = 0, np.ones(len(x)), x.copy()
     for steps in range(MOST_STEPS):
-        unfinished = gap > relative_gap * np.abs(value)
+        unfinished = ~(gap <= relative_gap * np.abs(value))  # nothing that is not a number passes
         (todo,) = np.nonzero(unfinished)
         if not len(todo):
             return Minimum(x, value, gap, steps)

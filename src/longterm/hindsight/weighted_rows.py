@@ -1,8 +1,8 @@
 """Log-loss summed over weighted rows, for several weightings at once.
 
-F_j(x_j) = Σ_i w_ij log(1 + exp(−y_i ⟨u_i, x_j⟩)). The rows are read in chunks that stay in the
-cache; one product serves all weightings, so ten sequences cost little more than one. Rows drawn with replacement are
-weights here, not copies.
+F_j(x_j) = Σ_i w_ij log(1 + exp(−y_i ⟨u_i, x_j⟩)). The rows are read in chunks that stay in the cache; one product
+serves all weightings, so ten sequences cost little more than one. Rows drawn with replacement are weights here, not
+copies.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ class Rows:
         if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "fiub":
             what = f"has shape {table.shape} and dtype {table.dtype}"
             raise InputError("features", what, "Give one row of numbers per example, shape (n, d)")
+        if not np.isfinite(table.sum(dtype=np.float64)):  # one pass, and no copy
+            raise InputError("features", "holds NaN or infinite values", "Clean the rows first")
         signs = np.asarray(labels, dtype=np.float64)
         if signs.shape != table.shape[:1] or np.any(np.abs(signs) != 1):
             raise InputError("labels", "are not one label ±1 per row", "Map 0 and 1 by 2 * labels − 1, for example")
