@@ -49,10 +49,6 @@ class ScheduleError(InputError):
     """A schedule fails one of the conditions C1–C3 that the theory asks for."""
 
 
-class BrokenBoundWarning(UserWarning):
-    """A declared bound was exceeded, and the user chose to go on."""
-
-
 class DataError(LongtermError):
     """A data file is missing, damaged, malformed or not what it should be. No part of it was kept.
 
@@ -71,3 +67,7 @@ class DataError(LongtermError):
         self.remedy = remedy
         where = "" if line is None else f", line {line}"
         super().__init__(f"{file}{where}: {reason}. {remedy}.")
+
+
+class BrokenBoundWarning(UserWarning):
+    """A declared bound was exceeded, and the user chose to go on."""

@@ -1,7 +1,8 @@
 """The best fixed decision for losses ½‖x − y_t‖²: the feasible point nearest to the mean target.
 
 Σ_{s≤t} ½‖x − y_s‖² = (t/2) ‖x − ȳ_t‖² + ½ (Σ‖y_s‖² − t ‖ȳ_t‖²), so x*_t = Π_X(ȳ_t). Where the mean is
-itself feasible, as for permutation matrices, that is the mean, and no solver is needed.
+itself feasible, as for permutation matrices, that is the mean, and no solver is needed: the gap is 0. That of a
+projection is certified, so that a wrong one shows.
 """
 
 from __future__ import annotations
@@ -35,7 +36,6 @@ def nearest_to_mean(
     """x*_t for each t in `rounds` (increasing), in one pass over the stream.
 
     `project` is Π_X, batched; without it every mean has to be feasible as it is, and it is checked that it is.
-    The gap is 0 for a feasible mean; for a projection it is certified, so that a wrong one shows.
 
     >>> import numpy as np
     >>> from longterm import two_dimensional
