@@ -6,6 +6,7 @@ hand, and the rest is arithmetic on (..., d) arrays whose leading axes are indep
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -88,6 +89,21 @@ def float_dtype(xp: Any, dtype: Any) -> Any:
 def to_numpy(x: Array) -> NDArray[Any]:
     """An array of any library as a NumPy array."""
     return np.asarray(x)
+
+
+def through_numpy(
+    function: Callable[[NDArray[Any]], tuple[NDArray[Any], ...]], x: Array, shapes: Sequence[tuple[int, ...]]
+) -> tuple[Array, ...]:
+    """Call a function that only knows NumPy arrays on x; results of these shapes, in x's library and dtype.
+
+    Searches with an unknown number of steps cannot be compiled. They are oracles on the CPU: the numbers go there and
+    come back, from inside a compiled loop too.
+    """
+    if not array_api_compat.is_jax_array(x):
+        return tuple(like(found, x) for found in function(to_numpy(x)))
+    from longterm._jax_callback import call_numpy
+
+    return call_numpy(function, x, shapes)
 
 
 def resolution(x: Array) -> float:

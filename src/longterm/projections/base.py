@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from longterm._arrays import Array, FloatArray, like, to_numpy
+from longterm._arrays import Array, FloatArray, through_numpy
 from longterm.sets import Ball, Box, Set
 
 Projection = Callable[[Array], Array]
@@ -17,13 +19,12 @@ ROUNDING = 1e-12
 
 
 def on_cpu(project: Callable[[FloatArray], FloatArray], x: Array) -> Array:
-    """A projection written for rows (n, d) of NumPy float64, applied to x of any shape, library and dtype.
+    """A projection written for rows (n, d) of NumPy float64, applied to x of any shape, library and dtype."""
 
-    Searches with an unknown number of steps (active sets, Newton's method) cannot be traced by a compiler. They
-    are oracles on the CPU: the numbers go there and come back.
-    """
-    rows = to_numpy(x).astype(np.float64).reshape(-1, x.shape[-1])
-    return like(project(rows).reshape(x.shape), x)
+    def nearest(points: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        return (project(points.astype(np.float64).reshape(-1, x.shape[-1])).reshape(x.shape),)
+
+    return through_numpy(nearest, x, [x.shape])[0]
 
 
 def holds_ball_about_zero(over: Set, radius: float) -> bool:
