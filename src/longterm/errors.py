@@ -49,6 +49,26 @@ class ScheduleError(InputError):
     """A schedule fails one of the conditions C1–C3 that the theory asks for."""
 
 
+class DataError(LongtermError):
+    """A data file is missing, damaged, malformed or not what it should be. No part of it was kept.
+
+    Attributes
+    ----------
+    file : the file.
+    line : the line, counted from 1, where there is one to blame.
+    reason : what is wrong with it.
+    remedy : what to do about it.
+    """
+
+    def __init__(self, file: object, reason: str, remedy: str, *, line: int | None = None) -> None:
+        self.file = str(file)
+        self.line = line
+        self.reason = reason
+        self.remedy = remedy
+        where = "" if line is None else f", line {line}"
+        super().__init__(f"{file}{where}: {reason}. {remedy}.")
+
+
 class BrokenBoundWarning(UserWarning):
     """A declared bound was exceeded, and the user chose to go on."""
 

@@ -1,5 +1,25 @@
-"""The best fixed decision in hindsight."""
+"""The best fixed decision in hindsight, with a certificate of how exact it is."""
 
-from longterm.hindsight.squared_distance import Hindsight, nearest_to_mean
+from longterm.hindsight.base import Hindsight
+from longterm.hindsight.budgeted_logistic import best_budgeted_logistic
+from longterm.hindsight.certificates import certified_gap, elastic_net_gap, support_of_elastic_net
+from longterm.hindsight.offline_logistic import ChosenBudget, Offline, choose_budget, least_log_loss
+from longterm.hindsight.squared_distance import nearest_to_mean
+from longterm.hindsight.stated import best_by_cvxpy, state_constraint, state_loss, state_set
 
-__all__ = ["Hindsight", "nearest_to_mean"]
+__all__ = [
+    "ChosenBudget",
+    "Hindsight",
+    "Offline",
+    "best_budgeted_logistic",
+    "best_by_cvxpy",
+    "certified_gap",
+    "choose_budget",
+    "elastic_net_gap",
+    "least_log_loss",
+    "nearest_to_mean",
+    "state_constraint",
+    "state_loss",
+    "state_set",
+    "support_of_elastic_net",
+]

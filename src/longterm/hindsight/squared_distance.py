@@ -1,38 +1,28 @@
 """The best fixed decision for losses ½‖x − y_t‖²: the feasible point nearest to the mean target.
 
 Σ_{s≤t} ½‖x − y_s‖² = (t/2) ‖x − ȳ_t‖² + ½ (Σ‖y_s‖² − t ‖ȳ_t‖²), so x*_t = Π_X(ȳ_t). Where the mean is
-itself feasible, as for permutation matrices, that is the mean, and no solver is needed.
+itself feasible, as for permutation matrices, that is the mean, and no solver is needed: the gap is 0. That of a
+projection is certified, so that a wrong one shows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, StreamEndedError
+from longterm.hindsight.base import Hindsight, increasing_rounds
+from longterm.hindsight.certificates import certified_gap
 from longterm.losses import SquaredDistance
 from longterm.problems import Problem
 from longterm.streams import Seeds, Stream
 from longterm.streams.base import checked_seeds
-from longterm.trace import SeedsPlayed
 
 FEASIBLE = 1e-9
 """A mean that breaks no constraint by more than this share of D counts as feasible: it is made of rounded numbers."""
-
-
-@dataclass(frozen=True)
-class Hindsight:
-    """x*_t and its cumulative loss at chosen rounds; these first, then the seeds."""
-
-    rounds: NDArray[np.int64]
-    x: FloatArray
-    loss: FloatArray
-    seeds: SeedsPlayed = 0
 
 
 def nearest_to_mean(
@@ -59,9 +49,7 @@ def nearest_to_mean(
     """
     if not isinstance(problem.loss, SquaredDistance):
         raise InputError("problem", f"{problem.name!r} has another loss", "This comparator is for SquaredDistance only")
-    wanted = np.atleast_1d(validate.horizons("rounds", rounds))
-    if np.any(np.diff(wanted) <= 0):
-        raise InputError("rounds", f"{rounds!r} does not increase", "Give each round once, in order")
+    wanted = increasing_rounds(rounds)
     means, squares, done = [], [], 0
     total = square = np.zeros(())
     for block in stream.blocks(seeds, 0, int(wanted[-1])):
@@ -82,7 +70,8 @@ def nearest_to_mean(
     _require_feasible(problem, x, "the mean target" if project is None else "what project returned")
     t = wanted.reshape(-1, *(1,) * (lengths.ndim - 1))
     loss = t / 2 * (np.vecdot(x - mean, x - mean) - np.vecdot(mean, mean)) + lengths / 2
-    return Hindsight(wanted, x, loss, checked_seeds(seeds))
+    gap = certified_gap(problem, x, t[..., None] * (x - mean))
+    return Hindsight(wanted, x, loss, gap, checked_seeds(seeds))
 
 
 def _require_feasible(problem: Problem, x: FloatArray, what: str) -> None:

@@ -1,0 +1,30 @@
+"""Data sets by their publishers' names: where they are, fetched, parsed once, checked.
+
+DATA_SETS, find, path, fetch     what there is, and where its file is
+load, load_adult, load_sample    the arrays
+read_libsvm                      a file of your own
+"""
+
+from longterm.data.files import cache_folder, fetch, find, path
+from longterm.data.libsvm import read_libsvm
+from longterm.data.load import Adult, Labelled, load, load_adult
+from longterm.data.registry import DATA_SETS, DataSet, data_set
+from longterm.data.sample import load_sample
+from longterm.errors import DataError
+
+__all__ = [
+    "DATA_SETS",
+    "Adult",
+    "DataError",
+    "DataSet",
+    "Labelled",
+    "cache_folder",
+    "data_set",
+    "fetch",
+    "find",
+    "load",
+    "load_adult",
+    "load_sample",
+    "path",
+    "read_libsvm",
+]

@@ -1,0 +1,85 @@
+"""Where the files are: a folder that the user names, or the cache folder, filled from the publishers' addresses.
+
+- ``LONGTERM_DATA`` names a folder that already has files; it is only read.
+- ``LONGTERM_CACHE`` names the folder for downloads and parsed arrays; left out, it is ``longterm`` in the user's cache
+  folder (``XDG_CACHE_HOME``, or ``.cache`` at home).
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from longterm.data.registry import DataSet, data_set
+from longterm.errors import DataError
+
+ENDINGS = ("", ".bz2", ".gz", ".xz")
+
+
+def cache_folder() -> Path:
+    """The folder for downloads and parsed arrays."""
+    chosen = os.environ.get("LONGTERM_CACHE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "longterm"
+
+
+def find(name: str) -> Path | None:
+    """The file of this data set where it is already here, under its publisher's name, however it is compressed."""
+    file = data_set(name).file
+    stem = next((file.removesuffix(ending) for ending in ENDINGS[1:] if file.endswith(ending)), file)
+    candidates = [file, *(stem + ending for ending in ENDINGS)]
+    return next((found for folder in _folders() for c in candidates if (found := folder / c).is_file()), None)
+
+
+def path(name: str) -> Path:
+    """The file of this data set; an error that says what to download and where to put it, where it is not here."""
+    found = find(name)
+    if found is None:
+        raise _missing(data_set(name), "is not here")
+    return found
+
+
+def fetch(name: str, *, progress: bool = False) -> Path:
+    """The file of this data set, downloaded from its publisher (through ``pooch``) where it is not here yet.
+
+    A download that breaks off leaves nothing behind. `progress` shows a bar, where ``tqdm`` is installed.
+    """
+    found = find(name)
+    return _download(data_set(name), progress) if found is None else found
+
+
+def _folders() -> list[Path]:
+    downloads = cache_folder() / "downloads"
+    given = os.environ.get("LONGTERM_DATA")
+    if not given:
+        return [downloads]
+    folder = Path(given)
+    if not folder.is_dir():
+        raise DataError(folder, "LONGTERM_DATA names it, but it is not a folder", "Correct or unset LONGTERM_DATA")
+    return [folder, downloads]
+
+
+def _download(data: DataSet, progress: bool) -> Path:
+    try:
+        pooch: Any = import_module("pooch")
+    except ImportError as error:
+        raise _missing(data, "is not here, and downloading needs pooch: install longterm[experiments]") from error
+    pooch.get_logger().setLevel("WARNING")
+    try:
+        folder = cache_folder() / "downloads"
+        # No hash of the bytes: what is in the file is checked when it is parsed.
+        return Path(pooch.retrieve(data.address, None, fname=data.file, path=folder, progressbar=progress))
+    except (OSError, ValueError) as error:  # requests' errors are OSErrors
+        raise _missing(data, f"could not be downloaded ({type(error).__name__}: {error})") from error
+
+
+def _missing(data: DataSet, reason: str) -> DataError:
+    folder = cache_folder() / "downloads"
+    remedy = (
+        f"Download {data.address} and put it into {folder}, or into a folder of your own that the environment variable "
+        "LONGTERM_DATA names"
+    )
+    return DataError(data.file, reason, remedy)

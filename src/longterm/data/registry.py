@@ -1,0 +1,191 @@
+"""The data sets: who publishes them, under which names and addresses, and what must be in them.
+
+A file's bytes may differ from the publisher's in white space or compression, so what is pinned is the content: the
+shape, how many rows have which label, how many entries are stored, and a hash of the parsed arrays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm.errors import DataError, InputError
+
+LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
+UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
+
+Arrays = Mapping[str, NDArray[Any]]
+"""What a file holds, by name."""
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A published file and the facts about its content."""
+
+    name: str
+    address: str
+    about: str
+    rows: int
+    features: int
+    entries: int
+    """Stored numbers: non-zeros of a sparse file, rows × columns of a table."""
+    label_counts: Mapping[float, int]
+    """How many rows have each label, as the file writes them; for more than two classes, only how many classes."""
+    sha256: str = field(repr=False)
+    """Of the parsed arrays (`content_hash`)."""
+    form: Literal["dense", "sparse", "columns"] = "dense"
+    """What `load` returns features as; "columns" is for Adult, which `load_adult` reads."""
+    positive: float = 1.0
+    """Of two labels, the one that becomes +1; the other becomes −1."""
+    classes: int = 2
+
+    @property
+    def file(self) -> str:
+        """The publisher's name of the file."""
+        return self.address.rpartition("/")[2]
+
+    def check(self, path: Path, arrays: Arrays, entries: int) -> None:
+        """Raise a DataError where the content is not that of this data set."""
+        labels, counts = np.unique(arrays["labels"], return_counts=True)
+        found = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+        for what, is_, expected in (
+            ("rows", len(arrays["labels"]), self.rows),
+            ("stored entries", entries, self.entries),
+            ("classes", len(found), self.classes),
+            ("label counts", found if self.label_counts else {}, dict(self.label_counts)),
+            ("content hash", content_hash(arrays), self.sha256),
+        ):
+            if is_ != expected:
+                reason = f"is not {self.name}: its {what} should be {expected}, found {is_}"
+                raise DataError(path, reason, f"Delete it and get it again from {self.address}")
+
+
+def content_hash(arrays: Arrays) -> str:
+    """SHA-256 of names, types, shapes and numbers, in the order of the names."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        digest.update(f"{name} {little.dtype.str} {little.shape};".encode())
+        digest.update(little.tobytes())
+    return digest.hexdigest()
+
+
+DATA_SETS: Mapping[str, DataSet] = {
+    data.name: data
+    for data in (
+        DataSet(
+            name="ijcnn1",
+            address=f"{LIBSVM}/binary/ijcnn1.bz2",
+            about="IJCNN 2001 challenge: a time series in order, so draw rows at random",
+            rows=49_990,
+            features=22,
+            entries=649_870,
+            label_counts={-1.0: 45_137, 1.0: 4_853},
+            sha256="93d31a39dc6c4a965c0e37e7a9d11e01de0ca12ac22be6a55875225df029676e",
+        ),
+        DataSet(
+            name="ijcnn1.t",
+            address=f"{LIBSVM}/binary/ijcnn1.t.bz2",
+            about="the test part of ijcnn1",
+            rows=91_701,
+            features=22,
+            entries=1_192_113,
+            label_counts={-1.0: 82_989, 1.0: 8_712},
+            sha256="5151de08d97b53010db7778999b1186a86c8d81b3684199327cc22da19f79343",
+        ),
+        DataSet(
+            name="covtype",
+            address=f"{LIBSVM}/binary/covtype.libsvm.binary.scale.bz2",
+            about="forest cover type 2 (+1) against the others, features in [0, 1]",
+            rows=581_012,
+            features=54,
+            entries=6_940_438,
+            label_counts={1.0: 297_711, 2.0: 283_301},
+            sha256="ef181c9acf207dbbc8bd5fc8b3000f645c2942955aa69db290aeddb027cc8a37",
+            positive=2.0,
+        ),
+        DataSet(
+            name="a9a",
+            address=f"{LIBSVM}/binary/a9a",
+            about="Adult in 0-1 features: row i is row i of adult, feature 72 is Female, 73 is Male",
+            rows=32_561,
+            features=123,
+            entries=451_592,
+            label_counts={-1.0: 24_720, 1.0: 7_841},
+            sha256="472c27f871d227b94056264d56203e222d436ae837b540cfed7ad7870c947303",
+            form="sparse",
+        ),
+        DataSet(
+            name="a9a.t",
+            address=f"{LIBSVM}/binary/a9a.t",
+            about="the test part of a9a",
+            rows=16_281,
+            features=123,
+            entries=225_731,
+            label_counts={-1.0: 12_435, 1.0: 3_846},
+            sha256="bf7f4944cccd17e67df3539a0116bfecd4bdb4053b287193beff307af0bb0d6f",
+            form="sparse",
+        ),
+        DataSet(
+            name="sector",
+            address=f"{LIBSVM}/multiclass/sector/sector.scale.bz2",
+            about="web pages of companies in 105 sectors of industry, unit rows",
+            rows=6_412,
+            features=55_197,
+            entries=1_045_412,
+            label_counts={},
+            sha256="c38eb846a552293aa53f8a86bd086fbb17f40359b0181bbad660c3add9f88d28",
+            form="sparse",
+            classes=105,
+        ),
+        DataSet(
+            name="sector.t",
+            address=f"{LIBSVM}/multiclass/sector/sector.t.scale.bz2",
+            about="the test part of sector",
+            rows=3_207,
+            features=55_197,
+            entries=524_492,
+            label_counts={},
+            sha256="a7ef3a0a2aa9c160dc3bbbe7824480999103af4a3d7dfbefa1000b59aca2296c",
+            form="sparse",
+            classes=105,
+        ),
+        DataSet(
+            name="adult",
+            address=f"{UCI}/adult/adult.data",
+            about="incomes above 50K (+1) in the US census of 1994, as a table",
+            rows=32_561,
+            features=15,
+            entries=488_415,
+            label_counts={-1.0: 24_720, 1.0: 7_841},
+            sha256="4d1c0851832f8998d522bfce280161b56b4ee5708d24a452bec49193f7a07b81",
+            form="columns",
+        ),
+        DataSet(
+            name="adult.test",
+            address=f"{UCI}/adult/adult.test",
+            about="the test part of adult",
+            rows=16_281,
+            features=15,
+            entries=244_215,
+            label_counts={-1.0: 12_435, 1.0: 3_846},
+            sha256="f9d867e73e37dbb834c83b72d4d7973a8499bbd451745b37210b7830ec75c83b",
+            form="columns",
+        ),
+    )
+}
+"""Every data set, by name."""
+
+
+def data_set(name: str) -> DataSet:
+    """The data set of this name."""
+    if name not in DATA_SETS:
+        raise InputError("name", f"{name!r} is not a data set that is known here", f"Choose from {sorted(DATA_SETS)}")
+    return DATA_SETS[name]

@@ -1,0 +1,166 @@
+"""Budgeted logistic regression on a whole data set, each row once; and the budget that gives a wanted sparsity.
+
+The paper chooses ρ so that about 30 % of the offline solution is non-zero. How many coordinates are non-zero is a step
+function of ρ; it grows, but in theory not always: a feature can leave again. So `choose_budget` has a rule. Let k be
+the wanted share of d, rounded to a whole number (from 1 to d − 1). From a small value, ρ is doubled until more than k
+coordinates are non-zero; bisection (of log ρ) on "at least k" and on "more than k" finds the ends of a stretch with k
+of them; its geometric middle is returned. Where the count jumps over k, it is the end nearest to the wanted share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longterm import _validate as validate
+from longterm._arrays import FloatArray
+from longterm.constraints import ElasticNetBudget
+from longterm.errors import InputError
+from longterm.hindsight.elastic_net_newton import Minimum, minimise
+from longterm.hindsight.weighted_rows import DrawnRows, Rows
+from longterm.progress import Progress, reporter
+
+FIRST_BUDGET, RANGE = 2.0**-10, 2.0**40
+
+
+@dataclass(frozen=True)
+class Offline:
+    """The offline solution x for a budget: its loss and the certified gap."""
+
+    budget: float
+    x: FloatArray
+    loss: float
+    gap: float
+    slack: float
+    """The share of the budget that x leaves unused; 0 on the boundary."""
+
+    @property
+    def count(self) -> int:
+        """How many coordinates are not zero (exactly: the solver sets the others to 0)."""
+        return int(np.count_nonzero(self.x))
+
+    @property
+    def share(self) -> float:
+        """The share of coordinates that are not zero."""
+        return self.count / len(self.x)
+
+
+@dataclass(frozen=True)
+class ChosenBudget(Offline):
+    """The budget that was chosen, and every solution on the way to it, by increasing budget."""
+
+    path: tuple[Offline, ...] = ()
+
+
+def least_log_loss(
+    features: Any,
+    labels: ArrayLike,
+    budget: float,
+    *,
+    l1: float = 1.0,
+    l2: float = 1.0,
+    start: ArrayLike | None = None,
+    relative_gap: float = 1e-6,
+) -> Offline:
+    """The least Σ_i log(1 + exp(−y_i ⟨u_i, x⟩)) over {l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget}, to gap ≤ relative_gap · loss.
+
+    Features may be a SciPy sparse matrix; its columns have to be few, since the Hessian is dense.
+
+    >>> import numpy as np
+    >>> from longterm.hindsight import least_log_loss
+    >>> found = least_log_loss(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([1.0, -1.0, 1.0]), budget=1.5)
+    >>> found.x, round(found.loss, 4), found.share
+    (array([1., 0.]), 1.3197, 0.5)
+    """
+    return _solve(_each_once(features, labels), budget, l1, l2, start, relative_gap)
+
+
+def choose_budget(
+    features: Any,
+    labels: ArrayLike,
+    share: float = 0.3,
+    *,
+    l1: float = 1.0,
+    l2: float = 1.0,
+    precision: float = 0.01,
+    relative_gap: float = 1e-8,
+    progress: Progress = "auto",
+) -> ChosenBudget:
+    """A ρ whose offline solution has this share of non-zeros, as nearly as it can be had.
+
+    The ends of the stretch are found to the relative `precision`. `progress` is called with the number of solves done.
+    Every solve starts from a solution nearby and is certified.
+
+    >>> import numpy as np
+    >>> from longterm.hindsight import choose_budget
+    >>> rng = np.random.default_rng(0)
+    >>> features = rng.standard_normal((500, 10))
+    >>> labels = np.sign(features @ np.arange(10.0) + rng.standard_normal(500))
+    >>> chosen = choose_budget(features, labels, share=0.3, progress=None)
+    >>> round(chosen.budget, 2), chosen.share, np.flatnonzero(chosen.x)
+    (0.22, 0.3, array([6, 8, 9]))
+    """
+    share = validate.scalar("share", validate.open_unit_interval("share", share))
+    precision = validate.positive_scalar("precision", precision)
+    functions, path = _each_once(features, labels), list[Offline]()
+    d = functions.rows.dimension
+    if d < 2:
+        raise InputError("features", "has one column, of which there is no share", "Give at least two")
+    wanted = min(max(1, round(share * d)), d - 1)
+    with reporter(progress, "choosing the budget") as report:
+
+        def solve(budget: float) -> Offline:
+            start = min(path, key=lambda known: abs(np.log(known.budget / budget))).x if path else None
+            path.append(_solve(functions, budget, l1, l2, start, relative_gap))
+            report(len(path), None)
+            return path[-1]
+
+        def first_with(count: int) -> tuple[Offline, Offline]:
+            """Two neighbouring budgets: fewer non-zeros than `count`, and at least as many."""
+            above = min((known for known in path if known.count >= count), key=lambda known: known.budget)
+            smaller = (known for known in path if known.budget < above.budget)
+            below = max(smaller, key=lambda known: known.budget, default=above)
+            while above.budget > below.budget * (1 + precision):
+                middle = solve(float(np.sqrt(below.budget * above.budget)))
+                below, above = (middle, above) if middle.count < count else (below, middle)
+            return below, above
+
+        latest = solve(FIRST_BUDGET)
+        while latest.count >= max(wanted, 2) and latest.budget > FIRST_BUDGET / RANGE:  # features in large units
+            latest = solve(latest.budget / 2)
+        latest = max(path, key=lambda known: known.budget)
+        while latest.count <= wanted:
+            if latest.slack > 0.5 or latest.budget > FIRST_BUDGET * RANGE:  # with slack, more budget changes nothing
+                what = f"the solution has no more than {latest.count} of {d} non-zeros, whatever the budget"
+                raise InputError("share", what, "Ask for a smaller share")
+            latest = solve(2 * latest.budget)
+        short, least = first_with(wanted)
+        most, _ = first_with(wanted + 1)
+        ends = [short, least, most]
+        if most.budget >= least.budget:
+            ends = [solve(float(np.sqrt(least.budget * most.budget)))]
+    chosen = min(ends, key=lambda known: abs(known.share - share))
+    by_budget = tuple(sorted(path, key=lambda known: known.budget))
+    return ChosenBudget(chosen.budget, chosen.x, chosen.loss, chosen.gap, chosen.slack, by_budget)
+
+
+def _each_once(features: Any, labels: ArrayLike) -> DrawnRows:
+    rows = Rows.checked(features, labels)
+    # In a random order: the rows of a data set may be sorted, and H is made from the first.
+    return DrawnRows.of(rows, [np.random.default_rng(0).permutation(len(rows.labels))])
+
+
+def _solve(
+    functions: DrawnRows, budget: float, l1: float, l2: float, start: ArrayLike | None, relative_gap: float
+) -> Offline:
+    d = functions.rows.dimension
+    constraint = ElasticNetBudget(d, budget, l1=l1, l2=l2)
+    first = np.zeros(d) if start is None else validate.vector("start", start, d)
+    found: Minimum = minimise(
+        functions, constraint, first[None], validate.positive_scalar("relative_gap", relative_gap)
+    )
+    slack = max(0.0, -float(constraint.values(found.x)[0, 0]) / constraint.budget)
+    return Offline(constraint.budget, found.x[0], float(found.value[0]), float(found.gap[0]), slack)

@@ -1,0 +1,185 @@
+"""Problems that state themselves to CVXPY: the slow, general comparator that the fast ones are checked against.
+
+Each part of a problem has a statement, found by its type: `state_loss` gives Σ_s f_s(x) over rounds as a CVXPY
+expression, `state_constraint` and `state_set` give lists of CVXPY constraints. For a type of your own, register one:
+
+    @state_loss.register
+    def _(loss: MyLoss, x, a, b):        # the parameters of all rounds, rounds first
+        return cp.sum(...)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm._arrays import FloatArray
+from longterm.constraints import Constraint, ElasticNetBudget, L2Budget, Maximum, Stack
+from longterm.errors import InputError, LongtermError, StreamEndedError
+from longterm.hindsight.base import Hindsight, increasing_rounds
+from longterm.hindsight.certificates import certified_gap
+from longterm.losses import Absolute, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
+from longterm.problems import Problem
+from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
+from longterm.streams import Seeds, Stream
+from longterm.streams.base import checked_seeds
+
+
+def _cvxpy() -> Any:
+    try:
+        return import_module("cvxpy")
+    except ImportError as error:
+        raise ImportError("this comparator needs cvxpy: install longterm[experiments]") from error
+
+
+def _unknown(argument: str, part: object) -> InputError:
+    kind = type(part).__name__
+    return InputError(argument, f"a {kind} cannot state itself", f"Register a statement: @state_{argument}.register")
+
+
+@singledispatch
+def state_loss(loss: Loss, x: Any, *parameters: NDArray[Any]) -> Any:
+    """Σ_s f_s(x), a CVXPY expression, for the parameters of rounds s on the leading axis."""
+    raise _unknown("loss", loss)
+
+
+@state_loss.register
+def _(loss: SquaredDistance, x: Any, targets: NDArray[Any]) -> Any:
+    mean = targets.mean(axis=0)
+    return len(targets) / 2 * _cvxpy().sum_squares(x - mean) + 0.5 * np.sum((targets - mean) ** 2)
+
+
+@state_loss.register
+def _(loss: Linear, x: Any, costs: NDArray[Any]) -> Any:
+    return costs.sum(axis=0) @ x
+
+
+@state_loss.register
+def _(loss: Logistic, x: Any, features: NDArray[Any], labels: NDArray[Any]) -> Any:
+    return _cvxpy().sum(_cvxpy().logistic(-(labels[:, None] * features) @ x))
+
+
+@state_loss.register
+def _(loss: Hinge, x: Any, features: NDArray[Any], labels: NDArray[Any]) -> Any:
+    return _cvxpy().sum(_cvxpy().pos(1 - (labels[:, None] * features) @ x))
+
+
+@state_loss.register
+def _(loss: Absolute, x: Any, features: NDArray[Any], labels: NDArray[Any]) -> Any:
+    return _cvxpy().norm1(features @ x - labels)
+
+
+@state_loss.register
+def _(loss: LeastSquares, x: Any, features: NDArray[Any], labels: NDArray[Any]) -> Any:
+    return 0.5 * _cvxpy().sum_squares(features @ x - labels)
+
+
+@singledispatch
+def state_constraint(constraint: Constraint, x: Any) -> list[Any]:
+    """{g ≤ 0} as CVXPY constraints; affine ones need no statement of their own."""
+    affine = constraint.as_affine()
+    if affine is None:
+        raise _unknown("constraint", constraint)
+    return [affine.matrix @ x <= affine.offset]
+
+
+@state_constraint.register
+def _(constraint: ElasticNetBudget, x: Any) -> list[Any]:
+    size = constraint.l1 * _cvxpy().norm1(x) + 0.5 * constraint.l2 * _cvxpy().sum_squares(x)
+    return [size <= constraint.budget]
+
+
+@state_constraint.register
+def _(constraint: L2Budget, x: Any) -> list[Any]:
+    return [_cvxpy().norm(x) <= constraint.budget]
+
+
+@state_constraint.register(Stack)
+@state_constraint.register(Maximum)
+def _(constraint: Stack | Maximum, x: Any) -> list[Any]:
+    return [one for part in constraint.parts for one in state_constraint(part, x)]
+
+
+@singledispatch
+def state_set(set: Set, x: Any) -> list[Any]:
+    """B as CVXPY constraints."""
+    raise _unknown("set", set)
+
+
+@state_set.register
+def _(set: Ball, x: Any) -> list[Any]:
+    return [_cvxpy().norm(x - set.centre) <= set.radius]
+
+
+@state_set.register
+def _(set: Box, x: Any) -> list[Any]:
+    return [x >= set.lower, x <= set.upper]
+
+
+@state_set.register
+def _(set: Simplex, x: Any) -> list[Any]:
+    return [x >= 0, _cvxpy().sum(x) == set.total]
+
+
+@state_set.register
+def _(set: RowStochastic, x: Any) -> list[Any]:
+    return [x >= 0, np.kron(np.eye(set.rows), np.ones(set.columns)) @ x == 1]
+
+
+@state_set.register
+def _(set: Product, x: Any) -> list[Any]:
+    ends = np.cumsum([factor.dimension for factor in set.factors])
+    parts = [x[end - factor.dimension : end] for factor, end in zip(set.factors, ends, strict=True)]
+    return [one for factor, part in zip(set.factors, parts, strict=True) for one in state_set(factor, part)]
+
+
+def best_by_cvxpy(
+    problem: Problem,
+    stream: Stream,
+    rounds: Sequence[int] | NDArray[np.int64],
+    *,
+    seeds: Seeds = 0,
+    **options: Any,
+) -> Hindsight:
+    """x*_t for each t in `rounds` (increasing) by CVXPY, one convex program each; `options` go to its ``solve``.
+
+    For problems with a fixed constraint whose parts can state themselves. The gap is certified anew
+    (`certified_gap`), whatever the solver says of itself; constraints may be broken by as much as its tolerance.
+    """
+    wanted, played = increasing_rounds(rounds), checked_seeds(seeds)
+    if problem.constraint.parameters:
+        raise InputError("problem", "its constraint changes from round to round", "Use a fixed constraint")
+    found = []
+    for seed in [played] if isinstance(played, int) else played:
+        blocks = list(stream.blocks(seed, 0, int(wanted[-1])))
+        done = sum(block.rounds for block in blocks)
+        if done < wanted[-1]:
+            what = f"ended after round {done}, the best decision of round {wanted[-1]} was asked for"
+            raise StreamEndedError("stream", what, "Give a longer stream or fewer rounds", round=done + 1)
+        arrays = [np.concatenate(parts).astype(np.float64) for parts in zip(*(b.loss for b in blocks), strict=True)]
+        found.append([_solve(problem, [array[:t] for array in arrays], options) for t in wanted])
+
+    def collect(part: int) -> FloatArray:
+        table = np.array([[one[part] for one in column] for column in found])
+        return np.asarray(table[0] if isinstance(played, int) else np.moveaxis(table, 0, 1))
+
+    return Hindsight(wanted, collect(0), collect(1), collect(2), played)
+
+
+def _solve(problem: Problem, parameters: list[FloatArray], options: Any) -> tuple[FloatArray, float, float]:
+    cp = _cvxpy()
+    variable = cp.Variable(problem.dimension)
+    limits = state_set(problem.enclosing_set, variable) + state_constraint(problem.constraint, variable)
+    program = cp.Problem(cp.Minimize(state_loss(problem.loss, variable, *parameters)), limits)
+    program.solve(**options)
+    if program.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+        raise LongtermError(f"CVXPY found no best decision of {problem.name!r}: the program is {program.status}")
+    x = np.asarray(variable.value, dtype=np.float64)
+    values, gradients = problem.loss.value_and_gradient(np.broadcast_to(x, (len(parameters[0]), len(x))), *parameters)
+    gap = certified_gap(problem, x, np.sum(gradients, axis=0))
+    return x, float(np.sum(values)), float(gap)
