@@ -44,9 +44,10 @@ def test_the_experiment_draws_the_bounds_of_its_own_beta():
 
 
 def test_the_command_prints_a_table_and_writes_a_figure(tmp_path, capsys):
-    main(["--size", "3", "--rounds", "60", "--sequences", "2", "--out", str(tmp_path / "here")])
+    main(["--size", "3", "--rounds", "400", "--sequences", "2", "--baselines", "--out", str(tmp_path / "here")])
     printed = capsys.readouterr().out
     assert "Convex A-OGD" in printed
     assert "Strongly convex A-OGD" in printed
+    assert "Convex OGD, a multiplier each" in printed
     for ending in ("png", "pdf", "svg"):
         assert (tmp_path / "here" / f"doubly_stochastic.{ending}").stat().st_size > 5000

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,8 @@ from longterm._arrays import FloatArray
 from longterm.bounds import Bound, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.engines import compare
 from longterm.hindsight import nearest_to_mean
-from longterm.learners import AOGD
-from longterm.problems import doubly_stochastic
+from longterm.learners import AOGD, Learner, MahdaviOGD, MirrorProx, twice
+from longterm.problems import Problem, doubly_stochastic
 from longterm.streams import RandomPermutations
 
 
@@ -30,18 +31,20 @@ class Curve:
     rounds: NDArray[np.int64]
     regret: FloatArray
     violation: FloatArray
-    bound: Bound
+    bound: Bound | None = None
     printed: Bound | None = None
 
 
-def reproduce(size: int, rounds: int, beta: float, sequences: int) -> list[Curve]:
-    """Run both regimes of A-OGD over the same sequences of random permutation matrices."""
+def reproduce(size: int, rounds: int, beta: float, sequences: int, *, baselines: bool = False) -> list[Curve]:
+    """Run both regimes of A-OGD, and what they are measured against, over the same random permutation matrices."""
     problem = doubly_stochastic(size)
     stream, seeds = RandomPermutations(size), range(sequences)
-    learners = {
+    learners: dict[str, Learner[Any]] = {
         "Convex A-OGD": AOGD.convex(problem, beta),
         "Strongly convex A-OGD": AOGD.strongly_convex(problem, beta),
     }
+    if baselines:
+        learners |= measured_against(problem, rounds)
     traces = compare(problem, learners, stream, rounds, seeds=seeds)
     kept = next(iter(traces.values())).rounds
     best = nearest_to_mean(problem, stream, kept, seeds=seeds)
@@ -51,24 +54,40 @@ def reproduce(size: int, rounds: int, beta: float, sequences: int) -> list[Curve
     }
     printed = {"Convex A-OGD": theorem_1_as_printed(problem.constants, kept, beta)}
     return [
-        Curve(name, kept, trace.regret(best), trace.signed_violation, bounds[name], printed.get(name))
+        Curve(name, kept, trace.regret(best), trace.signed_violation, bounds.get(name), printed.get(name))
         for name, trace in traces.items()
     ]
+
+
+def measured_against(problem: Problem, rounds: int) -> dict[str, Learner[Any]]:
+    """Mahdavi, Jin and Yang's methods: as the paper's figures show them, and Convex OGD in its two fair forms.
+
+    The paper's Convex OGD has one multiplier for the maximum, but counts m = p² + 4p in its steps. All three take the
+    paper's D = √p, which is too small, and δ = 2(m + 1)G², to be compared with its figures.
+    """
+    stated_D = float(np.sqrt(np.sqrt(problem.dimension)))
+    stated = replace(problem, declared={"constraint_bound": stated_D})
+    return {
+        "Convex mirror prox": MirrorProx.tuned(problem, rounds),
+        "Convex OGD": MahdaviOGD.one_multiplier_counted_as_many(problem, rounds, constraint_bound=stated_D),
+        "Convex OGD, a multiplier each": MahdaviOGD.vector(stated, rounds, delta=twice),
+        "Convex OGD, one multiplier": MahdaviOGD.aggregate(stated, rounds, delta=twice),
+    }
 
 
 def table(curves: Sequence[Curve]) -> str:
     """The last round of each curve beside its bounds."""
     lines = [
-        f"{'learner':<24}{'regret':>10}{'± std':>8}{'bound':>10}{'printed':>10}"
+        f"{'learner':<30}{'regret':>10}{'± std':>8}{'bound':>10}{'printed':>10}"
         f"{'Σ g(x_t)':>12}{'± std':>8}{'bound':>10}{'printed':>10}"
     ]
     for curve in curves:
-        columns = [f"{curve.name:<24}"]
+        columns = [f"{curve.name:<30}"]
         for part, width in (("regret", 10), ("violation", 12)):
             last = getattr(curve, part)[-1]
-            printed = f"{getattr(curve.printed, part)[-1]:.0f}" if curve.printed else "–"
-            columns.append(f"{last.mean():>{width}.2f}{last.std():>8.2f}{getattr(curve.bound, part)[-1]:>10.0f}")
-            columns.append(f"{printed:>10}")
+            columns.append(f"{last.mean():>{width}.2f}{last.std():>8.2f}")
+            bounds = (curve.bound, curve.printed)
+            columns += [f"{'–' if b is None else format(getattr(b, part)[-1], '.0f'):>10}" for b in bounds]
         lines.append("".join(columns))
     return "\n".join(lines)
 
@@ -87,7 +106,9 @@ def figure(curves: Sequence[Curve], title: str, folder: Path) -> list[Path]:
                 mean, spread = values.mean(axis=1), values.std(axis=1)
                 axis.plot(curve.rounds, mean, color=colour, label=curve.name)
                 axis.fill_between(curve.rounds, mean - spread, mean + spread, color=colour, alpha=0.25, linewidth=0)
-                axis.plot(curve.rounds, getattr(curve.bound, part), "--", color=colour, label=f"bound, {curve.name}")
+                if curve.bound is not None:
+                    bound = getattr(curve.bound, part)
+                    axis.plot(curve.rounds, bound, "--", color=colour, label=f"bound, {curve.name}")
                 if curve.printed is not None:
                     axis.plot(
                         curve.rounds, getattr(curve.printed, part), ":", color=colour, label="the same, as printed"
@@ -114,10 +135,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=1000, help="T (default 1000)")
     parser.add_argument("--beta", type=float, default=2 / 3, help="trade-off in (0, 1) (default 2/3)")
     parser.add_argument("--sequences", type=int, default=10, help="random sequences to average over (default 10)")
+    parser.add_argument(
+        "--baselines", action="store_true", help="also the methods the paper compares with, as it shows them and fairly"
+    )
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the figure (default results)")
     chosen = parser.parse_args(arguments)
     chosen.out.mkdir(parents=True, exist_ok=True)
-    curves = reproduce(chosen.size, chosen.rounds, chosen.beta, chosen.sequences)
+    curves = reproduce(chosen.size, chosen.rounds, chosen.beta, chosen.sequences, baselines=chosen.baselines)
     title = (
         f"Doubly-stochastic matrices, p = {chosen.size}, T = {chosen.rounds}, "
         f"β = {chosen.beta:.3g}, {chosen.sequences} sequences"
