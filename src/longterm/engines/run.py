@@ -54,8 +54,8 @@ def run(
     on_broken_bound : "raise" stops at the first gradient or constraint above its declared bound; "warn" goes on and
         notes it in ``trace.warnings``. NaN and infinity always stop the run.
     progress : "auto" shows a bar on a terminal; or a function of (rounds done, rounds in all); or None.
-    engine : "numpy", the reference; "jax" compiles the same learner, problem and stream (extra `jax`) and is some
-        thirty times faster for one learner. Both give the same trace, to rounding, in NumPy arrays.
+    engine : "numpy", the reference; "jax" compiles the same learner, problem and stream (extra `jax`) and is
+        more than ten times faster for one learner. Both give the same trace, to rounding, in NumPy arrays.
     xp, dtype : the array library (reference engine only) and the dtype of the learner's state: NumPy and float64.
 
     Raises
