@@ -5,7 +5,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longterm import AFTRL, AOGD, Fleet, InputError, PenalisedFTRL, Problem, Restarted, observe, run
+from longterm import (
+    AFTRL,
+    AOGD,
+    BrokenBoundError,
+    Feedback,
+    Fleet,
+    InputError,
+    PenalisedFTRL,
+    Problem,
+    ProjectedOGD,
+    Restarted,
+    observe,
+    run,
+    two_dimensional,
+)
 from longterm.bounds import penalised_ftrl, restarted, theorem_1
 from longterm.constraints import L1Budget
 from longterm.losses import Linear
@@ -89,3 +103,9 @@ def test_the_inner_learner_checks_the_problem():
     other = Problem(Ball(3), Linear(3), L1Budget(3, budget=0.5))
     with pytest.raises(InputError, match="another constraint"):
         run(other, Restarted(AFTRL.tuned(PROBLEM), 10), Replay([COSTS]))
+
+
+def test_what_the_learner_was_made_for_is_kept():
+    learner = Restarted(ProjectedOGD.convex(two_dimensional()), every=3)  # made for ‖∇f‖ ≤ 2, and for no G of g
+    with pytest.raises(BrokenBoundError, match="loss_gradient"):
+        learner.tell(learner.init(), Feedback(np.full(2, 1e6), np.asarray(0.0), np.zeros(2)))

@@ -63,6 +63,14 @@ class Restarted(Learner[Any]):
         self.learner.check(problem)
 
     @property
+    def loss_gradient_bound(self) -> Hyper | None:
+        return self.learner.loss_gradient_bound
+
+    @property
+    def constraint_gradient_bound(self) -> Hyper | None:
+        return self.learner.constraint_gradient_bound
+
+    @property
     def reads_pullback(self) -> bool:
         return self.learner.reads_pullback
 
