@@ -1,0 +1,80 @@
+"""What an experiment found: one curve for each learner, over the same sequences, beside the best in hindsight.
+
+The runs are made and kept by the experiments; figures, tables and the report only read this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm._arrays import FloatArray
+
+MEASURES = ("regret", "signed_violation", "hard_violation", "squared_violation", "per_constraint_violation")
+"""What every curve has. `per_constraint_violation` is the largest of the Σ_t g_j(x_t): the paper's own constraint."""
+
+Role = Literal["paper", "fair", "own"]
+"""A curve of the paper's figures; the same method set up fairly, under a name of its own; the user's."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One learner over all sequences. Arrays have the kept rounds first, then the sequences."""
+
+    name: str
+    """As in the paper's legends, where it is one of the paper's."""
+    role: Role
+    measures: Mapping[str, FloatArray]
+    """Each of `MEASURES`, shape (rounds, sequences)."""
+    bounds: Mapping[str, FloatArray] = field(default_factory=dict)
+    """The theorem's bound on some of the measures, shape (rounds,), with the exact constants."""
+    printed_bounds: Mapping[str, FloatArray] = field(default_factory=dict)
+    """The same as printed in the paper, where that differs."""
+    read_off: Mapping[str, float] = field(default_factory=dict)
+    """What the paper's figure shows at the last round, read off by eye."""
+    learner: str = ""
+    """The learner and its parameters, in words."""
+
+    def mean(self, measure: str) -> FloatArray:
+        """Over the sequences, shape (rounds,)."""
+        return np.asarray(self.measures[measure].mean(axis=1))
+
+    def std(self, measure: str) -> FloatArray:
+        """The deviation over the sequences, shape (rounds,)."""
+        return np.asarray(self.measures[measure].std(axis=1))
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something that the reader of the report should know, with its verdict."""
+
+    verdict: Literal["matches", "differs", "note"]
+    text: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """One experiment: its curves, the comparator's certificate, and what it takes to run it again."""
+
+    name: str
+    """Short, as on the command line: dsm, ijcnn1, covtype."""
+    title: str
+    problem: Mapping[str, Any]
+    """What was played: name, dimension, constraints, constants R, G, D, F, budget, data set."""
+    rounds: NDArray[np.int64]
+    """The kept rounds."""
+    seeds: tuple[int, ...]
+    curves: tuple[Curve, ...]
+    certified_gap: FloatArray
+    """How far the comparator's loss may be above the least, as a share of it, shape (rounds, sequences)."""
+    spec: Mapping[str, Any]
+    """The full specification, as in the manifest."""
+    versions: Mapping[str, str]
+    command: str
+    """The command that runs it again."""
+    remarks: tuple[Remark, ...] = ()
+    """What matches the paper, what does not, and why."""
