@@ -14,6 +14,7 @@ from longterm.pacing import (
     Auctions,
     DualMirrorDescent,
     Outcome,
+    PlannedMirrorDescent,
     PriceHistory,
     PriceMixture,
     ProportionalController,
@@ -33,6 +34,7 @@ def pacers(budget, horizon):
         "entropic": DualMirrorDescent.calibrated(budget, horizon, HISTORY),
         "floor": DualMirrorDescent.calibrated(budget, horizon, HISTORY, floor=budget / 2, cost_weight=1e-3),
         "wild step": DualMirrorDescent(budget, horizon, step=5.0, start=1e-6, mirror="euclidean"),
+        "planned": PlannedMirrorDescent.calibrated(budget, horizon, HISTORY),
         "controller": ProportionalController.calibrated(budget, horizon, HISTORY, gain=500.0),
         "mixture": PriceMixture.calibrated(budget, horizon, HISTORY),
     }
@@ -62,6 +64,39 @@ def test_entropic_rounds_by_hand():
     state = pacer.settle(pacer.init(), Outcome(5.0))
     assert float(state.price) == pytest.approx(0.5 * np.exp(0.3))
     assert float(pacer.settle(state, Outcome(0.0)).price) == pytest.approx(0.5 * np.exp(0.1))
+
+
+def test_planned_rounds_by_hand():
+    # S_1(v): a bid of v/0.02 pays 0 below 10, 10/2 from 10 on, 10/2 + 20/2 from 20 on. The mean request bids 10: 5.
+    history = PriceHistory([10.0, 20.0], [1, 1], mean_value=0.2)
+    pacer = PlannedMirrorDescent(60.0, 4, step=0.1, start=0.02, history=history)
+    state = pacer.settle(pacer.init(), Outcome(0.0, value=0.1))  # bid 5: 0 planned, 0 paid
+    assert (float(state.price), float(state.expected)) == (0.02, 0.0)
+    state = pacer.settle(state, Outcome(20.0, value=0.5))  # S_1 = 15, m_2 = (4·5 + 15)/6: planned 60 · 15/(3 · 35/6)
+    planned = 60 * 15 / (3 * 35 / 6)
+    assert float(state.price) == pytest.approx(0.02 * np.exp(0.1 * (20 - planned)), rel=1e-12)
+    assert (float(state.remaining), float(state.expected), int(state.round)) == (40.0, 15.0, 3)
+    for _ in range(5):  # beyond the horizon there is still a plan: the next request is the last
+        state = pacer.settle(state, Outcome(0.0, value=0.2))
+    assert np.isfinite(float(state.price))
+    with pytest.raises(InputError, match=r"outcome: lacks the value"):
+        pacer.settle(state, Outcome(0.0))
+
+
+def test_a_plan_ignores_poor_requests_and_an_even_one_does_not():
+    """Prices as in the history, values poor for a while: the planned price stays where it was right."""
+    rng = np.random.default_rng(3)
+    T = 20_000
+    values = 0.01 * np.where(np.arange(T) < 0.4 * T, 0.6, 1.0)
+    log = Auctions(np.zeros(T), rng.choice(HISTORY.prices, T, p=HISTORY.counts / HISTORY.counts.sum()), values)
+    start = 0.01 / 30.0  # the mean request bids 30
+    budget = float(np.sum(HISTORY.spend_rate(values / start)))  # so this is the right price
+    planned = play(PlannedMirrorDescent(budget, T, 5e-5, start, HISTORY, history_days=100.0), log)
+    even = play(DualMirrorDescent(budget, T, 5e-5, start), log)
+    best = best_in_hindsight(log.values, log.prices, budget).objective
+    off, off_even = (np.abs(np.log(run.price / start))[: -T // 10].mean() for run in (planned, even))
+    assert off < 0.3 * off_even
+    assert best - planned.value < 0.1 * (best - even.value)
 
 
 def test_the_price_leaves_its_anchor_only_for_the_cap_or_the_floor():

@@ -14,6 +14,7 @@ from longterm import InputError
 from longterm.pacing import (
     Auctions,
     DualMirrorDescent,
+    PlannedMirrorDescent,
     PriceHistory,
     best_in_hindsight,
     load_auctions,
@@ -161,13 +162,20 @@ def test_the_real_log_is_the_one_we_mean(real):
 def test_the_judged_figures_on_the_real_log(real):
     log, history = real
     budgets = np.floor(log.total_price / np.array([2, 4, 8, 16, 32]))
-    ours = play(DualMirrorDescent.calibrated(budgets, len(log), history), log)
     theirs = play(tuned_controller(budgets, len(log), history), log)
-    assert np.all(ours.spent <= budgets)
-    assert np.all(ours.spent >= 0.95 * budgets)
-    # The two are nearly the same rule: level at each budget up to 0.03 %, and at least level over all of them.
-    assert np.all(ours.value >= 0.9997 * theirs.value)
-    assert ours.value.sum() >= theirs.value.sum()
-    assert ours.clicks.sum() >= theirs.clicks.sum()
+    planned = play(PlannedMirrorDescent.calibrated(budgets, len(log), history), log)
+    even = play(DualMirrorDescent.calibrated(budgets, len(log), history), log)
+    for ours in (planned, even):
+        assert np.all(ours.spent <= budgets)
+        assert np.all(ours.spent >= 0.95 * budgets)
+        assert ours.value.sum() >= theirs.value.sum()
+        assert ours.clicks.sum() >= theirs.clicks.sum()
+    assert np.all(planned.value >= 1.002 * theirs.value)
+    for days in (0.5, 2.0):  # not a number that had to be tuned
+        other = play(PlannedMirrorDescent.calibrated(budgets, len(log), history, history_days=days), log)
+        assert np.all(other.value >= 1.001 * theirs.value)
+    # The even plan is nearly the controller's rule: level at each budget up to 0.03 %.
+    assert np.all(even.value >= 0.9997 * theirs.value)
     best = np.array([best_in_hindsight(log.values, log.prices, budget).objective for budget in budgets])
-    np.testing.assert_allclose(best - ours.value, [1.49, 2.58, 2.47, 3.08, 4.18], atol=0.01)
+    np.testing.assert_allclose(best - planned.value, [0.49, 0.22, 0.33, 0.89, 1.78], atol=0.01)
+    np.testing.assert_allclose(best - even.value, [1.49, 2.58, 2.47, 3.08, 4.18], atol=0.01)

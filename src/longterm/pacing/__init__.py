@@ -11,6 +11,7 @@ from longterm.pacing.hindsight import BestAllocation, best_in_hindsight
 from longterm.pacing.history import PriceHistory, load_history
 from longterm.pacing.mirror_descent import DualMirrorDescent
 from longterm.pacing.mixture import PriceMixture
+from longterm.pacing.planned import PlannedMirrorDescent
 from longterm.pacing.play import Run, play
 from longterm.pacing.tuning import tuned_controller
 
@@ -20,6 +21,7 @@ __all__ = [
     "DualMirrorDescent",
     "Outcome",
     "Pacer",
+    "PlannedMirrorDescent",
     "PriceHistory",
     "PriceMixture",
     "ProportionalController",

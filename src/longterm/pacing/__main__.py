@@ -23,7 +23,9 @@ ad is shown and that price is paid (second price). The total spent must never ex
 short of it. Everything is known about yesterday's prices, nothing about today's.
 
 Methods:
-  entropic, euclidean  dual mirror descent: bid = value / price of money; the price moves after every request
+  planned              dual mirror descent that spends more on the better requests: bid = value / price of money, and
+                       the price moves with what a request cost more than its value let expect
+  entropic, euclidean  dual mirror descent: bid = value / price of money; an even plan, ρ for every request
   controller           the hand-written rule: bids go up in proportion to the spend error; its gain is tuned on
                        days drawn from the training histogram
   aogd                 A-OGD on a mixture of prices, with the spend as a long-term constraint (slowest: 20 s)

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import FloatArray
+from longterm._arrays import Array, FloatArray, like, namespace, rows_at
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.pacing.auctions import Auctions, find_data
@@ -59,9 +60,23 @@ class PriceHistory:
 
     def _moment(self, bid: Hyper, power: int) -> FloatArray:
         """E[p^power · 1(p ≤ bid)]."""
+        return np.asarray(self._sums(power)[np.searchsorted(self.prices, bid, side="right")])
+
+    def _sums(self, power: int) -> FloatArray:
         share = self.counts / self.counts.sum()
-        sums = np.concatenate([[0.0], np.cumsum(share * self.prices**power)])
-        return np.asarray(sums[np.searchsorted(self.prices, bid, side="right")])
+        return np.concatenate([[0.0], np.cumsum(share * self.prices**power)])
+
+    @cached_property
+    def _payments(self) -> FloatArray:
+        return self._sums(1)
+
+    def expected_payment(self, bid: Array) -> Array:
+        """S(b) for bids in any array library, once for every request: what `spend_rate` says."""
+        if isinstance(bid, (float, np.floating, np.ndarray)):
+            return self._payments[np.searchsorted(self.prices, bid, side="right")]
+        xp = namespace(bid)
+        place = xp.searchsorted(like(self.prices, bid), xp.reshape(bid, (-1,)), side="right")
+        return rows_at(like(self._payments, bid), xp.reshape(place, bid.shape))
 
     def spend_rate(self, bid: Hyper) -> FloatArray:
         """S(b): the expected payment of one request at this bid."""

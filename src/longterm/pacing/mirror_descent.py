@@ -138,10 +138,7 @@ class DualMirrorDescent(Pacer[DualState]):
         return state.price
 
     def wish(self, state: DualState, value: Array) -> Array:
-        # v/π, or all that is left where that is less; so also at a price ≤ 0, where every request is wanted.
-        xp = namespace(state.price)
-        affordable = value < state.price * state.remaining
-        return xp.where(affordable, value / xp.where(affordable, state.price, 1.0), state.remaining)
+        return affordable(value, state.price, state.remaining)
 
     def accept(self, state: DualState, value: Array, cost: Array) -> Array:
         """The decision where the cost is known beforehand (a posted price): take it, or leave it.
@@ -162,9 +159,19 @@ class DualMirrorDescent(Pacer[DualState]):
         )
 
     def _moved(self, price: Array, excess: Array) -> Array:
-        xp, move = namespace(price), like(self.step, price) * excess
-        if self.mirror == "euclidean":
-            return price + move
-        # One absurd payment must not make the price infinite, from where it could never come back.
-        start, factor = like(self.start, price), xp.exp(xp.minimum(xp.maximum(move, -LONGEST_MOVE), LONGEST_MOVE))
-        return xp.minimum(xp.maximum(price * factor, start / FARTHEST), start * FARTHEST)
+        move = like(self.step, price) * excess
+        return price + move if self.mirror == "euclidean" else entropic_step(price, move, like(self.start, price))
+
+
+def affordable(value: Array, price: Array, remaining: Array) -> Array:
+    """v/π, or all that is left where that is less; so also at a price ≤ 0, where every request is wanted."""
+    xp = namespace(price)
+    enough = value < price * remaining
+    return xp.where(enough, value / xp.where(enough, price, 1.0), remaining)
+
+
+def entropic_step(price: Array, move: Array, start: Array) -> Array:
+    """π e^move. One absurd payment must not make the price infinite, from where it could never come back."""
+    xp = namespace(price)
+    factor = xp.exp(xp.minimum(xp.maximum(move, -LONGEST_MOVE), LONGEST_MOVE))
+    return xp.minimum(xp.maximum(price * factor, start / FARTHEST), start * FARTHEST)

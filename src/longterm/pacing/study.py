@@ -15,20 +15,25 @@ from longterm.pacing.base import Pacer
 from longterm.pacing.controller import ProportionalController
 from longterm.pacing.hindsight import BestAllocation, best_in_hindsight
 from longterm.pacing.history import PriceHistory
-from longterm.pacing.mirror_descent import DualMirrorDescent, Mirror
+from longterm.pacing.mirror_descent import DualMirrorDescent
 from longterm.pacing.mixture import PriceMixture
+from longterm.pacing.planned import PlannedMirrorDescent
 from longterm.pacing.play import Run, play
 from longterm.pacing.tuning import tuned_controller
 
-Maker = Callable[[FloatArray, int, PriceHistory], Pacer[Any]]
+Maker = Callable[..., Pacer[Any]]
+"""From budgets, T and the history."""
 
 METHODS: dict[str, tuple[str, Maker]] = {
+    "planned": ("dual mirror descent, planned", PlannedMirrorDescent.calibrated),
     "entropic": ("dual mirror descent, entropic", partial(DualMirrorDescent.calibrated, mirror="entropic")),
     "euclidean": ("dual mirror descent, Euclidean", partial(DualMirrorDescent.calibrated, mirror="euclidean")),
     "controller": ("proportional controller", tuned_controller),
     "aogd": ("A-OGD on a mixture of prices", PriceMixture.calibrated),
 }
 """By the name on the command line: the name in the table, and how it is made from budgets, T and the history."""
+FROM_A_TRUSTED_START = ("planned", "entropic", "euclidean")
+"""Those whose step comes from δ, how far the first price is trusted."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,8 @@ def study(
         title, make = METHODS[name]
         if name == "controller" and gain is not None:
             make = partial(ProportionalController.calibrated, gain=gain)
-        if name in ("entropic", "euclidean") and trust is not None:
-            mirror: Mirror = "entropic" if name == "entropic" else "euclidean"
-            make = partial(DualMirrorDescent.calibrated, mirror=mirror, trust=trust)
+        if name in FROM_A_TRUSTED_START and trust is not None:
+            make = partial(make, trust=trust)
         report(f"playing {len(auctions):,} auctions × {len(budgets)} budgets: {title}")
         runs[name] = play(make(budgets, len(auctions), history), auctions)
     return Study(
