@@ -1,0 +1,5 @@
+"""What an experiment found, for people: figures for print and a page for the browser."""
+
+from longterm.report.figures import write_figures
+
+__all__ = ["write_figures"]
