@@ -7,7 +7,7 @@ printed.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from longterm.experiments.result import Role
 
@@ -48,12 +48,8 @@ MARKERS = (
 )
 """One fewer than colours: the two together repeat after 56 curves."""
 
-DASHES: dict[Role, tuple[str, str]] = {
-    "paper": ("solid", "solid"),
-    "fair": ("dashdot", "dashdot"),
-    "own": ("solid", "solid"),
-}
-"""Line styles by role: matplotlib's, plotly's."""
+DASHES: dict[Role, Literal["solid", "dashdot"]] = {"paper": "solid", "fair": "dashdot", "own": "solid"}
+"""Line styles, which matplotlib and plotly call the same."""
 
 
 def look(index: int) -> Look:

@@ -19,7 +19,7 @@ def draw_curve(axis: Any, result: Result, curve: Curve, index: int, measure: str
     """The mean over the sequences with a band of one deviation on each side."""
     mean, spread, style = curve.mean(measure), curve.std(measure), look(index)
     axis.plot(
-        result.rounds, mean, color=style.colour, linestyle=DASHES[curve.role][0], marker=style.marker, markersize=4,
+        result.rounds, mean, color=style.colour, linestyle=DASHES[curve.role], marker=style.marker, markersize=4,
         markevery=(0.14 * index / len(result.curves), 0.14),
     )  # fmt: skip
     axis.fill_between(result.rounds, mean - spread, mean + spread, color=style.colour, alpha=0.2, linewidth=0)
@@ -31,7 +31,7 @@ def outside_legend(drawing: Any, result: Result, *, bounds: bool) -> None:
     from matplotlib.patches import Patch
 
     handles: list[Any] = [
-        Line2D([], [], color=look(k).colour, linestyle=DASHES[curve.role][0], marker=look(k).marker, markersize=4)
+        Line2D([], [], color=look(k).colour, linestyle=DASHES[curve.role], marker=look(k).marker, markersize=4)
         for k, curve in enumerate(result.curves)
     ]
     labels = [in_plain_text(textwrap.fill(curve.name, LEGEND_WIDTH)) for curve in result.curves]

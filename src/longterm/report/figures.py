@@ -20,7 +20,8 @@ def write_figures(result: Result, folder: str | Path) -> list[Path]:
     """Draw a result into `folder` (made where it is missing): NAME-log-log and NAME-linear, each as PDF, SVG and PNG.
 
     The logarithmic view has every measure with its deviation, bounds and slopes; an axis whose data are zero or
-    negative somewhere is logarithmic on both sides of zero, so that nothing is left out. The linear view is the paper's.
+    negative somewhere is logarithmic on both sides of zero, so that nothing is left out. The linear view is the
+    paper's.
     """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)

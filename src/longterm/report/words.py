@@ -119,6 +119,22 @@ def number(value: float) -> str:
     return f"−{text}" if value < 0 else text
 
 
+def mean_and_deviation(mean: float, deviation: float) -> str:
+    """Both with as many decimals as the mean asks for.
+
+    >>> mean_and_deviation(33.27, 0.614), mean_and_deviation(4.04, 6e-15), mean_and_deviation(-9437.4, 555.5)
+    ('33.27 ± 0.61', '4.04 ± 0.00', '−9,437 ± 556')
+    >>> mean_and_deviation(0, 0), mean_and_deviation(2e-4, 1e-4)
+    ('0', '2e−04 ± 1e−04')
+    """
+    if mean == deviation == 0:
+        return "0"
+    if not 0.005 <= abs(mean) < 1e7:
+        return f"{number(mean)} ± {number(deviation)}"
+    decimals = 0 if abs(mean) >= 1000 else 1 if abs(mean) >= 100 else 2
+    return f"{number(mean)} ± {deviation:,.{decimals}f}"
+
+
 def share(value: float) -> str:
     """A share in per cent, with enough digits to be told from none.
 
@@ -128,6 +144,11 @@ def share(value: float) -> str:
     percent = 100 * abs(value)
     text = f"{percent:,.0f}" if percent >= 10 else f"{percent:.1f}" if percent >= 0.1 else f"{percent:.1g}"
     return f"{'−' if value < 0 else ''}{text} %"
+
+
+def gap_in_words(gap: float) -> str:
+    """A certified gap, as a share of the comparator's loss."""
+    return "exact" if gap == 0 else f"≤ {number(gap)}" if math.isfinite(gap) else "none"
 
 
 def seeds_in_words(seeds: tuple[int, ...]) -> str:
