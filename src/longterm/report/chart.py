@@ -40,9 +40,9 @@ def chart(result: Result, id: str) -> Html:
         switches.append(_switch("bounds", "Bounds"))
     legend = [_legend_entry(k, curve) for k, curve in enumerate(result.curves)]
     caption = (
-        "Mean over the sequences, with a band of one standard deviation. Dashed: the theorem's bound; dotted: the bound "
-        "as printed in the paper. On linear axes bounds may lie above the frame. Press a name to hide or show its curve; "
-        "drag to zoom, press twice to see all again."
+        "Mean over the sequences, with a band of one standard deviation. Dashed: the theorem's bound; dotted: the "
+        "bound as printed in the paper. On linear axes only bounds that are not far above the curves are "
+        "drawn. Press a name to hide or show its curve; with a mouse, drag to zoom and double-click to see all again."
     )
     return tag(
         "figure",

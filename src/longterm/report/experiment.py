@@ -124,7 +124,8 @@ def _remarks(remarks: Sequence[Remark]) -> Html:
         for remark in remarks
         if remark.verdict == verdict
     ]
-    return join(tag("h3", "What matches the paper, what does not, and why"), tag("ul", *items, class_="remarks"))
+    heading = "What matches the paper, what does not, and why" if against_the_paper(remarks) else "Remarks"
+    return join(tag("h3", heading), tag("ul", *items, class_="remarks"))
 
 
 def _what_was_run(result: Result) -> Html:

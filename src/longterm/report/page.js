@@ -50,6 +50,9 @@
     const fold = view.log && scale.kind === "symlog" ? folded(scale.threshold) : (value) => value;
     const positive = view.log && scale.kind === "log";
     const lowest = positive ? Math.min(...data.curves.flatMap((c) => present(c.mean[measure]))) / 4 : 0;
+    // On linear axes a bound far above the curves would be an upright line, or press them flat.
+    const highest = Math.max(...data.curves.flatMap((c, k) => (view.hidden.has(k) ? [] : present(c.mean[measure]).map(Math.abs))));
+    const fits = (values) => view.bounds && values && (view.log || values[values.length - 1] <= 3 * highest);
     const shown = (value) => (value === null ? null : fold(positive ? Math.max(value, lowest) : value));
     return data.curves.flatMap((curve, index) => {
       const colour = dark.matches ? curve.on_dark : curve.colour;
@@ -68,12 +71,12 @@
         line: { color: colour, width: 1.4, dash }, text: values.map(written), hovertemplate: "%{text}<extra></extra>",
         meta: { curve: index, bound: words },
       });
-      if (view.bounds && curve.bounds[measure]) made.push(bound(curve.bounds[measure], "dash", "bound"));
-      if (view.bounds && curve.printed[measure]) made.push(bound(curve.printed[measure], "dot", "bound as printed"));
+      if (fits(curve.bounds[measure])) made.push(bound(curve.bounds[measure], "dash", "bound"));
+      if (fits(curve.printed[measure])) made.push(bound(curve.printed[measure], "dot", "bound as printed"));
       made.push({
         ...common, name: plain(curve.name), mode: "lines+markers", y: mean.map(shown),
         line: { color: colour, width: 2.2, dash: curve.dash },
-        marker: { symbol: curve.symbol, size: 7, color: colour, maxdisplayed: 9 },
+        marker: { symbol: curve.symbol, size: curve.symbol.startsWith("triangle") ? 9 : 7, color: colour, maxdisplayed: 9 },
         text: mean.map((m, k) => `${written(m)} ± ${written(spread[k])}`), hovertemplate: "<b>%{text}</b><extra></extra>",
         meta: { curve: index, mean: true },
       });
@@ -98,8 +101,7 @@
         .filter(Boolean).flatMap(present);
       Object.assign(y, foldedTicks(scale.threshold, values));
     } else {
-      // The curves set the frame; bounds, far above them, would press them flat.
-      const seen = drawn.filter((t) => t.visible && !t.meta.bound).flatMap((t) => present(t.y));
+      const seen = drawn.filter((t) => t.visible).flatMap((t) => present(t.y));
       const low = Math.min(0, ...seen), high = Math.max(0, ...seen);
       const margin = 0.05 * (high - low || 1);
       y.range = [low === 0 ? -margin / 2 : low - margin, high === 0 ? margin / 2 : high + margin];

@@ -17,8 +17,8 @@ from longterm.report.words import extent, slug
 
 TITLE = "Online learning with long-term constraints"
 LEAD = (
-    "Regret is what was lost to the best fixed decision in hindsight; violation is by how much the constraint was broken "
-    "on the way. Both are sums over the rounds: less is better."
+    "Regret is what was lost to the best fixed decision in hindsight; violation is by how much the constraint was "
+    "broken on the way. Both are sums over the rounds: less is better."
 )
 GLANCE = "at-a-glance"
 

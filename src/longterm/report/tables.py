@@ -20,13 +20,20 @@ Column = tuple[str, Callable[[Curve], Cell]]
 
 def regret_table(result: Result) -> Table:
     """Regret of each learner, and the certified gap of what it is measured against."""
-    caption = f"Regret after {result.rounds[-1]:,} rounds: mean and standard deviation over {_sequences(result)}."
+    caption = (
+        f"Regret after {result.rounds[-1]:,} rounds: mean and standard deviation over {_sequences(result)}. "
+        "Growth is the slope of the last decade on logarithmic axes; the certified gap is that of the best in "
+        "hindsight, as a share of its loss."
+    )
     return _table(result, ("regret",), caption)
 
 
 def violation_table(result: Result) -> Table:
     """All readings of violation of each learner."""
-    caption = f"Violation after {result.rounds[-1]:,} rounds: mean and standard deviation over {_sequences(result)}."
+    caption = (
+        f"Violation after {result.rounds[-1]:,} rounds: mean and standard deviation over {_sequences(result)}. "
+        "Below zero is slack."
+    )
     return _table(result, MEASURES[1:], caption)
 
 
@@ -66,7 +73,7 @@ def _columns(result: Result, measure: str) -> list[Column]:
         if measure not in curve.bounds or not curve.bounds[measure][-1] > 0:
             return NOTHING
         ratio = float(curve.mean(measure)[-1] / curve.bounds[measure][-1])
-        return Cell(share(ratio), ratio)
+        return Cell(share(ratio) if ratio >= 0 else "below 0", ratio)
 
     def printed(curve: Curve) -> Cell:
         return _plain(curve.printed_bounds[measure][-1]) if measure in curve.printed_bounds else NOTHING
