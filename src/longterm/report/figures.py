@@ -29,6 +29,8 @@ def write_figures(result: Result, folder: str | Path) -> list[Path]:
     with publication_style() as plt:
         for view, draw in VIEWS.items():
             drawing = draw(plt, result)
+            drawing.draw_without_rendering()
+            drawing.set_layout_engine("none")  # laid out once, and not again for each file
             for ending, metadata in NO_DATES.items():
                 path = target / f"{slug(result.name)}-{view}.{ending}"
                 drawing.savefig(path, metadata=metadata)

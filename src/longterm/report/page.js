@@ -45,7 +45,8 @@
 
   const present = (values) => values.filter((value) => value !== null);
 
-  function traces(data, measure, view) {
+  function traces(data, measure, view, narrow) {
+    const named = narrow ? "" : "  %{fullData.name}";
     const scale = data.measures[measure];
     const fold = view.log && scale.kind === "symlog" ? folded(scale.threshold) : (value) => value;
     const positive = view.log && scale.kind === "log";
@@ -68,7 +69,7 @@
       }
       const bound = (values, dash, words) => ({
         ...common, name: plain(`${curve.name}, ${words}`), mode: "lines", y: values.map(shown),
-        line: { color: colour, width: 1.4, dash }, text: values.map(written), hovertemplate: "%{text}<extra></extra>",
+        line: { color: colour, width: 1.4, dash }, text: values.map(written), hovertemplate: `%{text}${named}<extra></extra>`,
         meta: { curve: index, bound: words },
       });
       if (fits(curve.bounds[measure])) made.push(bound(curve.bounds[measure], "dash", "bound"));
@@ -77,7 +78,7 @@
         ...common, name: plain(curve.name), mode: "lines+markers", y: mean.map(shown),
         line: { color: colour, width: 2.2, dash: curve.dash },
         marker: { symbol: curve.symbol, size: curve.symbol.startsWith("triangle") ? 9 : 7, color: colour, maxdisplayed: 9 },
-        text: mean.map((m, k) => `${written(m)} ± ${written(spread[k])}`), hovertemplate: "<b>%{text}</b><extra></extra>",
+        text: mean.map((m, k) => `${written(m)} ± ${written(spread[k])}`), hovertemplate: `<b>%{text}</b>${named}<extra></extra>`,
         meta: { curve: index, mean: true },
       });
       return made.map((trace) => ({ showlegend: false, hoverlabel: { namelength: -1 }, ...trace }));
@@ -88,7 +89,7 @@
     const scale = data.measures[measure];
     const text = style("--text"), quiet = style("--quiet"), line = style("--line"), panel = style("--panel");
     const axis = { gridcolor: line, linecolor: quiet, tickcolor: quiet, zerolinecolor: quiet, ticks: "outside", ticklen: 4, automargin: true };
-    const x = { ...axis, title: { text: "round t", standoff: 8 }, type: view.log ? "log" : "linear", showline: true, zeroline: false, hoverformat: ",d" };
+    const x = { ...axis, title: { text: "round t", standoff: 8 }, type: view.log ? "log" : "linear", showline: true, zeroline: false, unifiedhovertitle: { text: "round %{x:,d}" } };
     const y = { ...axis, type: "linear", separatethousands: true, exponentformat: "power", zeroline: true };
     if (view.log) x.dtick = 1;
     else x.nticks = narrow ? 5 : 8;
@@ -134,9 +135,10 @@
       box.querySelector(".formula").textContent = formula;
       box.querySelector(".words").textContent = words;
       plot.setAttribute("aria-label", described(data, measure, view));
-      const drawn = traces(data, measure, view);
+      const narrow = plot.clientWidth < 420;
+      const drawn = traces(data, measure, view, narrow);
       const config = { responsive: true, displaylogo: false, displayModeBar: false };
-      Plotly.react(plot, drawn, layout(data, measure, view, drawn, plot.clientWidth < 420), config);
+      Plotly.react(plot, drawn, layout(data, measure, view, drawn, narrow), config);
     });
     figure.querySelectorAll("input[type='radio']").forEach((input) => input.addEventListener("change", () => {
       view.log = input.value === "log";

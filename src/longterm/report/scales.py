@@ -35,7 +35,7 @@ def logarithmic_scale(values: FloatArray) -> Scale:
     positive = finite[finite > 0]
     if not positive.size:
         return Scale("symlog", 1.0)
-    lowest, highest = np.floor(np.log10(np.quantile(positive, 0.05))), np.ceil(np.log10(positive.max()))
+    lowest, highest = np.floor(np.log10(np.quantile(positive, 0.05, method="lower"))), np.ceil(np.log10(positive.max()))
     return Scale("symlog", float(10.0 ** max(lowest, highest - DECADES)))
 
 

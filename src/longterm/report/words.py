@@ -125,7 +125,7 @@ def mean_and_deviation(mean: float, deviation: float) -> str:
     >>> mean_and_deviation(33.27, 0.614), mean_and_deviation(4.04, 6e-15), mean_and_deviation(-9437.4, 555.5)
     ('33.27 ± 0.61', '4.04 ± 0.00', '−9,437 ± 556')
     >>> mean_and_deviation(0, 0), mean_and_deviation(2e-4, 1e-4)
-    ('0', '2e−04 ± 1e−04')
+    ('0', '0.0002 ± 0.0001')
     """
     if mean == deviation == 0:
         return "0"
