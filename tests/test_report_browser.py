@@ -1,9 +1,11 @@
 """The report in a real browser: it loads, asks for nothing, answers clicks, and nothing overflows."""
 
+import numpy as np
 import pytest
 
 from browser import chromium, open_at, requested
 from longterm.report import write_page
+from longterm.report.scales import scale_of
 from results import dsm, hostile, many, sample
 
 ActionChains = pytest.importorskip("selenium.webdriver", reason="the browser test needs selenium").ActionChains
@@ -119,8 +121,10 @@ def test_negative_sums_are_all_drawn(driver, page):
     assert axes(driver, plot) == ["log", "linear"]  # logarithmic on both sides of zero, with ticks that say so
     drawn = driver.execute_script("return arguments[0].data.filter(t => t.meta.mean).map(t => t.y)", plot)
     for values, curve in zip(drawn, result.curves, strict=True):
-        assert len(values) == len(result.rounds)
-        assert [value < 0 for value in values] == (curve.mean("signed_violation") < 0).tolist()
+        mean, threshold = curve.mean("signed_violation"), scale_of(result, "signed_violation").threshold
+        assert np.all(mean < 0)
+        folded = np.where(-mean <= threshold, mean / threshold, -1 - np.log10(-mean / threshold))
+        np.testing.assert_allclose(values, folded, atol=1e-6)
     ticks = driver.execute_script("return arguments[0]._fullLayout.yaxis.ticktext", plot)
     assert "0" in ticks
     assert any(tick.startswith("−") for tick in ticks)

@@ -17,7 +17,7 @@ LOW = 0.2
 """Curves that go further than this share of the highest are plain to see without an inset."""
 SIZES = ((0.5, 0.42), (0.46, 0.36), (0.42, 0.32), (0.38, 0.28), (0.36, 0.24))
 """Widths and heights that the inset may have, as shares of the panel, the preferred first."""
-LEFT, BELOW = 0.14, 0.1
+LEFT, RIGHT, BELOW = 0.14, 0.05, 0.1
 """Room for the inset's own numbers beside and below it."""
 
 
@@ -88,7 +88,7 @@ def _emptiest_place(axis: Any, result: Result, measure: str) -> tuple[float, flo
         for left in np.linspace(LEFT + 0.01, 0.98 - width, 9)
     ]
     covered = [
-        np.count_nonzero((x > left - LEFT) & (x < left + width) & (y > bottom - BELOW) & (y < bottom + height))
+        np.count_nonzero((x > left - LEFT) & (x < left + width + RIGHT) & (y > bottom - BELOW) & (y < bottom + height))
         for left, bottom, width, height in places
     ]
     return places[int(np.argmin(covered))]
