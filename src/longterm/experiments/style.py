@@ -16,6 +16,7 @@ _STYLE: dict[Any, Any] = {
     "lines.linewidth": 1.6,
     "savefig.dpi": 200,
     "svg.hashsalt": "longterm",
+    "pdf.fonttype": 42,  # publishers refuse matplotlib's default, Type 3
 }
 
 

@@ -44,14 +44,14 @@ def at_a_glance(results: list[Result]) -> Table:
     for result in results:
         (_, regret, whose), (_, broken, by), (_, gap, _), *_ = headlines(result)
         cells = (
-            Cell(extent(result)),
             Cell(two_lines(regret, whose), float(least(result, "regret")[0].mean("regret")[-1])),
             Cell(two_lines(broken, by), float(least(result, "hard_violation")[0].mean("hard_violation")[-1])),
             Cell(gap, float(np.max(result.certified_gap))),
             Cell(against_the_paper(result.remarks) or "–"),
+            Cell(extent(result)),
         )
         rows.append((result.title, cells))
-    columns = ("Played", "Least regret", "Least hard violation", "Certified gap", "Beside the paper")
+    columns = ("Least regret", "Least hard violation", "Certified gap", "Beside the paper", "Played")
     return Table("The last round of every experiment.", "Experiment", (("", columns),), tuple(rows))
 
 

@@ -41,7 +41,7 @@ MEASURE_WORDS = {
 ROLE_WORDS: dict[Role, str] = {
     "paper": "as in the paper",
     "fair": "the same method, set up fairly",
-    "own": "beside the paper's",
+    "own": "added by the user",
 }
 
 _PROBLEM_WORDS = {
