@@ -8,7 +8,7 @@ from typing import Any
 
 _STYLE: dict[Any, Any] = {
     "font.family": "serif",
-    "mathtext.fontset": "cm",
+    "mathtext.fontset": "dejavuserif",
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
