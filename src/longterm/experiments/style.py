@@ -8,7 +8,7 @@ from typing import Any
 
 _STYLE: dict[Any, Any] = {
     "font.family": "serif",
-    "mathtext.fontset": "cm",
+    "mathtext.fontset": "dejavuserif",
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -16,6 +16,7 @@ _STYLE: dict[Any, Any] = {
     "lines.linewidth": 1.6,
     "savefig.dpi": 200,
     "svg.hashsalt": "longterm",
+    "pdf.fonttype": 42,  # publishers refuse matplotlib's default, Type 3
 }
 
 

@@ -1,0 +1,67 @@
+"""What both figures share: a curve with its band, and a legend that covers nothing."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+
+from longterm.experiments.result import Curve, Result
+from longterm.report.appearance import DASHES, look
+from longterm.report.words import extent
+
+LEGEND_WIDTH = 44
+"""Letters in a line of the legend; longer names go on in the next."""
+
+
+def draw_curve(axis: Any, result: Result, curve: Curve, index: int, measure: str) -> None:
+    """The mean over the sequences with a band of one deviation on each side."""
+    mean, spread, style = curve.mean(measure), curve.std(measure), look(index)
+    axis.plot(
+        result.rounds, mean, color=style.colour, linestyle=DASHES[curve.role], marker=style.marker, markersize=4,
+        markevery=(0.14 * index / len(result.curves), 0.14),
+    )  # fmt: skip
+    axis.fill_between(result.rounds, mean - spread, mean + spread, color=style.colour, alpha=0.2, linewidth=0)
+
+
+def legend_height(result: Result) -> float:
+    """What the legend takes below the panels, in inches."""
+    lines = sum(len(textwrap.wrap(curve.name, LEGEND_WIDTH)) for curve in result.curves)
+    return 0.2 + 0.16 * (lines / 2 + 2)
+
+
+def outside_legend(drawing: Any, result: Result, *, bounds: bool) -> None:
+    """Below the panels, where it covers nothing."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Any] = [
+        Line2D([], [], color=look(k).colour, linestyle=DASHES[curve.role], marker=look(k).marker, markersize=4)
+        for k, curve in enumerate(result.curves)
+    ]
+    labels = [in_plain_text(textwrap.fill(curve.name, LEGEND_WIDTH)) for curve in result.curves]
+    if bounds and any(curve.bounds for curve in result.curves):
+        handles.append(Line2D([], [], color="black", linestyle="--", linewidth=1.1))
+        labels.append("bound, in its colour")
+    if bounds and any(curve.printed_bounds for curve in result.curves):
+        handles.append(Line2D([], [], color="black", linestyle=":", linewidth=1.1))
+        labels.append("bound as printed in the paper")
+    handles.append(Patch(color="black", alpha=0.2, linewidth=0))
+    labels.append("± one standard deviation")
+    drawing.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8, handlelength=3.2)
+
+
+def in_plain_text(text: str) -> str:
+    """Text that matplotlib shows as it stands: a dollar in a user's name starts no formula."""
+    return text.replace("$", r"\$")
+
+
+def title_of(result: Result) -> str:
+    """The figure's title."""
+    return in_plain_text(f"{textwrap.shorten(result.title, 80)}: {extent(result)}")
+
+
+def largest(result: Result, measure: str) -> list[float]:
+    """How far from zero each curve goes."""
+    return [float(np.max(np.abs(curve.mean(measure)))) for curve in result.curves]

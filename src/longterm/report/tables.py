@@ -1,0 +1,121 @@
+"""The numbers at the last round, beside bounds and what the paper shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from longterm.experiments.result import MEASURES, Curve, Result
+from longterm.report.components import Cell, Table, power
+from longterm.report.growth import last_decade_slope
+from longterm.report.words import MEASURE_FORMULAS, MEASURE_NAMES, gap_in_words, mean_and_deviation, number, share
+
+NOTHING = Cell("–")
+LEAST_IS_BEST = ("regret", "hard_violation", "squared_violation")
+"""Not the signed sums: far below zero is slack, not merit."""
+
+Column = tuple[str, Callable[[Curve], Cell]]
+
+
+def regret_table(result: Result) -> Table:
+    """Regret of each learner, and the certified gap of what it is measured against."""
+    caption = (
+        f"Regret after {result.rounds[-1]:,} rounds: mean and standard deviation over {_sequences(result)}. "
+        "Growth is the slope of the last decade on logarithmic axes; the certified gap is that of the best in "
+        "hindsight, as a share of its loss."
+    )
+    return _table(result, ("regret",), caption)
+
+
+def violation_table(result: Result) -> Table:
+    """All readings of violation of each learner."""
+    caption = (
+        f"Violation after {result.rounds[-1]:,} rounds: mean and standard deviation over {_sequences(result)}. "
+        "Below zero is slack."
+    )
+    return _table(result, MEASURES[1:], caption)
+
+
+def rounds_table(result: Result, measure: str) -> Table:
+    """One measure on the way: at powers of ten and the last round."""
+    powers = {int(10**k) for k in range(19)}
+    kept = [k for k, t in enumerate(result.rounds.tolist()) if t in powers or k == len(result.rounds) - 1]
+    return Table(
+        f"{MEASURE_NAMES[measure]}, {MEASURE_FORMULAS[measure]}: mean ± standard deviation.",
+        "Learner",
+        (("Round", tuple(f"{result.rounds[k]:,}" for k in kept)),),
+        tuple((curve.name, tuple(_measured(curve, measure, k, False) for k in kept)) for curve in result.curves),
+    )
+
+
+def _table(result: Result, measures: Sequence[str], caption: str) -> Table:
+    columns = {measure: _columns(result, measure) for measure in measures}
+    return Table(
+        caption,
+        "Learner",
+        tuple((MEASURE_NAMES[m], tuple(name for name, _ in columns[m])) for m in measures),
+        tuple((curve.name, tuple(make(curve) for m in measures for _, make in columns[m])) for curve in result.curves),
+    )
+
+
+def _columns(result: Result, measure: str) -> list[Column]:
+    """The columns of a measure that have something in them."""
+    least = min(float(curve.mean(measure)[-1]) for curve in result.curves)
+
+    def measured(curve: Curve) -> Cell:
+        return _measured(curve, measure, -1, measure in LEAST_IS_BEST and curve.mean(measure)[-1] == least)
+
+    def bound(curve: Curve) -> Cell:
+        return _plain(curve.bounds[measure][-1]) if measure in curve.bounds else NOTHING
+
+    def of_bound(curve: Curve) -> Cell:
+        if measure not in curve.bounds or not curve.bounds[measure][-1] > 0:
+            return NOTHING
+        ratio = float(curve.mean(measure)[-1] / curve.bounds[measure][-1])
+        return Cell(share(ratio) if ratio >= 0 else "below 0", ratio)
+
+    def printed(curve: Curve) -> Cell:
+        return _plain(curve.printed_bounds[measure][-1]) if measure in curve.printed_bounds else NOTHING
+
+    def growth(curve: Curve) -> Cell:
+        mean = curve.mean(measure)
+        slope = last_decade_slope(result.rounds, mean)
+        return NOTHING if slope is None else Cell(power("−t" if mean[-1] < 0 else "t", _exponent(slope)), slope)
+
+    def read_off(curve: Curve) -> Cell:
+        if measure not in curve.read_off:
+            return NOTHING
+        return Cell(f"≈ {curve.read_off[measure]:,.6g}".replace("-", "−"), curve.read_off[measure])
+
+    def gap(_: Curve) -> Cell:
+        largest = float(np.max(result.certified_gap[-1]))
+        return Cell(gap_in_words(largest), largest)
+
+    columns: list[tuple[str, Callable[[Curve], Cell], bool]] = [
+        ("mean ± std", measured, True),
+        ("paper's figure", read_off, any(measure in curve.read_off for curve in result.curves)),
+        ("bound", bound, any(measure in curve.bounds for curve in result.curves)),
+        ("of the bound", of_bound, any(measure in curve.bounds for curve in result.curves)),
+        ("bound as printed", printed, any(measure in curve.printed_bounds for curve in result.curves)),
+        ("growth", growth, measure in ("regret", "signed_violation", "hard_violation")),
+        ("certified gap", gap, measure == "regret"),
+    ]
+    return [(name, make) for name, make, wanted in columns if wanted]
+
+
+def _measured(curve: Curve, measure: str, at: int, best: bool) -> Cell:
+    mean, spread = float(curve.mean(measure)[at]), float(curve.std(measure)[at])
+    return Cell(mean_and_deviation(mean, spread), mean, best)
+
+
+def _plain(value: float) -> Cell:
+    return Cell(number(float(value)), float(value))
+
+
+def _exponent(slope: float) -> str:
+    return f"{slope + 0.0:.2f}".replace("-0.00", "0.00").replace("-", "−")
+
+
+def _sequences(result: Result) -> str:
+    return "one sequence" if len(result.seeds) == 1 else f"{len(result.seeds)} sequences"

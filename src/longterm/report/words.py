@@ -1,0 +1,179 @@
+"""What things are called, and how numbers are written, in figures, tables and prose."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longterm.experiments.result import Result, Role
+
+MEASURE_NAMES = {
+    "regret": "Regret",
+    "signed_violation": "Signed violation",
+    "hard_violation": "Hard violation",
+    "squared_violation": "Squared violation",
+    "per_constraint_violation": "Worst constraint",
+}
+MEASURE_FORMULAS = {
+    "regret": "Σ fₜ(xₜ) − min over X of Σ fₜ(x)",
+    "signed_violation": "Σ g(xₜ), where g is the largest of the gⱼ",
+    "hard_violation": "Σ [g(xₜ)]₊",
+    "squared_violation": "Σ [g(xₜ)]₊²",
+    "per_constraint_violation": "the largest of the Σ gⱼ(xₜ)",
+}
+MEASURE_MATHEMATICS = {
+    "regret": r"$\Sigma\, f_t(x_t) - \mathrm{min}_X\, \Sigma\, f_t(x)$",
+    "signed_violation": r"$\Sigma\, \mathrm{max}_j\, g_j(x_t)$",
+    "hard_violation": r"$\Sigma\, [\mathrm{max}_j\, g_j(x_t)]_+$",
+    "squared_violation": r"$\Sigma\, [\mathrm{max}_j\, g_j(x_t)]_+^2$",
+    "per_constraint_violation": r"$\mathrm{max}_j\, \Sigma\, g_j(x_t)$",
+}
+"""The same for matplotlib."""
+MEASURE_WORDS = {
+    "regret": "What was lost beyond the best fixed decision in hindsight.",
+    "signed_violation": "What the paper bounds: a round with slack makes up for a broken one.",
+    "hard_violation": "No round makes up for another: only the broken ones are summed.",
+    "squared_violation": "Like the hard violation, with large ones weighing more.",
+    "per_constraint_violation": "The paper's long-term constraint itself, for the worst of the constraints.",
+}
+ROLE_WORDS: dict[Role, str] = {
+    "paper": "as in the paper",
+    "fair": "the same method, set up fairly",
+    "own": "added by the user",
+}
+
+_PROBLEM_WORDS = {
+    "name": "Problem",
+    "dimension": "Dimension d",
+    "constraints": "Constraints m",
+    "R": "R, radius of the enclosing set",
+    "G": "G, bound on all gradients",
+    "D": "D, bound on |g|",
+    "F": "F, range of a loss",
+    "radius": "R, radius of the enclosing set",
+    "diameter": "Δ, diameter of the enclosing set",
+    "loss_gradient_bound": "bound on the losses' gradients",
+    "constraint_gradient_bound": "bound on the constraints' gradients",
+    "gradient_bound": "G, bound on all gradients",
+    "constraint_bound": "D, bound on |g|",
+    "loss_range": "F, range of a loss",
+    "strong_convexity": "σ, strong convexity of a loss",
+    "sigma": "σ, strong convexity of a loss",
+    "budget": "ρ, the budget",
+    "rho": "ρ, the budget",
+    "data": "Data",
+    "data_set": "Data",
+    "beta": "β",
+}
+
+
+def problem_facts(problem: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What was played, fact by fact; nested groups such as the constants are laid out flat."""
+    facts: list[tuple[str, str]] = []
+    for key, value in problem.items():
+        if isinstance(value, Mapping):
+            facts += problem_facts(value)
+        else:
+            facts.append((_PROBLEM_WORDS.get(key, key.replace("_", " ")), in_words(value)))
+    return facts
+
+
+def in_words(value: Any) -> str:
+    """A value of a specification, short.
+
+    >>> in_words(2 / 3), in_words([1, 2.5]), in_words(None), in_words(50_000)
+    ('0.666667', '1, 2.5', '–', '50,000')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, str | bool):
+        return str(value)
+    if isinstance(value, Sequence):
+        return ", ".join(in_words(part) for part in value)
+    try:
+        number_ = float(value)
+    except (TypeError, ValueError):
+        return str(value)
+    return f"{int(number_):,}" if number_.is_integer() and abs(number_) < 1e15 else f"{number_:.6g}"
+
+
+def number(value: float) -> str:
+    """Few digits, a true minus sign, never more than the eye needs.
+
+    >>> number(33.2691), number(12623.5), number(-187.0), number(9.9e-7), number(0), number(math.inf)
+    ('33.27', '12,624', '−187.0', '9.9e−07', '0', '∞')
+    """
+    size = abs(value)
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        text = "∞"
+    elif size == 0:
+        return "0"
+    elif size >= 1e7 or size < 0.005:
+        text = f"{size:.2g}".replace("-", "−")
+    else:
+        text = f"{size:,.0f}" if size >= 1000 else f"{size:.1f}" if size >= 100 else f"{size:.2f}"
+    return f"−{text}" if value < 0 else text
+
+
+def mean_and_deviation(mean: float, deviation: float) -> str:
+    """Both with as many decimals as the mean asks for.
+
+    >>> mean_and_deviation(33.27, 0.614), mean_and_deviation(4.04, 6e-15), mean_and_deviation(-9437.4, 555.5)
+    ('33.27 ± 0.61', '4.04 ± 0.00', '−9,437 ± 556')
+    >>> mean_and_deviation(0, 0), mean_and_deviation(2e-4, 1e-4)
+    ('0', '0.0002 ± 0.0001')
+    """
+    if mean == deviation == 0:
+        return "0"
+    if not 0.005 <= abs(mean) < 1e7:
+        return f"{number(mean)} ± {number(deviation)}"
+    decimals = 0 if abs(mean) >= 1000 else 1 if abs(mean) >= 100 else 2
+    return f"{number(mean)} ± {deviation:,.{decimals}f}"
+
+
+def share(value: float) -> str:
+    """A share in per cent, with enough digits to be told from none.
+
+    >>> share(0.0088), share(1.2), share(3.7e-4), share(-0.5)
+    ('0.9 %', '120 %', '0.04 %', '−50 %')
+    """
+    percent = 100 * abs(value)
+    text = f"{percent:,.0f}" if percent >= 10 else f"{percent:.1f}" if percent >= 0.1 else f"{percent:.1g}"
+    return f"{'−' if value < 0 else ''}{text} %"
+
+
+def gap_in_words(gap: float) -> str:
+    """A certified gap, as a share of the comparator's loss."""
+    return "exact" if gap == 0 else f"≤ {number(gap)}" if math.isfinite(gap) else "none"
+
+
+def seeds_in_words(seeds: tuple[int, ...]) -> str:
+    """The seeds of the sequences.
+
+    >>> seeds_in_words((0, 1, 2)), seeds_in_words((7,)), seeds_in_words((3, 5))
+    ('seeds 0–2', 'seed 7', 'seeds 3, 5')
+    """
+    if len(seeds) == 1:
+        return f"seed {seeds[0]}"
+    if seeds == tuple(range(seeds[0], seeds[0] + len(seeds))):
+        return f"seeds {seeds[0]}–{seeds[-1]}"
+    return f"seeds {', '.join(str(seed) for seed in seeds)}"
+
+
+def extent(result: Result) -> str:
+    """How long and how often was played."""
+    count = len(result.seeds)
+    return f"{int(result.rounds[-1]):,} rounds, {count} {'sequence' if count == 1 else 'sequences'}"
+
+
+def slug(name: str) -> str:
+    """A name as part of a file's name or an address within the page.
+
+    >>> slug("My <b>grid</b>/β"), slug("///")
+    ('my-b-grid-b-β', 'experiment')
+    """
+    return re.sub(r"[\W_]+", "-", name.lower()).strip("-") or "experiment"
