@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,8 @@ BoundOf = Callable[[Any, Problem, NDArray[np.int64]], Mapping[str, FloatArray]]
 """From learner, problem and rounds to the bounds of its theorem, by measure."""
 
 
-class Game(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Game:
     """All that is played: the problem, where its rounds come from, and the best in hindsight."""
 
     problem: Problem
@@ -31,16 +32,17 @@ class Game(NamedTuple):
     """From rounds and one seed to x*_t."""
     length: int | None = None
     """How many rounds to play where the user does not say: the rows of a data set."""
-    facts: Mapping[str, Any] = {}
+    facts: Mapping[str, Any] = field(default_factory=dict)
     """What a reader of the results should know beyond the constants."""
 
 
-class Prepared(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Prepared:
     """What had to be found out before the game could be built."""
 
     parameters: Mapping[str, Any]
     """These go over the user's."""
-    facts: Mapping[str, Any] = {}
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,13 @@ def in_words(hint: Any) -> str:
         return " or ".join(in_words(one) for one in get_args(hint) if one is not NoneType)
     if get_origin(hint) is Literal:
         return "one of " + ", ".join(repr(one) for one in get_args(hint))
-    words = {float: "a number", int: "a whole number", str: "a word", bool: "true or false"}
+    words: dict[Any, str] = {
+        float: "a number",
+        int: "a whole number",
+        str: "a word",
+        bool: "true or false",
+        Mapping: "a table",
+    }
     return words.get(hint, str(hint))
 
 
