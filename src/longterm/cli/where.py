@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +39,8 @@ def table(result: Result) -> str:
     for curve in result.curves:
         cells = (curve.last(m) for m in MEASURES)
         lines.append(f"{curve.name:<{widest}}" + "".join(f"{cell:>22}" for cell in cells))
-    lines += [f"  {remark.verdict}: {remark.text}" for remark in result.remarks]
+    for remark in result.remarks:
+        lines += textwrap.wrap(f"{remark.verdict}: {remark.text}", 118, initial_indent="  ", subsequent_indent="    ")
     return "\n".join(lines) + "\n"
 
 

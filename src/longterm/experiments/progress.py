@@ -42,7 +42,10 @@ class Lines:
         passed = max(now - self._begin, 1e-9)
         left = passed / self._done * (self._total - self._done)
         rate = self._done / passed
-        self._out.write(f"{self._title}: {self._done} of {self._total} jobs, {rate:.2g} a second, {left:.0f} s left\n")
+        more = (
+            f", {rate:.2g} a second, {left:.0f} s left" if self._done > 1 else ""
+        )  # one job says little of the others
+        self._out.write(f"{self._title}: {self._done} of {self._total} jobs{more}\n")
         self._out.flush()
 
 

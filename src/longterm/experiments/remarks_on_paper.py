@@ -106,8 +106,9 @@ def _what_cannot_be_matched(result: Result, curves: list[Curve]) -> Iterator[Rem
 
 
 def is_near(curve: Curve, measure: str) -> bool:
-    """Whether the last round is what was read off the paper's figure."""
-    return bool(abs(curve.mean(measure)[-1] - curve.read_off[measure]) <= CLOSE * abs(curve.read_off[measure]))
+    """Whether the last round is what was read off the paper's figure, to the eye's accuracy or the deviation."""
+    away = abs(curve.mean(measure)[-1] - curve.read_off[measure])
+    return bool(away <= max(CLOSE * abs(curve.read_off[measure]), float(curve.std(measure)[-1])))
 
 
 def _verdict(holds: bool) -> Literal["matches", "differs"]:
