@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from longterm.errors import InputError, LongtermError
 
-T = TypeVar("T")
 LOCAL = "loky"
+LOST = ("TerminatedWorkerError", "BrokenProcessPool", "KilledWorker")
+"""What loky and Dask raise where a worker has died; by name, since neither is imported here."""
+IDLE_SECONDS = 30
+"""Workers whose experiment was killed go after this time."""
 
 
 class Backend(NamedTuple):
@@ -30,25 +33,31 @@ class Backend(NamedTuple):
     """A function that registers the backend first, as module:function (ray.util.joblib:register_ray)."""
 
 
-def unordered(backend: Backend, function: Callable[..., T], arguments: Sequence[tuple[Any, ...]]) -> Iterator[T]:
-    """function(*a) for every a, as they are done."""
+@contextmanager
+def opened(backend: Backend) -> Iterator[Callable[..., Iterator[Any]]]:
+    """A function that does work there: ``do(function, arguments)`` yields function(*a) for every a, as they are done."""
     joblib = _joblib()
-    with ExitStack() as stack:
-        stack.enter_context(_configured(joblib, backend))
-        stack.enter_context(warnings.catch_warnings())
-        # Between two jobs loky replaces a worker that has grown, as one that compiles does. Nothing is lost by it.
-        warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
+
+    def do(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         # Jobs one by one: each is on disk as soon as it is done.
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+        return iter(parallel(joblib.delayed(function)(*one) for one in arguments))
+
+    with _configured(joblib, backend), warnings.catch_warnings():
+        # Between two jobs loky replaces a worker that has grown, as one that compiles does. Nothing is lost by it.
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
         try:
-            yield from parallel(joblib.delayed(function)(*one) for one in arguments)
+            yield do
         except Exception as error:
-            if type(error).__name__ in ("TerminatedWorkerError", "BrokenProcessPool", "KilledWorker"):
-                raise LongtermError(
-                    "a worker was lost (killed, or out of memory). What is finished is kept: run the same command "
-                    "again, with fewer workers if memory is short"
-                ) from error
-            raise
+            if type(error).__name__ not in LOST:
+                raise
+            raise LongtermError(
+                "a worker was lost (killed, or out of memory). What is finished is kept: run the same command again, "
+                "with fewer workers if memory is short"
+            ) from error
+        finally:
+            if backend.name == LOCAL:  # the next experiment gets workers that know today's environment
+                import_module("joblib.externals.loky").get_reusable_executor().shutdown(wait=True)
 
 
 @contextmanager
@@ -61,7 +70,7 @@ def _configured(joblib: Any, backend: Backend) -> Iterator[None]:
         return
     if backend.scheduler is not None:
         raise InputError("scheduler", f"means nothing to {backend.name!r}", "Give --backend dask with it")
-    options = {"inner_max_num_threads": 1} if backend.name == LOCAL else {}
+    options = {"inner_max_num_threads": 1, "idle_worker_timeout": IDLE_SECONDS} if backend.name == LOCAL else {}
     try:
         config = joblib.parallel_config(backend=backend.name, n_jobs=backend.workers or -1, **options)
     except (ValueError, ImportError) as error:

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from longterm.engines.run import Engine
 from longterm.experiments.assemble import load_result, summary_of
-from longterm.experiments.backends import Backend, unordered
+from longterm.experiments.backends import Backend, opened
 from longterm.experiments.folder import ResultFolder
 from longterm.experiments.jobs import Job, work
 from longterm.experiments.progress import job_progress
@@ -43,21 +43,17 @@ def run_experiment(
         kept.open_for(decided, versions(decided))
         prepared = kept.read(Job("problem"))
         todo = kept.missing(decided)
-        with job_progress(spec.name, len(todo), out) as step:
-
-            def do(jobs: list[Job]) -> None:
-                arguments = [(decided, job, prepared) for job in jobs]
-                for content, seconds in unordered(chosen, work, arguments):
-                    job = by_stem[content["job"]]
-                    kept.write(job, content)
-                    kept.note_time(job, seconds)
+        with job_progress(spec.name, len(todo), out) as step, opened(chosen) as do:
+            for jobs in (
+                [job for job in todo if job.kind == "problem"],
+                [job for job in todo if job.kind != "problem"],
+            ):
+                by_stem = {job.stem: job for job in jobs}
+                for content, seconds in do(work, [(decided, job, prepared) for job in jobs]):
+                    kept.write(by_stem[content["job"]], content)
+                    kept.note_time(by_stem[content["job"]], seconds)
                     step()
-
-            by_stem = {job.stem: job for job in todo}
-            if prepared is None:
-                do([Job("problem")])
                 prepared = kept.read(Job("problem"))
-            do([job for job in todo if job.kind != "problem"])
         result = load_result(folder)
         kept.write_json("summary.json", summary_of(result))
     return result
