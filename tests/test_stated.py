@@ -151,3 +151,12 @@ def test_correlation_matrices_state_themselves(unit_diagonal):
     fast = nearest_to_mean(problem, stream, [3, 30], seeds=[0, 1])
     np.testing.assert_allclose(slow.loss, fast.loss, rtol=1e-6)
     np.testing.assert_allclose(slow.x, fast.x, atol=1e-4)
+    assert slow.gap.max() <= 1e-4
+    assert fast.relative_gap.max() <= 1e-6
+    # Valid at any point of the set, feasible or not, and tight only at the best.
+    targets = stream.draw(1, 0, 30).loss[0]
+    for other in problem.enclosing_set.sample(np.random.default_rng(0), 20):
+        other = (other.reshape(4, 4) + other.reshape(4, 4).T).ravel() / 2
+        value = 0.5 * np.sum((other - targets) ** 2)
+        gap = float(certified_gap(problem, other, np.sum(other - targets, axis=0)))
+        assert value - fast.loss[1, 1] <= gap * (1 + 1e-9)

@@ -6,6 +6,7 @@ what they name is an entry, or just a builder. A name with a colon, ``my_module:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
@@ -55,8 +56,13 @@ def find_problem(name: str, where: str = "problem") -> ProblemEntry:
 @cache
 def _all(ours: tuple[E, ...], kind: type[E], group: str) -> Mapping[str, E]:
     """Ours first: another package cannot change what they mean."""
-    theirs = [_as_entry(point.name, point.load(), kind) for point in entry_points(group=group)]
-    return {entry.name: entry for entry in (*theirs, *ours)}
+    theirs: dict[str, E] = {}
+    for point in entry_points(group=group):
+        try:
+            theirs[point.name] = _as_entry(point.name, point.load(), kind)
+        except Exception as error:  # theirs, whatever it is, must not keep ours from being used
+            warnings.warn(f"{group}: {point.value} cannot be loaded: {error!r}", stacklevel=2)
+    return theirs | {entry.name: entry for entry in ours}
 
 
 def _find(name: str, known: Callable[[], Mapping[str, E]], kind: type[E], where: str) -> E:

@@ -35,7 +35,7 @@ class Backend(NamedTuple):
 
 @contextmanager
 def opened(backend: Backend) -> Iterator[Callable[..., Iterator[Any]]]:
-    """A function that does work there: ``do(function, arguments)`` yields function(*a) for every a, as they are done."""
+    """``do(function, arguments)``, which yields function(*a) for every a as they are done there."""
     joblib = _joblib()
 
     def do(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:

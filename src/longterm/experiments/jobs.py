@@ -58,8 +58,7 @@ def work(spec: ExperimentSpec, job: Job, prepared: Mapping[str, Any] | None) -> 
     """The record of a job, and the seconds it took. `prepared` is the record of the first job."""
     begin = time.perf_counter()
     with one_thread(), warnings.catch_warnings(record=True) as raised:
-        warnings.simplefilter("error")
-        warnings.simplefilter("always", AssumptionWarning)  # the run goes on; the record says so
+        warnings.simplefilter("always", AssumptionWarning)
         if job.kind == "problem":
             content = _prepare(spec)
         elif prepared is None:
@@ -68,8 +67,12 @@ def work(spec: ExperimentSpec, job: Job, prepared: Mapping[str, Any] | None) -> 
             rounds = kept_rounds(prepared["rounds"], spec.record)
             game = _game(spec.problem.name, as_json(prepared["parameters"]))
             content = {"rounds": rounds.tolist()} | _WORK[job.kind](spec, job, game, rounds)
-    if raised:
-        content["warnings"] = sorted({str(one.message) for one in raised})
+    noted = {str(one.message) for one in raised if issubclass(one.category, AssumptionWarning)}
+    if noted:  # the run goes on; its record says so
+        content["warnings"] = sorted(noted)
+    for one in raised:
+        if not issubclass(one.category, AssumptionWarning):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     return {"job": job.stem, **content}, time.perf_counter() - begin
 
 
