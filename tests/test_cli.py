@@ -2,6 +2,8 @@
 
 import json
 import re
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -154,3 +156,36 @@ def test_an_interrupt_and_a_missing_extra_are_said(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "longterm.cli.commands")
     assert main(["data", "list"]) == 2
     assert "tyro: install longterm[experiments]" in capsys.readouterr().err
+
+
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", DOCS.read_text(encoding="utf-8"), flags=re.DOTALL)
+COMMANDS = [line for kind, block in BLOCKS for line in block.splitlines() if line.startswith("longterm ")]
+NEEDS_MORE = re.compile(r"\ball\b|ijcnn1|dask|ray")
+"""The network, minutes, or a cluster: these are only parsed here. The data's have a test above."""
+
+
+def test_every_command_of_the_docs_is_one(monkeypatch):
+    from longterm.cli.commands import parse
+
+    assert len(COMMANDS) >= 12
+    for line in COMMANDS:
+        parse(shlex.split(line, comments=True)[1:])
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_docs_run(reports, capsys):
+    (mine, *_) = [block for kind, block in BLOCKS if kind == "toml"]
+    Path("mine.toml").write_text(mine)
+    for line in COMMANDS:
+        if not NEEDS_MORE.search(line):
+            words = shlex.split(line, comments=True)[1:]
+            slow = words[0] == "reproduce"
+            assert main([*words, *(QUICK if slow else [])]) == 0, capsys.readouterr().err
+    assert Path("quick/summary.json").read_bytes() == Path("again/summary.json").read_bytes()
+
+
+def test_the_python_of_the_docs_runs(tmp_path):
+    (code,) = [block for kind, block in BLOCKS if kind == "python"]
+    Path("mine.py").write_text(code)
+    done = subprocess.run([sys.executable, "mine.py"], capture_output=True, text=True, check=True)
+    assert "A-OGD, beta = 0.5" in done.stdout

@@ -313,7 +313,7 @@ def test_processes_and_jax_give_the_same_as_one_process(tmp_path):
     pytest.importorskip("jax", reason="the compiled engine needs the extra `jax`")
     rows = {"name": "budgeted_logistic", "data": "sample"}
     learners = [{"learner": "aogd"}, {"learner": "aftrl"}]
-    spec = spec_of({"problem": rows, "learners": learners, "rounds": 300, "seeds": 2, "record": 8})
+    spec = spec_of({"problem": rows, "learners": learners, "rounds": 300, "seeds": 2, "record": 8, "engine": "jax"})
     one = quietly(spec, tmp_path / "one")
     quietly(spec, tmp_path / "two", Backend(workers=2))
     assert files(tmp_path / "one") == files(tmp_path / "two")
@@ -325,6 +325,17 @@ def test_processes_and_jax_give_the_same_as_one_process(tmp_path):
     problem = budgeted_logistic(sample.features, one.problem["budget"])
     trace = run(problem, AOGD.convex(problem), ResampledRows(sample.features, sample.labels), 300, seeds=range(2))
     np.testing.assert_allclose(one.curves[0].measures["signed_violation"][-1], trace.signed_violation[-1], rtol=1e-9)
+
+
+def test_the_engine_is_chosen_by_the_length_of_the_runs(monkeypatch):
+    there = replace(SMALL, engine="auto")
+    monkeypatch.setattr(run_module, "find_spec", lambda name: name)
+    assert run_module.engine_for(there) == "numpy"
+    assert run_module.engine_for(replace(there, rounds=100_000)) == "jax"
+    assert run_module.engine_for(replace(there, rounds=None)) == "jax"
+    assert run_module.engine_for(replace(there, engine="jax")) == "jax"
+    monkeypatch.setattr(run_module, "find_spec", lambda name: None)
+    assert run_module.engine_for(replace(there, rounds=None)) == "numpy"
 
 
 def test_steps_that_no_theorem_covers_are_said(tmp_path):

@@ -58,7 +58,7 @@ class Run:
     record: int | None = None
     """About how many rounds are kept. Left out: what the file says, else 40."""
     engine: EngineChoice | None = None
-    """numpy, jax, or auto: jax where it is installed."""
+    """numpy, jax, or auto: jax where it is installed and the runs are long enough to pay for compiling."""
     name: str | None = None
     """Of the experiment."""
     title: str | None = None

@@ -18,6 +18,9 @@ from longterm.experiments.progress import job_progress
 from longterm.experiments.result import Result
 from longterm.experiments.spec import ExperimentSpec
 
+ROUNDS_WORTH_COMPILING = 50_000
+"""Of one learner, over all sequences. A round takes NumPy about 100 µs and JAX 3, which first compiles for seconds."""
+
 
 def run_experiment(
     spec: ExperimentSpec, folder: str | Path, *, backend: Backend | None = None, out: TextIO | None = None
@@ -37,7 +40,7 @@ def run_experiment(
     ('A-OGD', 10)
     """
     chosen = Backend() if backend is None else backend
-    decided = replace(spec, engine=_engine(spec))
+    decided = replace(spec, engine=engine_for(spec))
     kept = ResultFolder(folder)
     with kept.locked():
         kept.open_for(decided, versions(decided))
@@ -76,7 +79,9 @@ def _version(package: str) -> str:
         return "not installed"
 
 
-def _engine(spec: ExperimentSpec) -> Engine:
+def engine_for(spec: ExperimentSpec) -> Engine:
+    """The engine that is named; else JAX, where it is installed and there are rounds enough to pay for compiling."""
     if spec.engine != "auto":
         return spec.engine
-    return "numpy" if find_spec("jax") is None else "jax"
+    short = spec.rounds is not None and spec.rounds * len(spec.seeds) < ROUNDS_WORTH_COMPILING
+    return "numpy" if short or find_spec("jax") is None else "jax"

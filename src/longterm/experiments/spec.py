@@ -38,7 +38,7 @@ from longterm.experiments.result import MEASURES, Role
 from longterm.streams.base import checked_seeds
 
 EngineChoice = Literal["auto", "numpy", "jax"]
-"""JAX where it is installed, or the engine that is named."""
+"""The engine that is named; auto: JAX where it is installed and the runs are long enough to pay for compiling."""
 FEWEST_ROUNDS_KEPT = 2
 
 
