@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pickle
 import random
 import shutil
 import signal
@@ -16,7 +17,7 @@ import pytest
 
 from longterm import AOGD, InputError, budgeted_logistic, doubly_stochastic, run
 from longterm.data import load_sample
-from longterm.errors import LongtermError
+from longterm.errors import DataError, LongtermError, SnapshotError, TokenError
 from longterm.experiments import Backend, LearnerSpec, load_result, run_experiment, spec_of, summary_of
 from longterm.experiments import run as run_module
 from longterm.experiments.folder import ResultFolder
@@ -272,6 +273,30 @@ def test_a_lost_worker_is_said_and_the_rest_is_kept(tmp_path, monkeypatch):
     quietly(spec, tmp_path / "folder", Backend(workers=2))
     quietly(spec, tmp_path / "other")
     assert files(tmp_path / "folder") == files(tmp_path / "other")
+
+
+def refuse(problem, rounds):
+    raise DataError("mine.csv", "is empty", "Fill it", line=3)
+
+
+def test_what_a_worker_refuses_is_said_in_its_words(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]))  # noqa: PTH120
+    spec = replace(SMALL, learners=(LearnerSpec("test_experiments:refuse", name="mine"),))
+    with pytest.raises(DataError, match=r"mine.csv, line 3: is empty\. Fill it") as refused:
+        quietly(spec, tmp_path, Backend(workers=2))
+    assert (refused.value.line, refused.value.remedy) == (3, "Fill it")
+
+
+def test_errors_travel_between_processes():
+    for error in (
+        InputError("x", "is wrong", "Mend it", round=4, trace={"a": 1}),
+        SnapshotError("file", "truncated", "ends early", "Restore it"),
+        TokenError(3, "is unknown", "Ask first"),
+        LongtermError("plain"),
+    ):
+        there = pickle.loads(pickle.dumps(error))
+        assert type(there) is type(error)
+        assert (str(there), there.__dict__) == (str(error), error.__dict__)
 
 
 def register_mine():
