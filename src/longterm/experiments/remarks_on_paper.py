@@ -26,8 +26,8 @@ def on_doubly_stochastic(result: Result) -> Iterator[Remark]:
         yield Remark(
             "note",
             f"The paper's Convex OGD mixes two forms: one multiplier for the maximum, but m = {m} in its steps, which "
-            f"makes them several times too small. Set up as its authors do it is {'better' if better else 'no better'}: "
-            f"{numbers}.",
+            "makes them several times too small. Set up as its authors do it is "
+            f"{'better' if better else 'no better'}: {numbers}.",
         )
     yield Remark(
         "note",
@@ -98,8 +98,7 @@ def _what_cannot_be_matched(result: Result, curves: list[Curve]) -> Iterator[Rem
     for measure, words, figure in (("regret", "regret", 3), ("signed_violation", "signed violation", 4)):
         far = [c for c in curves if measure in c.read_off and not is_near(c, measure)]
         if far:
-            better = all(c.mean("regret")[-1] < drawn.mean("regret")[-1] for c in fair)
-        numbers = "; ".join(f"{c.name} {_last(c, measure)}, the figure about {c.read_off[measure]:,g}" for c in far)
+            numbers = "; ".join(f"{c.name} {_last(c, measure)}, the figure about {c.read_off[measure]:,g}" for c in far)
             yield Remark(
                 "differs",
                 f"The scale of Figure {figure} ({words}) on {result.name} cannot be matched: {numbers}. The paper "
