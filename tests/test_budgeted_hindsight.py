@@ -14,6 +14,7 @@ from longterm.constraints import ElasticNetBudget
 from longterm.errors import LongtermError
 from longterm.hindsight import (
     best_budgeted_logistic,
+    best_by_saga,
     choose_budget,
     elastic_net_gap,
     elastic_net_newton,
@@ -21,7 +22,6 @@ from longterm.hindsight import (
     support_of_elastic_net,
     weighted_rows,
 )
-from longterm.losses import Logistic
 from longterm.sets import Ball
 from longterm.streams import RandomPermutations, ResampledRows
 
@@ -115,31 +115,29 @@ def test_every_round_of_every_sequence_agrees_with_cvxpy(budget, l1, l2):
                 np.testing.assert_allclose(best.x[k, j], x, atol=2e-3)
 
 
-def test_saga_on_the_penalised_form_finds_the_same():
+@pytest.mark.parametrize(("l1", "l2"), [(1.0, 1.0), (0.5, 2.0), (1.0, 0.0)])
+def test_saga_on_the_penalised_form_finds_the_same(l1, l2):
     """The paper's own route: scikit-learn's SAGA, with the penalty that spends the budget found by root finding."""
-    from sklearn.linear_model import LogisticRegression
-
+    pytest.importorskip("sklearn", reason="SAGA is scikit-learn's")
     features, labels = table(200, 6, seed=1)
-    budget = ElasticNetBudget(6, 1.2)
+    problem, stream = budgeted_logistic(features, 1.2, l1=l1, l2=l2), ResampledRows(features, labels)
+    rounds, seeds = [1, 40, 300], [0, 3]  # one round: a single class, separable
+    saga = best_by_saga(problem, stream, rounds, seeds=seeds)
+    ours = best_budgeted_logistic(problem, stream, rounds, seeds=seeds, relative_gap=1e-10)
+    assert saga.x.shape == (3, 2, 6)
+    assert np.all(saga.relative_gap <= 1e-5)
+    np.testing.assert_allclose(saga.loss, ours.loss, rtol=1e-5)
+    assert np.all(saga.loss - saga.gap <= ours.loss * (1 + 1e-12))
+    np.testing.assert_allclose(saga.x[2], ours.x[2], atol=1e-3)
 
-    def solution(log_penalty: float) -> np.ndarray:
-        # C Σ ℓ + ½ ‖x‖₁ + ¼ ‖x‖²: the penalty ν (‖x‖₁ + ½ ‖x‖²) with ν = 1/(2C).
-        model = LogisticRegression(
-            C=0.5 / np.exp(log_penalty),
-            l1_ratio=0.5,
-            solver="saga",
-            fit_intercept=False,
-            tol=1e-10,
-            max_iter=20_000,
-            random_state=0,
-        )
-        return model.fit(features, labels).coef_[0]
 
-    log_penalty = brentq(lambda p: budget.values(solution(p))[0], -3, 5, xtol=1e-10)
-    saga = solution(log_penalty)
-    found = least_log_loss(features, labels, 1.2, relative_gap=1e-13)
-    np.testing.assert_allclose(found.x, saga, atol=1e-6)
-    assert found.loss == pytest.approx(Logistic(6, 1.0).value(saga, features, labels).sum(), rel=1e-9)
+def test_saga_where_the_budget_does_not_bind():
+    pytest.importorskip("sklearn", reason="SAGA is scikit-learn's")
+    features, labels = table(200, 3)
+    problem, stream = budgeted_logistic(features, 500.0), ResampledRows(features, labels)
+    saga = best_by_saga(problem, stream, [200])
+    assert saga.relative_gap[0] <= 1e-4
+    assert problem.constraint.values(saga.x)[0, 0] < -1
 
 
 def test_a_sequence_alone_is_the_sequence_in_a_batch(monkeypatch):

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from longterm import InputError, Problem, budgeted_logistic, doubly_stochastic
+from longterm import InputError, Problem, budgeted_logistic, covariance, doubly_stochastic
 from longterm.constraints import Affine, L1Budget, L2Budget, Stack
 from longterm.data import load_sample
 from longterm.hindsight import best_budgeted_logistic, best_by_cvxpy, certified_gap, nearest_to_mean, state_loss
 from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, SquaredDistance
 from longterm.projections import project_onto_doubly_stochastic
 from longterm.sets import Ball, Box, Simplex
-from longterm.streams import RandomCosts, RandomPermutations, Replay, ResampledRows
+from longterm.streams import PairwiseSigns, RandomCosts, RandomPermutations, Replay, ResampledRows
 from zoo import problems
 
 STATED = {
@@ -141,3 +141,22 @@ def test_a_user_s_own_loss_states_itself():
     assert best.gap[0] <= 1e-6
     permutations = best_by_cvxpy(doubly_stochastic(2, enclosing="rows"), RandomPermutations(2), [9])
     assert permutations.relative_gap[0] <= 1e-5
+
+
+@pytest.mark.parametrize("unit_diagonal", [True, False])
+def test_correlation_matrices_state_themselves(unit_diagonal):
+    problem, stream = covariance(4, unit_diagonal=unit_diagonal), PairwiseSigns(4, 0.6)
+    slow = best_by_cvxpy(problem, stream, [3, 30], seeds=[0, 1], solver="CLARABEL")
+    assert problem.constraint.values(slow.x).max() <= 1e-6
+    fast = nearest_to_mean(problem, stream, [3, 30], seeds=[0, 1])
+    np.testing.assert_allclose(slow.loss, fast.loss, rtol=1e-6)
+    np.testing.assert_allclose(slow.x, fast.x, atol=1e-4)
+    assert slow.gap.max() <= 1e-4
+    assert fast.relative_gap.max() <= 1e-6
+    # Valid at any point of the set, feasible or not, and tight only at the best.
+    targets = stream.draw(1, 0, 30).loss[0]
+    for other in problem.enclosing_set.sample(np.random.default_rng(0), 20):
+        other = (other.reshape(4, 4) + other.reshape(4, 4).T).ravel() / 2
+        value = 0.5 * np.sum((other - targets) ** 2)
+        gap = float(certified_gap(problem, other, np.sum(other - targets, axis=0)))
+        assert value - fast.loss[1, 1] <= gap * (1 + 1e-9)

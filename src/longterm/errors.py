@@ -9,7 +9,18 @@ from typing import Any
 
 
 class LongtermError(Exception):
-    """Base of everything this library raises on purpose."""
+    """Base of everything this library raises on purpose. It travels between processes with all that it says."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _travelled, (type(self), self.args, self.__dict__)
+
+
+def _travelled(kind: type[LongtermError], args: tuple[Any, ...], attributes: dict[str, Any]) -> LongtermError:
+    """As it was raised elsewhere: pickle would call the class with the message alone."""
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
 
 
 class InputError(LongtermError, ValueError):

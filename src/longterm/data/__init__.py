@@ -2,12 +2,14 @@
 
 DATA_SETS, find, path, fetch     what there is, and where its file is
 load, load_adult, load_sample    the arrays
+load_mapped                      dense rows that many processes share
 read_libsvm                      a file of your own
 """
 
 from longterm.data.files import cache_folder, fetch, find, path
 from longterm.data.libsvm import read_libsvm
 from longterm.data.load import Adult, Labelled, load, load_adult
+from longterm.data.mapped import load_mapped
 from longterm.data.registry import DATA_SETS, DataSet, data_set
 from longterm.data.sample import load_sample
 from longterm.errors import DataError
@@ -24,6 +26,7 @@ __all__ = [
     "find",
     "load",
     "load_adult",
+    "load_mapped",
     "load_sample",
     "path",
     "read_libsvm",

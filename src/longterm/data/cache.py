@@ -34,12 +34,7 @@ def cached(
 ) -> dict[str, NDArray[Any]]:
     """What `parse` makes of the source, from the cache where it is there; `check` raises where it is not right."""
     folder = cache_folder() / "parsed"
-    try:
-        with source.open("rb") as file:
-            key = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(source, f"cannot be read ({error})", "Make it readable, or get it again") from error
-    target = folder / f"{name}.{key[:32]}.v{VERSION}.npz"
+    target = folder / f"{name}.{file_hash(source)[:32]}.v{VERSION}.npz"
     kept = _read(target)
     if kept is not None:
         try:
@@ -54,6 +49,15 @@ def cached(
             if old != target and re.fullmatch(rf"{re.escape(name)}\.[0-9a-f]+\.v\d+\.npz", old.name):
                 old.unlink(missing_ok=True)
     return kept
+
+
+def file_hash(source: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    try:
+        with source.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(source, f"cannot be read ({error})", "Make it readable, or get it again") from error
 
 
 def _read(target: Path) -> dict[str, NDArray[Any]] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,9 @@ from longterm._arrays import FloatArray
 
 MEASURES = ("regret", "signed_violation", "hard_violation", "squared_violation", "per_constraint_violation")
 """What every curve has. `per_constraint_violation` is the largest of the Σ_t g_j(x_t): the paper's own constraint."""
+
+ROUNDED_FROM = 1000.0
+"""From here on, no digits after the point are shown."""
 
 Role = Literal["paper", "fair", "own"]
 """A curve of the paper's figures; the same method set up fairly, under a name of its own; the user's."""
@@ -46,6 +50,13 @@ class Curve:
     def std(self, measure: str) -> FloatArray:
         """The deviation over the sequences, shape (rounds,)."""
         return np.asarray(self.measures[measure].std(axis=1))
+
+    def last(self, measure: str) -> str:
+        """The last round in words: mean ± deviation, where there is more of it than rounding."""
+        mean, std = float(self.mean(measure)[-1]), float(self.std(measure)[-1])
+        digits = f"{mean:,.0f}" if abs(mean) >= ROUNDED_FROM else f"{mean:.4g}"
+        spread = 0.0 if std <= 1e-9 * abs(mean) else std  # rounding
+        return f"{digits} ± {spread:.2g}" if spread < ROUNDED_FROM / 10 else f"{digits} ± {spread:,.0f}"
 
 
 @dataclass(frozen=True)
@@ -78,3 +89,24 @@ class Result:
     """The command that runs it again."""
     remarks: tuple[Remark, ...] = ()
     """What matches the paper, what does not, and why."""
+
+    def frame(self) -> Any:
+        """All curves as one tidy pandas frame: curve, sequence (its seed), round, the measures, the certified gap."""
+        try:
+            pandas: Any = import_module("pandas")
+        except ImportError as error:
+            raise ImportError("frames need pandas: install longterm[experiments]") from error
+        rounds, sequences = len(self.rounds), len(self.seeds)
+        parts = [
+            pandas.DataFrame(
+                {
+                    "curve": curve.name,
+                    "sequence": np.tile(self.seeds, rounds),
+                    "round": np.repeat(self.rounds, sequences),
+                    **{name: curve.measures[name].ravel() for name in MEASURES},
+                    "certified_gap": self.certified_gap.ravel(),
+                }
+            )
+            for curve in self.curves
+        ]
+        return pandas.concat(parts, ignore_index=True)

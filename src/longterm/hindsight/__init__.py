@@ -4,6 +4,7 @@ from longterm.hindsight.base import Hindsight
 from longterm.hindsight.budgeted_logistic import best_budgeted_logistic
 from longterm.hindsight.certificates import certified_gap, elastic_net_gap, support_of_elastic_net
 from longterm.hindsight.offline_logistic import ChosenBudget, Offline, choose_budget, least_log_loss
+from longterm.hindsight.saga import best_by_saga
 from longterm.hindsight.squared_distance import nearest_to_mean
 from longterm.hindsight.stated import best_by_cvxpy, state_constraint, state_loss, state_set
 
@@ -13,6 +14,7 @@ __all__ = [
     "Offline",
     "best_budgeted_logistic",
     "best_by_cvxpy",
+    "best_by_saga",
     "certified_gap",
     "choose_budget",
     "elastic_net_gap",

@@ -55,7 +55,7 @@ def best_budgeted_logistic(
     >>> best.x.round(3), best.loss.round(3), bool(best.relative_gap <= 1e-6)
     (array([[1., 0.]]), array([11.677]), True)
     """
-    constraint = _checked(problem, stream)
+    constraint = checked_problem(problem, stream)
     rows = Rows.checked(*stream.arrays)
     if rows.dimension != problem.dimension:
         what = f"has {rows.dimension} features, the problem has {problem.dimension}"
@@ -82,7 +82,8 @@ def best_budgeted_logistic(
     return Hindsight(wanted, collect("x"), collect("value"), collect("gap"), played)
 
 
-def _checked(problem: Problem, stream: Any) -> ElasticNetBudget:
+def checked_problem(problem: Problem, stream: Any) -> ElasticNetBudget:
+    """The budget, where problem and stream are those of budgeted logistic regression; raise where they are not."""
     constraint, B = problem.constraint, problem.enclosing_set
     if not isinstance(problem.loss, Logistic) or not isinstance(constraint, ElasticNetBudget):
         what = f"{problem.name!r} is not logistic regression under an elastic-net budget"

@@ -23,6 +23,14 @@ for any problem with a fixed g. The right side is convex in μ. The search start
 ‖r‖, which is all that is needed where x is inside B, and goes on by cutting planes (Kelley 1960): each maximiser s over
 B gives a cut, a linear program the next μ, until no μ is better. Again any μ ≥ 0 is valid. The gap is tight where the
 g_j are smooth at x, and loose at kinks, where one subgradient has to stand for many.
+
+**Semidefinite gap.** λ_min has such a kink wherever it is repeated. For X = {S ⪰ floor·I} any matrix Z ⪰ 0 takes the
+place of μ∇g: ⟨Z, S − floor·I⟩ ≥ 0 on X, so
+
+    F(x) − F(s) ≤ ⟨c, x⟩ − floor · tr Z + max_B ⟨Z − c, s⟩.
+
+At the best x, Z = c + diag(y) where B fixes the diagonal (Z = c inside a ball), and Z v = 0 for every eigenvector v of
+x above the floor: that gives y by least squares, and what rounding makes negative in Z is cut off.
 """
 
 from __future__ import annotations
@@ -31,10 +39,13 @@ import numpy as np
 from scipy.optimize import linprog, nnls
 
 from longterm._arrays import Array, FloatArray, dot, namespace
-from longterm.constraints import ElasticNetBudget
+from longterm.constraints import ElasticNetBudget, PositiveSemidefinite
 from longterm.problems import Problem
+from longterm.projections.psd import as_symmetric
 
 MOST_CUTS = 100
+AT_THE_FLOOR = 1e-7
+"""Eigenvalues within this share of the largest count as being at the floor."""
 EXACT = 1e-11
 """A Lagrangian gap within this share of ‖∇F‖ Δ of the best one will do."""
 
@@ -70,14 +81,33 @@ def elastic_net_gap(x: Array, gradient: Array, budget: float, l1: float = 1.0, l
 def certified_gap(problem: Problem, x: FloatArray, gradient: FloatArray) -> FloatArray:
     """F(x) − min_X F is at most this, F convex with this gradient at x; shapes (..., d) to (...,).
 
-    The Frank–Wolfe gap for an elastic-net budget (B, which holds it, does not matter), the Lagrangian gap for others.
+    The Frank–Wolfe gap for an elastic-net budget (B, which holds it, does not matter), the semidefinite gap for
+    positive semi-definite matrices, the Lagrangian gap for others.
     """
     g = problem.constraint
     if isinstance(g, ElasticNetBudget):
         return np.asarray(elastic_net_gap(x, gradient, g.budget, g.l1, g.l2))
+    one = _semidefinite_gap if isinstance(g, PositiveSemidefinite) else _lagrangian_gap
     points, slopes = x.reshape(-1, x.shape[-1]), gradient.reshape(-1, x.shape[-1])
-    gaps = [_lagrangian_gap(problem, point, slope) for point, slope in zip(points, slopes, strict=True)]
+    gaps = [one(problem, point, slope) for point, slope in zip(points, slopes, strict=True)]
     return np.asarray(gaps, dtype=np.float64).reshape(x.shape[:-1])
+
+
+def _semidefinite_gap(problem: Problem, x: FloatArray, gradient: FloatArray) -> float:
+    g, B = problem.constraint, problem.enclosing_set
+    assert isinstance(g, PositiveSemidefinite)
+    c = np.asarray(as_symmetric(gradient, g.size))
+    values, vectors = np.linalg.eigh(as_symmetric(x, g.size))
+    above = vectors[:, values > g.floor + AT_THE_FLOOR * max(abs(values[-1]), 1.0)]
+    lengths = np.vecdot(above, above)
+    y = np.divide(-np.vecdot(c @ above, above), lengths, out=np.zeros(g.size), where=lengths > 0)
+    gap = _lagrangian_gap(problem, x, gradient)
+    for Z in (c, c + np.diag(y)):
+        sizes, directions = np.linalg.eigh(Z)
+        Z = (directions * np.maximum(sizes, 0.0)) @ directions.T
+        reach = B.support(Z.ravel() - gradient)
+        gap = min(gap, float(gradient @ x - g.floor * np.trace(Z) + reach))
+    return max(gap, 0.0)
 
 
 def _lagrangian_gap(problem: Problem, x: FloatArray, gradient: FloatArray) -> float:

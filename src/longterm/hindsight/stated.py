@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.constraints import Constraint, ElasticNetBudget, L2Budget, Maximum, Stack
+from longterm.constraints import Constraint, ElasticNetBudget, L2Budget, Maximum, PositiveSemidefinite, Stack
 from longterm.errors import InputError, LongtermError, StreamEndedError
 from longterm.hindsight.base import Hindsight, increasing_rounds
 from longterm.hindsight.certificates import certified_gap
@@ -97,6 +97,12 @@ def _(constraint: ElasticNetBudget, x: Any) -> list[Any]:
 @state_constraint.register
 def _(constraint: L2Budget, x: Any) -> list[Any]:
     return [_cvxpy().norm(x) <= constraint.budget]
+
+
+@state_constraint.register
+def _(constraint: PositiveSemidefinite, x: Any) -> list[Any]:
+    matrix = _cvxpy().reshape(x, (constraint.size, constraint.size), order="C")
+    return [(matrix + matrix.T) / 2 >> constraint.floor * np.eye(constraint.size)]
 
 
 @state_constraint.register(Stack)

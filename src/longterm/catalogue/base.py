@@ -1,0 +1,147 @@
+"""What an entry of the catalogue is, and how a specification's parameters are held against it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm._arrays import FloatArray
+from longterm.errors import InputError
+from longterm.hindsight import Hindsight
+from longterm.learners import Learner
+from longterm.problems import Problem
+from longterm.streams import Stream
+
+BoundOf = Callable[[Any, Problem, NDArray[np.int64]], Mapping[str, FloatArray]]
+"""From learner, problem and rounds to the bounds of its theorem, by measure."""
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """All that is played: the problem, where its rounds come from, and the best in hindsight."""
+
+    problem: Problem
+    stream: Stream
+    best: Callable[[NDArray[np.int64], int], Hindsight]
+    """From rounds and one seed to x*_t."""
+    length: int | None = None
+    """How many rounds to play where the user does not say: the rows of a data set."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What a reader of the results should know beyond the constants."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What had to be found out before the game could be built."""
+
+    parameters: Mapping[str, Any]
+    """These go over the user's."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A name, and a function that builds what it stands for. Its keyword parameters are the user's."""
+
+    name: str
+    build: Callable[..., Any]
+
+    own: ClassVar[int] = 0
+    """How many leading arguments of `build` are not the user's."""
+
+    @property
+    def about(self) -> str:
+        """The first line of the builder's docstring."""
+        return (inspect.getdoc(self.build) or "").partition("\n")[0]
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """What the user can set."""
+        every = list(inspect.signature(self.build).parameters.items())
+        return dict(every[self.own :])
+
+    def check(self, given: Mapping[str, Any], where: str) -> None:
+        """Raise for a parameter that is unknown, missing or of the wrong type; `where` names the table it is in."""
+        known, hints = self.parameters, get_type_hints(self.build)
+        anything = any(p.kind is p.VAR_KEYWORD for p in known.values())
+        for key, value in given.items():
+            if key not in known and not anything:
+                what = f"is not a parameter of {self.name!r}"
+                raise InputError(f"{where}.{key}", what, f"Choose from {sorted(known)}")
+            if key in hints and not fits(value, hints[key]):
+                what = f"{value!r} is not {in_words(hints[key])}"
+                raise InputError(f"{where}.{key}", what, f"Correct it, or leave it out: {signature(self)}")
+        for key, parameter in known.items():
+            named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+            if named and parameter.default is parameter.empty and key not in given:
+                raise InputError(f"{where}.{key}", "is missing", f"{self.name!r} needs it: {signature(self)}")
+
+
+@dataclass(frozen=True)
+class LearnerEntry(Entry):
+    """``build(problem, rounds, **parameters)`` makes a learner; `bound` is its theorem, `printed` as papers have it."""
+
+    title: str = ""
+    """As figures call it; left out, the name."""
+    bound: BoundOf | None = None
+    printed: BoundOf | None = None
+    own: ClassVar[int] = 2
+
+    def learner(self, problem: Problem, rounds: int, parameters: Mapping[str, Any]) -> Learner[Any]:
+        """Build it."""
+        made = self.build(problem, rounds, **parameters)
+        if not isinstance(made, Learner):
+            what = f"{self.name!r} built a {type(made).__name__}"
+            raise InputError("learner", what, "Its builder must return a longterm.Learner")
+        return made
+
+
+@dataclass(frozen=True)
+class ProblemEntry(Entry):
+    """``build(**parameters)`` makes a `Game`; `prepare(**parameters)` finds out what has to be known before."""
+
+    prepare: Callable[..., Prepared] | None = None
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value from a specification is of the type that a builder asks for."""
+    if get_origin(hint) in (Union, UnionType):
+        return any(fits(value, one) for one in get_args(hint))
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if hint in (None, NoneType):
+        return value is None
+    if hint is float:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, hint) if isinstance(hint, type) else True
+
+
+def in_words(hint: Any) -> str:
+    """A type, as an error message names it."""
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(in_words(one) for one in get_args(hint) if one is not NoneType)
+    if get_origin(hint) is Literal:
+        return "one of " + ", ".join(repr(one) for one in get_args(hint))
+    words: dict[Any, str] = {
+        float: "a number",
+        int: "a whole number",
+        str: "a word",
+        bool: "true or false",
+        Mapping: "a table",
+    }
+    return words.get(hint, str(hint))
+
+
+def signature(entry: Entry) -> str:
+    """The parameters with their defaults, in a line."""
+    needed = inspect.Parameter.empty
+    parts = [name if p.default is needed else f"{name}={p.default!r}" for name, p in entry.parameters.items()]
+    return f"{entry.name}({', '.join(parts)})"

@@ -1,0 +1,84 @@
+"""The problems that can be named: what is played, where its rounds come from, and the best in hindsight."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm.catalogue.base import Game, Prepared, ProblemEntry
+from longterm.data import load_mapped
+from longterm.hindsight import Hindsight, best_budgeted_logistic, choose_budget, least_log_loss, nearest_to_mean
+from longterm.problems import Problem
+from longterm.problems import budgeted_logistic as budgeted_logistic_problem
+from longterm.problems import covariance as covariance_problem
+from longterm.problems import doubly_stochastic as doubly_stochastic_problem
+from longterm.streams import PairwiseSigns, RandomPermutations, ResampledRows, Stream
+
+SHARE = 0.3
+"""Of the offline solution's coordinates, those that the paper wants not to be zero."""
+
+
+def doubly_stochastic(size: int = 8, enclosing: Literal["ball", "rows"] = "ball") -> Game:
+    """Doubly-stochastic matrices near random permutation matrices: Figures 1 and 2 of the paper."""
+    problem, stream = doubly_stochastic_problem(size, enclosing), RandomPermutations(size)
+    return Game(problem, stream, partial(_nearest, problem, stream), facts={"size": size})
+
+
+def covariance(size: int = 8, floor: float = 0.1, unit_diagonal: bool = True, decay: float = 0.9) -> Game:
+    """Correlation matrices with λ_min ≥ floor, from pairs that were not measured together."""
+    problem, stream = covariance_problem(size, floor, unit_diagonal=unit_diagonal), PairwiseSigns(size, decay)
+    return Game(problem, stream, partial(_nearest, problem, stream), facts={"size": size, "floor": floor})
+
+
+def budgeted_logistic(
+    data: str = "sample", budget: float | None = None, share: float = SHARE, l1: float = 1.0, l2: float = 1.0
+) -> Game:
+    """Logistic regression with l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget on rows drawn with replacement: Figures 3 and 4.
+
+    Left out, the budget is chosen so that `share` of the offline solution's coordinates are not zero.
+    """
+    rows = load_mapped(data)
+    if budget is None:
+        budget = choose_budget(rows.features, rows.labels, share, l1=l1, l2=l2, progress=None).budget
+    problem = budgeted_logistic_problem(rows.features, budget, l1=l1, l2=l2)
+    stream = ResampledRows(rows.features, rows.labels)
+    facts = {"data": data, "rows": len(rows.labels), "budget": budget}
+    return Game(problem, stream, partial(_budgeted, problem, stream), len(rows.labels), facts)
+
+
+def prepare_budgeted_logistic(
+    data: str = "sample", budget: float | None = None, share: float = SHARE, l1: float = 1.0, l2: float = 1.0
+) -> Prepared:
+    """Choose the budget, where none is given, and solve offline."""
+    rows = load_mapped(data)
+    if budget is None:
+        found: Any = choose_budget(rows.features, rows.labels, share, l1=l1, l2=l2, progress=None)
+    else:
+        found = least_log_loss(rows.features, rows.labels, budget, l1=l1, l2=l2)
+    facts = {
+        "budget_chosen": budget is None,
+        "offline_loss": found.loss,
+        "offline_gap": found.gap,
+        "offline_nonzeros": found.count,
+        "offline_unused_budget": found.slack,
+    }
+    return Prepared({"budget": found.budget}, facts)
+
+
+def _nearest(problem: Problem, stream: Stream, rounds: NDArray[np.int64], seed: int) -> Hindsight:
+    return nearest_to_mean(problem, stream, rounds, seeds=seed)
+
+
+def _budgeted(problem: Problem, stream: ResampledRows, rounds: NDArray[np.int64], seed: int) -> Hindsight:
+    return best_budgeted_logistic(problem, stream, rounds, seeds=seed, progress=None)
+
+
+PROBLEMS = (
+    ProblemEntry("doubly_stochastic", doubly_stochastic),
+    ProblemEntry("budgeted_logistic", budgeted_logistic, prepare_budgeted_logistic),
+    ProblemEntry("covariance", covariance),
+)
+"""Ours."""

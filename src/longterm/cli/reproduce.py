@@ -1,0 +1,73 @@
+"""longterm reproduce: the paper's experiments."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from longterm.cli.where import Where, table, write_report
+from longterm.errors import InputError
+from longterm.experiments import run_experiment
+from longterm.experiments.paper import BETA, OF_THE_PAPER, WITH_A_BUDGET, Options, paper_spec
+
+Name = Literal["dsm", "ijcnn1", "covtype", "sample", "all"]
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Run the experiments of Jenatton, Huang and Archambeau (2016), draw their figures and write a report.
+
+      dsm      Figures 1 and 2: doubly-stochastic matrices, T = 1000 (seconds)
+      ijcnn1   Figures 3 and 4, left: sparse classification, 49,990 rows (downloaded)
+      covtype  Figures 3 and 4, right: the same on 581,012 rows (a few minutes)
+      sample   the same on 6,000 rows that come with the package (no network)
+      all      dsm, ijcnn1 and covtype
+
+    Beside the paper's curves, set up as the paper does, stand fair ones. Every run is kept as soon as it is done:
+    stopped and started again, the command computes only what is missing.
+
+    try:
+      longterm reproduce dsm sample
+      longterm reproduce all --workers 2
+      longterm reproduce covtype --sequences 3 --rho 5 --out results-rho5
+      longterm reproduce ijcnn1 --learners convex-a-ogd convex-ogd --beta 0.5 --out results-beta
+    """
+
+    experiments: tyro.conf.Positional[tuple[Name, ...]]
+    """Which: dsm, ijcnn1, covtype, sample, all."""
+    sequences: int = 10
+    """Random sequences to average over."""
+    rounds: int | None = None
+    """T. Left out, as in the paper: 1000, or as many as there are rows."""
+    beta: float = BETA
+    """A-OGD's trade-off in (0, 1): larger favours the constraint, smaller (down to 1/2) the regret."""
+    rho: float | None = None
+    """The budget of sparse classification. Left out: chosen so that 30 % of the offline solution are not zero."""
+    learners: tuple[str, ...] = ()
+    """Only these curves, by name: convex-a-ogd, strongly-convex-a-ogd, convex-ogd, convex-mirror-prox, …"""
+    out: Path = Path("results")
+    """Folder for the results: one folder in it for each experiment, and report.html."""
+    report: bool = True
+    """Draw figures and write report.html."""
+    where: Annotated[Where, tyro.conf.arg(name="")] = field(default_factory=Where)
+
+    def run(self) -> None:
+        """Run them, one after the other."""
+        names = list(dict.fromkeys(n for one in self.experiments for n in (OF_THE_PAPER if one == "all" else (one,))))
+        if not names:
+            raise InputError("experiments", "is empty", "Choose from dsm, ijcnn1, covtype, sample, all")
+        options = Options(self.sequences, self.rounds, self.beta, self.rho, self.learners)
+        if self.rho is not None and not set(names) & set(WITH_A_BUDGET):
+            raise InputError("rho", "no experiment here has a budget", f"Choose one of {list(WITH_A_BUDGET)} with it")
+        specs = [paper_spec(name, options if name in WITH_A_BUDGET else replace(options, rho=None)) for name in names]
+        results, folders = [], [self.out / spec.name for spec in specs]
+        for spec, folder in zip(specs, folders, strict=True):
+            results.append(run_experiment(spec, folder, backend=self.where.jobs))
+            sys.stdout.write(f"{table(results[-1])}results  {folder}\n\n")
+        if self.report:
+            title = "Online convex optimisation with long-term constraints: the paper's experiments"
+            write_report(results, folders, self.out / "report.html", title)

@@ -1,0 +1,133 @@
+"""The folder of an experiment: what was asked for, one file for each finished job, and what came out.
+
+manifest.json     the specification, the versions, the seeds: written first, never changed
+runs/STEM.json    one for each finished job (`records`), whole or not there at all
+timings.json      seconds for each job; the only file that differs from one run to the next
+summary.json      the last round of every curve
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from longterm.errors import InputError
+from longterm.experiments.jobs import Job, jobs_of
+from longterm.experiments.records import encode, read_record
+from longterm.experiments.spec import ExperimentSpec
+from longterm.experiments.spec_files import spec_of, table_of
+from longterm.live.files import write_atomically
+
+
+class ResultFolder:
+    """A folder that holds the results of one specification."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.runs = self.path / "runs"
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the folder was made for."""
+        try:
+            made: dict[str, Any] = json.loads((self.path / "manifest.json").read_text(encoding="utf-8"))
+            spec_of(made["spec"])
+        except FileNotFoundError as error:
+            what = "has no manifest.json, so it is not the folder of an experiment"
+            raise InputError(str(self.path), what, "Give a folder that `longterm run` or `reproduce` wrote") from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            if isinstance(error, InputError):
+                raise
+            remedy = "Delete the folder, or use another"
+            raise InputError(str(self.path), f"its manifest.json cannot be read ({error})", remedy) from error
+        return made
+
+    @property
+    def spec(self) -> ExperimentSpec:
+        """The specification it was made for."""
+        return spec_of(self.manifest["spec"])
+
+    def open_for(self, spec: ExperimentSpec, versions: Mapping[str, str]) -> None:
+        """Begin the folder, or go on with it; refuse one that was made for something else."""
+        wanted: dict[str, Any] = {"spec": table_of(spec), "seeds": list(spec.seeds), "versions": dict(versions)}
+        if (self.path / "manifest.json").exists():
+            found = self.manifest
+            if found["spec"] != wanted["spec"]:
+                what = f"holds another experiment: {differences(found['spec'], wanted['spec'])}"
+                raise InputError(str(self.path), what, "Give another folder (--out), or delete this one")
+            if found["versions"] != wanted["versions"] and self.missing(spec):
+                what = f"was begun with other versions: {differences(found['versions'], wanted['versions'])}"
+                raise InputError(str(self.path), what, "Go on with those, give another folder, or delete this one")
+        elif self.runs.exists() or (self.path / "summary.json").exists():
+            what = "has results but no manifest.json"
+            raise InputError(str(self.path), what, "Give another folder (--out), or delete this one")
+        self._make(self.runs)
+        for leftover in [*self.path.glob("*.partial"), *self.runs.glob("*.partial")]:
+            leftover.unlink(missing_ok=True)
+        if not (self.path / "manifest.json").exists():
+            self.write_json("manifest.json", wanted)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Only one process at a time works in a folder; the lock goes with the process, however it ends."""
+        self._make(self.path)
+        with (self.path / ".lock").open("w") as file:
+            try:
+                import fcntl
+            except ImportError:  # no such locks on this system
+                yield
+                return
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                what = "another process is at work in this folder"
+                raise InputError(str(self.path), what, "Wait for it, or give another folder (--out)") from error
+            yield
+
+    def missing(self, spec: ExperimentSpec) -> list[Job]:
+        """The jobs whose files are not there, or damaged."""
+        return [job for job in (Job("problem"), *jobs_of(spec)) if self.read(job) is None]
+
+    def read(self, job: Job) -> dict[str, Any] | None:
+        """What a job found; None where there is no sound file of it."""
+        return read_record(self._file(job), job.stem)
+
+    def write(self, job: Job, content: Mapping[str, Any]) -> None:
+        """Keep what a job found."""
+        write_atomically(self._file(job), encode(content))
+
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        """A file for people and other programs."""
+        text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        write_atomically(self.path / name, f"{text}\n".encode())
+
+    def note_time(self, job: Job, seconds: float) -> None:
+        """Add to timings.json."""
+        try:
+            timings = json.loads((self.path / "timings.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            timings = {}
+        self.write_json("timings.json", {**timings, job.stem: round(seconds, 3)})
+
+    def _file(self, job: Job) -> Path:
+        return self.runs / f"{job.stem}.json"
+
+    def _make(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(str(folder), f"cannot be made ({error})", "Give another folder (--out)") from error
+
+
+def differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """Which keys differ, in words."""
+    keys = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
+    return "; ".join(f"{key} was {_brief(found.get(key))}, now {_brief(wanted.get(key))}" for key in keys)
+
+
+def _brief(value: Any) -> str:
+    text = "left out" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 100 else f"{text[:97]}…"

@@ -1,0 +1,175 @@
+"""What workers do. A job is a few words and numbers: the worker builds the problem itself and reads data by its name.
+
+problem           what has to be known first: a budget to be chosen, how many rounds there are, the constants
+bounds            the theorems' bounds of every curve
+comparator, seed  x*_t at the kept rounds, warm-started along t
+run, curve, seed  one learner over one sequence
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm.catalogue import Game, find_learner, find_problem
+from longterm.engines import run
+from longterm.errors import AssumptionWarning, InputError
+from longterm.experiments.records import as_json
+from longterm.experiments.spec import ExperimentSpec, LearnerSpec, kept_rounds, slug
+from longterm.learners import Learner
+
+TRACED = ("cumulative_loss", "signed_violation", "hard_violation", "squared_violation", "largest_violation")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One thing to compute, on its own."""
+
+    kind: Literal["problem", "bounds", "comparator", "run"]
+    curve: LearnerSpec | None = None
+    seed: int | None = None
+
+    @property
+    def stem(self) -> str:
+        """The name of its file, without the ending."""
+        name = slug(self.curve.name) if self.curve is not None else self.kind
+        return name if self.seed is None else f"{name}-{self.seed}"
+
+
+def jobs_of(spec: ExperimentSpec) -> list[Job]:
+    """Every job but the first (`problem`), those that take longest first."""
+    comparators = [Job("comparator", seed=seed) for seed in spec.seeds]
+    runs = [Job("run", curve, seed) for curve in spec.curves for seed in spec.seeds]
+    return [*comparators, *runs, Job("bounds")]
+
+
+def work(spec: ExperimentSpec, job: Job, prepared: Mapping[str, Any] | None) -> tuple[dict[str, Any], float]:
+    """The record of a job, and the seconds it took. `prepared` is the record of the first job."""
+    begin = time.perf_counter()
+    with one_thread(), warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always", AssumptionWarning)
+        if job.kind == "problem":
+            content = _prepare(spec)
+        elif prepared is None:
+            raise InputError("prepared", "is missing", "Run the job 'problem' first")
+        else:
+            rounds = kept_rounds(prepared["rounds"], spec.record)
+            game = _game(spec.problem.name, as_json(prepared["parameters"]))
+            content = {"rounds": rounds.tolist()} | _WORK[job.kind](spec, job, game, rounds)
+    noted = {str(one.message) for one in raised if issubclass(one.category, AssumptionWarning)}
+    if noted:  # the run goes on; its record says so
+        content["warnings"] = sorted(noted)
+    for one in raised:
+        if not issubclass(one.category, AssumptionWarning):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    return {"job": job.stem, **content}, time.perf_counter() - begin
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for linear algebra: workers would get in each other's way, and the last bits would differ."""
+    if find_spec("threadpoolctl") is None:
+        yield
+        return
+    with import_module("threadpoolctl").threadpool_limits(limits=1):
+        yield
+
+
+def _prepare(spec: ExperimentSpec) -> dict[str, Any]:
+    entry = find_problem(spec.problem.name)
+    parameters: dict[str, Any] = dict(spec.problem.parameters)
+    facts: dict[str, Any] = {}
+    if entry.prepare is not None:
+        found = entry.prepare(**parameters)
+        parameters |= found.parameters
+        facts |= found.facts
+    game = _game(spec.problem.name, as_json(parameters))
+    rounds = spec.rounds if spec.rounds is not None else game.length
+    if rounds is None:
+        raise InputError("rounds", f"{spec.problem.name!r} has no length of its own", "Say how many rounds to play")
+    constants = game.problem.constants
+    facts |= {
+        **game.facts,
+        "name": game.problem.name,
+        "dimension": game.problem.dimension,
+        "constraints": game.problem.constraint.count,
+        "constants": asdict(constants) | {"gradient_bound": constants.gradient_bound},
+    }
+    return {"parameters": parameters, "rounds": int(rounds), "facts": facts}
+
+
+def _bounds(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for curve in spec.curves:
+        entry = find_learner(curve.learner)
+        learner = _learner(game, curve.learner, int(rounds[-1]), as_json(curve.parameters))
+        for kind, theorem in (("bounds", entry.bound), ("printed_bounds", entry.printed)):
+            found = {} if theorem is None else theorem(learner, game.problem, rounds)
+            made.setdefault(kind, {})[curve.name] = {measure: values.tolist() for measure, values in found.items()}
+    return made
+
+
+def _comparator(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) -> dict[str, Any]:
+    assert job.seed is not None
+    best = game.best(rounds, job.seed)
+    constraint = np.max(game.problem.constraint.values(best.x), axis=-1)
+    found = {"loss": best.loss, "gap": best.gap, "constraint": constraint, "x": best.x[-1]}
+    return {"seed": job.seed, **{name: np.asarray(value).tolist() for name, value in found.items()}}
+
+
+def _run(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) -> dict[str, Any]:
+    assert job.curve is not None
+    assert job.seed is not None
+    assert spec.engine != "auto"  # decided once, before the first job
+    T = int(rounds[-1])
+    learner = _learner(game, job.curve.learner, T, as_json(job.curve.parameters))
+    trace = run(
+        game.problem,
+        learner,
+        game.stream,
+        T,
+        seeds=job.seed,
+        record=rounds.tolist(),
+        engine=spec.engine,
+        progress=None,
+    )
+    columns = {name: getattr(trace, name) for name in TRACED}
+    columns["per_constraint_violation"] = trace.long_term_violation
+    single = {name: values for name, values in trace.reports.items() if values.ndim == 1}
+    return {
+        "curve": job.curve.name,
+        "seed": job.seed,
+        "measures": {name: values.tolist() for name, values in columns.items()},
+        "reports": {name: values.tolist() for name, values in single.items()},
+        "x": np.asarray(learner.ask(trace.state)).tolist(),
+    }
+
+
+_WORK = {"bounds": _bounds, "comparator": _comparator, "run": _run}
+
+
+# A worker does many jobs of one experiment: what it built, and what the engine compiled for it, is used again.
+@lru_cache(maxsize=2)
+def _game(name: str, parameters: str) -> Game:
+    return find_problem(name).build(**_from_json(parameters))  # type: ignore[no-any-return]
+
+
+@lru_cache(maxsize=64)
+def _learner(game: Game, name: str, rounds: int, parameters: str) -> Learner[Any]:
+    return find_learner(name).learner(game.problem, rounds, _from_json(parameters))
+
+
+def _from_json(text: str) -> dict[str, Any]:
+    made: dict[str, Any] = json.loads(text)
+    return made

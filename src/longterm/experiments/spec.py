@@ -1,0 +1,227 @@
+"""What to run: the same frozen dataclasses from Python, from a TOML file and from the command line.
+
+name = "mine"                       # of the experiment
+rounds = 2000                       # T; left out, the rows of the data set
+seeds = 5                           # 0 … 4, or a list of seeds: one sequence each
+record = 30                         # about how many rounds are kept
+
+[problem]
+name = "budgeted_logistic"          # of the catalogue; the other keys are its parameters
+data = "sample"
+budget = 3.0
+
+[[learners]]
+learner = "aogd"                    # of the catalogue; the keys below are its parameters
+beta = [0.5, 0.6667]                # a list becomes a grid: one curve each
+
+[[learners]]
+learner = "mahdavi_ogd"
+name = "Convex OGD"                 # how figures call it
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm import _validate as validate
+from longterm.catalogue import find_learner, find_problem
+from longterm.catalogue.base import fits, in_words
+from longterm.errors import InputError
+from longterm.experiments.result import MEASURES, Role
+from longterm.streams.base import checked_seeds
+
+EngineChoice = Literal["auto", "numpy", "jax"]
+"""The engine that is named; auto: JAX where it is installed and the runs are long enough to pay for compiling."""
+FEWEST_ROUNDS_KEPT = 2
+
+
+@dataclass(frozen=True)
+class ProblemSpec:
+    """A problem of the catalogue and its parameters.
+
+    >>> from longterm.experiments import ProblemSpec
+    >>> ProblemSpec("budgeted_logistic", {"data": "sample", "budget": 3.0}).parameters["budget"]
+    3.0
+    """
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _require(self)
+        find_problem(self.name, "problem.name").check(self.parameters, "problem")
+
+
+@dataclass(frozen=True)
+class LearnerSpec:
+    """A learner of the catalogue and its parameters; a list of values becomes a grid (`curves`)."""
+
+    learner: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+    """How figures call it; left out, by the learner's title and the parameters that were given."""
+    role: Role = "own"
+    read_off: Mapping[str, float] = field(default_factory=dict)
+    """What another source says of the measures at the last round, to be shown beside ours."""
+
+    def __post_init__(self) -> None:
+        validate.remember(self, parameters={k: _no_list(v) for k, v in dict(self.parameters).items()})
+        _require(self)
+        if self.role not in get_args(Role):
+            raise InputError("learners.role", f"{self.role!r} is not known", f"Choose from {list(get_args(Role))}")
+        for measure in self.read_off:
+            if measure not in MEASURES:
+                raise InputError("learners.read_off", f"{measure!r} is no measure", f"Choose from {list(MEASURES)}")
+        entry = find_learner(self.learner, "learners.learner")
+        for one in self.curves if self.is_grid else (self,):
+            entry.check(one.parameters, f"learners.{self.learner}")
+        if not self.name:
+            given = ", ".join(f"{k} = {_short(v)}" for k, v in self.parameters.items() if not isinstance(v, tuple))
+            title = entry_title(self.learner)
+            validate.remember(self, name=f"{title}, {given}" if given else title)
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether a parameter has several values."""
+        return any(isinstance(value, tuple) for value in self.parameters.values())
+
+    @property
+    def curves(self) -> tuple[LearnerSpec, ...]:
+        """One specification for each point of the grid."""
+        varied = {key: value for key, value in self.parameters.items() if isinstance(value, tuple)}
+        if not varied:
+            return (self,)
+        made = []
+        for values in itertools.product(*varied.values()):
+            point = dict(zip(varied, values, strict=True))
+            words = ", ".join(f"{key} = {_short(value)}" for key, value in point.items())
+            name = f"{self.name or entry_title(self.learner)}, {words}"
+            made.append(LearnerSpec(self.learner, {**self.parameters, **point}, name, self.role, self.read_off))
+        return tuple(made)
+
+
+@dataclass(frozen=True)
+class ExperimentSpec:
+    """A comparison: one problem, several learners, the same sequences.
+
+    >>> from longterm.experiments import ExperimentSpec, LearnerSpec, ProblemSpec
+    >>> spec = ExperimentSpec(
+    ...     problem=ProblemSpec("doubly_stochastic", {"size": 3}),
+    ...     learners=(LearnerSpec("aogd", {"beta": [0.5, 0.75]}), LearnerSpec("mirror_prox")),
+    ...     rounds=100,
+    ...     seeds=(0, 1),
+    ... )
+    >>> [curve.name for curve in spec.curves]
+    ['A-OGD, beta = 0.5', 'A-OGD, beta = 0.75', 'Mirror prox']
+    """
+
+    problem: ProblemSpec
+    learners: tuple[LearnerSpec, ...]
+    rounds: int | None = None
+    """T; None: as many as the data set has rows."""
+    seeds: tuple[int, ...] = tuple(range(10))
+    """One sequence each; every learner sees the same."""
+    record: int = 40
+    """About how many rounds are kept, half of them evenly spaced and half evenly on a logarithmic scale."""
+    engine: EngineChoice = "auto"
+    name: str = "experiment"
+    title: str = ""
+    command: str = ""
+    """What runs it again, where that is shorter than the manifest."""
+
+    def __post_init__(self) -> None:
+        given: Any = self.seeds
+        seeds = tuple(range(validate.count("seeds", given))) if isinstance(given, int) else checked_seeds(given)
+        learners = tuple(self.learners) if isinstance(self.learners, Sequence) else ()
+        validate.remember(self, seeds=seeds, learners=learners, title=self.title or self.name)
+        _require(self)
+        if len(set(self.seeds)) < len(self.seeds):
+            raise InputError("seeds", f"{given!r} has a seed twice", "Give each once: two equal sequences tell nothing")
+        if self.rounds is not None:
+            validate.count("rounds", self.rounds)
+        if validate.count("record", self.record) < FEWEST_ROUNDS_KEPT:
+            raise InputError("record", f"{self.record} is too few", f"Keep at least {FEWEST_ROUNDS_KEPT} rounds")
+        if self.engine not in get_args(EngineChoice):
+            known = list(get_args(EngineChoice))
+            raise InputError("engine", f"{self.engine!r} is not known", f"Choose from {known}")
+        if not self.learners or not all(isinstance(one, LearnerSpec) for one in self.learners):
+            raise InputError("learners", "is empty or holds something else", "Give at least one LearnerSpec")
+        names = [slug(curve.name) for curve in self.curves]
+        for name in names:
+            if names.count(name) > 1 or not name or name in RESERVED:
+                what = f"two curves would be called {name!r}" if names.count(name) > 1 else f"{name!r} cannot be used"
+                raise InputError("learners.name", what, "Give every learner a name of its own")
+
+    @property
+    def curves(self) -> tuple[LearnerSpec, ...]:
+        """The learners with grids spread out: one curve each."""
+        return tuple(curve for learner in self.learners for curve in learner.curves)
+
+
+RESERVED = ("problem", "bounds", "comparator")
+"""File names that are not curves'."""
+
+
+def slug(name: str) -> str:
+    """A name as a part of a file name.
+
+    >>> from longterm.experiments.spec import slug
+    >>> slug("Convex OGD, a multiplier each")
+    'convex-ogd-a-multiplier-each'
+    """
+    plain = name.lower().replace("β", "beta").replace("ρ", "rho").replace("θ", "theta")
+    return re.sub(r"[^a-z0-9.]+", "-", plain).strip("-.")
+
+
+def kept_rounds(rounds: int, record: int) -> NDArray[np.int64]:
+    """The rounds that are kept: 1 and T, half of the others evenly spaced, half evenly on a logarithmic scale.
+
+    >>> from longterm.experiments.spec import kept_rounds
+    >>> kept_rounds(1000, 8)
+    array([   1,   10,  100,  250,  500,  750, 1000])
+    """
+    half = max(record // 2, 1)
+    wanted = np.concatenate([np.geomspace(1, rounds, half), np.linspace(0, rounds, half + 1)[1:]])
+    return np.unique(np.maximum(np.rint(wanted), 1).astype(np.int64))
+
+
+def entry_title(learner: str) -> str:
+    """How figures call a learner of the catalogue."""
+    entry = find_learner(learner, "learners.learner")
+    return entry.title or entry.name
+
+
+def _require(spec: Any) -> None:
+    """Every field that is a plain word or number is one."""
+    plain: dict[str, Any] = {
+        "name": str,
+        "title": str,
+        "command": str,
+        "learner": str,
+        "rounds": int | None,
+        "record": int,
+    }
+    plain |= {"parameters": Mapping, "read_off": Mapping, "problem": ProblemSpec}
+    for one in fields(spec):
+        value, kind = getattr(spec, one.name), plain.get(one.name)
+        if kind is not None and not fits(value, kind):
+            raise InputError(one.name, f"{value!r} is not {in_words(kind)}", "Correct it, or leave it out")
+
+
+def _no_list(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        if not value or any(isinstance(one, (list, tuple, dict)) for one in value):
+            raise InputError("learners", f"{value!r} is no list of values", "Give one value, or a list of them")
+        return tuple(value)
+    return value
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

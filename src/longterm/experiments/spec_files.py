@@ -1,0 +1,125 @@
+"""Specifications as plain tables: read from TOML, from a manifest, from words on the command line; and written."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from longterm.errors import InputError
+from longterm.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec
+
+OF_A_LEARNER = ("learner", "name", "role", "read_off")
+"""Keys of a learner's table that are not its parameters."""
+
+
+def read_spec(path: str | Path) -> ExperimentSpec:
+    """The specification in a TOML file, or in the manifest of a result folder."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+        table = json.loads(text)["spec"] if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(str(path), f"cannot be read ({error})", "Give a TOML file, or a manifest.json") from error
+    except (tomllib.TOMLDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
+        remedy = "Correct it; docs/experiments.md shows one"
+        raise InputError(str(path), f"is not a specification ({error})", remedy) from error
+    return spec_of(table)
+
+
+def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
+    """The specification in a table, as TOML and manifests have it.
+
+    >>> from longterm.experiments import spec_of
+    >>> problem = {"name": "doubly_stochastic", "size": 3}
+    >>> spec = spec_of({"problem": problem, "learners": [{"learner": "aogd"}], "rounds": 10, "seeds": 2})
+    >>> spec.seeds, spec.problem.parameters
+    ((0, 1), {'size': 3})
+    """
+    known = [one.name for one in fields(ExperimentSpec)]
+    for key in table:
+        if key not in known:
+            raise InputError(key, "is not known", f"Choose from {known}")
+    for key, kind, words in (("problem", Mapping, "a table"), ("learners", list, "a list of tables")):
+        if key not in table:
+            raise InputError(key, "is missing", f"Give {words}, for example {_EXAMPLES[key]}")
+        if not isinstance(table[key], kind):
+            raise InputError(key, f"{table[key]!r} is not {words}", f"Give {words}, for example {_EXAMPLES[key]}")
+    rest: dict[str, Any] = {key: value for key, value in table.items() if key not in ("problem", "learners")}
+    return ExperimentSpec(_problem_of(table["problem"]), tuple(map(_learner_of, table["learners"])), **rest)
+
+
+def table_of(spec: ExperimentSpec) -> dict[str, Any]:
+    """The specification as a table: `spec_of` reads it back."""
+    table: dict[str, Any] = {one.name: getattr(spec, one.name) for one in fields(spec)}
+    learners = [
+        {"learner": one.learner, "name": one.name, "role": one.role}
+        | ({"read_off": dict(one.read_off)} if one.read_off else {})
+        | {key: list(value) if isinstance(value, tuple) else value for key, value in one.parameters.items()}
+        for one in spec.learners
+    ]
+    table |= {
+        "problem": {"name": spec.problem.name, **spec.problem.parameters},
+        "learners": learners,
+        "seeds": list(spec.seeds),
+    }
+    return {key: value for key, value in table.items() if value is not None}
+
+
+def learner_of_words(words: str) -> LearnerSpec:
+    """A learner as one says it on the command line.
+
+    >>> from longterm.experiments import learner_of_words
+    >>> learner_of_words("aogd beta=[0.5,0.75] name='My A-OGD'")
+    LearnerSpec(learner='aogd', parameters={'beta': (0.5, 0.75)}, name='My A-OGD', role='own', read_off={})
+    """
+    name, parameters = _said(words, "learners")
+    return _learner_of({"learner": name, **parameters})
+
+
+def problem_of_words(words: str) -> ProblemSpec:
+    """A problem as one says it on the command line: ``budgeted_logistic data=sample budget=3``."""
+    name, parameters = _said(words, "problem")
+    return ProblemSpec(name, parameters)
+
+
+_EXAMPLES = {"problem": '{ name = "doubly_stochastic", size = 8 }', "learners": '[{ learner = "aogd" }]'}
+
+
+def _problem_of(table: Mapping[str, Any]) -> ProblemSpec:
+    if "name" not in table:
+        raise InputError("problem.name", "is missing", f"Give one, for example {_EXAMPLES['problem']}")
+    return ProblemSpec(table["name"], {key: value for key, value in table.items() if key != "name"})
+
+
+def _learner_of(table: Any) -> LearnerSpec:
+    if not isinstance(table, Mapping) or "learner" not in table:
+        raise InputError("learners", f"{table!r} does not name its learner", f"Give {_EXAMPLES['learners']}")
+    own = {key: table[key] for key in OF_A_LEARNER if key in table}
+    return LearnerSpec(**own, parameters={key: value for key, value in table.items() if key not in own})
+
+
+def _said(words: str, argument: str) -> tuple[str, dict[str, Any]]:
+    try:
+        name, *pairs = shlex.split(words)
+    except ValueError as error:
+        raise InputError(argument, f"{words!r} cannot be read ({error})", "Give: name key=value key=value") from error
+    parameters = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise InputError(argument, f"{pair!r} is not key=value", "Give: name key=value key=value")
+        parameters[key] = _value(value)
+    return name, parameters
+
+
+def _value(text: str) -> Any:
+    """As TOML reads it; a word that TOML does not know is itself."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

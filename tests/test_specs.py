@@ -1,0 +1,188 @@
+"""Specifications: the same from Python, TOML and the command line; what is wrong with one is said by its key."""
+
+import json
+import tomllib
+
+import numpy as np
+import pytest
+
+from longterm import InputError
+from longterm.experiments import ExperimentSpec, LearnerSpec, ProblemSpec, read_spec, spec_of, table_of
+from longterm.experiments.paper import EXPERIMENTS, Options, paper_spec
+from longterm.experiments.spec import kept_rounds, slug
+
+TOML = """
+name = "mine"
+title = "My comparison"
+rounds = 200
+seeds = [3, 5]
+record = 12
+engine = "numpy"
+
+[problem]
+name = "budgeted_logistic"
+data = "sample"
+budget = 3.0
+
+[[learners]]
+learner = "aogd"
+beta = [0.5, 0.75]
+
+[[learners]]
+learner = "mahdavi_ogd"
+name = "Convex OGD"
+delta = "twice"
+"""
+WORDS = [
+    *("run", "--name", "mine", "--title", "My comparison", "--rounds", "200", "--seeds", "3", "5", "--record", "12"),
+    *("--engine", "numpy", "--problem", "budgeted_logistic data=sample budget=3.0"),
+    *("--learners", "aogd beta=[0.5,0.75]", "mahdavi_ogd name='Convex OGD' delta=twice"),
+]
+PYTHON = ExperimentSpec(
+    problem=ProblemSpec("budgeted_logistic", {"data": "sample", "budget": 3.0}),
+    learners=(
+        LearnerSpec("aogd", {"beta": [0.5, 0.75]}),
+        LearnerSpec("mahdavi_ogd", {"delta": "twice"}, name="Convex OGD"),
+    ),
+    rounds=200,
+    seeds=(3, 5),
+    record=12,
+    engine="numpy",
+    name="mine",
+    title="My comparison",
+)
+
+
+def said(words):
+    pytest.importorskip("tyro", reason="the command line is of the extra `experiments`")
+    from longterm.cli.commands import parse
+
+    return parse(words).specification()
+
+
+def test_python_toml_and_the_command_line_give_the_same(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(TOML)
+    assert read_spec(file) == PYTHON
+    assert said(WORDS) == PYTHON
+    assert spec_of(table_of(PYTHON)) == PYTHON
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps({"spec": table_of(PYTHON)}))
+    assert read_spec(manifest) == PYTHON
+
+
+def test_options_go_over_the_file(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(TOML)
+    spec = said(["run", str(file), "--rounds", "7", "--sequences", "2", "--learners", "aftrl"])
+    assert (spec.rounds, spec.seeds, [c.name for c in spec.curves]) == (7, (0, 1), ["A-FTRL"])
+    assert spec.problem == PYTHON.problem
+    with pytest.raises(InputError, match="problem: is missing"):
+        said(["run"])
+    with pytest.raises(InputError, match="--sequences too"):
+        said(["run", str(file), "--sequences", "2", "--seeds", "1"])
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_the_papers_experiments_survive_being_written_down(name):
+    spec = paper_spec(name, Options(sequences=3, rounds=50, beta=0.6))
+    assert spec_of(json.loads(json.dumps(table_of(spec)))) == spec
+    assert spec.seeds == (0, 1, 2)
+    assert spec.command == f"longterm reproduce {name} --sequences 3 --rounds 50 --beta 0.6"
+
+
+def test_a_grid_is_a_curve_for_each_point():
+    spec = LearnerSpec("aftrl", {"beta": [0.5, 0.75], "theta_0": [1.0, 2.0]}, name="mine")
+    assert [curve.name for curve in spec.curves] == [
+        "mine, beta = 0.5, theta_0 = 1",
+        "mine, beta = 0.5, theta_0 = 2",
+        "mine, beta = 0.75, theta_0 = 1",
+        "mine, beta = 0.75, theta_0 = 2",
+    ]
+    assert spec.curves[2].parameters == {"beta": 0.75, "theta_0": 1.0}
+
+
+CHANGES = {
+    "rouns: is not known. Choose from ['problem', 'learners', 'rounds'": {"rouns": 3},
+    "problem: is missing": {"problem": None},
+    "problem: 3 is not a table": {"problem": 3},
+    "learners: is missing": {"learners": None},
+    "learners: 'aogd' is not a list of tables": {"learners": "aogd"},
+    "learners: is empty": {"learners": []},
+    "learners: {'beta': 0.5} does not name its learner": {"learners": [{"beta": 0.5}]},
+    "learners.learner: 'aodg' is not known. Choose from ['aftrl', 'aogd'": {"learners": [{"learner": "aodg"}]},
+    "learners.aogd.betta: is not a parameter of 'aogd'. Choose from ['beta', 'steps']": {
+        "learners": [{"learner": "aogd", "betta": 0.5}]
+    },
+    "learners.aogd.beta: 'half' is not a number": {"learners": [{"learner": "aogd", "beta": "half"}]},
+    "learners.aogd.steps: 'concave' is not one of 'convex', 'strongly convex'": {
+        "learners": [{"learner": "aogd", "steps": ["convex", "concave"]}]
+    },
+    "learners: [] is no list of values": {"learners": [{"learner": "aogd", "beta": []}]},
+    "learners.role: 'best' is not known": {"learners": [{"learner": "aogd", "role": "best"}]},
+    "learners.read_off: 'loss' is no measure": {"learners": [{"learner": "aogd", "read_off": {"loss": 3.0}}]},
+    "two curves would be called 'a-ogd'": {"learners": [{"learner": "aogd"}, {"learner": "aogd"}]},
+    "'comparator' cannot be used": {"learners": [{"learner": "aogd", "name": "Comparator"}]},
+    "problem.name: is missing": {"problem": {"data": "sample"}},
+    "problem.name: 'dsm' is not known. Choose from ['budgeted_logistic'": {"problem": {"name": "dsm"}},
+    "problem.budget: 'low' is not a number": {"problem": {"name": "budgeted_logistic", "budget": "low"}},
+    "problem.size: is not a parameter of 'budgeted_logistic'": {"problem": {"name": "budgeted_logistic", "size": 3}},
+    "rounds: '200' is not a whole number": {"rounds": "200"},
+    "rounds: 0 is not a whole number of at least 1": {"rounds": 0},
+    "record: 1 is too few": {"record": 1},
+    "record: 2.5 is not a whole number": {"record": 2.5},
+    "engine: 'torch' is not known": {"engine": "torch"},
+    "seeds: [1, 1] has a seed twice": {"seeds": [1, 1]},
+    "seeds: 0 is not a whole number of at least 1": {"seeds": 0},
+    "name: 3 is not a word": {"name": 3},
+    "cannot be imported": {"learners": [{"learner": "no_such_module:build"}]},
+}
+
+
+@pytest.mark.parametrize("wanted", CHANGES)
+def test_what_is_wrong_is_named_by_its_key(wanted):
+    table = tomllib.loads(TOML) | CHANGES[wanted]
+    with pytest.raises(InputError) as refused:
+        spec_of({key: value for key, value in table.items() if value is not None})
+    assert wanted in str(refused.value)
+
+
+def test_files_that_are_no_specification(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_spec(tmp_path / "nothing.toml")
+    for name, text in (("a.toml", "rounds = = 3"), ("b.json", "{}"), ("c.json", "{")):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(InputError, match="is not a specification"):
+            read_spec(tmp_path / name)
+
+
+def test_options_of_the_paper_that_cannot_be(tmp_path):
+    for name, options, match in (
+        ("dsm", Options(rho=3.0), "has no budget"),
+        ("dsm", Options(learners=("convex-ogd", "adam")), "'adam' is no curve"),
+        ("figure 5", Options(), "is not known"),
+        ("dsm", Options(sequences=0), "sequences"),
+        ("dsm", Options(beta=1.5), "outside"),
+    ):
+        with pytest.raises(InputError, match=match):
+            paper_spec(name, options)
+    assert [c.name for c in paper_spec("dsm", Options(learners=("Convex OGD", "convex-a-ogd"))).curves] == [
+        "Convex A-OGD",
+        "Convex OGD",
+    ]
+
+
+@pytest.mark.parametrize(("rounds", "record"), [(1, 2), (7, 40), (1000, 8), (581_012, 40)])
+def test_kept_rounds_begin_at_1_and_end_at_the_last(rounds, record):
+    kept = kept_rounds(rounds, record)
+    assert kept[0] == 1
+    assert kept[-1] == rounds
+    assert np.all(np.diff(kept) > 0)
+    assert len(kept) <= record
+    if rounds > 1000:
+        assert len(kept) >= 20
+
+
+def test_slugs_are_file_names():
+    assert slug("A-OGD, β = 0.5 / θ") == "a-ogd-beta-0.5-theta"
+    assert slug("../../etc") == "etc"
