@@ -22,7 +22,7 @@ $(READY): pyproject.toml constraints.txt
 	touch $@
 
 reproduce: $(READY)
-	$(BIN)/python -m longterm.experiments.doubly_stochastic --baselines --out results
+	$(BIN)/longterm reproduce dsm sample --out results
 
 pacing: $(READY)
 	$(BIN)/python -m longterm.pacing --out results
