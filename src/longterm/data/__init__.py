@@ -1,13 +1,14 @@
 """Data sets by their publishers' names: where they are, fetched, parsed once, checked.
 
 DATA_SETS, find, path, fetch     what there is, and where its file is
-load, load_adult, load_sample    the arrays
+load, load_adult, load_elec2,    the arrays
+load_sample
 read_libsvm                      a file of your own
 """
 
 from longterm.data.files import cache_folder, fetch, find, path
 from longterm.data.libsvm import read_libsvm
-from longterm.data.load import Adult, Labelled, load, load_adult
+from longterm.data.load import Adult, Elec2, Labelled, load, load_adult, load_elec2
 from longterm.data.registry import DATA_SETS, DataSet, data_set
 from longterm.data.sample import load_sample
 from longterm.errors import DataError
@@ -17,6 +18,7 @@ __all__ = [
     "Adult",
     "DataError",
     "DataSet",
+    "Elec2",
     "Labelled",
     "cache_folder",
     "data_set",
@@ -24,6 +26,7 @@ __all__ = [
     "find",
     "load",
     "load_adult",
+    "load_elec2",
     "load_sample",
     "path",
     "read_libsvm",

@@ -6,6 +6,7 @@ from longterm.hindsight.budgeted_logistic import best_budgeted_logistic
 from longterm.hindsight.certificates import certified_gap, elastic_net_gap, support_of_elastic_net
 from longterm.hindsight.changing import best_fixed
 from longterm.hindsight.offline_logistic import ChosenBudget, Offline, choose_budget, least_log_loss
+from longterm.hindsight.power import best_power
 from longterm.hindsight.squared_distance import nearest_to_mean
 from longterm.hindsight.stated import best_by_cvxpy, state_constraint, state_loss, state_set
 
@@ -21,6 +22,7 @@ __all__ = [
     "best_budgeted_logistic",
     "best_by_cvxpy",
     "best_fixed",
+    "best_power",
     "certified_gap",
     "choose_budget",
     "elastic_net_gap",

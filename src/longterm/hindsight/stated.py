@@ -26,7 +26,7 @@ from longterm.hindsight.benchmarks import Benchmark
 from longterm.hindsight.certificates import certified_gap
 from longterm.hindsight.changing import allowed_decisions
 from longterm.hindsight.rounds import Solution, best_of_each
-from longterm.losses import Absolute, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
+from longterm.losses import Absolute, Hinge, LeastSquares, Linear, Logistic, Loss, PricedUtility, SquaredDistance
 from longterm.problems import Problem
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
 from longterm.streams import Block, Seeds, Stream
@@ -79,6 +79,12 @@ def _(loss: Absolute, x: Any, features: NDArray[Any], labels: NDArray[Any]) -> A
 @state_loss.register
 def _(loss: LeastSquares, x: Any, features: NDArray[Any], labels: NDArray[Any]) -> Any:
     return 0.5 * _cvxpy().sum_squares(features @ x - labels)
+
+
+@state_loss.register
+def _(loss: PricedUtility, x: Any, prices: NDArray[Any]) -> Any:
+    cp, t = _cvxpy(), len(prices)
+    return prices.sum() * cp.sum(x) - t * cp.sum(cp.multiply(loss.weights, cp.log(1 + cp.multiply(loss.gains, x))))
 
 
 @singledispatch
