@@ -9,6 +9,7 @@ from longterm import AOGD, InputError, Problem, run
 from longterm.bounds import theorem_1
 from longterm.constraints import Affine, ElasticNetBudget, Scaled, Stack, VaryingAffine
 from longterm.hindsight import EveryRound, InExpectation, OnAverage, affine_rounds, best_by_cvxpy, best_fixed
+from longterm.hindsight.changing import least_linear
 from longterm.losses import Hinge, Linear, SquaredDistance
 from longterm.sets import Ball, Box, Product, Simplex
 from longterm.streams import RandomCosts, Replay, ResampledRows
@@ -64,12 +65,17 @@ def test_squared_losses_agree_with_cvxpy_and_the_certificate_is_tight(over, benc
 def test_a_wrong_decision_gets_a_loose_certificate(monkeypatch):
     problem, stream = linear(SETS["box"])
     right = best_fixed(problem, stream, [60])
-    monkeypatch.setattr(
-        "longterm.hindsight.changing.least_linear", lambda cost, allowed, over: (0 * cost, np.zeros(allowed.count))
-    )
-    wrong = best_fixed(problem, stream, [60])
+    where = "longterm.hindsight.changing.least_linear"
+    with monkeypatch.context() as patch:
+        patch.setattr(where, lambda cost, allowed, over: (0 * cost, np.zeros(allowed.count)))
+        wrong = best_fixed(problem, stream, [60])
     assert wrong.loss[0] - wrong.gap[0] <= right.loss[0] <= wrong.loss[0]
     assert wrong.gap[0] > 1
+    # With the right multipliers, the gap of a wrong decision is what it loses, no more and no less.
+    with monkeypatch.context() as patch:
+        patch.setattr(where, lambda cost, allowed, over: (0 * cost, least_linear(cost, allowed, over)[1]))
+        told = best_fixed(problem, stream, [60])
+    assert told.loss[0] - told.gap[0] == pytest.approx(right.loss[0])
 
 
 def test_fixed_constraints_are_every_benchmark():

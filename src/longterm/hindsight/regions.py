@@ -10,8 +10,8 @@ on which the answer for E alone leaves the slab,
     max of ⟨q, ·⟩:        max_E ⟨q − s τ v, ·⟩ + τ c       bounds it for every τ ≥ 0, and best if the maximiser
                                                          is in the slab at τ = 0, or has s⟨v, ·⟩ = c
 
-As τ grows, s⟨v, ·⟩ falls: secants, with a bisection now and then, find the τ of all rows together. The projection is
-taken from the inner side of the slab's plane; and the bound is true for every τ, so rounding cannot make it false.
+As τ grows, s⟨v, ·⟩ falls: regula falsi finds the τ of all rows together. The projection is taken from the inner side of
+the slab's plane; and the bound is true for every τ, so rounding cannot make it false.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from longterm.hindsight.certificates import elastic_net_gap, support_of_elastic_
 from longterm.projections import project_onto_elastic_net
 
 MOST_STEPS = 200
-EXACT = 1e-14
+EXACT = 1e-12
 """A point within this share of the slab's width of its plane is on it."""
 
 
@@ -101,29 +101,37 @@ class ElasticNetSlab(ElasticNetBall):
     def _pushed(self, answer: Callable[[FloatArray], FloatArray], count: int) -> tuple[FloatArray, FloatArray]:
         """The least push (with its sign) for which the answer is in the slab, and that answer."""
         found = answer(np.zeros(count))
-        across = found @ self.normal
-        side, outside = np.sign(across), np.abs(across) > self.limit
-        low, high = np.zeros(count), np.where(outside, 1.0 / max(float(self.normal @ self.normal), 1e-300), 0.0)
-        above = np.abs(across) - self.limit  # at the low end; at the high one it is `below` ≤ 0
-        while True:
-            found = answer(side * high)
-            below = side * (found @ self.normal) - self.limit
-            short = outside & (below > 0)
-            if not np.any(short):
+        side, excess = np.sign(found @ self.normal), np.abs(found @ self.normal) - self.limit
+        outside = excess > 0
+        if not np.any(outside):
+            return np.zeros(count), found
+
+        def probe(push: FloatArray) -> tuple[FloatArray, FloatArray]:
+            there = answer(side * push)
+            return there, side * (there @ self.normal) - self.limit
+
+        low, above = np.zeros(count), excess
+        high = np.where(outside, excess / max(float(self.normal @ self.normal), 1e-300), 0.0)
+        found, slack = probe(high)
+        while np.any(short := outside & (slack > 0)):
+            low, above, high = np.where(short, high, low), np.where(short, slack, above), np.where(short, 2, 1) * high
+            found, slack = probe(high)
+        below, last = slack, np.zeros(count)
+        for _ in range(MOST_STEPS):
+            todo = outside & (slack < -EXACT * self.limit) & (high - low > EXACT * high)
+            if not np.any(todo):
                 break
-            low, above = np.where(short, high, low), np.where(short, below, above)
-            high = np.where(short, 2 * high, high)
-        for step in range(MOST_STEPS):
-            open_ = outside & (below < -EXACT * self.limit) & (high - low > EXACT * high)
-            if not np.any(open_):
-                break
-            secant = low + (high - low) * above / np.maximum(above - below, 1e-300)
-            middle = 0.5 * (low + high) if step % 3 == 2 else secant  # so that both ends move
-            tried = answer(side * middle)
-            value = side * (tried @ self.normal) - self.limit
-            inner = open_ & (value <= 0)
-            outer = open_ & (value > 0)
-            low, above = np.where(outer, middle, low), np.where(outer, value, above)
-            high, below = np.where(inner, middle, high), np.where(inner, value, below)
-            found = np.where(inner[:, None], tried, found)
+            # Regula falsi; an end that stays counts half as much the next time (the Illinois rule), so that both move.
+            middle = np.where(todo, (high * above - low * below) / np.where(todo, above - below, 1.0), high)
+            there, value = probe(middle)
+            inner, outer = todo & (value <= 0), todo & (value > 0)
+            found = np.where(inner[:, None], there, found)
+            low, high, slack = (
+                np.where(outer, middle, low),
+                np.where(inner, middle, high),
+                np.where(inner, value, slack),
+            )
+            above = np.where(outer, value, np.where(inner & (last > 0), above / 2, above))
+            below = np.where(inner, value, np.where(outer & (last < 0), below / 2, below))
+            last = np.where(inner, 1.0, -1.0)
         return side * high, found
