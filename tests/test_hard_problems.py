@@ -263,7 +263,8 @@ def test_constraints_switch_at_powers_of_two_and_costs_pull_across():
 
 
 def test_the_comparators_of_switching_constraints_are_nested():
-    problem, stream, *_ = games.switching_constraints()
+    game = games.switching_constraints()
+    problem, stream = game.problem, game.stream
     every = best_fixed(problem, stream, [1000], seeds=range(4))
     average = best_fixed(problem, stream, [1000], seeds=range(4), benchmark=OnAverage())
     assert np.all(average.loss < every.loss - 10)

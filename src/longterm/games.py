@@ -12,9 +12,10 @@ Each builder takes a few plain parameters, so that a specification or an arena c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,8 @@ FEMALE, MALE = 71, 72
 """Columns of a9a, counted from 0."""
 
 
-class Game(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Game:
     """All that is played."""
 
     problem: problems.Problem
@@ -52,7 +54,7 @@ class Game(NamedTuple):
     """From rounds and seeds to x*_t, its loss and the certified gap."""
     length: int | None = None
     """How many rounds to play where the user does not say: the rows of a data set, or what it was made for."""
-    facts: Mapping[str, Any] = MappingProxyType({})
+    facts: Mapping[str, Any] = field(default_factory=dict)
     """What a reader of the results should know beyond the constants."""
 
 
