@@ -23,8 +23,8 @@ from longterm.hindsight import (
     EveryRound,
     InExpectation,
     OnAverage,
-    best_budgeted_logistic,
     best_by_cvxpy,
+    best_fair_logistic,
     best_power,
 )
 from longterm.problems import mean_of_arrivals
@@ -47,7 +47,7 @@ def power_game():
 
 def fair_game():
     problem, stream = fair_logistic(ROWS, SENSITIVE, 1.5, 0.01), ResampledRows(ROWS, LABELS)
-    return Game(problem, stream, lambda rounds, seeds: best_budgeted_logistic(problem, stream, rounds, seeds=seeds))
+    return Game(problem, stream, lambda rounds, seeds: best_fair_logistic(problem, stream, rounds, seeds=seeds))
 
 
 SMALL_GAMES = {

@@ -23,6 +23,7 @@ from longterm.hindsight import (
     InExpectation,
     OnAverage,
     best_budgeted_logistic,
+    best_fair_logistic,
     best_fixed,
     best_power,
     nearest_to_mean,
@@ -207,13 +208,17 @@ def test_fairness_binds_and_costs():
     normal = problem.constraint.parts[1].matrix[0]
     np.testing.assert_allclose(normal, np.cov(SENSITIVE, ROWS.T, bias=True)[0, 1:], atol=1e-12)
     plain = best_budgeted_logistic(budgeted_logistic(ROWS, 1.5), stream, [300], progress=None)
-    fair = best_budgeted_logistic(problem, stream, [300], progress=None)
+    fair = best_fair_logistic(problem, stream, [300], progress=None)
     assert abs(plain.x[0] @ normal) > 0.03
     assert abs(fair.x[0] @ normal) == pytest.approx(0.01, abs=1e-9)
     assert fair.loss[0] > plain.loss[0] + 1
     loose = fair_logistic(ROWS, SENSITIVE, 1.5, limit=10.0)
-    same = best_budgeted_logistic(loose, stream, [300], progress=None)
+    same = best_fair_logistic(loose, stream, [300], progress=None)
     np.testing.assert_allclose(same.loss, plain.loss, rtol=2e-6)
+    with pytest.raises(InputError, match="fair_logistic"):
+        best_fair_logistic(budgeted_logistic(ROWS, 1.5), stream, [300])
+    with pytest.raises(InputError, match="budgeted_logistic"):
+        best_budgeted_logistic(problem, stream, [300])
     for wrong in (np.zeros(300), np.ones(7)):
         with pytest.raises(InputError, match="sensitive"):
             fair_logistic(ROWS, wrong, 1.5, 0.1)

@@ -29,7 +29,7 @@ from longterm.hindsight import (
     Hindsight,
     InExpectation,
     OnAverage,
-    best_budgeted_logistic,
+    best_fair_logistic,
     best_fixed,
     best_power,
     nearest_to_mean,
@@ -170,4 +170,4 @@ def _power(problem: problems.Problem, stream: streams.Stream, rounds: Rounds, se
 
 
 def _logistic(problem: problems.Problem, stream: streams.ResampledRows, rounds: Rounds, seeds: Seeds) -> Hindsight:
-    return best_budgeted_logistic(problem, stream, rounds, seeds=seeds, progress=None)
+    return best_fair_logistic(problem, stream, rounds, seeds=seeds, progress=None)

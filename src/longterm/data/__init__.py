@@ -1,14 +1,15 @@
 """Data sets by their publishers' names: where they are, fetched, parsed once, checked.
 
 DATA_SETS, find, path, fetch     what there is, and where its file is
-load, load_adult, load_elec2,    the arrays
-load_sample
+load, load_adult, load_sample    the arrays
 read_libsvm                      a file of your own
+load_elec2                       half-hourly prices of electricity
 """
 
+from longterm.data.elec2 import Elec2, load_elec2
 from longterm.data.files import cache_folder, fetch, find, path
 from longterm.data.libsvm import read_libsvm
-from longterm.data.load import Adult, Elec2, Labelled, load, load_adult, load_elec2
+from longterm.data.load import Adult, Labelled, load, load_adult
 from longterm.data.registry import DATA_SETS, DataSet, data_set
 from longterm.data.sample import load_sample
 from longterm.errors import DataError

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from longterm._arrays import FloatArray
 from longterm.data.adult import COLUMNS, parse_adult
 from longterm.data.cache import cached
-from longterm.data.elec2 import COLUMNS as ELEC2_COLUMNS
-from longterm.data.elec2 import parse_elec2
 from longterm.data.files import fetch
 from longterm.data.libsvm import Rows, parse_libsvm
 from longterm.data.registry import Arrays, data_set
@@ -39,24 +37,6 @@ class Adult:
 
     columns: dict[str, NDArray[Any]]
     labels: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class Elec2:
-    """ELEC2, a row for each half hour in order, all scaled to [0, 1] by the publisher.
-
-    Until May 1997 Victoria had no market of its own: its price, demand and the transfer are constants there.
-    """
-
-    period: FloatArray
-    """The time of day: 0 at midnight, 1 for the last half hour."""
-    nsw_price: FloatArray
-    nsw_demand: FloatArray
-    vic_price: FloatArray
-    vic_demand: FloatArray
-    transfer: FloatArray
-    labels: FloatArray
-    """+1 where the price of New South Wales is above its mean of the last 24 hours, −1 where it is not."""
 
 
 def load(name: str) -> Labelled:
@@ -90,17 +70,3 @@ def load_adult(part: Literal["train", "test"] = "train") -> Adult:
     arrays = cached(data.name, fetch(data.name), parse_adult, check)
     words = {name: arrays[name].astype(np.str_) if arrays[name].dtype.kind == "S" else arrays[name] for name in COLUMNS}
     return Adult(words, arrays["labels"])
-
-
-def load_elec2() -> Elec2:
-    """ELEC2, downloaded where it is not here: 45,312 half hours."""
-    data = data_set("elec2")
-
-    def check(path: Path, arrays: Arrays) -> None:
-        data.check(path, arrays, sum(arrays[name].size for name in ELEC2_COLUMNS))
-
-    arrays = cached(data.name, fetch(data.name), parse_elec2, check)
-    return Elec2(
-        **{name: arrays[name] for name in ELEC2_COLUMNS},
-        labels=np.where(arrays["labels"] == data.positive, 1.0, -1.0),
-    )

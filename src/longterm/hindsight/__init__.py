@@ -5,6 +5,7 @@ from longterm.hindsight.benchmarks import Benchmark, EveryRound, InExpectation, 
 from longterm.hindsight.budgeted_logistic import best_budgeted_logistic
 from longterm.hindsight.certificates import certified_gap, elastic_net_gap, support_of_elastic_net
 from longterm.hindsight.changing import best_fixed
+from longterm.hindsight.fair_logistic import best_fair_logistic
 from longterm.hindsight.offline_logistic import ChosenBudget, Offline, choose_budget, least_log_loss
 from longterm.hindsight.power import best_power
 from longterm.hindsight.squared_distance import nearest_to_mean
@@ -21,6 +22,7 @@ __all__ = [
     "affine_rounds",
     "best_budgeted_logistic",
     "best_by_cvxpy",
+    "best_fair_logistic",
     "best_fixed",
     "best_power",
     "certified_gap",

@@ -1,7 +1,6 @@
 """The best fixed decision of budgeted logistic regression, at many rounds of many sequences.
 
-x*_t minimises Σ_{s≤t} log(1 + exp(−y_s ⟨u_s, x⟩)) over {l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ ρ}, or over its part in a slab
-{|⟨v, x⟩| ≤ c} where a fairness constraint adds one. Rows drawn with replacement are
+x*_t minimises Σ_{s≤t} log(1 + exp(−y_s ⟨u_s, x⟩)) over {l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ ρ}. Rows drawn with replacement are
 weights: how often each was drawn among the first t. Sequences are solved together (`weighted_rows`), each from its
 own x* of the round before, by a proximal Newton method (`elastic_net_newton`).
 """
@@ -16,11 +15,11 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.constraints import Affine, ElasticNetBudget, Stack
+from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
 from longterm.hindsight.base import Hindsight, increasing_rounds
 from longterm.hindsight.elastic_net_newton import Minimum, minimise
-from longterm.hindsight.regions import ElasticNetBall, ElasticNetSlab, Region
+from longterm.hindsight.regions import ElasticNetBall, Region
 from longterm.hindsight.weighted_rows import DrawnRows, Rows
 from longterm.losses import Logistic
 from longterm.problems import Problem
@@ -57,7 +56,34 @@ def best_budgeted_logistic(
     >>> best.x.round(3), best.loss.round(3), bool(best.relative_gap <= 1e-6)
     (array([[1., 0.]]), array([11.677]), True)
     """
-    region = _checked(problem, stream)
+    constraint = checked_problem(problem, stream)
+    return best_in_region(ElasticNetBall(constraint), problem, stream, rounds, seeds, relative_gap, progress)
+
+
+def checked_problem(problem: Problem, stream: Any) -> ElasticNetBudget:
+    """The budget, where problem and stream are those of budgeted logistic regression; raise where they are not."""
+    constraint, B = problem.constraint, problem.enclosing_set
+    if not isinstance(problem.loss, Logistic) or not isinstance(constraint, ElasticNetBudget):
+        what = f"{problem.name!r} is not logistic regression under an elastic-net budget"
+        raise InputError("problem", what, "Use longterm.budgeted_logistic, or best_by_cvxpy for other problems")
+    reach = constraint.enclosing_ball().radius * (1 - 1e-12)
+    if not isinstance(B, Ball) or np.linalg.norm(B.centre) + reach > B.radius:
+        raise InputError("problem", "its B cuts the budget's set", "Use constraint.enclosing_ball() or a larger ball")
+    if not isinstance(stream, ResampledRows) or len(stream.arrays) != 2:
+        raise InputError("stream", "does not draw rows with labels", "Use ResampledRows(features, labels)")
+    return constraint
+
+
+def best_in_region(
+    region: Region,
+    problem: Problem,
+    stream: ResampledRows,
+    rounds: Sequence[int] | NDArray[np.int64],
+    seeds: Seeds,
+    relative_gap: float,
+    progress: Progress,
+) -> Hindsight:
+    """The same over any region that Newton's method knows: what the comparators of logistic regression share."""
     rows = Rows.checked(*stream.arrays)
     if rows.dimension != problem.dimension:
         what = f"has {rows.dimension} features, the problem has {problem.dimension}"
@@ -82,30 +108,3 @@ def best_budgeted_logistic(
         return joined[:, 0] if isinstance(played, int) else joined
 
     return Hindsight(wanted, collect("x"), collect("value"), collect("gap"), played)
-
-
-def _checked(problem: Problem, stream: Any) -> Region:
-    region, B = _region(problem), problem.enclosing_set
-    if not isinstance(problem.loss, Logistic) or region is None:
-        what = f"{problem.name!r} is not logistic regression under an elastic-net budget"
-        remedy = "Use longterm.budgeted_logistic or longterm.fair_logistic, or best_by_cvxpy for other problems"
-        raise InputError("problem", what, remedy)
-    if not isinstance(B, Ball) or np.linalg.norm(B.centre) + region.radius * (1 - 1e-12) > B.radius:
-        raise InputError("problem", "its B cuts the budget's set", "Use constraint.enclosing_ball() or a larger ball")
-    if not isinstance(stream, ResampledRows) or len(stream.arrays) != 2:
-        raise InputError("stream", "does not draw rows with labels", "Use ResampledRows(features, labels)")
-    return region
-
-
-def _region(problem: Problem) -> Region | None:
-    """{g ≤ 0}, where it is an elastic-net ball or its part between two parallel planes about 0."""
-    g = problem.constraint
-    if isinstance(g, ElasticNetBudget):
-        return ElasticNetBall(g)
-    if isinstance(g, Stack) and len(g.parts) == 2:
-        budget, planes = g.parts
-        if isinstance(budget, ElasticNetBudget) and isinstance(planes, Affine) and planes.count == 2:
-            opposite = np.array_equal(planes.matrix[0], -planes.matrix[1]) and planes.offset[0] == planes.offset[1]
-            if opposite and planes.offset[0] > 0 and budget.l2 > 0:
-                return ElasticNetSlab(budget, planes.matrix[0], float(planes.offset[0]))
-    return None
