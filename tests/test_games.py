@@ -1,6 +1,8 @@
 """Problems that tell methods apart: their constants, streams, comparators, and learners within their bounds."""
 
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -163,3 +165,13 @@ def test_every_game_is_built_by_its_name():
     assert games.GAMES["online_linear_program"](100).length == 100
     with pytest.raises(InputError, match="benchmark"):
         games.switching_constraints(benchmark="in expectation")
+
+
+def test_the_example_of_the_page_on_problems_runs():
+    page = (Path(__file__).parent.parent / "docs" / "problems.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n([^`]*)```", page)
+    played = {}
+    exec(compile(code, "problems.md", "exec"), played)
+    assert played["regret"].shape == (*played["trace"].rounds.shape, 3)
+    for name in games.GAMES:
+        assert f"| `{name}` |" in page

@@ -262,6 +262,8 @@ def test_constraints_switch_at_powers_of_two_and_costs_pull_across():
     np.testing.assert_allclose(np.linalg.norm(block.loss[0], axis=1), 2)
     assert np.all(np.vecdot(block.loss[0], rows) < 0)
     problem = switching_constraints(pool)
+    worst = np.abs(pool.matrix).sum(axis=1) + pool.offset
+    assert problem.constants.constraint_bound == pytest.approx(worst.max())
     assert -problem.constraint.values(np.zeros(4), rows[0][None], offsets[:1]).max() > 0.1 - 1e-12
     with pytest.raises(InputError, match="row of zeros"):
         SwitchingConstraints(Affine([[0.0, 0.0]], [1.0]))
@@ -295,7 +297,12 @@ def test_jobs_arrive_as_stated_and_comparators_differ():
     }
     assert best["average"] == pytest.approx(best["expected"], rel=0.03)
     assert best["every"] > 1.5 * best["expected"]
-    assert problem.constraint.values(np.zeros(12), -np.linspace(0.5, 1.5, 12)[None], [-12.0]) == 12
+    # The constants are attained: all jobs arrive and nobody works, or none arrive and all do.
+    c, rows = problem.constants, -np.linspace(0.5, 1.5, 12)[None]
+    assert problem.constraint.values(np.zeros(12), rows, [-12.0])[0] == c.constraint_bound
+    assert problem.constraint.values(np.ones(12), rows, [0.0])[0] == pytest.approx(-c.constraint_bound)
+    assert np.linalg.norm(rows) == pytest.approx(c.constraint_gradient_bound)
+    assert problem.loss.value(np.ones(12), np.ones(12)) == pytest.approx(c.loss_range)
     by_hand = linprog(block.loss[0].sum(axis=0), A_ub=-np.linspace(0.5, 1.5, 12)[None], b_ub=[-6.0], bounds=(0, 1))
     assert best["expected"] == pytest.approx(by_hand.fun)
 
