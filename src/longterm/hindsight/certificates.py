@@ -89,8 +89,9 @@ def _lagrangian_gap(problem: Problem, x: FloatArray, gradient: FloatArray) -> fl
         return 0.0
     g, B, c = problem.constraint, problem.enclosing_set, gradient / size
     # Constraints far from being active can be left out: X is larger without them, and the bound still true.
-    nearest = np.argsort(-np.asarray(g.values(x)), kind="stable")[: ROWS_PER_COORDINATE * g.dimension]
-    values = np.asarray(g.values(x))[nearest]
+    every = np.asarray(g.values(x))
+    nearest = np.argsort(-every, kind="stable")[: ROWS_PER_COORDINATE * g.dimension]
+    values = every[nearest]
     slopes = np.asarray(g.gradient_of(np.broadcast_to(x, (len(nearest), g.dimension)), nearest))
     # Slack counts as distance, in diameters: the two parts of the gap are then in the same units.
     system = np.concatenate([slopes.T, np.diag(np.maximum(-values, 0.0) / B.diameter)])
