@@ -18,8 +18,8 @@ def online_linear_program(
 
     A and b are drawn once for the `instance`; the costs are those of `longterm.streams.DriftingCosts` with the same
     dimension and rounds, whose level changes sign four times, so that the best corner moves and the constraints
-    bind and let go. The paper has d = 2, three constraints, 5000 rounds and a thousand instances (H. Yu, M. J. Neely,
-    JMLR 21 (2020), section 5). 0 is feasible, and (−1, …, −1) is a Slater point. R = √d, Δ = 2R, and with
+    bind and let go. The paper has d = 2, three constraints, 5000 rounds and a thousand runs (H. Yu, M. J. Neely,
+    JMLR 21 (2020)). 0 is feasible, and (−1, …, −1) is a Slater point. R = √d, Δ = 2R, and with
     ρ = √d (T^0.1 + 2) ≥ ‖c_t‖: G = max(ρ, max_j ‖a_j‖), F = 2Rρ, D = max_j (Σ_k a_jk + b_j).
 
     >>> from longterm import online_linear_program
