@@ -23,7 +23,7 @@ class DriftingCosts(ChunkedStream):
       coordinate.
 
     No coordinate is above T^0.1 + 2 in size. H. Yu, M. J. Neely, *A low complexity algorithm with O(√T) regret and
-    O(1) constraint violations for online convex optimization with long term constraints*, JMLR 21 (2020), in its experiment.
+    O(1) constraint violations for online convex optimization with long term constraints*, JMLR 21 (2020).
 
     >>> from longterm.streams import DriftingCosts
     >>> DriftingCosts(2, rounds=10).draw(seed=0, start=0, stop=2).loss[0].round(2)
