@@ -8,11 +8,11 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from longterm.experiments.doubly_stochastic import measured_against
 
 from longterm import AFTRL, AOGD, MahdaviOGD, budgeted_logistic, compare, doubly_stochastic
 from longterm.bounds import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.data import load_sample
-from longterm.experiments.doubly_stochastic import measured_against
 from longterm.experiments.result import MEASURES, Curve, Remark, Result
 from longterm.hindsight import best_budgeted_logistic, nearest_to_mean
 from longterm.streams import RandomPermutations, ResampledRows

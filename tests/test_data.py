@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longterm import InputError, data
-from longterm.data import DataError, adult, cache, files, load, load_adult, load_sample, registry
+from longterm import InputError, data, games
+from longterm.data import DataError, adult, cache, elec2, files, load, load_adult, load_elec2, load_sample, registry
 
 TEXT = b"2 1:0.5 3:2\n1 2:1\n2 3:4\n"
 TINY = registry.DataSet(
@@ -259,3 +259,52 @@ def test_the_sample_is_scaled_and_labelled():
     np.testing.assert_array_equal(sample.features[:, 10:14].sum(axis=1), 1)
     np.testing.assert_array_equal(sample.features[:, 14:].sum(axis=1), 1)
     np.testing.assert_array_equal(np.unique(sample.labels), [-1, 1])
+
+
+ELEC2 = b"""feat_1,feat_2,feat_3,feat_4,feat_5,feat_6,target
+0.0,0.056443,0.4,0.1,0.2,0.3,1
+0.021277,0.05,0.5,0.1,0.2,0.3,0
+"""
+
+
+def test_elec2_is_read_by_the_names_of_what_was_measured(tmp_path, monkeypatch):
+    given = tmp_path / "given" / "elec.csv.gz"
+    given.write_bytes(gzip.compress(ELEC2))
+    known = replace(
+        registry.DATA_SETS["elec2"],
+        rows=2,
+        entries=12,
+        label_counts={0.0: 1, 1.0: 1},
+        sha256=registry.content_hash(elec2.parse_elec2(given)),
+    )
+    monkeypatch.setattr(registry, "DATA_SETS", {"elec2": known})
+    for _ in range(2):  # parsed, then from the cache
+        table = load_elec2()
+        np.testing.assert_array_equal(table.nsw_price, [0.056443, 0.05])
+        np.testing.assert_array_equal(table.transfer, [0.3, 0.3])
+        np.testing.assert_array_equal(table.labels, [1, -1])
+    with pytest.raises(InputError, match="load_elec2"):
+        load("elec2")
+
+
+def test_elec2_that_is_missing_says_what_to_put_where(tmp_path, monkeypatch):
+    address = "http://127.0.0.1:9/elec.csv"  # nobody listens there
+    monkeypatch.setattr(registry, "DATA_SETS", {"elec2": replace(registry.DATA_SETS["elec2"], address=address)})
+    with pytest.raises(DataError, match=r"elec\.csv.*LONGTERM_DATA"):
+        games.power_allocation()
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "reason"),
+    [
+        (ELEC2 + b"0.1,0.2\n", 4, "has 2 columns, not 7"),
+        (ELEC2.replace(b"0.056443", b"dear"), 2, "could not convert"),
+        (b"feat_1,feat_2\n", None, "has no rows"),
+    ],
+)
+def test_broken_elec2_names_the_line(tmp_path, content, line, reason):
+    file = tmp_path / "elec.csv"
+    file.write_bytes(content)
+    with pytest.raises(DataError, match=reason) as caught:
+        elec2.parse_elec2(file)
+    assert caught.value.line == line

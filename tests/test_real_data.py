@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longterm.data import DATA_SETS, load, load_adult, load_sample
+from longterm import AOGD, games, run
+from longterm.bounds import theorem_1
+from longterm.data import DATA_SETS, load, load_adult, load_elec2, load_sample
 from longterm.data.sample import HIGHEST, LOWEST
 from longterm.hindsight import best_budgeted_logistic, best_by_cvxpy, choose_budget
 from longterm.problems import budgeted_logistic
@@ -53,6 +55,40 @@ def test_rows_of_a9a_are_rows_of_adult():
         female = table.columns["sex"] == "Female"
         assert np.count_nonzero(female) == women
         np.testing.assert_array_equal(rows.features[:, [71]].toarray()[:, 0], female)
+
+
+def test_elec2_and_power_at_its_prices():
+    table = load_elec2()
+    assert len(table.labels) == DATA_SETS["elec2"].rows
+    assert np.count_nonzero(table.labels == 1) == DATA_SETS["elec2"].label_counts[1.0]
+    np.testing.assert_allclose(table.period, np.arange(len(table.period)) % 48 / 47, atol=1e-6)
+    # The label is UP where the price is above its mean of the last day: up to rounding and the first rows.
+    means = np.convolve(table.nsw_price, np.full(48, 1 / 48), mode="valid")[:-1]
+    assert np.mean((table.nsw_price[48:] > means) == (table.labels[48:] == 1)) > 0.9
+    game = games.power_allocation()
+    trace = run(game.problem, AOGD.convex(game.problem), game.stream, 1500, seeds=[0, 1, 2], record=[100, 1500])
+    best = game.best(trace.rounds, [0, 1, 2])
+    assert best.relative_gap.max() <= 1e-9
+    bound = theorem_1(game.problem.constants, trace.rounds)
+    assert np.all(trace.regret(best) <= bound.regret[:, None])
+    assert np.all(trace.signed_violation <= bound.violation[:, None])
+
+
+def test_fair_logistic_regression_on_adult():
+    game = games.fair_logistic(limit=0.01)
+    assert game.problem.dimension == 121
+    female = load_adult().columns["sex"] == "Female"
+    normal = np.cov(female, game.stream.arrays[0].T, bias=True)[0, 1:]
+    np.testing.assert_allclose(game.problem.constraint.parts[1].matrix[0], normal, atol=1e-12)
+    trace = run(game.problem, AOGD.convex(game.problem), game.stream, 1000, seeds=[0, 1], record=[100, 1000])
+    best = game.best(trace.rounds, [0, 1])
+    assert best.relative_gap.max() <= 1e-6
+    np.testing.assert_allclose(np.abs(best.x @ normal), 0.01, atol=1e-9)  # fairness binds
+    slow = best_by_cvxpy(game.problem, game.stream, [100], seeds=[0, 1], solver="CLARABEL")
+    np.testing.assert_allclose(best.loss[:1], slow.loss, rtol=2e-6)
+    bound = theorem_1(game.problem.constants, trace.rounds)
+    assert np.all(trace.regret(best) + best.gap <= bound.regret[:, None])
+    assert np.all(trace.signed_violation <= bound.violation[:, None])
 
 
 def test_the_budget_of_ijcnn1_and_its_certified_comparators():

@@ -35,6 +35,8 @@ from longterm import (
     covariance,
     doubly_stochastic,
     find_slater_point,
+    power_allocation,
+    switching_constraints,
     two_dimensional,
 )
 from longterm._arrays import column, dot, like, namespace
@@ -56,6 +58,7 @@ from longterm.constraints import (
 from longterm.constraints.prox import PenaltyProx
 from longterm.learners import Learner, twice
 from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
+from longterm.problems import random_half_spaces
 from longterm.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
 from longterm.streams import (
@@ -66,7 +69,9 @@ from longterm.streams import (
     Replay,
     ResampledRows,
     Stream,
+    SwitchingConstraints,
     SwitchingCosts,
+    Windows,
 )
 
 D = 6  # every set of the zoo has six coordinates, so that any loss and constraint fits any set
@@ -171,6 +176,8 @@ def problems() -> dict[str, tuple[Problem, Stream]]:
     normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
     costs = rng.standard_normal((300, 3))
     costs /= np.linalg.norm(costs, axis=-1, keepdims=True)
+    prices = 0.6 + 0.5 * np.sin(np.arange(100) / 9)
+    half_spaces = random_half_spaces(2, 3)
     return {
         "two-dimensional": (two_dimensional(), Replay([np.tile([[1.0, 0.0], [0.0, 1.0]], (150, 1))])),
         "doubly stochastic": (doubly_stochastic(4), RandomPermutations(4)),
@@ -192,6 +199,8 @@ def problems() -> dict[str, tuple[Problem, Stream]]:
             consensus(3, [(0, 1), (2, 1)], Box.cube(2, -1.0, 1.0)),
             NoisyTargets(np.linspace(-0.8, 0.8, 6), spread=0.2),
         ),
+        "power": (power_allocation(prices, 2), Windows(prices)),
+        "switching constraints": (switching_constraints(half_spaces), SwitchingConstraints(half_spaces)),
         "varying constraints": (varying, Replay([costs], [normals, rng.uniform(0, 0.5, (300, 2))])),
         "maximum on a product": (
             Problem(

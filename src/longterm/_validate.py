@@ -93,6 +93,13 @@ def count(argument: str, value: Any) -> int:
     return int(value)
 
 
+def seed(argument: str, value: Any) -> int:
+    """A whole number of at least zero, to draw an instance from."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise InputError(argument, f"{value!r} is not a seed", "Give a whole number of at least 0")
+    return int(value)
+
+
 def horizons(argument: str, value: Any) -> NDArray[np.int64]:
     """One round number or a list of them, each at least 1, in the shape given. 1e6 will do for 1000000."""
     given = np.asarray(value)

@@ -4,8 +4,10 @@ DATA_SETS, find, path, fetch     what there is, and where its file is
 load, load_adult, load_sample    the arrays
 load_mapped                      dense rows that many processes share
 read_libsvm                      a file of your own
+load_elec2                       half-hourly prices of electricity
 """
 
+from longterm.data.elec2 import Elec2, load_elec2
 from longterm.data.files import cache_folder, fetch, find, path
 from longterm.data.libsvm import read_libsvm
 from longterm.data.load import Adult, Labelled, load, load_adult
@@ -19,6 +21,7 @@ __all__ = [
     "Adult",
     "DataError",
     "DataSet",
+    "Elec2",
     "Labelled",
     "cache_folder",
     "data_set",
@@ -26,6 +29,7 @@ __all__ = [
     "find",
     "load",
     "load_adult",
+    "load_elec2",
     "load_mapped",
     "load_sample",
     "path",

@@ -46,7 +46,7 @@ def load(name: str) -> Labelled:
     """
     data = data_set(name)
     if data.form == "columns":
-        raise InputError("name", f"{name!r} is a table of numbers and words", "Use load_adult")
+        raise InputError("name", f"{name!r} is a table of named columns", "Use load_adult or load_elec2")
 
     def check(path: Path, arrays: Arrays) -> None:
         data.check(path, arrays, len(arrays["values"]))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from longterm.errors import DataError, InputError
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
+MULTIFLOW = "https://raw.githubusercontent.com/scikit-multiflow/streaming-datasets/master"
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -40,7 +41,7 @@ class DataSet:
     sha256: str = field(repr=False)
     """Of the parsed arrays (`content_hash`)."""
     form: Literal["dense", "sparse", "columns"] = "dense"
-    """What `load` returns features as; "columns" is for Adult, which `load_adult` reads."""
+    """What `load` returns features as; "columns" is for those that `load_adult` and `load_elec2` read."""
     positive: float = 1.0
     """Of two labels, the one that becomes +1; the other becomes −1."""
     classes: int = 2
@@ -177,6 +178,17 @@ DATA_SETS: Mapping[str, DataSet] = {
             entries=244_215,
             label_counts={-1.0: 12_435, 1.0: 3_846},
             sha256="f9d867e73e37dbb834c83b72d4d7973a8499bbd451745b37210b7830ec75c83b",
+            form="columns",
+        ),
+        DataSet(
+            name="elec2",
+            address=f"{MULTIFLOW}/elec.csv",
+            about="half-hourly prices and demands of electricity in New South Wales and Victoria, in order",
+            rows=45_312,
+            features=6,
+            entries=271_872,
+            label_counts={0.0: 26_075, 1.0: 19_237},
+            sha256="d23039e77a581489ec7fa00d5b2271131534f08023b82cf0281b2ece1e3fadd0",
             form="columns",
         ),
     )

@@ -19,6 +19,7 @@ from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
 from longterm.hindsight.base import Hindsight, increasing_rounds
 from longterm.hindsight.elastic_net_newton import Minimum, minimise
+from longterm.hindsight.regions import ElasticNetBall, Region
 from longterm.hindsight.weighted_rows import DrawnRows, Rows
 from longterm.losses import Logistic
 from longterm.problems import Problem
@@ -56,30 +57,7 @@ def best_budgeted_logistic(
     (array([[1., 0.]]), array([11.677]), True)
     """
     constraint = checked_problem(problem, stream)
-    rows = Rows.checked(*stream.arrays)
-    if rows.dimension != problem.dimension:
-        what = f"has {rows.dimension} features, the problem has {problem.dimension}"
-        raise InputError("stream", what, "Build the problem from the features of the stream")
-    wanted, played = increasing_rounds(rounds), checked_seeds(seeds)
-    tolerance = validate.positive_scalar("relative_gap", relative_gap)
-    every = [played] if isinstance(played, int) else list(played)
-    columns: list[list[Minimum]] = []
-    with reporter(progress, f"hindsight, {problem.name}") as report:
-        for first in range(0, len(every), TOGETHER):
-            drawn = [stream.drawn(seed, 0, int(wanted[-1])) for seed in every[first : first + TOGETHER]]
-            found: list[Minimum] = []
-            x = np.zeros((len(drawn), problem.dimension))
-            for t in wanted:
-                found.append(minimise(DrawnRows.of(rows, [d[:t] for d in drawn]), constraint, x, tolerance))
-                x = found[-1].x
-                report(len(columns) * len(wanted) + len(found), -(-len(every) // TOGETHER) * len(wanted))
-            columns.append(found)
-
-    def collect(part: str) -> FloatArray:
-        joined = np.concatenate([np.stack([getattr(m, part) for m in found]) for found in columns], axis=1)
-        return joined[:, 0] if isinstance(played, int) else joined
-
-    return Hindsight(wanted, collect("x"), collect("value"), collect("gap"), played)
+    return best_in_region(ElasticNetBall(constraint), problem, stream, rounds, seeds, relative_gap, progress)
 
 
 def checked_problem(problem: Problem, stream: Any) -> ElasticNetBudget:
@@ -94,3 +72,39 @@ def checked_problem(problem: Problem, stream: Any) -> ElasticNetBudget:
     if not isinstance(stream, ResampledRows) or len(stream.arrays) != 2:
         raise InputError("stream", "does not draw rows with labels", "Use ResampledRows(features, labels)")
     return constraint
+
+
+def best_in_region(
+    region: Region,
+    problem: Problem,
+    stream: ResampledRows,
+    rounds: Sequence[int] | NDArray[np.int64],
+    seeds: Seeds,
+    relative_gap: float,
+    progress: Progress,
+) -> Hindsight:
+    """The same over any region that Newton's method knows: what the comparators of logistic regression share."""
+    rows = Rows.checked(*stream.arrays)
+    if rows.dimension != problem.dimension:
+        what = f"has {rows.dimension} features, the problem has {problem.dimension}"
+        raise InputError("stream", what, "Build the problem from the features of the stream")
+    wanted, played = increasing_rounds(rounds), checked_seeds(seeds)
+    tolerance = validate.positive_scalar("relative_gap", relative_gap)
+    every = [played] if isinstance(played, int) else list(played)
+    columns: list[list[Minimum]] = []
+    with reporter(progress, f"hindsight, {problem.name}") as report:
+        for first in range(0, len(every), TOGETHER):
+            drawn = [stream.drawn(seed, 0, int(wanted[-1])) for seed in every[first : first + TOGETHER]]
+            found: list[Minimum] = []
+            x = np.zeros((len(drawn), problem.dimension))
+            for t in wanted:
+                found.append(minimise(DrawnRows.of(rows, [d[:t] for d in drawn]), region, x, tolerance))
+                x = found[-1].x
+                report(len(columns) * len(wanted) + len(found), -(-len(every) // TOGETHER) * len(wanted))
+            columns.append(found)
+
+    def collect(part: str) -> FloatArray:
+        joined = np.concatenate([np.stack([getattr(m, part) for m in found]) for found in columns], axis=1)
+        return joined[:, 0] if isinstance(played, int) else joined
+
+    return Hindsight(wanted, collect("x"), collect("value"), collect("gap"), played)

@@ -49,6 +49,9 @@ AT_THE_FLOOR = 1e-7
 EXACT = 1e-11
 """A Lagrangian gap within this share of ‖∇F‖ Δ of the best one will do."""
 
+ROWS_PER_COORDINATE = 4
+"""Of many constraints, so many for each coordinate take part in a Lagrangian gap."""
+
 
 def support_of_elastic_net(direction: Array, budget: float, l1: float = 1.0, l2: float = 1.0) -> Array:
     """The largest ⟨direction, s⟩ over {l1 ‖s‖₁ + ½ l2 ‖s‖² ≤ budget}, along the last axis.
@@ -115,11 +118,14 @@ def _lagrangian_gap(problem: Problem, x: FloatArray, gradient: FloatArray) -> fl
     if size == 0:
         return 0.0
     g, B, c = problem.constraint, problem.enclosing_set, gradient / size
-    values = np.asarray(g.values(x))
-    slopes = np.asarray(g.pullback(np.broadcast_to(x, (g.count, g.dimension)), np.eye(g.count)))
+    # Constraints far from being active can be left out: X is larger without them, and the bound still true.
+    every = np.asarray(g.values(x))
+    nearest = np.argsort(-every, kind="stable")[: ROWS_PER_COORDINATE * g.dimension]
+    values = every[nearest]
+    slopes = np.asarray(g.gradient_of(np.broadcast_to(x, (len(nearest), g.dimension)), nearest))
     # Slack counts as distance, in diameters: the two parts of the gap are then in the same units.
     system = np.concatenate([slopes.T, np.diag(np.maximum(-values, 0.0) / B.diameter)])
-    multipliers, _ = nnls(system, np.concatenate([-c, np.zeros(g.count)]))
+    multipliers, _ = nnls(system, np.concatenate([-c, np.zeros(len(nearest))]))
     gap, lower = np.inf, 0.0
     cuts: list[FloatArray] = []
     while True:
@@ -131,7 +137,7 @@ def _lagrangian_gap(problem: Problem, x: FloatArray, gradient: FloatArray) -> fl
         cuts.append(np.array([c @ away, *(slopes @ away - values)]))
         table = np.array(cuts)
         # The least τ ≥ 0 with τ ≥ ⟨c, away⟩ + ⟨μ, …⟩ for every cut; the unknowns are (τ, μ).
-        cost = np.concatenate([[1.0], np.zeros(g.count)])
+        cost = np.concatenate([[1.0], np.zeros(len(nearest))])
         left = np.column_stack([-np.ones(len(table)), table[:, 1:]])
         found = linprog(cost, A_ub=left, b_ub=-table[:, 0], bounds=(0, None))
         if found.fun is None or found.x is None:

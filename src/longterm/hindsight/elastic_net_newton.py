@@ -1,4 +1,4 @@
-"""Smooth convex functions over the elastic-net ball X = {l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ ρ}: a proximal Newton method.
+"""Smooth convex functions over a set X whose projection is cheap (`regions`): a proximal Newton method.
 
     s_k     ≈ argmin_{s ∈ X} ⟨∇F(x_k), s − x_k⟩ + ½ ⟨s − x_k, H_k (s − x_k)⟩        H_k ≈ ∇²F(x_k)
     x_{k+1} = x_k + α_k (s_k − x_k),     α_k = 1, ½, ¼, … until F falls enough
@@ -20,11 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.constraints import ElasticNetBudget
 from longterm.errors import LongtermError
-from longterm.hindsight.certificates import elastic_net_gap
+from longterm.hindsight.regions import Region
 from longterm.hindsight.weighted_rows import Evaluation
-from longterm.projections import project_onto_elastic_net
 
 MOST_STEPS = 200
 MOST_MODEL_STEPS = 5000
@@ -55,11 +53,11 @@ class Minimum:
     steps: int
 
 
-def minimise(functions: Functions, budget: ElasticNetBudget, start: FloatArray, relative_gap: float) -> Minimum:
-    """Minimise k functions over the ball, each from its own row of `start`, until gap ≤ relative_gap · |value|."""
-    x = _project(budget, start)
+def minimise(functions: Functions, region: Region, start: FloatArray, relative_gap: float) -> Minimum:
+    """Minimise k functions over the region, each from its own row of `start`, until gap ≤ relative_gap · |value|."""
+    x = region.project(start)
     value, gradient = functions.evaluate(np.arange(len(x)), x)
-    gap = _gap(budget, x, gradient)
+    gap = region.gap(x, gradient)
     level, length, target = 0, np.ones(len(x)), x.copy()
     for steps in range(MOST_STEPS):
         unfinished = ~(gap <= relative_gap * np.abs(value))  # nothing that is not a number passes
@@ -69,7 +67,7 @@ def minimise(functions: Functions, budget: ElasticNetBudget, start: FloatArray, 
         (fresh,) = np.nonzero(unfinished & (length == 1))  # the others still shorten their last step
         if len(fresh):
             H = np.stack([functions.curvature(int(j), x[j], level) for j in fresh])
-            target[fresh] = _model_minimum(budget, x[fresh], gradient[fresh], H, gap[fresh])
+            target[fresh] = _model_minimum(region, x[fresh], gradient[fresh], H, gap[fresh])
         trial = x[todo] + length[todo, None] * (target[todo] - x[todo])
         there = functions.evaluate(todo, trial)
         promised = SUFFICIENT * np.vecdot(gradient[todo], trial - x[todo])
@@ -77,40 +75,30 @@ def minimise(functions: Functions, budget: ElasticNetBudget, start: FloatArray, 
         better, points = todo[accepted], trial[accepted]
         before = gap.copy()
         x[better], value[better], gradient[better] = points, there.value[accepted], there.gradient[accepted]
-        gap[better] = _gap(budget, points, gradient[better])
+        gap[better] = region.gap(points, gradient[better])
         length[todo] = np.where(accepted, 1.0, length[todo] / 2)
         level += bool(np.any(gap[todo] > SLOW * before[todo]))
     worst = float((gap / np.abs(value)).max())
     raise LongtermError(f"the certified gap is still {worst:.3g} of the loss after {MOST_STEPS} Newton steps")
 
 
-def _model_minimum(
-    budget: ElasticNetBudget, x: FloatArray, gradient: FloatArray, H: FloatArray, gap: FloatArray
-) -> FloatArray:
-    """Minimise ⟨gradient, s − x⟩ + ½ ⟨s − x, H (s − x)⟩ over the ball, each row to MODEL_ACCURACY of its gap."""
+def _model_minimum(region: Region, x: FloatArray, gradient: FloatArray, H: FloatArray, gap: FloatArray) -> FloatArray:
+    """Minimise ⟨gradient, s − x⟩ + ½ ⟨s − x, H (s − x)⟩ over the region, each row to MODEL_ACCURACY of its gap."""
 
     def slope(at: FloatArray) -> FloatArray:
         return np.asarray(gradient + (H @ (at - x)[..., None])[..., 0])
 
     # Where there is next to no curvature, a step of a million radii is as good as any longer one.
-    flat = np.linalg.norm(gradient, axis=1) / (1e6 * budget.enclosing_ball().radius)
+    flat = np.linalg.norm(gradient, axis=1) / (1e6 * region.radius)
     rate = 1 / np.maximum(np.linalg.eigvalsh(H)[:, -1], flat)[:, None]
     s = ahead = x
     momentum = np.ones((len(x), 1))
     for step in range(1, MOST_MODEL_STEPS + 1):
-        moved = _project(budget, ahead - rate * slope(ahead))
+        moved = region.project(ahead - rate * slope(ahead))
         uphill = np.vecdot(ahead - moved, moved - s)[:, None] > 0
         grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         ahead = moved + np.where(uphill, 0.0, (momentum - 1) / grown) * (moved - s)
         s, momentum = moved, np.where(uphill, 1.0, grown)
-        if step % 10 == 0 and np.all(_gap(budget, s, slope(s)) <= MODEL_ACCURACY * gap):
+        if step % 10 == 0 and np.all(region.gap(s, slope(s)) <= MODEL_ACCURACY * gap):
             break
     return s
-
-
-def _project(budget: ElasticNetBudget, x: FloatArray) -> FloatArray:
-    return np.asarray(project_onto_elastic_net(x, budget.budget, budget.l1, budget.l2))
-
-
-def _gap(budget: ElasticNetBudget, x: FloatArray, gradient: FloatArray) -> FloatArray:
-    return np.asarray(elastic_net_gap(x, gradient, budget.budget, budget.l1, budget.l2))

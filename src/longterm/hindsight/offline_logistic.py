@@ -20,6 +20,7 @@ from longterm._arrays import FloatArray
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
 from longterm.hindsight.elastic_net_newton import Minimum, minimise
+from longterm.hindsight.regions import ElasticNetBall
 from longterm.hindsight.weighted_rows import DrawnRows, Rows
 from longterm.progress import Progress, reporter
 
@@ -160,7 +161,7 @@ def _solve(
     constraint = ElasticNetBudget(d, budget, l1=l1, l2=l2)
     first = np.zeros(d) if start is None else validate.vector("start", start, d)
     found: Minimum = minimise(
-        functions, constraint, first[None], validate.positive_scalar("relative_gap", relative_gap)
+        functions, ElasticNetBall(constraint), first[None], validate.positive_scalar("relative_gap", relative_gap)
     )
     slack = max(0.0, -float(constraint.values(found.x)[0, 0]) / constraint.budget)
     return Offline(constraint.budget, found.x[0], float(found.value[0]), float(found.gap[0]), slack)

@@ -11,6 +11,7 @@ expression, `state_constraint` and `state_set` give lists of CVXPY constraints. 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import singledispatch
 from importlib import import_module
 from typing import Any
@@ -18,16 +19,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
 from longterm.constraints import Constraint, ElasticNetBudget, L2Budget, Maximum, PositiveSemidefinite, Stack
-from longterm.errors import InputError, LongtermError, StreamEndedError
-from longterm.hindsight.base import Hindsight, increasing_rounds
+from longterm.errors import InputError, LongtermError
+from longterm.hindsight.base import Hindsight
+from longterm.hindsight.benchmarks import Benchmark
 from longterm.hindsight.certificates import certified_gap
-from longterm.losses import Absolute, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
+from longterm.hindsight.changing import allowed_decisions
+from longterm.hindsight.rounds import Solution, best_of_each
+from longterm.losses import Absolute, Hinge, LeastSquares, Linear, Logistic, Loss, PricedUtility, SquaredDistance
 from longterm.problems import Problem
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
-from longterm.streams import Seeds, Stream
-from longterm.streams.base import checked_seeds
+from longterm.streams import Block, Seeds, Stream
 
 
 def _cvxpy() -> Any:
@@ -77,6 +79,12 @@ def _(loss: Absolute, x: Any, features: NDArray[Any], labels: NDArray[Any]) -> A
 @state_loss.register
 def _(loss: LeastSquares, x: Any, features: NDArray[Any], labels: NDArray[Any]) -> Any:
     return 0.5 * _cvxpy().sum_squares(features @ x - labels)
+
+
+@state_loss.register
+def _(loss: PricedUtility, x: Any, prices: NDArray[Any]) -> Any:
+    cp, t = _cvxpy(), len(prices)
+    return prices.sum() * cp.sum(x) - t * cp.sum(cp.multiply(loss.weights, cp.log(1 + cp.multiply(loss.gains, x))))
 
 
 @singledispatch
@@ -150,42 +158,36 @@ def best_by_cvxpy(
     rounds: Sequence[int] | NDArray[np.int64],
     *,
     seeds: Seeds = 0,
+    benchmark: Benchmark | None = None,
     **options: Any,
 ) -> Hindsight:
     """x*_t for each t in `rounds` (increasing) by CVXPY, one convex program each; `options` go to its ``solve``.
 
-    For problems with a fixed constraint whose parts can state themselves. The gap is certified anew
-    (`certified_gap`), whatever the solver says of itself; constraints may be broken by as much as its tolerance.
+    For problems whose parts can state themselves. Where the constraint changes from round to round, `benchmark` says
+    which decisions count (`longterm.hindsight.benchmarks`). The gap is certified anew (`certified_gap`), whatever the
+    solver says of itself; constraints may be broken by as much as its tolerance.
     """
-    wanted, played = increasing_rounds(rounds), checked_seeds(seeds)
-    if problem.constraint.parameters:
-        raise InputError("problem", "its constraint changes from round to round", "Use a fixed constraint")
-    found = []
-    for seed in [played] if isinstance(played, int) else played:
-        blocks = list(stream.blocks(seed, 0, int(wanted[-1])))
-        done = sum(block.rounds for block in blocks)
-        if done < wanted[-1]:
-            what = f"ended after round {done}, the best decision of round {wanted[-1]} was asked for"
-            raise StreamEndedError("stream", what, "Give a longer stream or fewer rounds", round=done + 1)
-        arrays = [np.concatenate(parts).astype(np.float64) for parts in zip(*(b.loss for b in blocks), strict=True)]
-        found.append([_solve(problem, [array[:t] for array in arrays], options) for t in wanted])
+    if problem.constraint.parameters and benchmark is None:
+        what = "its constraint changes from round to round"
+        raise InputError("problem", what, "Say which decisions to compare with: benchmark=EveryRound(), for example")
 
-    def collect(part: int) -> FloatArray:
-        table = np.array([[one[part] for one in column] for column in found])
-        return np.asarray(table[0] if isinstance(played, int) else np.moveaxis(table, 0, 1))
+    def solve(played: Block) -> Solution:
+        if benchmark is None or not problem.constraint.parameters:
+            return _solve(problem, played, options)
+        return _solve(replace(problem, constraint=allowed_decisions(problem, played, benchmark)), played, options)
 
-    return Hindsight(wanted, collect(0), collect(1), collect(2), played)
+    return best_of_each(solve, stream, rounds, seeds)
 
 
-def _solve(problem: Problem, parameters: list[FloatArray], options: Any) -> tuple[FloatArray, float, float]:
+def _solve(problem: Problem, played: Block, options: Any) -> Solution:
     cp = _cvxpy()
     variable = cp.Variable(problem.dimension)
     limits = state_set(problem.enclosing_set, variable) + state_constraint(problem.constraint, variable)
-    program = cp.Problem(cp.Minimize(state_loss(problem.loss, variable, *parameters)), limits)
+    program = cp.Problem(cp.Minimize(state_loss(problem.loss, variable, *played.loss)), limits)
     program.solve(**options)
     if program.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise LongtermError(f"CVXPY found no best decision of {problem.name!r}: the program is {program.status}")
     x = np.asarray(variable.value, dtype=np.float64)
-    values, gradients = problem.loss.value_and_gradient(np.broadcast_to(x, (len(parameters[0]), len(x))), *parameters)
+    values, gradients = problem.loss.value_and_gradient(np.broadcast_to(x, (played.rounds, len(x))), *played.loss)
     gap = certified_gap(problem, x, np.sum(gradients, axis=0))
-    return x, float(np.sum(values)), float(gap)
+    return Solution(x, float(np.sum(values)), float(gap))

@@ -9,7 +9,7 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, dot
 from longterm.losses.base import Loss
-from longterm.sets import Set
+from longterm.sets import Ball, Set
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,4 +40,8 @@ class SquaredDistance(Loss):
         return apart + over.radius + self.targets.radius
 
     def value_range(self, over: Set) -> float:
-        return 0.5 * self.gradient_bound(over) ** 2
+        farthest = self.gradient_bound(over)
+        if isinstance(over, Ball):
+            # From a target at distance δ of the centre the ball lies between δ − R and δ + R: ½(δ + R)² − ½[δ − R]₊².
+            return 0.5 * (farthest**2 - max(farthest - over.diameter, 0.0) ** 2)
+        return 0.5 * farthest**2

@@ -1,0 +1,36 @@
+"""Yu and Neely's online linear program: two coordinates, three constraints, costs that drift."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm.constraints import Affine
+from longterm.losses import Linear
+from longterm.problems.problem import Problem
+from longterm.sets import Box
+
+
+def online_linear_program(
+    rounds: int = 5000, *, instance: int = 0, dimension: int = 2, constraints: int = 3
+) -> Problem:
+    """f_t(x) = ⟨c_t, x⟩ over [−1, 1]^d with A x ≤ b, entries of A uniform in [0, 1], of b in [0, 2].
+
+    A and b are drawn once for the `instance`; the costs are those of `longterm.streams.DriftingCosts` with the same
+    dimension and rounds, whose level changes sign four times, so that the best corner moves and the constraints
+    bind and let go. The paper has d = 2, three constraints, 5000 rounds and a thousand runs (H. Yu, M. J. Neely,
+    JMLR 21 (2020)). 0 is feasible, and (−1, …, −1) is a Slater point. R = √d, Δ = 2R, and with
+    ρ = √d (T^0.1 + 2) ≥ ‖c_t‖: G = max(ρ, max_j ‖a_j‖), F = 2Rρ, D = max_j (Σ_k a_jk + b_j).
+
+    >>> from longterm import online_linear_program
+    >>> c = online_linear_program(1024).constants
+    >>> round(c.loss_gradient_bound, 4), round(c.loss_range, 4)  # √2 · 4, and 2√2 times that
+    (5.6569, 16.0)
+    """
+    d, m = validate.dimension("dimension", dimension), validate.dimension("constraints", constraints)
+    rng = np.random.default_rng(validate.seed("instance", instance))
+    matrix, offset = rng.random((m, d)), 2 * rng.random(m)
+    longest = float(np.sqrt(d)) * (validate.count("rounds", rounds) ** 0.1 + 2)
+    return Problem(
+        Box.cube(d, -1.0, 1.0), Linear(d, longest), Affine(matrix, offset), name=f"online linear program {instance}"
+    )
