@@ -8,9 +8,8 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from longterm.experiments.doubly_stochastic import measured_against
 
-from longterm import AFTRL, AOGD, MahdaviOGD, budgeted_logistic, compare, doubly_stochastic
+from longterm import AFTRL, AOGD, MahdaviOGD, MirrorProx, budgeted_logistic, compare, doubly_stochastic
 from longterm.bounds import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.data import load_sample
 from longterm.experiments.result import MEASURES, Curve, Remark, Result
@@ -47,7 +46,10 @@ def dsm(size: int = 8, rounds: int = 1000, sequences: int = 10) -> Result:
     learners = {
         "Convex A-OGD": AOGD.convex(problem, beta),
         "Strongly convex A-OGD": AOGD.strongly_convex(problem, beta),
-        **measured_against(problem, rounds),
+        "Convex mirror prox": MirrorProx.tuned(problem, rounds),
+        "Convex OGD": MahdaviOGD.one_multiplier_counted_as_many(problem, rounds, constraint_bound=size**0.5),
+        "Convex OGD, a multiplier each": MahdaviOGD.vector(problem, rounds),
+        "Convex OGD, one multiplier": MahdaviOGD.aggregate(problem, rounds),
     }
     traces = compare(problem, learners, stream, rounds, seeds=seeds, progress=None)
     kept = traces["Convex A-OGD"].rounds

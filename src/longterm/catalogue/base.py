@@ -13,27 +13,11 @@ from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.hindsight import Hindsight
 from longterm.learners import Learner
 from longterm.problems import Problem
-from longterm.streams import Stream
 
 BoundOf = Callable[[Any, Problem, NDArray[np.int64]], Mapping[str, FloatArray]]
 """From learner, problem and rounds to the bounds of its theorem, by measure."""
-
-
-@dataclass(frozen=True, eq=False)
-class Game:
-    """All that is played: the problem, where its rounds come from, and the best in hindsight."""
-
-    problem: Problem
-    stream: Stream
-    best: Callable[[NDArray[np.int64], int], Hindsight]
-    """From rounds and one seed to x*_t."""
-    length: int | None = None
-    """How many rounds to play where the user does not say: the rows of a data set."""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """What a reader of the results should know beyond the constants."""
 
 
 @dataclass(frozen=True, eq=False)

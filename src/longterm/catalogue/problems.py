@@ -5,17 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from longterm.catalogue.base import Game, Prepared, ProblemEntry
+from longterm.catalogue.base import Prepared, ProblemEntry
 from longterm.data import load_mapped
+from longterm.games import GAMES, Game, Rounds
 from longterm.hindsight import Hindsight, best_budgeted_logistic, choose_budget, least_log_loss, nearest_to_mean
 from longterm.problems import Problem
 from longterm.problems import budgeted_logistic as budgeted_logistic_problem
 from longterm.problems import covariance as covariance_problem
 from longterm.problems import doubly_stochastic as doubly_stochastic_problem
-from longterm.streams import PairwiseSigns, RandomPermutations, ResampledRows, Stream
+from longterm.streams import PairwiseSigns, RandomPermutations, ResampledRows, Seeds, Stream
 
 SHARE = 0.3
 """Of the offline solution's coordinates, those that the paper wants not to be zero."""
@@ -68,17 +66,18 @@ def prepare_budgeted_logistic(
     return Prepared({"budget": found.budget}, facts)
 
 
-def _nearest(problem: Problem, stream: Stream, rounds: NDArray[np.int64], seed: int) -> Hindsight:
-    return nearest_to_mean(problem, stream, rounds, seeds=seed)
+def _nearest(problem: Problem, stream: Stream, rounds: Rounds, seeds: Seeds) -> Hindsight:
+    return nearest_to_mean(problem, stream, rounds, seeds=seeds)
 
 
-def _budgeted(problem: Problem, stream: ResampledRows, rounds: NDArray[np.int64], seed: int) -> Hindsight:
-    return best_budgeted_logistic(problem, stream, rounds, seeds=seed, progress=None)
+def _budgeted(problem: Problem, stream: ResampledRows, rounds: Rounds, seeds: Seeds) -> Hindsight:
+    return best_budgeted_logistic(problem, stream, rounds, seeds=seeds, progress=None)
 
 
 PROBLEMS = (
     ProblemEntry("doubly_stochastic", doubly_stochastic),
     ProblemEntry("budgeted_logistic", budgeted_logistic, prepare_budgeted_logistic),
     ProblemEntry("covariance", covariance),
+    *(ProblemEntry(name, build) for name, build in GAMES.items()),
 )
 """Ours."""
