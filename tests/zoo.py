@@ -55,6 +55,7 @@ from longterm.constraints import (
     Maximum,
     PositiveSemidefinite,
     Scaled,
+    Smooth,
     Stack,
     VaryingAffine,
 )
@@ -145,6 +146,7 @@ def constraints() -> dict[str, Constraint]:
         "l1": L1Budget(D, budget=1.0),
         "l2": L2Budget(D, budget=0.8),
         "scaled": Scaled(affine, factor=2.5),
+        "smooth": Smooth(ElasticNetBudget(D, budget=1.2, l1=0.0, l2=1.3), smoothness=1.3),
         "stack": Stack([affine, L2Budget(D, budget=0.8), VaryingAffine(D, 2, 1.0, 1.0)]),
         "maximum": Maximum([affine, L1Budget(D, budget=0.8)], over=Ball(D, radius=3.0)),
         "custom": CustomConstraint(

@@ -13,8 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from longterm import _validate as validate
-from longterm._arrays import Array, column, namespace
+from longterm._arrays import Array, column, like, namespace
 from longterm.assumptions import Assumption
 from longterm.errors import InputError
 from longterm.learners.base import Learner
@@ -22,7 +24,7 @@ from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.restarts import Restarts
 from longterm.sets import Set
 
-LONGEST = 60
+POWERS = 2 ** np.arange(60)
 """No run sees more epochs than this."""
 
 
@@ -64,10 +66,9 @@ class DoublingRestarts(Restarts):
 
     def length_of(self, t: Array) -> Array:
         """L_k of the epoch that round t is in: N 2^k for N (2^k − 1) < t ≤ N (2^{k+1} − 1)."""
-        xp = namespace(t)
-        powers = xp.asarray([2**k for k in range(LONGEST)], dtype=t.dtype)
-        reached = xp.astype(column((t - 1) // self.first_epoch + 1) >= powers, t.dtype)
-        return self.first_epoch * powers[xp.sum(reached, axis=-1) - 1]
+        xp, powers = namespace(t), like(POWERS, t)
+        reached = column((t - 1) // self.first_epoch + 1) >= powers
+        return self.first_epoch * xp.max(xp.where(reached, powers, xp.zeros_like(powers)), axis=-1)
 
     def rule_of(self, state: Any) -> Learner[Any]:
         length = self.length_of(state.round)

@@ -53,12 +53,13 @@ class Restarts(Learner[Any]):
         return self.learner.init(batch_shape, xp=xp, dtype=dtype)
 
     def ask(self, state: Any) -> Array:
-        return self.rule_of(state).ask(self._own(state))
+        return self.learner.ask(self._own(state))  # what is played stands in the state, whatever the rule
 
     def update(self, state: Any, feedback: Feedback) -> Any:
-        x, rule = self.ask(state), self.rule_of(state)
+        own = self._own(state)
+        x = self.learner.ask(own)
         xp = namespace(x)
-        after = rule.update(self._own(state), feedback)
+        after = self.rule_of(state).update(own, feedback)
         begun = self.learner.init(tuple(x.shape[:-1]), xp=xp, dtype=x.dtype)
         over = self.own_round(state.round + 1) == 1
 
