@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from longterm import DriftPlusPenalty, InputError, Problem, doubly_stochastic, observe, run, two_dimensional
 from longterm.bounds import drift_plus_penalty, drift_plus_penalty_expected
 from longterm.constraints import Affine, L2Budget, VaryingAffine
+from longterm.joint_facts import joint_gradient_bound, joint_value_bound
 from longterm.losses import Linear
 from longterm.sets import Ball, Box
 from longterm.streams import RandomCosts, RandomPermutations, Replay, SwitchingCosts
@@ -198,6 +199,12 @@ def test_the_bound_by_hand():
     spent = 2 * 2 * 2 + B**2 / 2
     queue = np.sqrt((spent / 1.25) ** 2 + 2 * 4 * 4 + 2 * spent)
     assert float(far.violation) == pytest.approx(queue + 10**6 * (4 + queue) / 8)
+    expected = drift_plus_penalty_expected(learner, problem.constants, 4, slack=1.25)
+    jump = 2 * B + 4 + 1.25
+    queue = 2 * (spent / 1.25 + 2 * 8**0.5) + 1.25 + np.sqrt(2 * spent)
+    queue += 2 * jump**2 / 1.25 * np.log(9 * jump**2 / 1.25**2)
+    assert float(expected.violation) == pytest.approx(queue + 4 * (4 + queue) / 8)
+    assert float(expected.regret) == float(bound.regret)
 
 
 @pytest.mark.parametrize(
@@ -236,3 +243,11 @@ def test_it_plays_costs_that_switch_without_a_horizon_that_fits():
     trace = run(problem, DriftPlusPenalty.tuned(problem, 100), SwitchingCosts(3), 400)
     bound = drift_plus_penalty(DriftPlusPenalty.tuned(problem, 100), problem.constants, 400)
     assert float(trace.signed_violation[-1]) <= float(bound.violation)
+
+
+def test_facts_about_all_constraints_together():
+    varying = Problem(Ball(2), Linear(2), VaryingAffine(2, 4, row_norm=3.0, offset_bound=1.0))
+    assert (joint_gradient_bound(varying), joint_value_bound(varying)) == (6.0, 8.0)  # √4 · 3, √4 · (3 + 1)
+    fixed = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0], [1.0, 0.0]], [0.0, 0.0]))
+    assert joint_gradient_bound(fixed) == pytest.approx(2**0.5)
+    assert joint_value_bound(fixed) == pytest.approx(2**0.5)

@@ -65,7 +65,7 @@ def drift_plus_penalty_expected(
 
         E‖Q(t)‖ ≤ 2(c/ε + Δ√(2α)) + D_m + √(2c) + (2b²/ε) ln(9b²/ε²),
 
-    O(√T) with neither a window of √T rounds nor a logarithm of T, which the article's own proof has.
+    O(√T) again.
     """
     T = horizons(rounds, learner.batch_shape)
     epsilon = validate.positive_scalar("slack", slack)

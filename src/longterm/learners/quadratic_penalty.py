@@ -7,7 +7,7 @@ constraints, with one penalty and L = G_g²; ``every=True`` charges each with on
 w_j ∇g_j‖² ≤ L‖w‖²: σ_max(A)² for affine constraints, else m G_g².
 
 Steps: η_t = Δ/(2 G_f t^β) for convex losses, 1/(σt) for strongly convex ones; c = 2 minimises the bound, any c > 1 has
-one. (The article's θ = (m + 1)G²η/(2(1 − α)), recalled and here derived anew, is c = 1/(1 − α) with L = (m + 1)G²/2,
+one. (The article's θ = (m + 1)G²η/(2(1 − α)), second-hand and derived anew here, is c = 1/(1 − α) with L = (m + 1)G²/2,
 for which its proof lets the losses pay (m + 1)/2 times as much.)
 Needs: value and one subgradient of f_t and g_t at x_t (of every g_j with ``every=True``). No horizon.
 Guarantees: `bounds.quadratic_penalty`, for every T at once, against every x* with g_t(x*) ≤ 0 in all rounds: O(T^max(β,
