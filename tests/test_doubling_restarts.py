@@ -20,6 +20,7 @@ from longterm import (
 )
 from longterm.bounds import doubling_restarts, drift_plus_penalty, sinha_vaze, yu_neely
 from longterm.constraints import Affine
+from longterm.learners import Need
 from longterm.losses import Linear
 from longterm.sets import Box
 from longterm.streams import RandomCosts, Replay, SwitchingCosts
@@ -130,5 +131,7 @@ def test_what_makes_no_sense_is_refused(call, argument):
 
 
 def test_what_the_learner_inside_needs_is_asked_for():
+    assert DoublingRestarts(SinhaVaze.convex(PROBLEM, 1)).needs == frozenset()
+    assert DoublingRestarts(YuNeely.tuned(PROBLEM, 1)).needs == {Need.FIXED_CONSTRAINT, Need.PROX}
     with pytest.raises(InputError, match="same constraint in every round"):
         run(cut_problem(), DoublingRestarts(YuNeely.tuned(PROBLEM, 1)), Replay([np.zeros((3, 2))]))

@@ -106,6 +106,29 @@ def test_nothing_seen_nothing_done():
         assert not np.any(memory)
 
 
+class LongerSteps(AdaGradNorm):
+    """A user's own inner learner: steps √2 times as long, C = (½ + 1) Δ."""
+
+    def __post_init__(self):
+        object.__setattr__(self, "constant", 1.5 * self.enclosing_set.diameter)
+
+    def step(self, x, memory, gradient, t):
+        squares = memory + float(gradient @ gradient)
+        return self.enclosing_set.project(x - self.enclosing_set.diameter / np.sqrt(squares) * gradient), squares
+
+
+@given(kind=KINDS, seed=seeds, T=st.integers(1, 100))
+def test_a_users_own_inner_learner(kind, seed, T):
+    problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[0.6, 0.8]], [-0.3]))
+    learner = SinhaVaze.convex(problem, T, inner=LongerSteps(problem.enclosing_set))
+    assert learner.price.constraint_scale == pytest.approx(2**0.5 * 1.5 * 8**0.5)
+    game = play_linear(problem, learner, kind, T, seed)
+    regret = game.loss - best_in_box(-np.ones(2), np.ones(2), [[0.6, 0.8]], [-0.3], game.costs.sum(axis=0))
+    bound = sinha_vaze(learner, problem.constants, T)
+    assert regret <= float(bound.regret) * (1 + 1e-9)
+    assert float(np.maximum(game.values, 0.0).sum()) <= float(bound.violation) * (1 + 1e-9)
+
+
 @given(kind=KINDS, seed=seeds, T=st.integers(1, 150), diagonal=st.booleans())
 def test_regret_and_hard_violation_stay_under_the_bound(kind, seed, T, diagonal):
     rng = np.random.default_rng(seed)

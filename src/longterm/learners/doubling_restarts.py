@@ -21,6 +21,7 @@ from longterm.assumptions import Assumption
 from longterm.errors import InputError
 from longterm.learners.base import Learner
 from longterm.learners.horizon import MadeForHorizon
+from longterm.learners.needs import Need
 from longterm.learners.restarts import Restarts
 from longterm.sets import Set
 
@@ -50,7 +51,8 @@ class DoublingRestarts(Restarts):
             what = f"{type(given).__name__} has no steps that depend on a horizon"
             raise InputError("learner", what, "Play it as it is, or use Restarted")
         first = validate.count("first_epoch", self.first_epoch)
-        validate.remember(self, first_epoch=first, enclosing_set=self.learner.enclosing_set)
+        needs = given.needs - {Need.HORIZON}
+        validate.remember(self, first_epoch=first, enclosing_set=given.enclosing_set, needs=needs)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:

@@ -7,8 +7,8 @@ With queues Q in R^m, and ĝ_j(x) = g_j^t(x_t) + ⟨∇g_j^t(x_t), x − x_t⟩,
 
 The queue sees the *new* point. Presets:
 - `yu_neely_wei` (NeurIPS 2017): V = √T, α = T; g_t drawn independently from one law, x* feasible on average.
-- `neely_yu` (arXiv 1702.04783): the same numbers (second-hand; the proof here confirms the rates); g_t of an adversary, x*
-  feasible in every round.
+- `neely_yu` (arXiv 1702.04783): the same numbers (second-hand; the proof here confirms the rates); g_t of an adversary,
+  x* feasible in every round.
 - `liakopoulos` (ICML 2019): V in (K, T), α = max(T, V√T); g_t of an adversary, x* feasible on average over every K
   rounds in a row.
 - `tuned`: V = B²√T/(r G_f), α = B²T/(2r²), the same in any units; regret at most (3/2) r G_f √T. B bounds ‖ĝ(x_{t+1})‖.
