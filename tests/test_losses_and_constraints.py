@@ -4,7 +4,7 @@ import pytest
 
 from longterm import InputError, challenge
 from longterm.constraints import Affine, DoublyStochastic, ElasticNetBudget, L1Budget, L2Budget, Maximum, Stack
-from longterm.constraints.base import largest
+from longterm.constraints.base import Constraint, largest
 from longterm.constraints.doubly_stochastic import LARGEST_WITH_TABLE
 from longterm.losses import Absolute, Hinge, Linear, Logistic, SquaredDistance
 from longterm.sets import Ball, Box, RowStochastic
@@ -60,6 +60,7 @@ def test_pullback_is_the_weighted_sum_of_gradients(name):
         direction = rng.standard_normal((4, g.dimension))
         pushed = g.pushforward(x, direction, *parameters)
         np.testing.assert_allclose(pushed, np.einsum("nmd,nd->nm", jacobian, direction), atol=1e-5)
+        np.testing.assert_allclose(Constraint.pushforward(g, x, direction, *parameters), pushed, atol=1e-12)
 
 
 @each_set

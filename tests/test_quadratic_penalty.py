@@ -264,7 +264,8 @@ def test_hard_violation_grows_like_the_square_root_against_an_adversary():
     [
         (lambda p: QuadraticPenaltyOGD.convex(p, factor=1.0), "factor"),
         (lambda p: QuadraticPenaltyOGD.convex(p, factor=np.array([2.0, 0.5])), "factor"),
-        (lambda p: QuadraticPenaltyOGD.convex(p, beta=-0.5), "decay"),
+        (lambda p: QuadraticPenaltyOGD.convex(p, beta=1.0), "beta"),
+        (lambda p: PenaltySchedule(1.0, -0.5, 1.0), "decay"),
         (lambda p: PenaltySchedule(1.0, 0.5, 0.0), "curvature"),
         (lambda p: QuadraticPenaltyOGD.strongly_convex(cut_problem()), "problem"),
         (

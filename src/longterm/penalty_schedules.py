@@ -51,5 +51,5 @@ class PenaltySchedule(Schedule):
     def at(self, t: Array, x: Array) -> Steps:
         t = namespace(x).astype(t, x.dtype)
         eta = like(self.step, x) / t ** like(self.decay, x)
-        theta = like(np.multiply(self.factor, self.curvature), x) * eta
+        theta = like(self.factor, x) * like(self.curvature, x) * eta
         return Steps(theta, eta, 1 / theta)

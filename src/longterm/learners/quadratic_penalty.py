@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from longterm import _validate as validate
 from longterm._arrays import Array, column, namespace, resolution
 from longterm._validate import Hyper
 from longterm.errors import AssumptionWarning, InputError
@@ -74,8 +75,8 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
         cls, problem: Problem, beta: Hyper = 2 / 3, *, factor: Hyper = 2.0, every: bool = False
     ) -> QuadraticPenaltyOGD:
         """The steps for convex losses, with the problem's own Δ, G_f and G_g."""
-        constants = problem.constants
-        return cls._made(problem, constants.diameter / (2 * constants.loss_gradient_bound), beta, factor, every)
+        constants, decay = problem.constants, validate.open_unit_interval("beta", beta)
+        return cls._made(problem, constants.diameter / (2 * constants.loss_gradient_bound), decay, factor, every)
 
     @classmethod
     def strongly_convex(cls, problem: Problem, *, factor: Hyper = 2.0, every: bool = False) -> QuadraticPenaltyOGD:
