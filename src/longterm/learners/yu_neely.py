@@ -1,10 +1,10 @@
 """Yu and Neely (JMLR 2020): O(√T) regret, and a violation that does not grow with T where there is a Slater point.
 
-With queues Q in R^m, written with γ and α as in the article (Algorithm 1, eqs. (4)–(5)):
+With queues Q in R^m, written with γ and α as in the article:
 
-    Q_j(t)  = max( −γ g_j(x_t),  Q_j(t−1) + γ g_j(x_t) )                                                 Q(0) = 0
-    x_{t+1} = argmin_{x ∈ B} ⟨∇f_t(x_t), x⟩ + ⟨w_t, g(x)⟩ + α‖x − x_t‖²,   w_t = γ (Q(t) + γ g(x_t))      x_1 = centre
-    of B
+    Q_j(t)  = max( −γ g_j(x_t),  Q_j(t−1) + γ g_j(x_t) )                              Q(0) = 0
+    x_{t+1} = argmin_{x ∈ B} ⟨∇f_t(x_t), x⟩ + ⟨w_t, g(x)⟩ + α‖x − x_t‖²                x_1 = centre of B
+    w_t     = γ ( Q(t) + γ g(x_t) )
 
 For affine g = Ax − b that is x_{t+1} = Π_B(x_t − (∇f_t + Aᵀw_t)/(2α)) (its Lemma 2). Other constraints need their prox
 (`Constraint.prox`; `constraints.Smooth` gives smooth ones theirs): a gradient in place of g itself is **not** covered
