@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from longterm import Learner, Problem, observe
+from longterm.constraints import VaryingAffine
+from longterm.losses import Linear
+from longterm.sets import Box
 from longterm.streams import RandomCosts, SwitchingCosts
 
 KINDS = st.sampled_from(["random", "switching", "same", "adaptive"])
@@ -69,3 +72,38 @@ def onto_box_and_half_space(lower, upper, row, offset):
         return np.where((inside @ row <= offset)[..., None], inside, at(high))
 
     return project
+
+
+class Cut(NamedTuple):
+    """What an adversary who chooses the constraints left behind: Σ f_t(x_t) − f_t(x*), Σ [g_t(x_t)]₊, Σ g_t(x_t)."""
+
+    regret: float
+    hard: float
+    signed: float
+
+
+def cut_problem() -> Problem:
+    """The square [−1, 1]² with costs of length 1 and one half-space a round."""
+    return Problem(Box.cube(2, -1.0, 1.0), Linear(2), VaryingAffine(2, 1, row_norm=1.0, offset_bound=1.0))
+
+
+def play_cut(learner: Learner[Any], rounds: int) -> Cut:
+    """In every round the cost pulls up and right, and the constraint x_k ≤ −½ is put where the learner stands worse.
+
+    x* = (−½, −½) is feasible in every round, (−1, −1) slack by ½ in every one.
+    """
+    problem, state, totals = cut_problem(), learner.init(), np.zeros(3)
+    cost, best = np.full(2, -(0.5**0.5)), np.full(2, -0.5)
+    for _ in range(rounds):
+        x = learner.ask(state)
+        row = np.eye(2)[[int(x[1] > x[0])]]
+        told = observe(problem, x, [cost], [row, np.array([-0.5])])
+        g = float(told.constraint)
+        totals += [float(cost @ (x - best)), max(g, 0.0), g]
+        state = learner.update(state, told)
+    return Cut(*totals.tolist())
+
+
+def slope(values: Any, rounds: Any) -> float:
+    """The exponent of T between the first and the last horizon."""
+    return float(np.log(values[-1] / values[0]) / np.log(rounds[-1] / rounds[0]))

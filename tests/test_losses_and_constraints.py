@@ -4,7 +4,7 @@ import pytest
 
 from longterm import InputError, challenge
 from longterm.constraints import Affine, DoublyStochastic, ElasticNetBudget, L1Budget, L2Budget, Maximum, Stack
-from longterm.constraints.base import largest
+from longterm.constraints.base import Constraint, largest
 from longterm.constraints.doubly_stochastic import LARGEST_WITH_TABLE
 from longterm.losses import Absolute, Hinge, Linear, Logistic, SquaredDistance
 from longterm.sets import Ball, Box, RowStochastic
@@ -57,6 +57,10 @@ def test_pullback_is_the_weighted_sum_of_gradients(name):
         for j in range(g.count):
             found = g.gradient_of(x, np.full(4, j), *parameters)
             np.testing.assert_allclose(found, jacobian[:, j], atol=1e-6)
+        direction = rng.standard_normal((4, g.dimension))
+        pushed = g.pushforward(x, direction, *parameters)
+        np.testing.assert_allclose(pushed, np.einsum("nmd,nd->nm", jacobian, direction), atol=1e-5)
+        np.testing.assert_allclose(Constraint.pushforward(g, x, direction, *parameters), pushed, atol=1e-12)
 
 
 @each_set
@@ -81,6 +85,7 @@ def test_constraints_under_strict_arrays(name):
         (g.values(sx, *strict), g.values(x, *parameters)),
         (g.pullback(sx, sw, *strict), g.pullback(x, weights, *parameters)),
         (g.gradient_of(sx, array_api_strict.asarray(index), *strict), g.gradient_of(x, index, *parameters)),
+        (g.pushforward(sx, sx, *strict), g.pushforward(x, x, *parameters)),
     ]
     for found, wanted in same:
         np.testing.assert_allclose(np.asarray(found), wanted, rtol=0, atol=1e-13)

@@ -14,6 +14,8 @@ from longterm import (
     LEWA,
     DecayingMarginAOGD,
     DoublingAOGD,
+    DoublingRestarts,
+    DriftPlusPenalty,
     FeasibleOnlineADM,
     InputError,
     MahdaviOGD,
@@ -27,9 +29,12 @@ from longterm import (
     Problem,
     ProjectedOGD,
     ProximalAOGD,
+    QuadraticPenaltyOGD,
     Restarted,
+    SinhaVaze,
     SlaterPoint,
     StronglyConvexAFTRL,
+    YuNeely,
     budgeted_logistic,
     consensus,
     covariance,
@@ -52,11 +57,12 @@ from longterm.constraints import (
     Maximum,
     PositiveSemidefinite,
     Scaled,
+    Smooth,
     Stack,
     VaryingAffine,
 )
 from longterm.constraints.prox import PenaltyProx
-from longterm.learners import Learner, twice
+from longterm.learners import AdaGradDiagonal, Learner, twice
 from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
 from longterm.problems import random_half_spaces
 from longterm.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
@@ -145,6 +151,7 @@ def constraints() -> dict[str, Constraint]:
         "l1": L1Budget(D, budget=1.0),
         "l2": L2Budget(D, budget=0.8),
         "scaled": Scaled(affine, factor=2.5),
+        "smooth": Smooth(ElasticNetBudget(D, budget=1.2, l1=0.0, l2=1.3), smoothness=1.3),
         "stack": Stack([affine, L2Budget(D, budget=0.8), VaryingAffine(D, 2, 1.0, 1.0)]),
         "maximum": Maximum([affine, L1Budget(D, budget=0.8)], over=Ball(D, radius=3.0)),
         "custom": CustomConstraint(
@@ -244,7 +251,8 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
         made["LEWA"] = LEWA.tuned(problem, rounds=200)
     if isinstance(problem.constraint, Consensus):
         made["networked saddle point"] = NetworkedSaddlePoint.tuned(problem, rounds=200)
-    return made | constant_step_learners(problem) | learners_without_violation(problem) | learners_with_prox(problem)
+    made |= constant_step_learners(problem) | learners_without_violation(problem) | learners_with_prox(problem)
+    return made | penalty_and_queue_learners(problem)
 
 
 def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:
@@ -263,6 +271,28 @@ def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:
         made["proximal A-OGD strongly convex"] = ProximalAOGD.strongly_convex(problem, theta_0=theta_0)
     if isinstance(prox, PenaltyProx):
         made["penalised FTRL"] = PenalisedFTRL.tuned(problem)
+    return made
+
+
+def penalty_and_queue_learners(problem: Problem) -> dict[str, Learner[Any]]:
+    """Quadratic penalties, virtual queues, prices of the violation so far: made for more rounds than any test plays."""
+    made: dict[str, Learner[Any]] = {
+        "quadratic penalty": QuadraticPenaltyOGD.convex(problem),
+        "drift plus penalty": DriftPlusPenalty.tuned(problem, 1000),
+        "Sinha–Vaze": SinhaVaze.convex(problem, 1000),
+    }
+    if problem.constraint.count > 1:
+        made["quadratic penalty on each"] = QuadraticPenaltyOGD.convex(problem, beta=0.5, every=True)
+    if problem.constraint.parameters:
+        made["drift plus penalty, doubling"] = DoublingRestarts(DriftPlusPenalty.neely_yu(problem, 1), first_epoch=12)
+    if isinstance(problem.enclosing_set, Box):
+        made["Sinha–Vaze, diagonal"] = SinhaVaze.convex(problem, 1000, inner=AdaGradDiagonal(problem.enclosing_set))
+    if problem.constants.strong_convexity > 0:
+        made["quadratic penalty strongly convex"] = QuadraticPenaltyOGD.strongly_convex(problem)
+        made["Sinha–Vaze strongly convex"] = SinhaVaze.strongly_convex(problem, 1000)
+    if not problem.constraint.parameters and problem.constraint.prox(problem.enclosing_set) is not None:
+        made["Yu–Neely"] = YuNeely.published(problem, 1000)
+        made["Yu–Neely, doubling"] = DoublingRestarts(YuNeely.tuned(problem, 1), first_epoch=12)
     return made
 
 

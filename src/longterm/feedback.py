@@ -30,6 +30,8 @@ class Feedback(NamedTuple):
     """g_j(x_t), shape (..., m)."""
     pullback: Callable[[Array], Array] | None = None
     """λ ↦ Σ_j λ_j ∇g_j(x_t), from shape (..., m) to (..., d)."""
+    pushforward: Callable[[Array], Array] | None = None
+    """v ↦ (⟨∇g_j(x_t), v⟩)_j, from shape (..., d) to (..., m)."""
 
 
 def observe(
@@ -52,4 +54,8 @@ def observe(
     else:
         worst, index = largest(values, resolution(x) * problem.constants.constraint_bound)
         constraint_gradient = constraint.gradient_of(x, index, *constraint_parameters)
-    return Feedback(loss_gradient, worst, constraint_gradient, loss, values, pullback)
+
+    def pushforward(direction: Array) -> Array:
+        return constraint.pushforward(x, direction, *constraint_parameters)
+
+    return Feedback(loss_gradient, worst, constraint_gradient, loss, values, pullback, pushforward)

@@ -7,6 +7,8 @@ from longterm.bounds.aftrl import aftrl, strongly_convex_aftrl
 from longterm.bounds.aogd import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.bounds.base import Bound
 from longterm.bounds.delayed import gradient_bound_under_delay, lemma_5_delayed
+from longterm.bounds.doubling_restarts import doubling_restarts
+from longterm.bounds.drift_plus_penalty import drift_plus_penalty, drift_plus_penalty_expected
 from longterm.bounds.lewa import lewa
 from longterm.bounds.mahdavi import mahdavi_theorem_4, vector_lemma
 from longterm.bounds.mirror_prox import mahdavi_corollary_13, mahdavi_theorem_12
@@ -17,7 +19,10 @@ from longterm.bounds.online_adm import feasible_online_adm, online_adm, online_a
 from longterm.bounds.penalised_ftrl import penalised_ftrl
 from longterm.bounds.projected_ogd import hazan_agarwal_kale, zinkevich
 from longterm.bounds.proximal_aogd import proximal_aogd
+from longterm.bounds.quadratic_penalty import quadratic_penalty, quadratic_penalty_squared
 from longterm.bounds.restarted import restarted
+from longterm.bounds.sinha_vaze import sinha_vaze, sinha_vaze_strongly_convex
+from longterm.bounds.yu_neely import yu_neely
 
 __all__ = [
     "Bound",
@@ -25,6 +30,9 @@ __all__ = [
     "corollary_1",
     "decaying_margin",
     "doubling_epochs",
+    "doubling_restarts",
+    "drift_plus_penalty",
+    "drift_plus_penalty_expected",
     "feasible_online_adm",
     "gradient_bound_under_delay",
     "hazan_agarwal_kale",
@@ -43,11 +51,16 @@ __all__ = [
     "penalised_ftrl",
     "projected_answer",
     "proximal_aogd",
+    "quadratic_penalty",
+    "quadratic_penalty_squared",
     "restarted",
+    "sinha_vaze",
+    "sinha_vaze_strongly_convex",
     "strongly_convex_aftrl",
     "theorem_1",
     "theorem_1_as_printed",
     "theorem_1_strongly_convex",
     "vector_lemma",
+    "yu_neely",
     "zinkevich",
 ]

@@ -9,6 +9,7 @@ from longterm.constraints.custom import CustomConstraint
 from longterm.constraints.doubly_stochastic import DoublyStochastic
 from longterm.constraints.psd import PositiveSemidefinite
 from longterm.constraints.scaled import Scaled
+from longterm.constraints.smooth import Smooth
 
 __all__ = [
     "Affine",
@@ -22,6 +23,7 @@ __all__ = [
     "Maximum",
     "PositiveSemidefinite",
     "Scaled",
+    "Smooth",
     "Stack",
     "VaryingAffine",
 ]

@@ -41,6 +41,9 @@ class Affine(Constraint):
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
         return weights @ like(self.matrix, x)
 
+    def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
+        return direction @ like(self.matrix, x).T
+
     def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
         return rows_at(like(self.matrix, x), index)
 
@@ -91,6 +94,10 @@ class VaryingAffine(Constraint):
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
         matrix, _ = parameters
         return namespace(x).sum(column(weights) * matrix, axis=-2)
+
+    def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
+        matrix, _ = parameters
+        return namespace(x).vecdot(matrix, direction[..., None, :])
 
     def gradient_bound(self, over: Set) -> float:
         return self.row_norm

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from longterm._arrays import Array, column, first_true, namespace
+from longterm._arrays import Array, column, dot, first_true, namespace
 from longterm.constraints.prox import AffineProx, Prox
 from longterm.projections import Projection
 from longterm.sets import Set
@@ -66,6 +66,16 @@ class Constraint(ABC):
         Affine functions have one on every set.
         """
         return None if self.as_affine() is None else AffineProx(self, over)
+
+    def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
+        """(⟨∇g_1(x), direction⟩, …, ⟨∇g_m(x), direction⟩), shape (..., m): the pullback's transpose.
+
+        Written for any constraint, one gradient after another; affine ones have it as one product.
+        """
+        xp = namespace(x)
+        index = xp.zeros(x.shape[:-1], dtype=xp.int64)
+        slopes = [dot(self.gradient_of(x, index + j, *parameters), direction) for j in range(self.count)]
+        return xp.stack(slopes, axis=-1)
 
     def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
         """∇g_index(x) for an integer index per learner, shape (..., d)."""

@@ -61,6 +61,10 @@ class Stack(Constraint):
             total = total + part.pullback(x, weights[..., first : first + part.count], *own)
         return total
 
+    def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
+        found = [part.pushforward(x, direction, *own) for part, _, own in self._split(parameters)]
+        return namespace(x).concat(found, axis=-1)
+
     def as_affine(self) -> Affine | None:
         affine = [part.as_affine() for part in self.parts]
         known = [part for part in affine if part is not None]

@@ -74,6 +74,9 @@ class Consensus(Constraint):
         differences = self.differences(x)
         return namespace(x).concat([differences, -differences], axis=-1)
 
+    def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
+        return self.values(direction)
+
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
         half = self.count // 2
         return self.adjoint(weights[..., :half] - weights[..., half:])

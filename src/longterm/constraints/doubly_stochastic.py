@@ -52,11 +52,18 @@ class DoublyStochastic(Constraint):
         validate.remember(self, dimension=p * p, count=p * p + 4 * p, _sum_gradients=sums, _gradients=table)
 
     def values(self, x: Array, *parameters: Array) -> Array:
+        return self._entries_and_sums(x, 1.0)
+
+    def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
+        return self._entries_and_sums(direction, 0.0)
+
+    def _entries_and_sums(self, x: Array, total: float) -> Array:
+        """−X_ij, then the sums of the rows and of the columns less `total`, each with both signs."""
         xp = namespace(x)
         matrix = xp.reshape(x, (*x.shape[:-1], self.size, self.size))
         ones = xp.ones(self.size, dtype=x.dtype)
-        rows = matrix @ ones - 1  # a product with 1 is several times faster than sums over short axes
-        columns = ones @ matrix - 1
+        rows = matrix @ ones - total  # a product with 1 is several times faster than sums over short axes
+        columns = ones @ matrix - total
         return xp.concat([-x, rows, -rows, columns, -columns], axis=-1)
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:

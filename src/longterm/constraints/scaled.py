@@ -45,6 +45,9 @@ class Scaled(Constraint):
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
         return self.constraint.pullback(x, self.factor * weights, *parameters)
 
+    def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
+        return self.factor * self.constraint.pushforward(x, direction, *parameters)
+
     def values_and_pullback(self, x: Array, *parameters: Array) -> tuple[Array, Callable[[Array], Array]]:
         values, pullback = self.constraint.values_and_pullback(x, *parameters)
         return self.factor * values, lambda weights: pullback(self.factor * weights)

@@ -5,7 +5,11 @@ from longterm.learners.aftrl import AFTRL
 from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner, OnBrokenBound, State
 from longterm.learners.doubling import DoublingAOGD
+from longterm.learners.doubling_restarts import DoublingRestarts
+from longterm.learners.drift_plus_penalty import DriftPlusPenalty, DriftPlusPenaltyState
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
+from longterm.learners.horizon import MadeForHorizon
+from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
 from longterm.learners.lewa import LEWA, LEWAState
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
 from longterm.learners.mahdavi_ogd import MahdaviOGD
@@ -20,8 +24,11 @@ from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM, OnlineADM
 from longterm.learners.penalised_ftrl import PenalisedFTRL, PenalisedFTRLState
 from longterm.learners.projected_ogd import ProjectedOGD, ProjectedOGDState
 from longterm.learners.proximal_aogd import ProximalAOGD
+from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD, QuadraticPenaltyState
 from longterm.learners.restarted import Restarted
+from longterm.learners.sinha_vaze import SinhaVaze, SinhaVazeState
 from longterm.learners.strongly_convex_aftrl import StronglyConvexAFTRL
+from longterm.learners.yu_neely import YuNeely, YuNeelyState
 
 __all__ = [
     "AFTRL",
@@ -29,12 +36,20 @@ __all__ = [
     "LEWA",
     "AFTRLState",
     "AOGDState",
+    "AdaGradDiagonal",
+    "AdaGradNorm",
+    "AdaptiveInner",
     "DecayingMarginAOGD",
     "DoublingAOGD",
+    "DoublingRestarts",
+    "DriftPlusPenalty",
+    "DriftPlusPenaltyState",
     "Duals",
     "FeasibleOnlineADM",
+    "Inner",
     "LEWAState",
     "Learner",
+    "MadeForHorizon",
     "MahdaviOGD",
     "MirrorProx",
     "Need",
@@ -55,9 +70,16 @@ __all__ = [
     "ProjectedOGD",
     "ProjectedOGDState",
     "ProximalAOGD",
+    "QuadraticPenaltyOGD",
+    "QuadraticPenaltyState",
     "Restarted",
+    "SinhaVaze",
+    "SinhaVazeState",
     "State",
     "StronglyConvexAFTRL",
+    "StronglyConvexOGD",
+    "YuNeely",
+    "YuNeelyState",
     "smallest_root",
     "twice",
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, namespace
+from longterm._arrays import Array, column, dot, namespace
 from longterm.errors import InputError, NonFiniteError
 from longterm.feedback import Feedback
 
@@ -28,6 +28,10 @@ class Duals(ABC):
     @abstractmethod
     def pullback(self, feedback: Feedback, multiplier: Array) -> Array:
         """Σ_j λ_j ∇g_j(x_t), shape (..., d)."""
+
+    @abstractmethod
+    def pushforward(self, feedback: Feedback, direction: Array) -> Array:
+        """⟨∇g_j(x_t), direction⟩, shaped as λ is."""
 
     def require(self, feedback: Feedback, x: Array, t: int | None) -> None:
         """Raise if what `values` and `pullback` read is not there; the rest every learner checks."""
@@ -52,6 +56,9 @@ class OnePerConstraint(Duals):
 
     def pullback(self, feedback: Feedback, multiplier: Array) -> Array:
         return cast("Callable[[Array], Array]", feedback.pullback)(multiplier)
+
+    def pushforward(self, feedback: Feedback, direction: Array) -> Array:
+        return cast("Callable[[Array], Array]", feedback.pushforward)(direction)
 
     def require(self, feedback: Feedback, x: Array, t: int | None) -> None:
         if feedback.pullback is None:
@@ -83,5 +90,13 @@ class OneForTheMaximum(Duals):
     def pullback(self, feedback: Feedback, multiplier: Array) -> Array:
         return column(multiplier) * feedback.constraint_gradient
 
+    def pushforward(self, feedback: Feedback, direction: Array) -> Array:
+        return dot(feedback.constraint_gradient, direction)
+
     def spread(self, step: Array) -> Array:
         return step
+
+
+def one_each(count: int) -> Duals:
+    """A multiplier for each of `count` constraints; for a single one the plain form, which asks for arrays only."""
+    return OneForTheMaximum() if count == 1 else OnePerConstraint(count)

@@ -18,19 +18,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from longterm import _validate as validate
-from longterm._arrays import Array, namespace
-from longterm._validate import Hyper
-from longterm.feedback import Feedback
-from longterm.learners.base import Learner, OnBrokenBound
-from longterm.problems import Problem
+from longterm._arrays import Array
+from longterm.learners.base import Learner
+from longterm.learners.restarts import Restarts
 from longterm.sets import Set
 
 
 @dataclass(frozen=True, eq=False)
-class Restarted(Learner[Any]):
+class Restarted(Restarts):
     """A learner begun anew after every `every` rounds. Its state is the learner's own, but the round counts on.
 
     >>> import numpy as np
@@ -55,51 +51,8 @@ class Restarted(Learner[Any]):
     def __post_init__(self) -> None:
         validate.remember(self, every=validate.count("every", self.every), enclosing_set=self.learner.enclosing_set)
 
-    @property
-    def gradient_bound(self) -> Hyper | None:
-        return self.learner.gradient_bound
+    def rule_of(self, state: Any) -> Learner[Any]:
+        return self.learner
 
-    def check(self, problem: Problem) -> None:
-        self.learner.check(problem)
-
-    @property
-    def loss_gradient_bound(self) -> Hyper | None:
-        return self.learner.loss_gradient_bound
-
-    @property
-    def constraint_gradient_bound(self) -> Hyper | None:
-        return self.learner.constraint_gradient_bound
-
-    @property
-    def reads_pullback(self) -> bool:
-        return self.learner.reads_pullback
-
-    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
-        self.learner.require(feedback, x, t, on_broken_bound)
-
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> Any:
-        return self.learner.init(batch_shape, xp=xp, dtype=dtype)
-
-    def ask(self, state: Any) -> Array:
-        return self.learner.ask(self._own(state))
-
-    def update(self, state: Any, feedback: Feedback) -> Any:
-        x = self.ask(state)
-        xp = namespace(x)
-        after = self.learner.update(self._own(state), feedback)
-        begun = self.learner.init(tuple(x.shape[:-1]), xp=xp, dtype=x.dtype)
-        over = state.round % self.every == 0
-
-        def chosen(new: Array, old: Array) -> Array:
-            """`new` where a stretch is over: once for all learners, or learner by learner."""
-            return xp.where(xp.reshape(over, over.shape + (1,) * (old.ndim - over.ndim)), new, old)
-
-        fields = [chosen(new, old) for new, old in zip(begun, after, strict=True)]
-        return type(state)(*fields)._replace(round=state.round + 1)
-
-    def report(self, state: Any) -> dict[str, Array]:
-        return self.learner.report(self._own(state))
-
-    def _own(self, state: Any) -> Any:
-        """The state as the learner knows it: its rounds are counted from its last start."""
-        return state._replace(round=(state.round - 1) % self.every + 1)
+    def own_round(self, t: Array) -> Array:
+        return (t - 1) % self.every + 1
