@@ -11,10 +11,14 @@ import numpy as np
 from longterm import (
     AFTRL,
     AOGD,
+    COLDQ,
     LEWA,
+    RECOO,
     DecayingMarginAOGD,
+    DiagonalAdaGradAOGD,
     DoublingAOGD,
     FeasibleOnlineADM,
+    HardYuLeeLee,
     InputError,
     MahdaviOGD,
     MirrorProx,
@@ -24,12 +28,17 @@ from longterm import (
     OneProjectionSGD,
     OnlineADM,
     PenalisedFTRL,
+    PenaltyAOGD,
+    PolyakFeasibility,
     Problem,
     ProjectedOGD,
     ProximalAOGD,
+    ProxPenalty,
     Restarted,
     SlaterPoint,
     StronglyConvexAFTRL,
+    TwoPointBandit,
+    YuLeeLee,
     budgeted_logistic,
     consensus,
     covariance,
@@ -54,8 +63,10 @@ from longterm.constraints import (
     VaryingAffine,
 )
 from longterm.constraints.prox import PenaltyProx
-from longterm.learners import Learner, twice
+from longterm.learners import Learner, Sharp, twice
+from longterm.learners.penalty_step import penalty_step_of
 from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
+from longterm.penalties import Penalty
 from longterm.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
 from longterm.streams import (
@@ -235,7 +246,35 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
         made["LEWA"] = LEWA.tuned(problem, rounds=200)
     if isinstance(problem.constraint, Consensus):
         made["networked saddle point"] = NetworkedSaddlePoint.tuned(problem, rounds=200)
-    return made | constant_step_learners(problem) | learners_without_violation(problem) | learners_with_prox(problem)
+    made |= constant_step_learners(problem) | learners_without_violation(problem) | learners_with_prox(problem)
+    return made | learners_of_later_years(problem)
+
+
+def learners_of_later_years(problem: Problem) -> dict[str, Learner[Any]]:
+    """Those of §3.5 to §3.9 of the notes, from Yu, Lee and Lee on."""
+    lighter = Penalty(lambda u: 0.3 * u**2, lambda u: 0.6 * u, strong_convexity=0.6)
+    made: dict[str, Learner[Any]] = {
+        "Yu–Lee–Lee": YuLeeLee.convex(problem),
+        "Yu–Lee–Lee, hard, sharp": HardYuLeeLee.convex(problem, Sharp),
+        "A-OGD with a penalty": PenaltyAOGD.convex(problem, lighter),
+    }
+    B = problem.enclosing_set
+    if isinstance(B, Ball) or (isinstance(B, Box) and np.all(B.lower < B.upper)):
+        made["two-point bandit"] = TwoPointBandit.tuned(problem, 1000, seed=5)
+    if isinstance(B, Box):
+        made["diagonal AdaGrad A-OGD"] = DiagonalAdaGradAOGD.tuned(problem)
+    point = interior(problem)
+    if point is not None:
+        made["Polyak feasibility steps"] = PolyakFeasibility.tuned(problem, 1000, slater=point)
+    if penalty_step_of(problem) is not None:
+        made["prox penalty"] = ProxPenalty.convex(problem, w_0=0.01)
+        made["RECOO"] = RECOO.tuned(problem, gamma=0.1, floor=0.1)
+        made["COLDQ"] = COLDQ.published(problem, 1000)
+    if problem.constants.strong_convexity > 0:
+        made["Yu–Lee–Lee strongly convex"] = YuLeeLee.strongly_convex(problem, Sharp)
+        if penalty_step_of(problem) is not None:
+            made["prox penalty strongly convex"] = ProxPenalty.strongly_convex(problem, w_0=0.01)
+    return made
 
 
 def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:

@@ -30,6 +30,8 @@ class Feedback(NamedTuple):
     """g_j(x_t), shape (..., m)."""
     pullback: Callable[[Array], Array] | None = None
     """λ ↦ Σ_j λ_j ∇g_j(x_t), from shape (..., m) to (..., d)."""
+    constraint_at: Callable[[Array], Array] | None = None
+    """y ↦ g_t(y) = max_j g_{t,j}(y), from shape (..., d) to (...,): for learners that ask about other points of B."""
 
 
 def observe(
@@ -52,4 +54,8 @@ def observe(
     else:
         worst, index = largest(values, resolution(x) * problem.constants.constraint_bound)
         constraint_gradient = constraint.gradient_of(x, index, *constraint_parameters)
-    return Feedback(loss_gradient, worst, constraint_gradient, loss, values, pullback)
+
+    def constraint_at(y: Array) -> Array:
+        return namespace(y).max(constraint.values(y, *constraint_parameters), axis=-1)
+
+    return Feedback(loss_gradient, worst, constraint_gradient, loss, values, pullback, constraint_at)
