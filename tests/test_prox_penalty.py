@@ -150,6 +150,9 @@ def test_coldq_by_hand():
     # Q_2 = ¾ · 0.1 + [0.9 − ½]₊ = 0.475; x_3 = 0.9 + (1 − 0.475)/√2.
     assert float(state.queue) == pytest.approx(0.475)
     assert seen[1] == pytest.approx(0.9 + 0.525 / np.sqrt(2))
+    infeasible = Problem(LINE.enclosing_set, Linear(1), Affine([[1.0]], [-0.5]))
+    state, _ = played(learner, 1, problem=infeasible)
+    assert float(state.queue) == pytest.approx(0.1)  # whatever g(x_1) = ½ is
     assert COLDQ.published(LINE, 200).floor == pytest.approx(2.5 / 2 * 200)
 
 

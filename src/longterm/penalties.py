@@ -133,7 +133,8 @@ def require_single(schedule: Schedule) -> None:
 def require_penalty(penalty: Penalty) -> None:
     """Raise if φ is not 0 at 0, φ' not its derivative, or κ not its strong convexity, as far as points can tell."""
     points = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 121)])
-    value, slope = (np.asarray(part(points), dtype=np.float64) for part in (penalty.value, penalty.derivative))
+    with np.errstate(all="ignore"):  # what is not finite is refused below
+        value, slope = (np.asarray(part(points), dtype=np.float64) for part in (penalty.value, penalty.derivative))
     if value.shape != points.shape or slope.shape != points.shape:
         what = f"returned shapes {value.shape} and {slope.shape} for λ of shape {points.shape}"
         raise InputError("penalty", what, "Write φ and φ' for arrays of any shape")
