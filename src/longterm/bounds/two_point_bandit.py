@@ -40,4 +40,6 @@ def two_point_bandit(learner: TwoPointBandit, constants: Constants, rounds: Arra
         + strayed * c.constraint_bound / theta * pull
     )
     regret = P + strayed / r * min(c.loss_range, c.loss_gradient_bound * c.radius)
-    return Bound(regret, np.sqrt(2 * (theta * (T - 1) + 1 / eta) * (P + c.loss_range * T)))
+    violation = np.sqrt(2 * (theta * (T - 1) + 1 / eta) * (P + c.loss_range * T))
+    shape = np.broadcast_shapes(T.shape, learner.batch_shape)  # a grid of seeds has the same bound for each
+    return Bound(np.broadcast_to(regret, shape), np.broadcast_to(violation, shape))

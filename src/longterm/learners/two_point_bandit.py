@@ -55,7 +55,9 @@ class TwoPointBandit(Learner[AOGDState]):
     >>> learner = TwoPointBandit.tuned(problem, rounds=2000, seed=np.arange(3))
     >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (2000, 1))]), record=[2000])
     >>> trace.state.x.round(2)
-    array([0., 0., 0., 0.])
+    array([[0.28, 0.59],
+           [0.25, 0.59],
+           [0.28, 0.61]])
     """
 
     enclosing_set: Set
