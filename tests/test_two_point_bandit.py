@@ -20,7 +20,7 @@ from longterm import (
 from longterm.bounds import two_point_bandit
 from longterm.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
 from longterm.errors import AssumptionWarning
-from longterm.learners._directions import unit_direction
+from longterm.learners._directions import GOLDEN, _mixed, unit_direction
 from longterm.learners.two_point_bandit import inner_radius
 from longterm.losses import Linear
 from longterm.schedules import ConstantSchedule
@@ -46,6 +46,11 @@ def test_directions_are_uniform_on_the_sphere_and_independent():
     for one, other in ((u[1:, 0], u[:-1, 0]), (u[:, 0], u[:, 1]), (u[:, 0, [0]], u[:, 0, [1]])):
         product = one.T @ other / len(one)
         np.testing.assert_allclose(product, 0.0, atol=0.02)
+
+
+def test_the_words_are_those_of_splitmix64():
+    words = _mixed(np.arange(1, 4, dtype=np.uint64) * np.uint64(GOLDEN), np)  # its first three outputs from state 0
+    assert [hex(word) for word in words] == ["0xe220a8397b1dcdaf", "0x6e789e6aa1b965f4", "0x6c45d188009454f"]
 
 
 def test_a_direction_depends_on_seed_and_round_alone():
@@ -224,7 +229,7 @@ def test_in_a_service_with_functions():
     learner = TwoPointBandit.tuned(problem, 50, seed=1)
     by_functions, by_parameters = LiveLearner(learner), LiveLearner(learner, problem)
     target = np.array([0.8, 0.6])
-    for _ in range(5):
+    for _ in range(40):
         by_functions.tell(
             by_functions.ask(),
             loss=lambda x: (0.5 * np.sum((x - target) ** 2), x - target),
@@ -232,6 +237,7 @@ def test_in_a_service_with_functions():
         )
         by_parameters.tell(by_parameters.ask(), loss_parameters=[target])
     np.testing.assert_allclose(by_functions.ask().x, by_parameters.ask().x)
+    assert float(by_functions.state.multiplier) > 0.1
 
 
 def test_refusals():
