@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from longterm import Learner, Problem, observe
+from longterm import Learner, Problem, observe, run
 from longterm.streams import RandomCosts, SwitchingCosts
 
 KINDS = st.sampled_from(["random", "switching", "same", "adaptive"])
@@ -45,6 +45,25 @@ def play_linear(problem: Problem, learner: Learner[Any], kind: str, rounds: int,
         values.append(told.constraint_values)
         before, state = x, learner.tell(state, told)
     return Game(np.array(decisions), np.array(costs), sum(losses), np.array(values), state)
+
+
+def regret_in_a_ball(problem: Problem, make: Any, horizons: list[int], seeds: int = 20) -> np.ndarray:
+    """The regret of make(T) after T rounds of random unit costs under ‖x‖ ≤ budget, averaged over seeds, for each T.
+
+    No decision is better than another on average, and the best in hindsight gains something of the order of √T.
+    """
+    found = []
+    for T in horizons:
+        trace = run(problem, make(T), RandomCosts(problem.dimension), T, seeds=range(seeds), record=[T], progress=None)
+        totals = [RandomCosts(problem.dimension).draw(seed, 0, T).loss[0].sum(axis=0) for seed in range(seeds)]
+        best = -problem.constraint.budget * np.linalg.norm(totals, axis=1)
+        found.append(float((trace.cumulative_loss[-1] - best).mean()))
+    return np.array(found)
+
+
+def slope(rounds: Any, values: Any) -> float:
+    """The exponent p of a growth like T^p."""
+    return float(np.polyfit(np.log(rounds), np.log(values), 1)[0])
 
 
 def best_in_box(lower, upper, matrix, offset, cost, total=None):

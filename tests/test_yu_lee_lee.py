@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from longterm import HardYuLeeLee, InputError, Problem, YuLeeLee, observe, run, two_dimensional
 from longterm.bounds import yu_lee_lee
-from longterm.constraints import Affine, VaryingAffine
+from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.learners import Published, Sharp
 from longterm.losses import Linear, SquaredDistance
 from longterm.sets import Ball, Box
 from longterm.streams import RandomCosts, Replay, SwitchingCosts
-from opponents import KINDS, best_in_box, play_linear
+from opponents import KINDS, best_in_box, play_linear, regret_in_a_ball, slope
 
 seeds, horizons = st.integers(0, 10**6), st.integers(1, 200)
 FORMS = st.sampled_from([YuLeeLee, HardYuLeeLee])
@@ -102,10 +102,6 @@ def test_constraints_of_an_adversary(seed, T, form, rates, strongly, size):
     assert float(violation[-1]) <= float(bound.violation)
 
 
-def slope(rounds, values):
-    return np.polyfit(np.log(rounds), np.log(values), 1)[0]
-
-
 # f = −x on [−1, 1] pulls to 1; feasible below −½.
 PULL = {"record": [8000, 16_000, 32_000], "progress": None, "engine": "jax"}
 COSTS = np.full((32_000, 1), -1.0)
@@ -124,6 +120,15 @@ def test_violation_grows_like_the_root_under_a_fixed_constraint():
     assert slope(signed.rounds, signed.hard_violation) > 0.8  # the signed form swings about the boundary
     published = run(problem, HardYuLeeLee.convex(problem), Replay([COSTS]), **PULL)
     assert np.all(published.hard_violation > 2 * hard.hard_violation)  # what the published rates cost
+
+
+def test_regret_grows_like_the_root():
+    problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
+    rounds = [500, 2000, 8000]
+    found = regret_in_a_ball(problem, lambda T: HardYuLeeLee.convex(problem, Sharp), rounds)
+    bound = yu_lee_lee(HardYuLeeLee.convex(problem, Sharp), problem.constants, rounds)
+    assert np.all(found <= bound.regret)
+    assert 0.25 <= slope(rounds, found) <= 0.65  # it gains a little by breaking the constraint at first
 
 
 def test_constraints_of_chance_are_met_on_average():
