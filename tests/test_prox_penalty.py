@@ -248,8 +248,8 @@ def test_bounds_for_strongly_convex_losses(seed, T, switch, scale):
 def test_hard_violation_stops_growing():
     problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[1.0, 0.5]], [0.3]))
     for member in range(3):
-        learner = members(problem, 20_000, 1e-4, 0.5)[member]  # tiny weights, so that there is something to see
-        trace = run(problem, learner, SwitchingCosts(2), 20_000, record=[200, 2000, 20_000], progress=None)
+        learner = members(problem, 5000, 1e-4, 0.5)[member]  # tiny weights, so that there is something to see
+        trace = run(problem, learner, SwitchingCosts(2), 5000, record=[100, 1000, 5000], progress=None)
         first, second, third = trace.hard_violation.tolist()
         assert first > 0
         assert third <= second + 0.02 * max(second, 1)

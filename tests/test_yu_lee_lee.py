@@ -123,12 +123,12 @@ def test_violation_grows_like_the_root_under_a_fixed_constraint():
 
 
 def test_regret_grows_like_the_root():
-    problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
+    problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=1.0))  # nothing to gain by breaking it
     rounds = [500, 2000, 8000]
     found = regret_in_a_ball(problem, lambda T: HardYuLeeLee.convex(problem, Sharp), rounds)
     bound = yu_lee_lee(HardYuLeeLee.convex(problem, Sharp), problem.constants, rounds)
     assert np.all(found <= bound.regret)
-    assert 0.25 <= slope(rounds, found) <= 0.65  # it gains a little by breaking the constraint at first
+    assert 0.35 <= slope(rounds, found) <= 0.65
 
 
 def test_constraints_of_chance_are_met_on_average():
