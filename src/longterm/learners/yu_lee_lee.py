@@ -20,7 +20,7 @@ feasible in every round.
 Checked: constants and proof are ours (`docs/after_the_paper_b.md`). With γ_t that change a negative Q_t costs the
 proof (1/e) ln(γ_1/γ_T), a logarithm that is in our bound.
 Not promised: that the constraint is felt soon. With `Published`, w_t passes 1 when Q_t is about 12 D √t ln(12 D √t): on
-the unit disc with D = 5/4 and a constraint broken by ½ in every round that is after some 100,000 rounds.
+the unit disc with D = 5/4 and a constraint broken by ½ in every round that takes some tens of thousands of rounds.
 """
 
 from __future__ import annotations
