@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from longterm import Learner, Problem, observe
+from longterm import Learner, Problem, observe, run
 from longterm.constraints import VaryingAffine
 from longterm.losses import Linear
 from longterm.sets import Box
-from longterm.streams import RandomCosts, SwitchingCosts
+from longterm.streams import Block, RandomCosts, SwitchingCosts
 
 KINDS = st.sampled_from(["random", "switching", "same", "adaptive"])
 
@@ -48,6 +49,31 @@ def play_linear(problem: Problem, learner: Learner[Any], kind: str, rounds: int,
         values.append(told.constraint_values)
         before, state = x, learner.tell(state, told)
     return Game(np.array(decisions), np.array(costs), sum(losses), np.array(values), state)
+
+
+@dataclass(frozen=True)
+class BiasedCosts(RandomCosts):
+    """Random costs with a mean of 0.3 along the first axis: whoever does not learn has linear regret."""
+
+    def expand(self, drawn: np.ndarray) -> Block:
+        (costs,) = super().expand(drawn).loss
+        return Block((0.7 * costs + 0.3 * np.eye(self.dimension)[0],))
+
+
+def regret_in_a_ball(problem: Problem, make: Any, horizons: list[int], seeds: int = 20) -> np.ndarray:
+    """The regret of make(T) after T rounds of biased costs under ‖x‖ ≤ budget, averaged over seeds, for each T."""
+    stream, found = BiasedCosts(problem.dimension), []
+    for T in horizons:
+        trace = run(problem, make(T), stream, T, seeds=range(seeds), record=[T], progress=None)
+        totals = [stream.draw(seed, 0, T).loss[0].sum(axis=0) for seed in range(seeds)]
+        best = -problem.constraint.budget * np.linalg.norm(totals, axis=1)
+        found.append(float((trace.cumulative_loss[-1] - best).mean()))
+    return np.array(found)
+
+
+def slope(rounds: Any, values: Any) -> float:
+    """The exponent p of a growth like T^p."""
+    return float(np.polyfit(np.log(rounds), np.log(values), 1)[0])
 
 
 def best_in_box(lower, upper, matrix, offset, cost, total=None):
@@ -102,8 +128,3 @@ def play_cut(learner: Learner[Any], rounds: int) -> Cut:
         totals += [float(cost @ (x - best)), max(g, 0.0), g]
         state = learner.update(state, told)
     return Cut(*totals.tolist())
-
-
-def slope(values: Any, rounds: Any) -> float:
-    """The exponent of T between the first and the last horizon."""
-    return float(np.log(values[-1] / values[0]) / np.log(rounds[-1] / rounds[0]))

@@ -137,14 +137,14 @@ def test_the_signed_violation_grows_like_the_square_root_under_slater(make):
         bound = drift_plus_penalty(make(problem, T), problem.constants, T, slack=0.5)
         assert game.signed <= float(bound.violation)
         assert game.regret <= float(bound.regret)
-    assert slope([game.signed for game in games], horizons) == pytest.approx(0.5, abs=0.1)
+    assert slope(horizons, [game.signed for game in games]) == pytest.approx(0.5, abs=0.1)
 
 
 def test_nothing_is_promised_about_the_hard_violation():
     """The queue lets slack rounds pay for broken ones, for ever: Σ [g]₊ grows with T where Σ g grows with √T."""
     problem, horizons = cut_problem(), (4000, 16_000)
     games = [play_cut(DriftPlusPenalty.neely_yu(problem, T), T) for T in horizons]
-    assert slope([game.hard for game in games], horizons) > 0.9
+    assert slope(horizons, [game.hard for game in games]) > 0.9
 
 
 # --- constraints by chance ----------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ def test_the_expected_violation_is_of_order_root_T():
         drift_plus_penalty_expected(DriftPlusPenalty.neely_yu(problem, T), problem.constants, T, slack=0.5)
         for T in horizons
     ]
-    assert slope([float(bound.violation) for bound in bounds], horizons) == pytest.approx(0.5, abs=0.03)
+    assert slope(horizons, [float(bound.violation) for bound in bounds]) == pytest.approx(0.5, abs=0.03)
 
 
 # --- the formulas, and what is refused ---------------------------------------------------------------------------

@@ -243,7 +243,7 @@ def test_the_squared_violation_is_of_the_order_it_should_be():
         (QuadraticPenaltyOGD.convex(problem, 0.75), 0.25),
         (QuadraticPenaltyOGD.convex(problem, 0.5), 0.5),
     ):
-        assert slope(quadratic_penalty_squared(learner, problem.constants, T), T) == pytest.approx(exponent, abs=0.06)
+        assert slope(T, quadratic_penalty_squared(learner, problem.constants, T)) == pytest.approx(exponent, abs=0.06)
     strongly = quadratic_penalty_squared(QuadraticPenaltyOGD.strongly_convex(problem), problem.constants, T)
     assert strongly[1] - strongly[0] == pytest.approx(
         2 * 4 * np.log(100), rel=0.02
@@ -255,7 +255,7 @@ def test_hard_violation_grows_like_the_square_root_against_an_adversary():
     problem, horizons = cut_problem(), (1000, 16_000)
     ours = [play_cut(QuadraticPenaltyOGD.convex(problem, 0.5), T).hard for T in horizons]
     theirs = play_cut(AOGD.convex(problem, 0.5), horizons[-1]).hard
-    assert slope(ours, horizons) == pytest.approx(0.5, abs=0.05)
+    assert slope(horizons, ours) == pytest.approx(0.5, abs=0.05)
     assert ours[-1] < 0.4 * theirs
 
 

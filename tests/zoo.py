@@ -11,12 +11,16 @@ import numpy as np
 from longterm import (
     AFTRL,
     AOGD,
+    COLDQ,
     LEWA,
+    RECOO,
     DecayingMarginAOGD,
+    DiagonalAdaGradAOGD,
     DoublingAOGD,
     DoublingRestarts,
     DriftPlusPenalty,
     FeasibleOnlineADM,
+    HardYuLeeLee,
     InputError,
     MahdaviOGD,
     MirrorProx,
@@ -26,14 +30,19 @@ from longterm import (
     OneProjectionSGD,
     OnlineADM,
     PenalisedFTRL,
+    PenaltyAOGD,
+    PolyakFeasibility,
     Problem,
     ProjectedOGD,
     ProximalAOGD,
+    ProxPenalty,
     QuadraticPenaltyOGD,
     Restarted,
     SinhaVaze,
     SlaterPoint,
     StronglyConvexAFTRL,
+    TwoPointBandit,
+    YuLeeLee,
     YuNeely,
     budgeted_logistic,
     consensus,
@@ -62,8 +71,10 @@ from longterm.constraints import (
     VaryingAffine,
 )
 from longterm.constraints.prox import PenaltyProx
-from longterm.learners import AdaGradDiagonal, Learner, twice
+from longterm.learners import AdaGradDiagonal, Learner, Sharp, twice
+from longterm.learners.penalty_step import penalty_step_of
 from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
+from longterm.penalties import Penalty
 from longterm.problems import random_half_spaces
 from longterm.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
@@ -252,7 +263,34 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
     if isinstance(problem.constraint, Consensus):
         made["networked saddle point"] = NetworkedSaddlePoint.tuned(problem, rounds=200)
     made |= constant_step_learners(problem) | learners_without_violation(problem) | learners_with_prox(problem)
-    return made | penalty_and_queue_learners(problem)
+    return made | penalty_and_queue_learners(problem) | learners_of_later_years(problem)
+
+
+def learners_of_later_years(problem: Problem) -> dict[str, Learner[Any]]:
+    """Those of §3.5 to §3.9 of the notes, from Yu, Lee and Lee on."""
+    lighter = Penalty(lambda u: 0.3 * u**2, lambda u: 0.6 * u, strong_convexity=0.6)
+    made: dict[str, Learner[Any]] = {
+        "Yu–Lee–Lee": YuLeeLee.convex(problem),
+        "Yu–Lee–Lee, hard, sharp": HardYuLeeLee.convex(problem, Sharp),
+        "A-OGD with a penalty": PenaltyAOGD.convex(problem, lighter),
+    }
+    B = problem.enclosing_set
+    if isinstance(B, Ball) or (isinstance(B, Box) and np.all(B.lower < B.upper)):
+        made["two-point bandit"] = TwoPointBandit.tuned(problem, 1000, seed=5)
+    if isinstance(B, Box):
+        made["diagonal AdaGrad A-OGD"] = DiagonalAdaGradAOGD.tuned(problem)
+    point = interior(problem)
+    if point is not None:
+        made["Polyak feasibility steps"] = PolyakFeasibility.tuned(problem, 1000, slater=point)
+    if penalty_step_of(problem) is not None:
+        made["prox penalty"] = ProxPenalty.convex(problem, w_0=0.01)
+        made["RECOO"] = RECOO.tuned(problem, gamma=0.1, floor=0.1)
+        made["COLDQ"] = COLDQ.published(problem, 1000)
+    if problem.constants.strong_convexity > 0:
+        made["Yu–Lee–Lee strongly convex"] = YuLeeLee.strongly_convex(problem, Sharp)
+        if penalty_step_of(problem) is not None:
+            made["prox penalty strongly convex"] = ProxPenalty.strongly_convex(problem, w_0=0.01)
+    return made
 
 
 def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:

@@ -32,6 +32,8 @@ class Feedback(NamedTuple):
     """λ ↦ Σ_j λ_j ∇g_j(x_t), from shape (..., m) to (..., d)."""
     pushforward: Callable[[Array], Array] | None = None
     """v ↦ (⟨∇g_j(x_t), v⟩)_j, from shape (..., d) to (..., m)."""
+    constraint_at: Callable[[Array], Array] | None = None
+    """y ↦ g_t(y) = max_j g_{t,j}(y), from shape (..., d) to (...,): for learners that ask about other points of B."""
 
 
 def observe(
@@ -58,4 +60,7 @@ def observe(
     def pushforward(direction: Array) -> Array:
         return constraint.pushforward(x, direction, *constraint_parameters)
 
-    return Feedback(loss_gradient, worst, constraint_gradient, loss, values, pullback, pushforward)
+    def constraint_at(y: Array) -> Array:
+        return namespace(y).max(constraint.values(y, *constraint_parameters), axis=-1)
+
+    return Feedback(loss_gradient, worst, constraint_gradient, loss, values, pullback, pushforward, constraint_at)

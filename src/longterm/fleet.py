@@ -65,7 +65,7 @@ class Fleet:
         if engine not in ("numpy", "jax"):
             raise InputError("engine", f"{engine!r} is not known", "Choose 'numpy' or 'jax'")
         if engine == "jax" and learner.reads_pullback:
-            what = f"{type(learner).__name__} calls feedback.pullback, a function, which cannot be compiled"
+            what = f"{type(learner).__name__} calls a function (pullback, constraint_at), which cannot be compiled"
             raise InputError("engine", what, "Use engine='numpy' for this fleet")
         if on_broken_bound not in ("raise", "warn"):
             raise InputError("on_broken_bound", f"{on_broken_bound!r} is not known", "Choose 'raise' or 'warn'")

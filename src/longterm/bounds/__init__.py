@@ -7,6 +7,7 @@ from longterm.bounds.aftrl import aftrl, strongly_convex_aftrl
 from longterm.bounds.aogd import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.bounds.base import Bound
 from longterm.bounds.delayed import gradient_bound_under_delay, lemma_5_delayed
+from longterm.bounds.diagonal_adagrad_aogd import diagonal_adagrad_aogd
 from longterm.bounds.doubling_restarts import doubling_restarts
 from longterm.bounds.drift_plus_penalty import drift_plus_penalty, drift_plus_penalty_expected
 from longterm.bounds.lewa import lewa
@@ -17,11 +18,16 @@ from longterm.bounds.no_violation import corollary_1, decaying_margin, doubling_
 from longterm.bounds.one_projection_sgd import one_projection_sgd, projected_answer
 from longterm.bounds.online_adm import feasible_online_adm, online_adm, online_adm_affine
 from longterm.bounds.penalised_ftrl import penalised_ftrl
+from longterm.bounds.penalty_aogd import penalty_aogd
+from longterm.bounds.polyak_feasibility import polyak_feasibility
 from longterm.bounds.projected_ogd import hazan_agarwal_kale, zinkevich
+from longterm.bounds.prox_penalty import prox_penalty, prox_penalty_varying
 from longterm.bounds.proximal_aogd import proximal_aogd
 from longterm.bounds.quadratic_penalty import quadratic_penalty, quadratic_penalty_squared
 from longterm.bounds.restarted import restarted
 from longterm.bounds.sinha_vaze import sinha_vaze, sinha_vaze_strongly_convex
+from longterm.bounds.two_point_bandit import two_point_bandit
+from longterm.bounds.yu_lee_lee import yu_lee_lee
 from longterm.bounds.yu_neely import yu_neely
 
 __all__ = [
@@ -29,6 +35,7 @@ __all__ = [
     "aftrl",
     "corollary_1",
     "decaying_margin",
+    "diagonal_adagrad_aogd",
     "doubling_epochs",
     "doubling_restarts",
     "drift_plus_penalty",
@@ -49,7 +56,11 @@ __all__ = [
     "online_adm",
     "online_adm_affine",
     "penalised_ftrl",
+    "penalty_aogd",
+    "polyak_feasibility",
     "projected_answer",
+    "prox_penalty",
+    "prox_penalty_varying",
     "proximal_aogd",
     "quadratic_penalty",
     "quadratic_penalty_squared",
@@ -60,7 +71,9 @@ __all__ = [
     "theorem_1",
     "theorem_1_as_printed",
     "theorem_1_strongly_convex",
+    "two_point_bandit",
     "vector_lemma",
+    "yu_lee_lee",
     "yu_neely",
     "zinkevich",
 ]

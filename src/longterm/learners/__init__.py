@@ -4,6 +4,8 @@ from longterm.learners._leader import AFTRLState
 from longterm.learners.aftrl import AFTRL
 from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner, OnBrokenBound, State
+from longterm.learners.coldq import COLDQ
+from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD, DiagonalAdaGradAOGDState
 from longterm.learners.doubling import DoublingAOGD
 from longterm.learners.doubling_restarts import DoublingRestarts
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty, DriftPlusPenaltyState
@@ -22,30 +24,42 @@ from longterm.learners.no_violation_mirror_prox import NoViolationMirrorProx
 from longterm.learners.one_projection_sgd import OneProjectionSGD, OneProjectionSGDState
 from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM, OnlineADMState
 from longterm.learners.penalised_ftrl import PenalisedFTRL, PenalisedFTRLState
+from longterm.learners.penalty_aogd import PenaltyAOGD
+from longterm.learners.polyak_feasibility import PolyakFeasibility, PolyakFeasibilityState
 from longterm.learners.projected_ogd import ProjectedOGD, ProjectedOGDState
+from longterm.learners.prox_penalty import ProxPenalty
 from longterm.learners.proximal_aogd import ProximalAOGD
 from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD, QuadraticPenaltyState
+from longterm.learners.recoo import RECOO
 from longterm.learners.restarted import Restarted
 from longterm.learners.sinha_vaze import SinhaVaze, SinhaVazeState
 from longterm.learners.strongly_convex_aftrl import StronglyConvexAFTRL
+from longterm.learners.two_point_bandit import TwoPointBandit
+from longterm.learners.yu_lee_lee import HardYuLeeLee, YuLeeLee, YuLeeLeeState
+from longterm.learners.yu_lee_lee_rates import Published, Rates, Sharp
 from longterm.learners.yu_neely import YuNeely, YuNeelyState
 
 __all__ = [
     "AFTRL",
     "AOGD",
+    "COLDQ",
     "LEWA",
+    "RECOO",
     "AFTRLState",
     "AOGDState",
     "AdaGradDiagonal",
     "AdaGradNorm",
     "AdaptiveInner",
     "DecayingMarginAOGD",
+    "DiagonalAdaGradAOGD",
+    "DiagonalAdaGradAOGDState",
     "DoublingAOGD",
     "DoublingRestarts",
     "DriftPlusPenalty",
     "DriftPlusPenaltyState",
     "Duals",
     "FeasibleOnlineADM",
+    "HardYuLeeLee",
     "Inner",
     "LEWAState",
     "Learner",
@@ -67,17 +81,27 @@ __all__ = [
     "OnlineADMState",
     "PenalisedFTRL",
     "PenalisedFTRLState",
+    "PenaltyAOGD",
+    "PolyakFeasibility",
+    "PolyakFeasibilityState",
     "ProjectedOGD",
     "ProjectedOGDState",
+    "ProxPenalty",
     "ProximalAOGD",
+    "Published",
     "QuadraticPenaltyOGD",
     "QuadraticPenaltyState",
+    "Rates",
     "Restarted",
+    "Sharp",
     "SinhaVaze",
     "SinhaVazeState",
     "State",
     "StronglyConvexAFTRL",
     "StronglyConvexOGD",
+    "TwoPointBandit",
+    "YuLeeLee",
+    "YuLeeLeeState",
     "YuNeely",
     "YuNeelyState",
     "smallest_root",

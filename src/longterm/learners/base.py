@@ -75,7 +75,7 @@ class Learner(PerLearner, ABC, Generic[S]):
 
     @property
     def reads_pullback(self) -> bool:
-        """Whether `update` calls feedback.pullback, a function, besides reading arrays."""
+        """Whether `update` calls a function of the feedback, its pullback or constraint_at, besides reading arrays."""
         return False
 
     @property

@@ -19,6 +19,7 @@ class Need(Enum):
     PROJECTION = "the Euclidean projection onto {g ≤ 0}"
     PROX = "the proximal map of the constraint"
     PENALTY_PROX = "the proximal map of the constraint's positive part"
+    LATEST_PENALTY_PROX = "the proximal map of the latest constraint's positive part"
     OTHER_POINTS = "values of the constraint at points it does not play"
 
 

@@ -60,7 +60,9 @@ def feedback_at(
         return observe(problem, x, loss_arrays, constraint_arrays)
     value, gradient = _called("loss", loss, x, number)
     worst, direction = _called("constraint", constraint, x, number)
-    return Feedback(gradient, worst, direction, loss=value)
+    return Feedback(
+        gradient, worst, direction, loss=value, constraint_at=lambda y: _called("constraint", constraint, y, number)[0]
+    )
 
 
 def _called(name: str, function: Oracle | None, x: Array, number: int) -> tuple[Array, Array]:

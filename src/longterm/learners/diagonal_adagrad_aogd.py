@@ -1,0 +1,114 @@
+"""A-OGD with a step of its own for each coordinate: diagonal AdaGrad on a box (the paper's discussion section).
+
+The paper's dual, and with d_t = ∇f_t(x_t) + λ_t ∇g(x_t), g = max_j g_j, and Δ_k the width of the box in coordinate k,
+
+    x_{t+1,k} = clip( x_{t,k} − η_{t,k} d_{t,k} ),        η_{t,k} = Δ_k / √( 2 Σ_{s≤t} d_{s,k}² ),      x_1 = centre
+    λ_{t+1}   = [ λ_t + μ_t ( g(x_t) − θ_t λ_t ) ]₊       θ_t = θ_0/t^β,   μ_t = 1/(θ_t (t + 1)),      λ_1 = 0
+
+A coordinate that has seen no gradient does not move.
+
+Steps: any θ_0 > 0 will do: condition C2, which ties θ_t to η_t G² in A-OGD, is paid for by a term of the bound instead.
+The default is A-OGD's own 3ΔG; no G is needed to run it. Where few coordinates have large gradients, the others keep
+long steps; where all are alike, it is `AdaGradAOGD`'s norm form up to a factor. It can be worse than A-OGD (first steps
+as wide as the set): offered, not the default of anything.
+Needs: a box; value and one subgradient of f_t and of g_t at x_t. No horizon.
+Guarantees: `bounds.diagonal_adagrad_aogd`: O(T^max(β, 1/2)) regret and O(T^{1−β/2}) for Σ g_t(x_t) (signed), for losses
+of an adversary and g_t that change, against x* with g_t(x*) ≤ 0 in every round (`docs/after_the_paper_b.md`).
+Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import Array, column, like, namespace
+from longterm._validate import Hyper
+from longterm.errors import InputError
+from longterm.feedback import Feedback
+from longterm.learners.base import Learner
+from longterm.problems import Problem
+from longterm.sets import Box, Set
+
+
+class DiagonalAdaGradAOGDState(NamedTuple):
+    """(t, x_t, λ_t, Σ_{s<t} d_{s,k}² for each k)."""
+
+    round: Array
+    x: Array
+    multiplier: Array
+    square_sums: Array
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
+    """A-OGD on a box with a step for each coordinate and θ_t = θ_0/t^β.
+
+    >>> import numpy as np
+    >>> from longterm import DiagonalAdaGradAOGD, Problem, run
+    >>> from longterm.constraints import Affine
+    >>> from longterm.losses import Linear
+    >>> from longterm.sets import Box
+    >>> from longterm.streams import Replay
+    >>> problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[-1.0, -1.0]], [0.5]))  # x₁ + x₂ ≥ −½
+    >>> trace = run(problem, DiagonalAdaGradAOGD.tuned(problem), Replay([np.tile([0.9, 0.1], (5000, 1))]))
+    >>> trace.state.x.round(2), float((trace.signed_violation[-1] / 5000).round(3))
+    (array([-1.  ,  0.04]), 0.013)
+    """
+
+    enclosing_set: Set
+    theta_0: Hyper
+    beta: Hyper = 2 / 3
+    widths: tuple[float, ...] = field(init=False, repr=False)
+    """Δ_k."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.enclosing_set, Box):
+            what = f"is a {type(self.enclosing_set).__name__}, and coordinates can only move alone in a box"
+            raise InputError("enclosing_set", what, "Use a Box, or A-OGD with AdaGrad-norm steps on other sets")
+        validate.remember(
+            self,
+            widths=tuple((self.enclosing_set.upper - self.enclosing_set.lower).tolist()),
+            theta_0=validate.positive("theta_0", self.theta_0),
+            beta=validate.open_unit_interval("beta", self.beta),
+        )
+
+    @classmethod
+    def tuned(cls, problem: Problem, beta: Hyper = 2 / 3, theta_0: Hyper | None = None) -> DiagonalAdaGradAOGD:
+        """θ_0 = 3ΔG with the problem's own Δ and G, unless one is given."""
+        c = problem.constants
+        return cls(problem.enclosing_set, 3 * c.diameter * c.gradient_bound if theta_0 is None else theta_0, beta)
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DiagonalAdaGradAOGDState:
+        x = self.at_the_centre(batch_shape, xp, dtype)
+        zero = xp.zeros(x.shape[:-1], dtype=x.dtype)
+        return DiagonalAdaGradAOGDState(xp.asarray(1, dtype=xp.int64), x, zero, xp.zeros_like(x))
+
+    def ask(self, state: DiagonalAdaGradAOGDState) -> Array:
+        return state.x
+
+    def update(self, state: DiagonalAdaGradAOGDState, feedback: Feedback) -> DiagonalAdaGradAOGDState:
+        xp = namespace(state.x)
+        theta, mu = self._dual_steps(state)
+        descent = feedback.loss_gradient + column(state.multiplier) * feedback.constraint_gradient
+        square_sums = state.square_sums + descent**2
+        eta = xp.asarray(self.widths, dtype=state.x.dtype) / xp.sqrt(2 * xp.where(square_sums > 0, square_sums, 1.0))
+        ascent = feedback.constraint - theta * state.multiplier
+        return DiagonalAdaGradAOGDState(
+            round=state.round + 1,
+            x=self.enclosing_set.project(state.x - eta * descent),
+            multiplier=xp.maximum(state.multiplier + mu * ascent, 0.0),
+            square_sums=square_sums,
+        )
+
+    def _dual_steps(self, state: DiagonalAdaGradAOGDState) -> tuple[Array, Array]:
+        t = namespace(state.x).astype(state.round, state.x.dtype)
+        theta = like(self.theta_0, state.x) / t ** like(self.beta, state.x)
+        return theta, 1 / (theta * (t + 1))
+
+    def report(self, state: DiagonalAdaGradAOGDState) -> dict[str, Array]:
+        theta, mu = self._dual_steps(state)
+        return {"multiplier": state.multiplier, "theta": theta, "mu": mu}

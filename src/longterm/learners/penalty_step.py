@@ -1,0 +1,169 @@
+"""The step of the prox-penalty family, where it has a closed form: the latest constraint itself, cut off at 0.
+
+    x⁺ = argmin_{x ∈ B} ⟨z, x⟩ + w [g_t(x)]₊ + (a/2) ‖x − x_t‖²
+
+It is the argmin for ν g_t with the smallest ν in [0, w] that makes g_t ≤ 0, or with w (`docs/aftrl.md`, "the positive
+part"). Budgets have that ν from `PenaltyProx`. One affine g_t is known everywhere once its value and gradient at x_t
+are: the half-space step needs no oracle beyond the feedback, so g_t may change from round to round. Where several
+constraints meet there is no closed form: write a `PenaltyStep` that solves your sub-problem.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from longterm._arrays import Array, column, dot, like, namespace, norm
+from longterm.constraints import VaryingAffine
+from longterm.constraints.prox import PenaltyProx
+from longterm.errors import InputError
+from longterm.feedback import Feedback
+from longterm.problems import Problem
+from longterm.sets import Ball, Box, Set
+
+
+class Stepped(NamedTuple):
+    """Where the step leads, and g_t there."""
+
+    x: Array
+    constraint: Array
+    multiplier: Array
+    """ν ≤ w, shape (...,)."""
+
+
+class PenaltyStep(ABC):
+    """The argmin above on one set. Everything is batched over leading axes."""
+
+    over: Set
+
+    @abstractmethod
+    def step(self, x: Array, feedback: Feedback, weight: Array, curvature: Array) -> Stepped:
+        """From x_t with z = ∇f_t(x_t), for weights w and curvatures a of shape (...,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetStep(PenaltyStep):
+    """For a fixed constraint with a `PenaltyProx`."""
+
+    prox: PenaltyProx
+
+    @property
+    def over(self) -> Set:  # type: ignore[override]
+        """The set of the prox."""
+        return self.prox.over
+
+    def step(self, x: Array, feedback: Feedback, weight: Array, curvature: Array) -> Stepped:
+        slope = feedback.loss_gradient - column(curvature) * x
+        least = namespace(x).minimum(self.prox.least_weight(slope, curvature), weight)
+        moved = self.prox.argmin(slope, column(least), curvature)
+        return Stepped(moved, self.prox.constraint.values(moved)[..., 0], least)
+
+
+@dataclass(frozen=True, eq=False)
+class HalfSpaceStep(PenaltyStep):
+    """For one affine constraint, fixed or of the round, on a ball or a box: x⁺ = Π_B(y − ν s/a), s = ∇g_t.
+
+    >>> import numpy as np
+    >>> from longterm import Feedback
+    >>> from longterm.learners.penalty_step import HalfSpaceStep
+    >>> from longterm.sets import Ball
+    >>> told = Feedback(np.array([-1.0, -3.0]), np.asarray(-0.2), np.array([1.0, 0.0]))  # g_t = x₁ − 0.2, at x_t = 0
+    >>> HalfSpaceStep(Ball(2)).step(np.zeros(2), told, np.asarray(9.0), np.asarray(1.0)).x.round(3)
+    array([0.2 , 0.98])
+    """
+
+    over: Ball | Box
+
+    def step(self, x: Array, feedback: Feedback, weight: Array, curvature: Array) -> Stepped:
+        slope = feedback.constraint_gradient
+        free = x - feedback.loss_gradient / column(curvature)
+        offset = dot(slope, x) - feedback.constraint  # g_t(x) = ⟨s, x⟩ − offset
+        if isinstance(self.over, Ball):
+            far = _far_in_ball(self.over, free, slope, offset)
+        else:
+            far = _far_in_box(self.over, free, slope, offset)
+        least = namespace(x).minimum(curvature * far, weight)
+        moved = self.over.project(free - column(least / curvature) * slope)
+        return Stepped(moved, dot(slope, moved) - offset, least)
+
+
+def _far_in_ball(over: Ball, y: Array, slope: Array, offset: Array) -> Array:
+    """The least τ ≥ 0 with ⟨s, Π_B(y − τs)⟩ ≤ offset; ∞ where no point of the ball has that."""
+    # About the centre, in units of R: p and q are y's parts along s and across it. Π_B scales (p − τ‖s‖, q) into the
+    # ball; its first part is the offset β when p − τ‖s‖ is β, or, where that leaves the ball, β q/√(1 − β²).
+    xp, centre = namespace(y), like(over.centre, y)
+    length = norm(slope)
+    safe = xp.where(length > 0, length, 1.0)
+    away = (y - centre) / over.radius
+    along = dot(slope, away) / safe
+    across = norm(away - column(along / safe) * slope)
+    beta = (offset - dot(slope, centre)) / (safe * over.radius)
+    inside = xp.abs(beta) < 1
+    rest = xp.sqrt(xp.where(inside, 1 - beta**2, 1.0))
+    wanted = beta * xp.maximum(across / rest, 1.0)
+    wanted = xp.where(inside, wanted, xp.where(beta > 0, beta + xp.inf, beta - xp.inf))
+    return xp.maximum(along - wanted, 0.0) * over.radius / safe
+
+
+def _far_in_box(over: Box, y: Array, slope: Array, offset: Array) -> Array:
+    """The same on a box: ⟨s, Π_B(y − τs)⟩ falls in straight pieces, which end where a coordinate meets its bounds."""
+    xp = namespace(y)
+    lower, upper = like(over.lower, y), like(over.upper, y)
+    moving = slope != 0
+    safe = xp.where(moving, slope, 1.0)
+    ends = xp.concat([(y - lower) / safe, (y - upper) / safe], axis=-1)
+    both = xp.concat([moving, moving], axis=-1)
+    ends = xp.concat([xp.zeros_like(y[..., :1]), xp.where(both, xp.maximum(ends, 0.0), 0.0)], axis=-1)
+    points = over.project(y[..., None, :] - column(ends) * slope[..., None, :])  # (..., 2d + 1, d)
+    height = dot(points, slope[..., None, :]) - column(offset)
+    above = height > 0
+    start = xp.max(xp.where(above, ends, 0.0), axis=-1)  # the last end that is still above, the first that is not
+    stop = xp.min(xp.where(above, xp.inf, ends), axis=-1)
+    high = xp.max(xp.where(ends == column(start), height, -xp.inf), axis=-1)
+    low = xp.max(xp.where(ends == column(stop), height, -xp.inf), axis=-1)
+    drop = high - low
+    share = high / xp.where(drop > 0, drop, 1.0)
+    width = xp.where(xp.isfinite(stop), stop - start, 0.0)
+    reached = xp.where(high > 0, start + share * width, 0.0)
+    return xp.where(xp.isfinite(stop), reached, xp.inf)
+
+
+def penalty_step_of(problem: Problem) -> PenaltyStep | None:
+    """The closed form of this problem; None where there is none."""
+    constraint, over = problem.constraint, problem.enclosing_set
+    prox = None if constraint.parameters else constraint.prox(over)
+    if isinstance(prox, PenaltyProx) and prox.set_holds_budget:
+        return BudgetStep(prox)
+    affine = isinstance(constraint, VaryingAffine) or constraint.as_affine() is not None
+    if affine and constraint.count == 1 and isinstance(over, (Ball, Box)):
+        return HalfSpaceStep(over)
+    return None
+
+
+def require_penalty_step(learner: str, problem: Problem) -> PenaltyStep:
+    """The same, or the reason why this learner cannot have it."""
+    found = penalty_step_of(problem)
+    if found is None:
+        raise InputError(
+            "learner",
+            f"{learner} needs the argmin that holds [g_t]₊ itself, and {problem.name!r} has no closed form for it",
+            "Use one affine constraint on a ball or a box, or a budget inside a ball about 0, or give a PenaltyStep",
+        )
+    return found
+
+
+def require_same_step(step: PenaltyStep, problem: Problem) -> None:
+    """Raise if a step with a closed form was made for other functions than the problem's."""
+    known = penalty_step_of(problem)
+    ours = type(step) in (BudgetStep, HalfSpaceStep)
+    same = type(known) is type(step)
+    if same and isinstance(step, BudgetStep):
+        points = problem.enclosing_set.sample(np.random.default_rng(0), 8)
+        ours_at, theirs_at = step.prox.constraint.values(points), problem.constraint.values(points)
+        same = ours_at.shape == theirs_at.shape and bool(np.allclose(ours_at, theirs_at))
+    if ours and not same:
+        what = f"was made for another constraint than that of {problem.name!r}"
+        raise InputError("learner", what, "Build the learner from the problem that it is to play")

@@ -1,0 +1,157 @@
+"""Feasible in every round without projecting onto X: Polyak feasibility steps (Hutchinson, Alizadeh 2025).
+
+A gradient step, then the nearest point of the half-space in which the tangent of g at x_t says g + ϱ ≤ 0, then Π_B:
+
+    y       = x_t − η ∇f_t(x_t)
+    x_{t+1} = Π_B( y − ( [g(x_t) + ⟨s_t, y − x_t⟩ + ϱ]₊ / ‖s_t‖² ) s_t ),      s_t ∈ ∂g(x_t),      x_1 = x̂
+
+with g = max_j g_j and a Slater point x̂ in B, g(x̂) ≤ −ε.
+
+Steps (`docs/after_the_paper_b.md`): a margin 0 < ϱ < ε, the slope s_0 = (ε − ϱ)/Δ that convexity guarantees outside
+{g + ϱ ≤ 0}, and η = (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f). `tuned` takes the ϱ that minimises the bound; the authors take
+1/√T, which has no unit. We know the article by its abstract and its authors' code; the proof is ours.
+Needs: a fixed constraint, the Slater point itself, a horizon (for ϱ), one value and subgradient of f_t and g at x_t.
+Guarantees: `bounds.polyak_feasibility`: **g(x_t) ≤ 0 in every round**, up to rounding, and O(√T) regret, against losses
+of an adversary. A larger η is a hope: the regret's bound stays what it says, feasibility does not.
+Not promised: small constants. η has (ε/(ΔG_g))² in it: a thin X means small steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from longterm import _validate as validate
+from longterm._arrays import Array, FloatArray, column, dot, float_dtype, like, namespace
+from longterm._validate import Hyper
+from longterm.assumptions import Assumption
+from longterm.errors import InputError
+from longterm.facts import Constants
+from longterm.feedback import Feedback
+from longterm.learners.base import Learner
+from longterm.learners.needs import Need, require_needs
+from longterm.learners.tightened import slater_of
+from longterm.problems import Problem
+from longterm.sets import Set
+from longterm.slater import SlaterPoint, require_slack
+
+
+class PolyakFeasibilityState(NamedTuple):
+    """(t, x_t)."""
+
+    round: Array
+    x: Array
+
+
+@dataclass(frozen=True, eq=False)
+class PolyakFeasibility(Learner[PolyakFeasibilityState]):
+    """Polyak feasibility steps with constant η and margin ϱ.
+
+    >>> import numpy as np
+    >>> from longterm import PolyakFeasibility, run, two_dimensional
+    >>> from longterm.streams import Replay
+    >>> problem = two_dimensional()  # g = x₁ − ¼
+    >>> learner = PolyakFeasibility.tuned(problem, rounds=2000)
+    >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (2000, 1))]))
+    >>> bool(trace.largest_violation[-1] <= 0), trace.state.x.round(2)
+    (True, array([0.18, 0.6 ]))
+    """
+
+    enclosing_set: Set
+    slater: SlaterPoint
+    eta: Hyper
+    margin: Hyper
+    """ϱ."""
+    made_for: Constants | None = None
+    """The problem's constants that η was made for, if it was made for any."""
+
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.SLATER_POINT, Need.HORIZON})
+
+    def __post_init__(self) -> None:
+        eta, margin = validate.positive("eta", self.eta), validate.positive("margin", self.margin)
+        if self.slater.x is None:
+            raise InputError("slater", "names no point to start from", "Give one with x, from find_slater_point")
+        if np.any(np.asarray(margin) >= self.slater.epsilon):
+            what = f"{self.margin!r} is not below ε = {self.slater.epsilon:.6g}: no point is known with g ≤ −ϱ"
+            raise InputError("margin", what, "Give a smaller ϱ, or a Slater point with more slack")
+        validate.remember(self, eta=eta, margin=margin)
+
+    @classmethod
+    def tuned(
+        cls, problem: Problem, rounds: int, *, margin: Hyper | None = None, slater: SlaterPoint | None = None
+    ) -> PolyakFeasibility:
+        """The steps above, with the problem's own Δ, G_f, G_g and F, and a Slater point that is given or found."""
+        require_needs(cls.__name__, cls.needs, problem)
+        T, c, point = validate.count("rounds", rounds), problem.constants, slater_of(problem, slater)
+        validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
+        rho = best_margin(c, point.epsilon, T) if margin is None else validate.positive("margin", margin)
+        return cls(problem.enclosing_set, point, safe_step(c, point.epsilon, np.asarray(rho)), rho, c)
+
+    def check(self, problem: Problem) -> None:
+        super().check(problem)
+        require_slack(self.slater, problem)
+
+    @property
+    def loss_gradient_bound(self) -> Hyper | None:
+        return None if self.made_for is None else self.made_for.loss_gradient_bound
+
+    @property
+    def constraint_gradient_bound(self) -> Hyper | None:
+        return None if self.made_for is None else self.made_for.constraint_gradient_bound
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        if self.made_for is None:
+            return ()
+        safe = safe_step(self.made_for, self.slater.epsilon, np.asarray(self.margin))
+        return (Assumption.worst("η ≤ (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f)", self.eta, safe, "Take a smaller η"),)
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PolyakFeasibilityState:
+        start = xp.asarray(self.slater.x, dtype=float_dtype(xp, dtype))
+        shape = np.broadcast_shapes(batch_shape, self.batch_shape)
+        x = xp.broadcast_to(start, (*shape, self.enclosing_set.dimension))
+        return PolyakFeasibilityState(xp.asarray(1, dtype=xp.int64), x)
+
+    def ask(self, state: PolyakFeasibilityState) -> Array:
+        return state.x
+
+    def update(self, state: PolyakFeasibilityState, feedback: Feedback) -> PolyakFeasibilityState:
+        xp, slope = namespace(state.x), feedback.constraint_gradient
+        step = -column(like(np.asarray(self.eta), state.x)) * feedback.loss_gradient
+        excess = xp.maximum(feedback.constraint + dot(slope, step) + like(self.margin, state.x), 0.0)
+        square = dot(slope, slope)  # 0 only at a minimum of g, where the excess is 0 too
+        back = excess / xp.where(square > 0, square, 1.0)
+        x = self.enclosing_set.project(state.x + step - column(back) * slope)
+        return PolyakFeasibilityState(state.round + 1, x)
+
+    def report(self, state: PolyakFeasibilityState) -> dict[str, Array]:
+        return {"eta": like(self.eta, state.x), "margin": like(self.margin, state.x)}
+
+
+def safe_step(c: Constants, epsilon: float, margin: FloatArray) -> Hyper:
+    """The largest η for which every round is proved feasible."""
+    share = np.minimum((epsilon - margin) / (c.diameter * c.constraint_gradient_bound), 1.0)
+    # 1 − √(1 − s²) without the loss of digits that a small s would mean.
+    contraction = share**2 / (1 + np.sqrt(1 - share**2))
+    return validate.positive("eta", contraction * margin / (c.constraint_gradient_bound * c.loss_gradient_bound))
+
+
+def feasible_regret(c: Constants, epsilon: float, eta: Hyper, margin: Hyper, T: FloatArray) -> FloatArray:
+    """Δ²/(2η) + ηG_f²T/2 + (ϱ/ε)FT."""
+    step = np.asarray(eta)
+    drift = c.diameter**2 / (2 * step) + step * c.loss_gradient_bound**2 * T / 2
+    return np.asarray(drift + np.asarray(margin) / epsilon * c.loss_range * T)
+
+
+def best_margin(c: Constants, epsilon: float, rounds: int) -> float:
+    """The ϱ in (0, ε) with the smallest bound after `rounds` rounds."""
+
+    def bound(log_share: float) -> float:
+        margin = np.asarray(epsilon * np.exp(log_share))
+        return float(feasible_regret(c, epsilon, safe_step(c, epsilon, margin), margin, np.asarray(float(rounds))))
+
+    found = minimize_scalar(bound, bounds=(np.log(1e-9), np.log(0.9)), method="bounded")
+    return float(epsilon * np.exp(found.x))

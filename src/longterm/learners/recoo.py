@@ -1,0 +1,84 @@
+"""RECOO: the prox-penalty step with a rectified queue (Guo, Liu, Wei, Ying, NeurIPS 2022).
+
+    x_{t+1} = argmin_{x ∈ B} ⟨∇f_t(x_t), x⟩ + Q_t γ_t [g_t(x)]₊ + α_t ‖x − x_t‖²          x_1 = centre of B
+    Q_{t+1} = max( Q_t + γ_t [g_t(x_{t+1})]₊, η_{t+1} )                                   Q_1 = η_1
+
+The queue grows by the violation that is left at the *new* point under the *old* constraint, and never falls below η_t.
+
+Steps: **the article's γ_t and η_t are not known to us**; the rule reached us through a paper that restates it. They are
+parameters here, γ_t = gamma t^gamma_power and η_t = floor t^floor_power. Our choice is γ_t of order t^{½+e} and η_t of
+order t^½, so that w_t = Q_t γ_t ≥ w_0 t^{1+e}, all that the bound uses; α_t = G_f √t/(√2 Δ), and w_0 and e as in
+`ProxPenalty`.
+Needs: as `ProxPenalty`. No horizon.
+Guarantees: `bounds.prox_penalty` and `bounds.prox_penalty_varying`, as for `ProxPenalty`, if γ_t grows at least as
+α_t does (then α_t/w_t does not increase, since Q_t never falls).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from longterm import _validate as validate
+from longterm._arrays import Array, like, namespace
+from longterm._validate import Hyper
+from longterm.assumptions import Assumption
+from longterm.feedback import Feedback
+from longterm.learners._penalty_family import PenaltyFamily, scaled_alpha
+from longterm.learners.penalty_step import require_penalty_step
+from longterm.problems import Problem
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RECOO(PenaltyFamily):
+    """The rectified queue, with γ_t = gamma t^gamma_power and η_t = floor t^floor_power.
+
+    >>> import numpy as np
+    >>> from longterm import RECOO, run, two_dimensional
+    >>> from longterm.streams import Replay
+    >>> problem = two_dimensional()  # g = x₁ − ¼
+    >>> trace = run(problem, RECOO.tuned(problem), Replay([np.tile([0.8, 0.6], (500, 1))]))
+    >>> trace.state.x.round(3), float(trace.hard_violation[-1].round(3))
+    (array([0.25, 0.6 ]), 0.0)
+    """
+
+    gamma: Hyper
+    floor: Hyper
+    gamma_power: Hyper = 1.0
+    floor_power: Hyper = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validate.remember(
+            self,
+            gamma=validate.positive("gamma", self.gamma),
+            floor=validate.positive("floor", self.floor),
+            gamma_power=validate.non_negative("gamma_power", self.gamma_power),
+            floor_power=validate.non_negative("floor_power", self.floor_power),
+        )
+
+    @classmethod
+    def tuned(cls, problem: Problem, gamma: Hyper = 1.0, floor: Hyper | None = None) -> RECOO:
+        """Our choice of powers; `floor` makes γ_t η_t the weight of `ProxPenalty` unless it is given."""
+        step, c = require_penalty_step(cls.__name__, problem), problem.constants
+        if floor is None:
+            floor = (c.loss_range + c.diameter * c.loss_gradient_bound) / (c.constraint_bound * gamma)
+        return cls(penalty_step=step, alpha=scaled_alpha(problem), gamma=gamma, floor=floor)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        return (Assumption.worst("α_t/γ_t does not increase", self.power, self.gamma_power, "Raise gamma_power"),)
+
+    def least_weight(self) -> tuple[Hyper, Hyper]:
+        return self.gamma * self.floor, self.gamma_power + self.floor_power
+
+    def _gamma(self, t: Array) -> Array:
+        return like(self.gamma, t) * t ** like(self.gamma_power, t)
+
+    def _weight(self, t: Array, queue: Array) -> Array:
+        return queue * self._gamma(t)
+
+    def _queue(self, t: Array, queue: Array, feedback: Feedback) -> Array:
+        return namespace(queue).maximum(queue, like(self.floor, t) * t ** like(self.floor_power, t))
+
+    def _after(self, t: Array, queue: Array, constraint: Array) -> Array:
+        return queue + self._gamma(t) * namespace(queue).maximum(constraint, 0.0)

@@ -1,0 +1,170 @@
+"""A constraint that is only known by its values: two of them a round (Mahdavi, Jin, Yang, JMLR 13, 2012, Algorithm 3).
+
+With u_t uniform on the unit sphere of R^d, g_t = max_j g_{t,j} asked for at x_t ± ζu_t only, and ∇f_t(x_t) known:
+
+    ĝ_t     = ½ ( g_t(x_t + ζu_t) + g_t(x_t − ζu_t) ),       s_t = (d/(2ζ)) ( g_t(x_t + ζu_t) − g_t(x_t − ζu_t) ) u_t
+    x_{t+1} = Π_{(1−ξ)B}( x_t − η ( ∇f_t(x_t) + λ_t s_t ) )                               x_1 = centre of B
+    λ_{t+1} = [ λ_t + η ( ĝ_t − ηδ λ_t ) ]₊                                               λ_1 = 0
+
+(1 − ξ)B is B shrunk towards its centre, so that both points are in B: ξ = ζ/r with r the radius of a ball about the
+centre inside B. u_t is a function of (seed, t) alone, so a state holds no generator: a split run is the whole run, and
+an array of seeds is a batch of learners with directions of their own. Learners of a batch with one seed share u_t.
+
+Steps: η = R/√(2(D² + G_f²)T), at most 1/(4dG_g); δ the smallest root of δ = 2d²G_g² + 2η²δ²; ζ = δ/T, at most r/2. The
+article has one G for G_f and G_g.
+Needs: a horizon, B with an interior, and values of g_t at two points that are not played (`Feedback.constraint_at`).
+Guarantees: `bounds.two_point_bandit`, *in expectation over the u_t*: O(√T) regret and O(d T^{3/4}) for Σ g_t(x_t),
+for losses and constraints that may depend on the past but not on u_t, against x* with g_t(x*) ≤ 0 in every round.
+Single runs may be worse. The constants are ours (`docs/after_the_paper_b.md`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm import _validate as validate
+from longterm._arrays import Array, column, like, namespace
+from longterm._validate import Hyper
+from longterm.assumptions import Assumption
+from longterm.errors import InputError
+from longterm.facts import Constants
+from longterm.feedback import Feedback
+from longterm.learners._directions import checked_seed, unit_direction
+from longterm.learners.aogd import AOGDState
+from longterm.learners.base import Learner, OnBrokenBound
+from longterm.learners.mahdavi_steps import smallest_root
+from longterm.learners.needs import Need
+from longterm.problems import Problem
+from longterm.schedules import ConstantSchedule
+from longterm.sets import Ball, Set
+
+
+@dataclass(frozen=True, eq=False)
+class TwoPointBandit(Learner[AOGDState]):
+    """Algorithm 3 with constant steps θ = ηδ, η, μ = η, and ζ = `distance`.
+
+    >>> import numpy as np
+    >>> from longterm import TwoPointBandit, run, two_dimensional
+    >>> from longterm.streams import Replay
+    >>> problem = two_dimensional()  # g = x₁ − ¼
+    >>> learner = TwoPointBandit.tuned(problem, rounds=2000, seed=np.arange(3))
+    >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (2000, 1))]), record=[2000])
+    >>> trace.state.x.round(2)
+    array([[0.28, 0.59],
+           [0.25, 0.59],
+           [0.28, 0.61]])
+    """
+
+    enclosing_set: Set
+    schedule: ConstantSchedule
+    distance: Hyper
+    """ζ."""
+    seed: int | NDArray[Any] = 0
+    made_for: Constants | None = None
+    """The problem's constants that the steps were made for, if they were made for any."""
+
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON, Need.OTHER_POINTS})
+
+    def __post_init__(self) -> None:
+        distance, radius = validate.positive("distance", self.distance), inner_radius(self.enclosing_set)
+        if np.any(np.asarray(distance) >= radius):
+            what = f"{self.distance!r} is not below {radius:g}, the radius of a ball about the centre inside the set"
+            raise InputError("distance", what, "Take a smaller ζ, or a set with an interior")
+        validate.remember(self, distance=distance, seed=checked_seed(self.seed))
+
+    @classmethod
+    def tuned(cls, problem: Problem, rounds: int, seed: int | NDArray[Any] = 0) -> TwoPointBandit:
+        """The steps above, with the problem's own R, D, G_f and G_g."""
+        T, c, d = validate.count("rounds", rounds), problem.constants, problem.dimension
+        G = validate.positive_scalar("constraint_gradient_bound", c.constraint_gradient_bound)
+        eta = c.radius / np.sqrt(2 * (c.constraint_bound**2 + c.loss_gradient_bound**2) * T)
+        eta = float(min(eta, 1 / (4 * d * G)))
+        delta = smallest_root(2 * (d * G) ** 2, eta)
+        distance = min(delta / T, inner_radius(problem.enclosing_set) / 2)
+        return cls(problem.enclosing_set, ConstantSchedule(eta * delta, eta, eta), distance, seed, c)
+
+    @property
+    def shrinkage(self) -> Hyper:
+        """ξ."""
+        return self.distance / inner_radius(self.enclosing_set)
+
+    @property
+    def loss_gradient_bound(self) -> Hyper | None:
+        return None if self.made_for is None else self.made_for.loss_gradient_bound
+
+    @property
+    def constraint_gradient_bound(self) -> Hyper | None:
+        return None if self.made_for is None else self.made_for.constraint_gradient_bound
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        if self.made_for is None:
+            return ()
+        return (steps_assumption(self, self.made_for),)
+
+    @property
+    def reads_pullback(self) -> bool:
+        return True
+
+    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
+        if feedback.constraint_at is None:
+            raise InputError("constraint_at", "was not given", "Give y ↦ g_t(y), as `observe` does", round=t)
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
+        x = self.at_the_centre(batch_shape, xp, dtype)
+        return AOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros(x.shape[:-1], dtype=x.dtype))
+
+    def ask(self, state: AOGDState) -> Array:
+        return state.x
+
+    def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
+        g = cast("Callable[[Array], Array]", feedback.constraint_at)
+        theta, eta, mu = self.schedule.at(state.round, state.x)
+        zeta = like(np.asarray(self.distance), state.x)
+        direction = unit_direction(self.seed, state.round, state.x)
+        ahead, behind = (g(state.x + sign * column(zeta) * direction) for sign in (1.0, -1.0))
+        slope = column(self.enclosing_set.dimension / (2 * zeta) * (ahead - behind)) * direction
+        ascent = (ahead + behind) / 2 - theta * state.multiplier
+        return AOGDState(
+            round=state.round + 1,
+            x=self._project(state.x - column(eta) * (feedback.loss_gradient + column(state.multiplier) * slope)),
+            multiplier=namespace(state.x).maximum(state.multiplier + mu * ascent, 0.0),
+        )
+
+    def _project(self, x: Array) -> Array:
+        """Π onto (1 − ξ)B."""
+        shrinkage, centre = column(like(np.asarray(self.shrinkage), x)), like(self.enclosing_set.centre, x)
+        inner = self.enclosing_set.project((x - shrinkage * centre) / (1 - shrinkage))
+        return shrinkage * centre + (1 - shrinkage) * inner
+
+    def report(self, state: AOGDState) -> dict[str, Array]:
+        theta, eta, mu = self.schedule.at(state.round, state.x)
+        return {"multiplier": state.multiplier, "theta": theta, "eta": eta, "mu": mu}
+
+
+def steps_assumption(learner: TwoPointBandit, c: Constants) -> Assumption:
+    """What the proof asks of the steps."""
+    theta, eta, mu = (np.asarray(step) for step in (learner.schedule.theta, learner.schedule.eta, learner.schedule.mu))
+    noise = (learner.enclosing_set.dimension * c.constraint_gradient_bound) ** 2
+    statement = "d²G_g²η + μθ² ≤ θ/2 (with μ = η and θ = ηδ: 2d²G_g² + 2δ²η² ≤ δ)"
+    return Assumption.worst(statement, eta * noise + mu * theta**2, theta / 2, "Take a smaller η, or a larger δ")
+
+
+def inner_radius(over: Set) -> float:
+    """The radius of a ball about the centre inside the set."""
+    if isinstance(over, Ball):
+        return over.radius
+    found = over.half_spaces()
+    radius = 0.0
+    if found is not None:
+        matrix, offset = found
+        radius = float(np.min((offset - matrix @ over.centre) / np.linalg.norm(matrix, axis=1)))
+    if radius <= 1e-12 * over.diameter:
+        what = f"is a {type(over).__name__}, and no ball about its centre is known to lie inside it"
+        raise InputError("enclosing_set", what, "Use a ball, or a polyhedron with an interior, a box for example")
+    return radius
