@@ -88,7 +88,7 @@ def test_without_a_horizon_the_violation_of_yu_and_neely_grows_like_its_logarith
     )
     first, second = np.diff(bounds.violation)
     assert second == pytest.approx(first, rel=0.02)  # as much again for every five doublings
-    assert slope([2**10, 2**20], bounds.regret) == pytest.approx(0.5, abs=0.01)
+    assert slope([2**10, 2**20], bounds.regret[[0, -1]]) == pytest.approx(0.5, abs=0.01)
     ratio = float(bounds.regret[-1]) / float(yu_neely(YuNeely.tuned(PROBLEM, 2**20), PROBLEM.constants, 2**20).regret)
     assert ratio == pytest.approx(1 / (2**0.5 - 1), rel=0.01)  # at the end of an epoch; 3.4 at the worst moment
     trace = run(PROBLEM, learner, SwitchingCosts(2), 2**12 - 1, record=[2**10 - 1, 2**12 - 1])
