@@ -1,0 +1,54 @@
+"""A small experiment, and what its tests need: learners that fail, a backend of one's own."""
+
+import io
+import os
+import signal
+from pathlib import Path
+
+from longterm import AOGD
+from longterm.errors import DataError
+from longterm.experiments import Backend, run_experiment, spec_of
+
+TABLE = {
+    "name": "small",
+    "rounds": 60,
+    "seeds": 3,
+    "record": 10,
+    "engine": "numpy",
+    "problem": {"name": "doubly_stochastic", "size": 3},
+    "learners": [{"learner": "aogd", "beta": [0.5, 0.75]}, {"learner": "mirror_prox"}],
+}
+SMALL = spec_of(TABLE)
+HERE = Backend(workers=1)
+"""One after the other, in this process."""
+
+
+def quietly(spec, folder, backend=HERE):
+    return run_experiment(spec, folder, backend=backend, out=io.StringIO())
+
+
+def files(folder):
+    """Every file that must not differ, by name."""
+    every = (path for path in folder.rglob("*") if path.is_file() and path.name != "timings.json")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in every}
+
+
+def lose_the_worker(problem, rounds):
+    """A learner that takes its process with it, once."""
+    marker = Path(os.environ["LOSE_ONCE"])
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return AOGD.convex(problem)
+
+
+def refuse(problem, rounds):
+    raise DataError("mine.csv", "is empty", "Fill it", line=3)
+
+
+def register_mine():
+    """A joblib backend of one's own."""
+    import joblib
+    from joblib.parallel import ThreadingBackend
+
+    joblib.register_parallel_backend("mine", ThreadingBackend)
