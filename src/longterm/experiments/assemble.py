@@ -69,7 +69,10 @@ def summary_of(result: Result) -> dict[str, Any]:
 def _curve(spec: LearnerSpec, runs: Sequence[Mapping[str, Any]], best: FloatArray, bounds: Mapping[str, Any]) -> Curve:
     found = {name: np.array([run["measures"][name] for run in runs]).T for name in runs[0]["measures"]}
     measures = {"regret": found["cumulative_loss"] - best} | {name: found[name] for name in MEASURES[1:]}
-    words = ", ".join(f"{key} = {value}" for key, value in spec.parameters.items())
+    words = ", ".join(
+        f"{key} = {value:.6g}" if isinstance(value, float) else f"{key} = {value}"
+        for key, value in spec.parameters.items()
+    )
     return Curve(
         name=spec.name,
         role=spec.role,

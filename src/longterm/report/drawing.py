@@ -58,8 +58,9 @@ def in_plain_text(text: str) -> str:
 
 
 def title_of(result: Result) -> str:
-    """The figure's title."""
-    return in_plain_text(f"{textwrap.shorten(result.title, 80)}: {extent(result)}")
+    """The figure's title: what was played, and below it how much of it, in lines that fit a figure of two panels."""
+    what = textwrap.fill(textwrap.shorten(result.title, 130), 76)
+    return in_plain_text(f"{what}\n{extent(result)}")
 
 
 def largest(result: Result, measure: str) -> list[float]:
