@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .PHONY: help reproduce pacing test quick lint bench bench-live clean
 
 help:
-	@echo "make reproduce   run the doubly-stochastic experiment of the paper, print a table, draw a figure into results/"
+	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
 	@echo "make test        the whole suite: style, types, tests, doctests"
 	@echo "make quick       the part of the tests to run while working"
 	@echo "make pacing      spend a budget over real auctions (or invented ones): a table, and a figure in results/"
