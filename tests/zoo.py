@@ -12,6 +12,9 @@ from longterm import (
     AFTRL,
     AOGD,
     LEWA,
+    AdaGradAOGD,
+    AdaptiveAFTRL,
+    AdaptivePenalisedFTRL,
     DecayingMarginAOGD,
     DoublingAOGD,
     FeasibleOnlineADM,
@@ -218,6 +221,9 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
             problem.enclosing_set, ConvexSchedule(constants.diameter, constants.gradient_bound, beta=0.3)
         ),
     }
+    if not isinstance(problem.constraint, L2Budget):  # there x_3 is 0 up to rounding, where the gradient of ‖x‖ jumps
+        scale = 3 * constants.constraint_bound**2  # small ones make chaotic dynamics
+        made["A-OGD, constants found"] = AdaGradAOGD.tuned(problem, dual_scale=scale)
     if constants.strong_convexity > 0:
         made["A-OGD strongly convex"] = AOGD.strongly_convex(problem)
     if not problem.constraint.parameters and problem.projection is not None:
@@ -246,6 +252,7 @@ def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:
     theta_0 = prox.values_norm_bound() ** 2 / problem.constants.loss_range  # tiny ones make chaotic dynamics
     made: dict[str, Learner[Any]] = {
         "A-FTRL": AFTRL.tuned(problem, theta_0=theta_0),
+        "A-FTRL, constants found": AdaptiveAFTRL.tuned(problem, dual_scale=prox.values_norm_bound() ** 2),
         "A-FTRL restarted": Restarted(AFTRL.tuned(problem, theta_0=theta_0), every=30),
         "proximal A-OGD": ProximalAOGD.convex(problem, theta_0=theta_0),
     }
@@ -254,6 +261,7 @@ def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:
         made["proximal A-OGD strongly convex"] = ProximalAOGD.strongly_convex(problem, theta_0=theta_0)
     if isinstance(prox, PenaltyProx):
         made["penalised FTRL"] = PenalisedFTRL.tuned(problem)
+        made["penalised FTRL, constants found"] = AdaptivePenalisedFTRL.tuned(problem)
     return made
 
 
