@@ -45,12 +45,6 @@ class Block:
             return data, indices, indptr[start : stop + 1]
         return self.rows[start:stop]
 
-    def dense(self, dimension: int) -> Block:
-        """The same rows as an array."""
-        data, indices, indptr = self.rows
-        matrix = sparse.csr_array((data, indices, indptr), shape=(self.count, dimension))
-        return Block(np.ascontiguousarray(matrix.toarray()), self.count, self.largest)
-
     def sparse(self) -> Block:
         """The same rows as CSR."""
         matrix = sparse.csr_array(self.rows)

@@ -85,7 +85,15 @@ class Settings:
         g = self.constraint
         ball = g.enclosing_ball()
         radius, D = math.hypot(ball.radius, self.intercept_bound), g.value_bound(ball)
-        common = (self.budget, self.l1, self.l2, ball.radius, self.intercept_bound, self.code, self.loss_parameter or 0.0)
+        common = (
+            self.budget,
+            self.l1,
+            self.l2,
+            ball.radius,
+            self.intercept_bound,
+            self.code,
+            self.loss_parameter or 0.0,
+        )
         if self.given is None:
             return Parameters(
                 *common, beta=self.beta, theta_0=SHARE * D**2 / radius, weight_0=2 * radius / D, growth=self.growth
@@ -122,7 +130,9 @@ class Settings:
         return validate.positive_scalar("loss_parameter", self.loss_parameter)
 
     def _checked_constants(self) -> Mapping[str, float] | None:
-        remedy = 'Give constants={"feature_norm": …}, with "label_bound" for regression, with "rounds" for Mahdavi\'s rule'
+        remedy = (
+            'Give constants={"feature_norm": …}, with "label_bound" for regression, with "rounds" for Mahdavi\'s rule'
+        )
         if self.given is None:
             if self.rule == "mahdavi":
                 raise InputError("constants", "Mahdavi's constant steps cannot be found online", remedy)

@@ -89,9 +89,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
             return self
         return self._learn(X, y, sample_weight, 1, goes_on=True, shuffles=False)
 
-    def _learn(
-        self, X: Any, y: Any, sample_weight: Any, passes: int, *, goes_on: bool, shuffles: bool = True
-    ) -> Self:
+    def _learn(self, X: Any, y: Any, sample_weight: Any, passes: int, *, goes_on: bool, shuffles: bool = True) -> Self:
         with self._as_it_was_on_errors():
             if self.loss not in CODES or CODES[self.loss] in OF_TWO_CLASSES:
                 names = [name for name, code in CODES.items() if code not in OF_TWO_CLASSES]

@@ -1,11 +1,13 @@
 """One learner for a linear model under a budget, fed a row at a time or a block at a time: what services hold.
 
-It has no knowledge of scikit-learn. `step` and `step_dense` take one row and return the margin ⟨u, x_t⟩ + b_t from before
-it was learned, the honest prediction; `learn` takes a block. Splitting rows into blocks changes nothing, bit for bit.
+It has no knowledge of scikit-learn. `step` and `step_dense` take one row and return the margin ⟨u, x_t⟩ + b_t from
+before it was learned, the honest prediction; `learn` takes a block. Splitting rows into blocks changes nothing, bit for
+bit.
 
-The interval of the intercept. For two classes it is ±intercept_bound, R or 2 if larger unless given. For regression the
-targets' scale is not known beforehand: with intercept_bound None the interval holds 0 alone until a target y other than 0
-comes, and is widened to ±2|y| whenever |y| exceeds it. `docs/linear_model.md` says what the theorem becomes.
+The interval of the intercept. For two classes it is ±intercept_bound, unless given the larger of R and 2. For
+regression neither level nor scale of the targets is known beforehand. With intercept_bound None the interval begins as the
+first target alone, and is widened to twice the distance of any target that lies outside: `docs/linear_model.md` says what
+the theorem becomes.
 """
 
 from __future__ import annotations
@@ -37,7 +39,6 @@ from longterm.linear_model._blocks import (
 from longterm.linear_model._games import Game, game_for
 from longterm.linear_model._settings import Settings
 from longterm.live.snapshot import Snapshot, read_snapshot, write_snapshot
-from longterm.live.specification import difference
 from longterm.projections import project_onto_elastic_net
 
 KIND = "budget linear learner"
@@ -68,7 +69,7 @@ class BudgetLinearLearner:
     >>> round(learner.step_dense(np.array([0.0, 1.0, 1.0]), -1.0), 6)
     0.585641
     >>> learner.rounds, learner.weights.round(3)
-    (2, array([0.329, 0.   , 0.286]))
+    (2, array([0., 0., 0.]))
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class BudgetLinearLearner:
             raise InputError("constants", f"{constants!r} is not a way to find them", 'Use "online", or give a mapping')
         given = None if isinstance(constants, str) else dict(constants)
         settings = Settings(dimension, budget, l1, l2, loss, loss_parameter, rule, 0.0, beta, growth, given)
-        self._widens = False
+        self._widens, self._level = False, np.zeros(0)
         if fit_intercept:
             if intercept_bound is None and not settings.classifies:
                 self._widens = given is None
@@ -162,8 +163,10 @@ class BudgetLinearLearner:
         require_moderate(length, abs(y), weight, self._radius)
 
     def _one(self, rows: Any, y: float, weight: float) -> float:
-        if self._widens and abs(y) > self._settings.intercept_bound:
-            self._widen(abs(y))
+        if self._widens:
+            y -= self._level_from(y)
+            if abs(y) > self._settings.intercept_bound:
+                self._widen(abs(y))
         if self._until_sample == 0:
             self._sample()
         self._label[0] = y
@@ -171,7 +174,7 @@ class BudgetLinearLearner:
         weights = NOTHING if weight == 1.0 else self._weight
         self._game.play(rows, IN_ORDER, self._label, weights, self._p, NO_RECORD, NO_TRACE, self._margin)
         self._until_sample -= 1
-        return float(self._margin[0])
+        return float(self._margin[0]) + self._level_or_zero
 
     def learn(
         self,
@@ -220,14 +223,13 @@ class BudgetLinearLearner:
         """`learn` for what `block_of`, `labels_of` and `weights_of` made."""
         if block.count == 0:
             return
-        largest = max(float(labels.max()), -float(labels.min()))
-        require_moderate(block.largest, largest, float(weights.max()) if len(weights) else 1.0, self._radius + largest)
-        if block.is_sparse and not self._game.takes_sparse:
-            block = block.dense(self._settings.dimension)
-        elif self._game.is_sparse and not block.is_sparse:
+        self.require(block, labels, weights)
+        if self._game.is_sparse and not block.is_sparse:
             block = block.sparse()
         shuffled = order is not IN_ORDER
         count = len(order) if shuffled else block.count
+        if self._widens and count:
+            labels = labels - self._level_from(float(labels[order[0] if shuffled else 0]))
         start = 0
         while start < count:
             if self._until_sample == 0:
@@ -245,8 +247,27 @@ class BudgetLinearLearner:
                 raise InputError("X", f"row {start + played} was refused", "Scale the features", round=self.rounds + 1)
             self._until_sample -= stop - start
             start = stop
+        if self._widens and len(margins):
+            margins += self._level_or_zero
+
+    def require(self, block: Block, labels: FloatArray, weights: FloatArray) -> None:
+        """Raise if a number of the block is too large to be learned from."""
+        if block.count:
+            largest = max(float(labels.max()), -float(labels.min()))
+            heaviest = float(weights.max()) if len(weights) else 1.0
+            require_moderate(block.largest, largest, heaviest, self._radius + 2 * largest)
 
     # --- the intercept's interval -----------------------------------------------------------------------------
+
+    def _level_from(self, y: float) -> float:
+        """The first target, which the interval is about."""
+        if self._level.size == 0:
+            self._level = np.array([y])
+        return float(self._level[0])
+
+    @property
+    def _level_or_zero(self) -> float:
+        return float(self._level[0]) if self._level.size else 0.0
 
     def _widened_for(self, labels: FloatArray, start: int) -> int:
         """Widen the interval if the first of these targets asks for it; where the next one does, to stop before it."""
@@ -259,7 +280,7 @@ class BudgetLinearLearner:
     def _widen(self, size: float) -> None:
         """The interval becomes ±2 size; the decision and its curvature stay as they are (`docs/linear_model.md`)."""
         before = self._radius
-        curvature = self._game.curvature(self._parameters)
+        curvature = math.sqrt(self._game.numbers[at.SQUARES]) / before
         slope = self._game.numbers[at.INTERCEPT_SLOPE]
         limit = curvature * self._settings.intercept_bound
         self._game.numbers[at.INTERCEPT_SLOPE] = min(max(slope, -limit), limit)
@@ -286,7 +307,7 @@ class BudgetLinearLearner:
     @property
     def intercept(self) -> float:
         """b_{T+1}."""
-        return float(self._game.numbers[at.INTERCEPT])
+        return float(self._game.numbers[at.INTERCEPT]) + self._level_or_zero
 
     def average(self) -> tuple[FloatArray, float]:
         """x̄ and its intercept: the mean decision, one round drawn for each stretch of max(1024, d) rounds."""
@@ -378,9 +399,11 @@ class BudgetLinearLearner:
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {f"game.{name}": array.copy() for name, array in self._game.arrays().items()} | {
-            f"average.{name}": array for name, array in self._average.sampled._asdict().items()
-        }
+        return (
+            {f"game.{name}": array.copy() for name, array in self._game.arrays().items()}
+            | {f"average.{name}": array for name, array in self._average.sampled._asdict().items()}
+            | {"level": self._level}
+        )
 
     def _restore(self, specification: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         settings = Settings(**specification["settings"])
@@ -389,5 +412,6 @@ class BudgetLinearLearner:
         self._game.restore({name.removeprefix("game."): a for name, a in arrays.items() if name.startswith("game.")})
         self._average = Average(settings.dimension, validate.scalar("seed", specification["seed"]))
         self._average.sampled = Sampled(arrays["average.stretches"], arrays["average.total"])
+        self._level = arrays["level"]
         self._use(settings)
         self._plan_average()
