@@ -23,6 +23,8 @@ from longterm.errors import InputError
 from longterm.linear_model._blocks import IN_ORDER, NOTHING, Block, block_of, weights_of
 from longterm.linear_model.streaming import BudgetLinearLearner
 
+ENOUGH_ROUNDS, MOST_PASSES = 20_000, 100
+"""How far `fit` goes by itself: small data sets are gone through often, large ones once."""
 MODELS = ("last", "average", "within_budget")
 
 
@@ -46,7 +48,7 @@ class BudgetLinearModel(BaseEstimator):
         constants: str | Mapping[str, float] = "online",
         beta: float = 2 / 3,
         growth: float = 0.5,
-        passes: int = 5,
+        passes: int | None = None,
         shuffle: bool = True,
         random_state: Any = None,
         warm_start: bool = False,
@@ -74,7 +76,6 @@ class BudgetLinearModel(BaseEstimator):
     def _make_learners(self, count: int, X: Any, random: Any) -> list[BudgetLinearLearner]:
         if self.predict_with not in MODELS:
             raise InputError("predict_with", f"{self.predict_with!r} is no model", f"Choose one of {', '.join(MODELS)}")
-        # One learner is made and the others are copies of its settings: seeds differ.
         seeds = random.randint(2**31, size=count)
         return [
             BudgetLinearLearner(
@@ -100,13 +101,15 @@ class BudgetLinearModel(BaseEstimator):
         """Learn the block, `passes` times, each time in a new order where `shuffle` asks for it."""
         for learner, labels in zip(self._learners, targets, strict=True):
             learner.require(block, labels, weights)
-        self._model: tuple[str, FloatArray, FloatArray] | None = None
+        self._kept: dict[str, tuple[FloatArray, FloatArray]] = {}
         for _ in range(passes):
-            order = random.permutation(block.count) if passes and self.shuffle and random is not None else IN_ORDER
+            order = random.permutation(block.count) if self.shuffle and random is not None else IN_ORDER
             for learner, labels in zip(self._learners, targets, strict=True):
                 learner.learn_checked(block, labels, weights, order)
 
-    def _checked_passes(self) -> int:
+    def _passes_over(self, rows: int) -> int:
+        if self.passes is None:
+            return min(-(-ENOUGH_ROUNDS // rows), MOST_PASSES)
         return validate.count("passes", self.passes)
 
     def _random(self) -> Any:
@@ -186,10 +189,9 @@ class BudgetLinearModel(BaseEstimator):
     def _chosen(self) -> tuple[FloatArray, FloatArray]:
         """The model to predict with, remembered until something is learned."""
         check_is_fitted(self)
-        kept = self._model
-        if kept is None or kept[0] != self.predict_with:
-            kept = self._model = (self.predict_with, *self._models(self.predict_with))
-        return kept[1], kept[2]
+        if self.predict_with not in self._kept:
+            self._kept[self.predict_with] = self._models(self.predict_with)
+        return self._kept[self.predict_with]
 
     def _shaped(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Per-learner rows as scikit-learn's users expect them."""

@@ -43,7 +43,8 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     fit_intercept, intercept_bound : an intercept within ±intercept_bound, by default the larger of 2 and the largest
         weight that the budget allows.
     constants : "online", or {"feature_norm": the length of the longest row, …} for the steps of the theorems.
-    passes, shuffle, random_state : how `fit` goes through its rows. `partial_fit` takes them once, in their order.
+    passes, shuffle, random_state : how `fit` goes through its rows; None: once, and small data sets up to 100 times, until
+        20,000 rounds were played. `partial_fit` takes them once, in their order.
     class_weight : None, "balanced" (`fit` only) or a mapping. A row's loss is multiplied by its class's weight.
     warm_start : whether `fit` goes on from where the last one ended.
     predict_with : "last" (the decision in force, sparse), "average" or "within_budget".
@@ -73,7 +74,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         constants: str | Mapping[str, float] = "online",
         beta: float = 2 / 3,
         growth: float = 0.5,
-        passes: int = 5,
+        passes: int | None = None,
         shuffle: bool = True,
         random_state: Any = None,
         class_weight: str | Mapping[Any, float] | None = None,
@@ -103,7 +104,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         """Learn the rows, `passes` times over."""
         with self._as_it_was_on_errors():
             self._require_loss()
-            passes, random = self._checked_passes(), self._random()
+            random = self._random()
             goes_on = self.warm_start and hasattr(self, "_learners")
             X, y = self._validated(X, y, reset=not goes_on)
             check_classification_targets(y)
@@ -112,7 +113,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
                 classes = self._known(y)
             self._start(classes, X, random, goes_on)
             weights = self._class_weights(y, self._weights(sample_weight, X))
-            self._play(self._block(X), self._targets(y), weights, passes, random)
+            self._play(self._block(X), self._targets(y), weights, self._passes_over(len(y)), random)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

@@ -51,7 +51,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         constants: str | Mapping[str, float] = "online",
         beta: float = 2 / 3,
         growth: float = 0.5,
-        passes: int = 5,
+        passes: int | None = None,
         shuffle: bool = True,
         random_state: Any = None,
         warm_start: bool = False,
@@ -78,8 +78,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows, `passes` times over."""
-        passes = self._checked_passes()
-        return self._learn(X, y, sample_weight, passes, goes_on=self.warm_start)
+        return self._learn(X, y, sample_weight, goes_on=self.warm_start, streams=False)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows once, in their order."""
@@ -87,9 +86,9 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
             labels = labels_of(y, X.shape[0], classifies=False)
             self._play(self._block(X), [labels], self._weights(sample_weight, X), 1, None)
             return self
-        return self._learn(X, y, sample_weight, 1, goes_on=True, shuffles=False)
+        return self._learn(X, y, sample_weight, goes_on=True, streams=True)
 
-    def _learn(self, X: Any, y: Any, sample_weight: Any, passes: int, *, goes_on: bool, shuffles: bool = True) -> Self:
+    def _learn(self, X: Any, y: Any, sample_weight: Any, *, goes_on: bool, streams: bool) -> Self:
         with self._as_it_was_on_errors():
             if self.loss not in CODES or CODES[self.loss] in OF_TWO_CLASSES:
                 names = [name for name, code in CODES.items() if code not in OF_TWO_CLASSES]
@@ -99,7 +98,8 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
             if not goes_on:
                 self._learners = self._make_learners(1, X, random)
             labels, weights = labels_of(y, X.shape[0], classifies=False), self._weights(sample_weight, X)
-            self._play(self._block(X), [labels], weights, passes, random if shuffles else None)
+            passes, order = (1, None) if streams else (self._passes_over(len(labels)), random)
+            self._play(self._block(X), [labels], weights, passes, order)
         return self
 
     def _shaped(self, weights: NDArray[Any]) -> NDArray[Any]:

@@ -22,7 +22,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError, SnapshotError
 from longterm.linear_model import _layout as at
@@ -410,7 +409,7 @@ class BudgetLinearLearner:
         self._widens, self._sparse = bool(specification["widens"]), bool(specification["sparse"])
         self._game = game_for(settings, self._sparse)
         self._game.restore({name.removeprefix("game."): a for name, a in arrays.items() if name.startswith("game.")})
-        self._average = Average(settings.dimension, validate.scalar("seed", specification["seed"]))
+        self._average = Average(settings.dimension, int(specification["seed"]))
         self._average.sampled = Sampled(arrays["average.stretches"], arrays["average.total"])
         self._level = arrays["level"]
         self._use(settings)
