@@ -74,6 +74,7 @@ class DenseGame(Game):
         self._rule = KERNELS[settings.rule]
         self._state = State.start(settings.dimension)
         self.numbers = self._state.numbers
+        self._kernels: dict[Any, Any] = {}
 
     def play(
         self,
@@ -86,10 +87,10 @@ class DenseGame(Game):
         trace: FloatArray,
         margins: FloatArray,
     ) -> int:
-        if type(rows) is tuple:
-            run = kernel(self._rule, rows[0].dtype.name, rows[1].dtype.name)
-        else:
-            run = kernel(self._rule, rows.dtype.name)
+        kind = (rows[0].dtype, rows[1].dtype) if type(rows) is tuple else (rows.dtype,)
+        run = self._kernels.get(kind)
+        if run is None:  # the name of a dtype takes longer to find than a row to learn
+            run = self._kernels[kind] = kernel(self._rule, *(dtype.name for dtype in kind))
         round, vector, numbers = self._state
         return int(run(rows, order, labels, weights, p, round, vector, numbers, record, trace, margins))
 
