@@ -213,7 +213,9 @@ class Quantile(ResidualLoss):
         super().__post_init__()
         level = validate.scalar("level", validate.number("level", self.level))
         if not 0 < level < 1:
-            raise InputError("level", f"{self.level!r} is outside (0, 1)", "Use 0.5 for the median, 0.9 for the ninth decile")
+            raise InputError(
+                "level", f"{self.level!r} is outside (0, 1)", "Use 0.5 for the median, 0.9 for the ninth decile"
+            )
         validate.remember(self, level=level)
 
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
