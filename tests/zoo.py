@@ -51,6 +51,7 @@ from longterm.constraints import (
     L1Budget,
     L2Budget,
     Maximum,
+    OnFirst,
     PositiveSemidefinite,
     Scaled,
     Stack,
@@ -58,7 +59,19 @@ from longterm.constraints import (
 )
 from longterm.constraints.prox import PenaltyProx
 from longterm.learners import Learner, twice
-from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
+from longterm.losses import (
+    Absolute,
+    CustomLoss,
+    Hinge,
+    Huber,
+    LeastSquares,
+    Linear,
+    Logistic,
+    Loss,
+    Quantile,
+    SquaredDistance,
+    SquaredHinge,
+)
 from longterm.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
 from longterm.streams import (
@@ -94,6 +107,9 @@ def losses() -> dict[str, Loss]:
         "hinge": Hinge(D, feature_norm=2.0),
         "absolute": Absolute(D, feature_norm=2.0, label_bound=1.0),
         "least squares": LeastSquares(D, feature_norm=2.0, label_bound=1.0),
+        "squared hinge": SquaredHinge(D, feature_norm=2.0),
+        "Huber": Huber(D, feature_norm=2.0, label_bound=1.0, threshold=0.8),
+        "quantile": Quantile(D, feature_norm=2.0, label_bound=1.0, level=0.3),
         "custom": CustomLoss(
             D,
             function=lambda x, a: (x[..., 0] - a) ** 2,
@@ -143,6 +159,7 @@ def constraints() -> dict[str, Constraint]:
         "l1": L1Budget(D, budget=1.0),
         "l2": L2Budget(D, budget=0.8),
         "scaled": Scaled(affine, factor=2.5),
+        "on the first": OnFirst(ElasticNetBudget(D - 2, budget=1.2), free=2),
         "stack": Stack([affine, L2Budget(D, budget=0.8), VaryingAffine(D, 2, 1.0, 1.0)]),
         "maximum": Maximum([affine, L1Budget(D, budget=0.8)], over=Ball(D, radius=3.0)),
         "custom": CustomConstraint(
@@ -189,6 +206,14 @@ def problems() -> dict[str, tuple[Problem, Stream]]:
         "random costs on a simplex": (
             Problem(Simplex(4), Linear(4), Affine([[1.0, 0.0, 0.0, 1.0]], [0.4])),
             RandomCosts(4),
+        ),
+        "with an intercept": (
+            Problem(
+                Product([Ball(2, radius=0.8), Box([-0.5], [0.5])]),
+                Hinge(3, feature_norm=1.0),
+                OnFirst(ElasticNetBudget(2, budget=1.12)),
+            ),
+            ResampledRows(costs, np.sign(costs[:, 0])),
         ),
         "ball in a ball": (Problem(Ball(3, radius=2.0), Linear(3), L2Budget(3, budget=0.8)), SwitchingCosts(3)),
         "consensus on a path": (
