@@ -1,164 +1,212 @@
-"""A-FTRL for linear models on sparse rows, compiled: rounds that cost what they touch, whatever d is.
+"""A-FTRL for linear models on sparse rows, compiled: a round costs what it touches, O(nnz log d) amortised, whatever d is.
+
+The rule is that of `_aftrl`. With τ = Λ_t l1, z = Σ of the gradients so far and w_k = (|z_k| − τ)₊,
+
+    x_t = −s sign(z) w,   s = min( 1/(a_t + Λ_t l2), R/‖w‖ ),   b_t = clip( −z_b/a_t, ±r ).
+
+Only the row's own coordinates of x_t are ever computed. g(x_t) = s l1 Σw + ½ s² l2 Σw² − ρ needs the two sums, which change in
+two ways only: the row's gradient changes w on the row's coordinates, and τ rises, which takes the same amount off every
+active w and lets some die: `_dying` finds those. λ_{t+1} is known before the row is learned, so τ rises first.
+
+Rows must have strictly increasing indices below d and finite values (`_sparse_rows` sees to that), so all that can go wrong
+in a round is a gradient that is too long, and that is found before anything is changed.
 """
 
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any
 
-import numba
 import numpy as np
-from numba import float64, int32, int64, uint64
+from numba import int64, uint64
 
-from longterm.linear_model._compile import FASTMATH, compiled, prefetch, readonly
-from longterm.linear_model._dying import ACTIVE, LIVE, SIZE, SLACK, key_for, push, raise_threshold, rebuild, word_of, add
-from longterm.linear_model._layout import *
+from longterm.linear_model import _layout as at
+from longterm.linear_model._compile import helper, prefetch
+from longterm.linear_model._dying import (
+    ACTIVE,
+    BYTES,
+    LIVE,
+    LOW_1,
+    LOW_2,
+    PERIOD,
+    SHARE,
+    SIZE,
+    SLACK,
+    add,
+    exact,
+    places_for,
+    push,
+    raise_threshold,
+    rebuild,
+)
 from longterm.linear_model._losses import value_and_slope
+from longterm.linear_model._round import (
+    add_theta,
+    ascend,
+    clip,
+    constraint_value,
+    first_to_record,
+    leader_curvature,
+    penalty_weight,
+    within_ball,
+)
+from longterm.linear_model._rows import AHEAD, fetch
+from longterm.linear_model._sparse_rows import is_canonical
 
-PERIOD = 2**16
-OK, NOT_FINITE = 0, 1
+ONE = np.uint64(1)
 
-@numba.njit(fastmath=FASTMATH, error_model="numpy")
-def margin_and_length(indices, values, begin, end, upcoming, last, memory, threshold):
+
+@helper
+def dot_and_length(indices, values, memory, threshold):  # type: ignore[no-untyped-def]
+    """⟨u, soft(z, τ)⟩ and ‖u‖²."""
     dot = 0.0
     length = 0.0
-    both = min(end - begin, last - upcoming)
-    for j in range(both):
-        prefetch(memory, 16 * int64(indices[upcoming + j]))
-        z = memory[2 * int64(indices[begin + j])]
-        u = float64(values[begin + j])
-        dot += u * (z - min(max(z, -threshold), threshold))
+    for j in range(len(indices)):
+        u = np.float64(values[j])
+        z = memory[uint64(indices[j]) << ONE]  # an unsigned index needs no check for a negative one
+        dot += u * (z - clip(z, threshold))
         length += u * u
-    for j in range(begin + both, end):
-        z = memory[2 * int64(indices[j])]
-        u = float64(values[j])
-        dot += u * (z - min(max(z, -threshold), threshold))
-        length += u * u
-    for j in range(upcoming + both, last):
-        prefetch(memory, 16 * int64(indices[j]))
     return dot, length
 
 
-@numba.njit(fastmath=FASTMATH, error_model="numpy")
-def touch(indices, values, begin, end, slope, memory, words, threshold, heap, places, counts, sums):
-    first = 0.0
-    second = 0.0
-    gained = 0
-    size = counts[SIZE]
-    for j in range(begin, end):
-        k = int64(indices[j])
-        old = memory[2 * k]
-        new = old + slope * float64(values[j])
-        memory[2 * k] = new
-        length = abs(new)
+@helper
+def learn(indices, values, slope, threshold, memory, words, heap, places, round, upcoming):  # type: ignore[no-untyped-def]
+    """Add slope · u to z; what Σw and Σw² gain. Coordinates of the row that comes next are fetched meanwhile.
+
+    Nothing here branches on whether a coordinate is active: a wrong guess would cost more than all the rest. So every
+    coordinate writes the entry that it may need at the end of the heap, and the end only moves if it does.
+    """
+    gain_1 = 0.0
+    gain_2 = 0.0
+    revived = 0
+    begin = round[SIZE]
+    if len(upcoming) == 0:
+        upcoming = indices
+    end, fresh, last = uint64(begin), uint64(0), len(upcoming) - 1
+    ones = (ONE << places) - ONE
+    for j in range(len(indices)):
+        prefetch(memory, BYTES * int64(upcoming[min(j, last)]))
+        k = uint64(indices[j])
+        here = k << ONE
+        old = memory[here]
+        new = old + slope * np.float64(values[j])
+        memory[here] = new
         w_old = max(abs(old) - threshold, 0.0)
-        w_new = max(length - threshold, 0.0)
-        step = w_new - w_old
-        first += step
-        second += step * (w_new + w_old)
-        gained += int64(w_new > 0.0) - int64(w_old > 0.0)
-        if w_new > 0.0:
-            word = words[2 * k + 1]
-            if word_of(length, k, places) <= word - uint64(1):
-                if word == uint64(0):
-                    counts[LIVE] += 1
-                word = word_of(key_for(length, threshold), k, places)
-                words[2 * k + 1] = word
-                push(heap, size, word)
-                size += 1
-    counts[SIZE] = size
-    counts[ACTIVE] += gained
-    sums[0], sums[1] = add(sums[0], sums[1], first)
-    sums[2], sums[3] = add(sums[2], sums[3], second)
-    if counts[ACTIVE] == 0:
-        sums[:] = 0.0
+        w_new = max(abs(new) - threshold, 0.0)
+        gain_1 += w_new - w_old
+        gain_2 += (w_new - w_old) * (w_new + w_old)
+        revived += int64(w_new > 0.0) - int64(w_old > 0.0)
+        # Active without a live entry (0 − 1 is the largest word of all), or fallen below its key?
+        word = words[here + ONE]
+        longest = np.float64(abs(new)).view(np.uint64) << ONE | ones
+        needed = uint64(w_new > 0.0) & uint64(word - ONE > longest)
+        entry = np.float64(threshold + SHARE * w_new).view(np.uint64) << ONE & ~ones | k + ONE
+        heap[end] = entry
+        end += needed
+        fresh += needed & uint64(word == uint64(0))
+        words[here + ONE] = entry if needed else word
+    for j in range(len(indices), len(upcoming)):
+        prefetch(memory, BYTES * int64(upcoming[j]))
+    for size in range(begin, int64(end)):
+        push(heap, size, heap[size])
+    round[SIZE] = int64(end)
+    round[LIVE] += int64(fresh)
+    round[ACTIVE] += revived
+    return gain_1, gain_2
 
 
-@numba.njit(error_model="numpy")
-def play_round(indices, values, begin, end, upcoming, last, label, weight, p, counts, memory, words, heap, places, numbers):
-    l1, l2, radius, bound = p[L1], p[L2], p[RADIUS], p[INTERCEPT_BOUND]
-    free = 1.0 if bound > 0.0 else 0.0
-    threshold = numbers[MULTIPLIER_SUM] * l1
-    dot, length = margin_and_length(indices, values, begin, end, upcoming, last, memory, threshold)
-    scale = numbers[SCALE]
-    margin = numbers[INTERCEPT] - scale * dot
-    value, slope = value_and_slope(int64(p[LOSS]), p[LOSS_PARAMETER], margin, label)
-    value *= weight
-    slope *= weight
-    square = slope * slope * (length + free)
-    if not (square <= p[GRADIENT_BOUND] * p[GRADIENT_BOUND] * (1 + 1e-9) and value < math.inf):
+@exact
+def play_row(indices, values, label, weight, p, round, memory, words, heap, places, numbers, upcoming):  # type: ignore[no-untyped-def]
+    """One round, if its gradient is not too long: whether it was played, and the margin ⟨u, x_t⟩ + b_t."""
+    bound, l1 = p[at.INTERCEPT_BOUND], p[at.L1]
+    threshold = numbers[at.MULTIPLIER_SUM] * l1
+    dot, length = dot_and_length(indices, values, memory, threshold)
+    margin = numbers[at.INTERCEPT] - numbers[at.SCALE] * dot
+    value, slope = value_and_slope(int64(p[at.LOSS]), p[at.LOSS_PARAMETER], margin, label)
+    value, slope = weight * value, weight * slope
+    square = slope * slope * (length + (1.0 if bound > 0.0 else 0.0))
+    if not (square <= p[at.GRADIENT_BOUND] ** 2 and value < math.inf):
         return False, margin
-    sums = numbers[NUMBERS:]
-    g = l1 * scale * (sums[0] + sums[1]) + 0.5 * l2 * scale * scale * (sums[2] + sums[3]) - p[BUDGET]
+    t, norm_1, norm_2 = round[0], numbers[at.NORM_1] + numbers[LOW_1], numbers[at.NORM_2] + numbers[LOW_2]
+    g = constraint_value(p, numbers[at.SCALE], norm_1, norm_2)
     positive = max(g, 0.0)
-    numbers[LOSS_SUM] += value
-    numbers[SIGNED] += g
-    numbers[HARD] += positive
-    numbers[SQUARED] += positive * positive
-    t = counts[0]
-    online = p[STEP] == 0.0
-    theta = p[THETA_0]
-    if online:
-        numbers[SQUARES] += square
-        numbers[LARGEST] = max(numbers[LARGEST], math.sqrt(square))
-        theta = theta / numbers[LARGEST]
-        curvature = math.sqrt(numbers[SQUARES] / (radius * radius + bound * bound)) if numbers[SQUARES] > 0.0 else 1.0
-    else:
-        curvature = math.sqrt(t + 1.0) / p[STEP]
-    if numbers[LARGEST] > 0.0 or not online:
-        theta = theta / t ** p[BETA]
-        numbers[MULTIPLIER] = max(numbers[MULTIPLIER] + (g - theta * numbers[MULTIPLIER]) / (theta * (t + 1.0)), 0.0)
-    numbers[MULTIPLIER_SUM] += numbers[MULTIPLIER]
-    rising = numbers[MULTIPLIER_SUM] * l1
-    if rising > threshold:
-        raise_threshold(threshold, rising, memory, words, heap, places, counts, sums)
-    if t % PERIOD == 0 or counts[SIZE] > 2 * counts[LIVE] + SLACK or counts[SIZE] + end - begin > len(heap):
-        rebuild(rising, memory, words, heap, places, counts, sums)
-    touch(indices, values, begin, end, slope, memory, words, rising, heap, places, counts, sums)
-    numbers[INTERCEPT_SLOPE] += slope * free
-    numbers[INTERCEPT] = min(max(-numbers[INTERCEPT_SLOPE] / curvature, -bound), bound)
-    scale = 1.0 / (curvature + numbers[MULTIPLIER_SUM] * l2)
-    norm = sums[2] + sums[3]
-    if norm * scale * scale > radius * radius:
-        scale = radius / math.sqrt(norm)
-    numbers[SCALE] = scale
-    counts[0] = t + 1
+    numbers[at.LOSS_SUM] += value
+    numbers[at.SIGNED] += g
+    numbers[at.HARD] += positive
+    numbers[at.SQUARED] += positive * positive
+    if p[at.STEP] == 0.0:
+        numbers[at.SQUARES] += square
+        numbers[at.LARGEST] = max(numbers[at.LARGEST], math.sqrt(square))
+    theta = penalty_weight(p, t, numbers[at.LARGEST])
+    if p[at.STEP] == 0.0:
+        numbers[at.BOUND_SUM] = add_theta(numbers[at.BOUND_SUM], theta, t)
+    numbers[at.MULTIPLIER] = ascend(numbers[at.MULTIPLIER], g, theta, t)
+    numbers[at.MULTIPLIER_SUM] += numbers[at.MULTIPLIER]
+    risen = numbers[at.MULTIPLIER_SUM] * l1
+    if risen > threshold:
+        raise_threshold(threshold, risen, memory, words, heap, places, round, numbers)
+    full = round[SIZE] > 2 * round[LIVE] + SLACK or round[SIZE] + len(indices) > len(heap)
+    if full or t % PERIOD == 0:
+        rebuild(risen, memory, words, heap, places, round, numbers)
+    gain_1, gain_2 = learn(indices, values, slope, risen, memory, words, heap, places, round, upcoming)
+    numbers[at.NORM_1], numbers[LOW_1] = add(numbers[at.NORM_1], numbers[LOW_1], gain_1)
+    numbers[at.NORM_2], numbers[LOW_2] = add(numbers[at.NORM_2], numbers[LOW_2], gain_2)
+    if round[ACTIVE] == 0:
+        numbers[at.NORM_1] = numbers[LOW_1] = numbers[at.NORM_2] = numbers[LOW_2] = 0.0
+    curvature = leader_curvature(p, t, numbers[at.SQUARES])
+    scale = 1.0 / (curvature + numbers[at.MULTIPLIER_SUM] * p[at.L2])
+    numbers[at.SCALE] = within_ball(scale, numbers[at.NORM_2] + numbers[LOW_2], p[at.RADIUS])
+    if bound > 0.0:
+        numbers[at.INTERCEPT_SLOPE] += slope
+        numbers[at.INTERCEPT] = clip(-numbers[at.INTERCEPT_SLOPE] / curvature, bound)
+    round[0] = t + 1
     return True, margin
 
-def play(indptr, indices, values, order, labels, weights, p, counts, memory, heap, numbers, record, trace, margins):
-    words = memory.view(np.uint64)
-    d = len(memory) // 2
-    places = uint64(0)
-    while (int64(1) << int64(places)) <= d:
-        places += uint64(1)
-    shuffled, weighted, wanted = len(order) > 0, len(weights) > 0, len(margins) > 0
-    count = len(order) if shuffled else len(indptr) - 1
-    next_record = 0
-    while next_record < len(record) and record[next_record] < counts[0]:
-        next_record += 1
+
+def play(rows, order, labels, weights, p, round, memory, heap, numbers, record, trace, margins):  # type: ignore[no-untyped-def]
+    """Play rows[order] (all, where order is empty) up to the first that must be refused; how many were played."""
+    data, indices, indptr = rows
+    words, places = memory.view(np.uint64), places_for(len(memory) // 2)
+    shuffled, count = len(order) > 0, len(order) if len(order) > 0 else len(indptr) - 1
+    recorded = first_to_record(record, round[0])
     for i in range(count):
-        row = order[i] if shuffled else i
-        following = (order[i + 1] if shuffled else i + 1) if i + 1 < count else row
-        begin, end = indptr[row], indptr[row + 1]
-        upcoming, last = indptr[following], indptr[following + 1]
-        active, multiplier, t = counts[ACTIVE], numbers[MULTIPLIER], counts[0]
-        fine, margin = play_round(indices, values, begin, end, upcoming, last, labels[row], weights[row] if weighted else 1.0,
-           p, counts, memory, words, heap, places, numbers)
-        if not fine:
+        k = order[i] if shuffled else i
+        if shuffled and i + AHEAD < count:
+            fetch(rows, labels, order[i + AHEAD])
+        after = k if i + 1 == count else order[i + 1] if shuffled else i + 1
+        begin, end = indptr[k], indptr[k + 1]
+        t, active, multiplier = round[0], round[ACTIVE], numbers[at.MULTIPLIER]
+        played, margin = play_row(
+            indices[begin:end],
+            data[begin:end],
+            labels[k],
+            weights[k] if len(weights) > 0 else 1.0,
+            p,
+            round,
+            memory,
+            words,
+            heap,
+            places,
+            numbers,
+            indices[indptr[after] : indptr[after + 1]],
+        )
+        if not played:
             return i
-        if wanted:
+        if len(margins) > 0:
             margins[i] = margin
-        if next_record < len(record) and record[next_record] == t:
-            out = trace[next_record]
-            out[0], out[1], out[2], out[3] = numbers[LOSS_SUM], numbers[SIGNED], numbers[HARD], numbers[SQUARED]
-            out[4], out[5] = active, multiplier
-            next_record += 1
+        if recorded < len(record) and record[recorded] == t:
+            for column in range(at.SQUARED + 1):
+                trace[recorded, column] = numbers[column]
+            trace[recorded, 4], trace[recorded, 5] = active, multiplier
+            recorded += 1
     return count
 
 
-@cache
-def play_for(index, value):
-    i, v = numba.from_dtype(np.dtype(index)), numba.from_dtype(np.dtype(value))
-    f = readonly(float64)
-    return compiled(play, numba.int64(readonly(i), readonly(i), readonly(v), readonly(int64), f, f, f, int64[::1], float64[::1], uint64[::1], float64[::1], readonly(int64), float64[:, ::1], float64[::1]))
+def step(indices, values, label, weight, p, round, memory, heap, numbers):  # type: ignore[no-untyped-def]
+    """Play one row; its margin, from before it was learned. NaN: it must be refused, and nothing was changed."""
+    if not is_canonical(indices, values, len(memory) // 2):
+        return np.nan
+    words, places = memory.view(np.uint64), places_for(len(memory) // 2)
+    played, margin = play_row(
+        indices, values, label, weight, p, round, memory, words, heap, places, numbers, indices
+    )
+    return margin if played else np.nan

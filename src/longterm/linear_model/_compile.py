@@ -23,6 +23,10 @@ FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered for SIMD. Never the whole set: it would assume that there are no NaNs, and they must be refused."""
 
 
+helper = numba.njit(fastmath=FASTMATH, error_model="numpy")
+"""For the functions that kernels call: compiled into them, not kept by themselves."""
+
+
 @cache
 def _sources() -> str:
     digest = hashlib.sha256()

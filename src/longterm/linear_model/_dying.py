@@ -1,24 +1,28 @@
-"""Which coordinates die as the threshold τ grows: a heap of lower bounds on |z_k|, for compiled kernels.
+"""Which coordinates die as the threshold τ grows, for compiled kernels: a heap of lower bounds on |z_k|.
 
-A coordinate is active while |z_k| > τ. Each active one has one *live* entry in a min-heap, whose key is at most |z_k|;
-so all that die when τ rises to τ' have keys of at most τ', and are found at the top. Keys are bounds only, which keeps
-the heap out of most rounds' way:
+A coordinate is active while |z_k| > τ, and w_k = |z_k| − τ is what is left of it. Each active one has one *live* entry in a
+min-heap, with a key of at most |z_k|; so all that die when τ rises to τ' have keys of at most τ', and are found at the
+top. That keys are only bounds keeps the heap out of most rounds' way:
 
-- |z_k| grows: the entry stays as it is, its key is still a bound.
-- |z_k| falls below its key: a new entry is pushed and becomes the live one. The old one is stale.
-- an entry comes to the top: stale ones are thrown away; if the coordinate still lives it gets a new key, else it is dead.
-- a coordinate dies by its own gradient: its entry stays until it comes to the top, and serves if it revives before.
+- |z_k| grows: the entry stays, its key is still a bound.
+- |z_k| falls below its key: a new entry is pushed and is the live one. The old one is stale.
+- an entry comes to the top: a stale one is thrown away; where the coordinate still lives it gets a new key; else it is dead.
+- a coordinate dies by its own gradient: its entry stays until it comes to the top, and serves again if it revives before.
 
-**An entry is one word** of 64 bits: the leading bits of the key as a float, then k + 1 in as many bits as d needs.
-Positive floats are ordered as their bits are, so words are ordered by key. Cutting the key's last bits rounds it down:
-still a bound. The word of coordinate k's live entry (0: none) is kept beside z_k, in the same cache line, so an entry is
-live if and only if it *is* that word. `memory` is the interleaved array z_0, word_0, z_1, word_1, ….
+**An entry is one word** of 64 bits: the leading bits of the key, then k + 1 in as many bits as d takes (`places`).
+Positive floats are ordered as their bits are, so words are ordered by key; cutting a key's last bits rounds it down, and
+it is still a bound. The word of coordinate k's live entry (0: none) is kept beside z_k, in the same cache line: `memory`
+is z_0, word_0, z_1, word_1, …, and `words` is the same array seen as integers. An entry is live if it *is* that word.
 
-**Its size.** `rebuild` throws stale entries away. Kernels call it before a round with more than 2 live + SLACK entries, or
-where the row's own pushes might not fit, so a heap of 2d + SLACK words is enough for ever: size ≤ 2 live + SLACK ≤ 2d +
-SLACK before a row, and a row pushes at most one entry for each of its coordinates. Between two calls there are at
-least as many pushes as a third of what the second call handles (or the row itself has more than d/2 entries), so the
-cost per push is constant.
+**The heap stays O(d).** `rebuild` throws stale entries away. It is called before a row is learned if there are more than
+2 live + SLACK entries, or if the row's own pushes, at most one for each of its n coordinates, might not fit; as live ≤ d and
+n ≤ d, a heap of `room(d)` = 2d + SLACK words is enough for ever. A call costs O(entries) and leaves only live ones. The
+next comes after at least live + SLACK pushes, or after d/2 of them, or the row has n > d/2: O(1) per push, or O(n).
+
+**Sums.** Σw and Σw² over the active are carried along, with what rounding takes from them kept in low parts. What is
+left is the rounding of single w_k: for each coordinate touched a few units in the last place of w_k and w_k², so in a round
+never more than that of ‖w‖₁ and ‖w‖². `rebuild` sums anew from the z_k, every PERIOD rounds at the latest: drift does not grow
+with t. (Measured after 65,535 rounds without one: 1e-14 of either sum.)
 """
 
 from __future__ import annotations
@@ -27,37 +31,66 @@ import numba
 import numpy as np
 from numba import int64, uint64
 
-ARITY = 4
-"""Children per node: a heap half as deep as a binary one."""
+from longterm.linear_model import _layout as at
+from longterm.linear_model._compile import prefetch
+
 SLACK = 64
+PERIOD = 2**16
+"""After so many rounds, counted by t itself, the sums are made anew."""
+ARITY = 4
+"""Children of an entry: the heap is half as deep as a binary one."""
+SHARE = 0.96875
+"""A new key is τ + SHARE · w: below |z_k|, so that small falls need no new entry. ½ to 1 were tried on sector."""
+
 ACTIVE, LIVE, SIZE = 1, 2, 3
-"""Positions in the state's `counts`, behind the round: active coordinates, live entries, entries."""
+"""Places in the state's `round`, behind t: active coordinates, live entries, entries."""
+LOW_1, LOW_2 = at.NUMBERS, at.NUMBERS + 1
+"""Places in the state's `numbers`, behind those of all rules: the low parts of NORM_1 = Σw and NORM_2 = Σw²."""
+BYTES = 16
+"""What a coordinate takes in `memory`."""
 
-helper = numba.njit(error_model="numpy")
-"""No fast mathematics here: the sums below are compensated, which reordering would undo."""
+exact = numba.njit(fastmath=False, error_model="numpy")
+"""Compensated sums must not be reordered. Said aloud, because left out it means: as the function that calls."""
 
 
-@helper
+def room(dimension: int) -> int:
+    """How many words the heap of so many coordinates needs."""
+    return 2 * dimension + SLACK
+
+
+@exact
+def places_for(dimension):  # type: ignore[no-untyped-def]
+    """How many bits hold k + 1 for every coordinate k."""
+    places = uint64(1)
+    while int64(1) << int64(places) <= dimension:
+        places += uint64(1)
+    return places
+
+
+@exact
 def word_of(key, k, places):  # type: ignore[no-untyped-def]
-    """The entry of coordinate k with this key ≥ 0, in a state whose indices take so many binary places."""
-    bits = np.float64(key).view(np.uint64) << uint64(1)  # the sign is free
-    return (bits >> places << places) | uint64(k + 1)
+    """The entry of coordinate k with a key ≥ 0. The sign's bit is dropped, there is none."""
+    bits = np.float64(key).view(np.uint64) << uint64(1)
+    return bits >> places << places | uint64(k) + uint64(1)
 
 
-@helper
+@exact
 def coordinate_of(word, places):  # type: ignore[no-untyped-def]
-    return int64(word & ((uint64(1) << places) - uint64(1))) - 1
+    """The k of an entry."""
+    return int64(word & (uint64(1) << places) - uint64(1)) - 1
 
 
-@helper
-def key_for(size, threshold):  # type: ignore[no-untyped-def]
-    """Half-way between τ and |z_k| > τ: far enough below |z_k| to outlive its small falls."""
-    return threshold + 0.5 * (size - threshold)
+@exact
+def add(high, low, value):  # type: ignore[no-untyped-def]
+    """The sum high + low with one more number in it: what rounding takes from high goes to low (Knuth's two-sum)."""
+    total = high + value
+    part = total - high
+    return total, low + ((high - (total - part)) + (value - part))
 
 
-@helper
+@exact
 def push(heap, size, word):  # type: ignore[no-untyped-def]
-    """Put a word in; the heap then has size + 1."""
+    """Put a word into a heap of this size."""
     hole = size
     while hole > 0:
         parent = (hole - 1) // ARITY
@@ -68,9 +101,9 @@ def push(heap, size, word):  # type: ignore[no-untyped-def]
     heap[hole] = word
 
 
-@helper
+@exact
 def sink(heap, size, hole, word):  # type: ignore[no-untyped-def]
-    """Put a word in the place of entry `hole`, and let it sink."""
+    """Put a word in the place of entry `hole`, whose children are all there is below it, and let it sink."""
     while True:
         first = ARITY * hole + 1
         if first >= size:
@@ -86,87 +119,69 @@ def sink(heap, size, hole, word):  # type: ignore[no-untyped-def]
     heap[hole] = word
 
 
-@helper
-def add(high, low, value):  # type: ignore[no-untyped-def]
-    """high + low + value, with what rounding takes from the sum kept in `low`."""
-    total = high + value
-    part = total - high
-    return total, low + ((high - (total - part)) + (value - part))
-
-
-@helper
-def raise_threshold(old, new, memory, words, heap, places, counts, sums):  # type: ignore[no-untyped-def]
-    """Take out what dies as τ rises from `old` to `new`, and bring Σw, Σw² of w = |z| − τ over the active to the new τ.
-
-    `sums` holds Σw and Σw², each followed by its compensation.
-    """
-    size, active = counts[SIZE], counts[ACTIVE]
-    first, first_low, second, second_low = sums[0], sums[1], sums[2], sums[3]
-    limit = word_of(new, -1, places) | ((uint64(1) << places) - uint64(1))
-    end, aside = size, 0
+@exact
+def raise_threshold(old, new, memory, words, heap, places, round, numbers):  # type: ignore[no-untyped-def]
+    """Take out what dies as τ rises from `old` to `new`, and bring the sums to the new τ."""
+    size, active = round[SIZE], round[ACTIVE]
+    sum_1, low_1, sum_2, low_2 = numbers[at.NORM_1], numbers[LOW_1], numbers[at.NORM_2], numbers[LOW_2]
+    limit = word_of(new, 0, places) | (uint64(1) << places) - uint64(1)
+    end, waiting = size, 0
     while size > 0 and heap[0] <= limit:
+        for child in range(1, min(1 + ARITY, size)):  # one of them is next
+            prefetch(memory, BYTES * coordinate_of(heap[child], places))
         word = heap[0]
         k = coordinate_of(word, places)
-        if words[2 * k + 1] == word:
+        again = uint64(0)
+        if word == words[2 * k + 1]:
             length = abs(memory[2 * k])
             if length > new:
-                word = word_of(key_for(length, new), k, places)
-                words[2 * k + 1] = word
-                if word > limit:
-                    sink(heap, size, 0, word)
-                    continue
-                # Its key's leading bits are those of τ itself: it would come up again for ever. It waits behind
-                # the heap, where entries taken out have left room, until the loop is over.
-                aside += 1
+                again = word_of(new + SHARE * (length - new), k, places)
             else:
+                round[LIVE] -= 1
                 if length > old:
-                    w = length - old
-                    first, first_low = add(first, first_low, -w)
-                    second, second_low = add(second, second_low, -w * w)
                     active -= 1
-                words[2 * k + 1] = uint64(0)
-                counts[LIVE] -= 1
-                word = uint64(0)
-        else:
-            word = uint64(0)
-        size -= 1
-        if size > 0:
-            sink(heap, size, 0, heap[size])
-        if word:
-            heap[end - aside] = word
-    for waiting in range(end - aside, end):
-        push(heap, size, heap[waiting])
-        size += 1
-    rise = new - old
-    before = first + first_low
-    first, first_low = add(first, first_low, -active * rise)
-    second, second_low = add(second, second_low, -rise * (before + (first + first_low)))
-    counts[SIZE], counts[ACTIVE] = size, active
-    sums[0], sums[1], sums[2], sums[3] = first, first_low, second, second_low
-
-
-@helper
-def rebuild(threshold, memory, words, heap, places, counts, sums):  # type: ignore[no-untyped-def]
-    """The heap without stale entries, and the sums anew from the coordinates themselves: what drifted is exact again."""
-    size = 0
-    first = first_low = second = second_low = 0.0
-    for i in range(counts[SIZE]):
-        word = heap[i]
-        k = coordinate_of(word, places)
-        if words[2 * k + 1] != word:
+                    sum_1, low_1 = add(sum_1, low_1, old - length)
+                    sum_2, low_2 = add(sum_2, low_2, -((length - old) ** 2))
+            words[2 * k + 1] = again
+        if again > limit:
+            sink(heap, size, 0, again)
             continue
-        words[2 * k + 1] = uint64(0)  # the same word may be there twice: the second is stale now
-        w = abs(memory[2 * k]) - threshold
-        if w > 0.0:
-            first, first_low = add(first, first_low, w)
-            second, second_low = add(second, second_low, w * w)
-            heap[size] = word
-            size += 1
-    for i in range(size):
-        k = coordinate_of(heap[i], places)
-        heap[i] = word_of(key_for(abs(memory[2 * k]), threshold), k, places)
-        words[2 * k + 1] = heap[i]
-    for i in range((size - 2) // ARITY, -1, -1):
-        sink(heap, size, i, heap[i])
-    counts[SIZE] = counts[LIVE] = counts[ACTIVE] = size
-    sums[0], sums[1], sums[2], sums[3] = first, first_low, second, second_low
+        size -= 1
+        sink(heap, size, 0, heap[size])
+        if again > uint64(0):
+            # Its key's leading bits are τ's own: in the heap it would come up again for ever. It waits behind the
+            # heap, where every entry taken out has left a place.
+            waiting += 1
+            heap[end - waiting] = again
+    for place in range(end - waiting, end):
+        push(heap, size, heap[place])
+        size += 1
+    before = sum_1 + low_1
+    sum_1, low_1 = add(sum_1, low_1, -active * (new - old))
+    sum_2, low_2 = add(sum_2, low_2, -(new - old) * (before + (sum_1 + low_1)))
+    round[SIZE], round[ACTIVE] = size, active
+    numbers[at.NORM_1], numbers[LOW_1], numbers[at.NORM_2], numbers[LOW_2] = sum_1, low_1, sum_2, low_2
+
+
+@exact
+def rebuild(threshold, memory, words, heap, places, round, numbers):  # type: ignore[no-untyped-def]
+    """One entry for each active coordinate, with a new key, and the sums anew."""
+    sum_1 = low_1 = sum_2 = low_2 = 0.0
+    size = 0
+    for place in range(round[SIZE]):
+        word = heap[place]
+        k = coordinate_of(word, places)
+        if word == words[2 * k + 1]:
+            words[2 * k + 1] = uint64(0)  # the same word can be there twice: the other one is stale from now on
+            w = abs(memory[2 * k]) - threshold
+            if w > 0.0:
+                sum_1, low_1 = add(sum_1, low_1, w)
+                sum_2, low_2 = add(sum_2, low_2, w * w)
+                heap[size] = word_of(threshold + SHARE * w, k, places)
+                size += 1
+    for place in range(size):
+        words[2 * coordinate_of(heap[place], places) + 1] = heap[place]
+    for place in range((size - 2) // ARITY, -1, -1):
+        sink(heap, size, place, heap[place])
+    round[SIZE] = round[LIVE] = round[ACTIVE] = size
+    numbers[at.NORM_1], numbers[LOW_1], numbers[at.NORM_2], numbers[LOW_2] = sum_1, low_1, sum_2, low_2

@@ -29,8 +29,7 @@ from longterm._arrays import FloatArray
     WEIGHT_0,
     GROWTH,
     GRADIENT_BOUND,
-    CONSTRAINT_BOUND,
-) = range(15)
+) = range(14)
 
 
 @dataclass(frozen=True)
@@ -38,10 +37,15 @@ class Parameters:
     """A rule's constants, in the order of the names above. `as_array()` is what a kernel reads.
 
     g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget on the ball of this radius about 0, an intercept in ±intercept_bound (0: none).
-    `loss` is a number of `_losses`. `step` and `theta_0` are the given constants; **0 means found online**. `mu` > 0 makes
-    A-OGD's steps constant (Mahdavi's): θ = theta_0, η = step, μ = mu in every round. `weight_0` (0: found online) and
-    `growth` are penalised FTRL's. A row whose gradient is longer than `gradient_bound` is refused; the largest allowed,
-    1e150, keeps squares from overflowing. `constraint_bound` is D, which constants found online need.
+    `loss` is a number of `_losses`.
+
+    Constants given: η_t = step/√t (A-OGD: step/t^β), θ_t = theta_0/t^β, w_t = weight_0 t^{1+growth} (penalised FTRL).
+    `mu` > 0 makes A-OGD's steps constant (Mahdavi's): η = step, θ = theta_0, μ = mu in every round.
+
+    **Constants found online: step = 0.** Then theta_0 and weight_0 are per unit of the losses' gradients: with M_t the
+    length of the longest so far, θ_t = theta_0/(M_t t^β), w_t = weight_0 M_{t−1} t^{1+growth}.
+
+    A row whose gradient is longer than `gradient_bound` is refused. 1e100 keeps sums of squares from overflowing.
     """
 
     budget: float
@@ -57,8 +61,7 @@ class Parameters:
     mu: float = 0.0
     weight_0: float = 0.0
     growth: float = 0.5
-    gradient_bound: float = 1e150
-    constraint_bound: float = 0.0
+    gradient_bound: float = 1e100
 
     def as_array(self) -> FloatArray:
         """The same numbers, in order."""
@@ -79,8 +82,10 @@ class Parameters:
     NORM_2,  # ‖v‖₂²
     INTERCEPT,  # b_t
     INTERCEPT_SLOPE,  # FTRL: Σ of the losses' slopes, the intercept's coordinate of z
-) = range(13)
-NUMBERS = 13
+    BOUND_SUM,  # constants found online: what only the bound reads: S_θ + δ_μ, penalised FTRL: Σ 1/w
+) = range(14)
+NUMBERS = 14
+"""How many. Kernels take them all into registers with `unpack`, in this order, and put them back with `pack`."""
 
 COLUMNS = ("loss", "signed_violation", "hard_violation", "squared_violation", "nonzeros", "multiplier")
 """What a trace has of round t: sums up to and with round t, then of x_t and λ_t themselves."""

@@ -1,0 +1,151 @@
+"""Play rows with a compiled rule: the one door to the kernels.
+
+    parameters = Parameters(budget=…, l1=…, l2=…, radius=…, step=…, theta_0=…)
+    state = State.start(dimension)
+    played = play("aftrl", parameters.as_array(), state, rows, labels)          # changes `state` in place
+    x, intercept = decision("aftrl", parameters.as_array(), state)
+
+`rows` are a C-ordered float32 or float64 matrix, or CSR as the tuple (data, indices, indptr). `order` plays rows[order], in
+any order and as often as it says. Weights are the rows'. With `record`, increasing rounds t, `played.trace` has a line
+(`COLUMNS`) for each of them that fell into this call, and `played.rounds` says which; with `margins=True`,
+`played.margins` has ⟨u, x_t⟩ + b_t of every round, from before the round was learned.
+
+A row that holds NaN or infinity, or whose gradient is longer than parameters allow, is refused: InputError names it (its
+place among the rows), and the state is what it was before the call. One row costs a few microseconds here; the kernels
+themselves (`kernel`) can be called without these checks.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numba import float32, float64, int32, int64
+from numba.core import types
+from numpy.typing import NDArray
+
+from longterm._arrays import FloatArray
+from longterm.errors import InputError
+from longterm.linear_model import _aftrl, _aogd, _penalised_ftrl
+from longterm.linear_model import _layout as at
+from longterm.linear_model._compile import compiled, readonly
+from longterm.linear_model._layout import COLUMNS, State
+from longterm.linear_model._losses import OF_TWO_CLASSES
+
+Rule = Literal["aogd", "aftrl", "penalised_ftrl"]
+"""Mahdavi's constant steps are "aogd" with mu > 0."""
+
+NONE = np.empty(0)
+ANY_ORDER = np.empty(0, dtype=np.int64)
+_PLAYS = {"aogd": _aogd.play, "aftrl": _aftrl.play, "penalised_ftrl": _penalised_ftrl.play}
+_NUMBA = {"float32": float32, "float64": float64, "int32": int32, "int64": int64}
+
+
+class Played(NamedTuple):
+    """What a call to `play` has to show besides the changed state."""
+
+    rounds: NDArray[np.int64]
+    trace: FloatArray
+    margins: FloatArray
+
+
+@cache
+def kernel(rule: Rule, values: str, indices: str | None = None) -> Any:
+    """The compiled rule for rows of this dtype, CSR if the dtype of indices is given.
+
+    Called as kernel(rows, order, labels, weights, parameters, *state, record, trace, margins); empty arrays stand for no
+    order, no weights, nothing to record and no margins wanted. It returns how many rows it played: fewer than it was given
+    where the next one must be refused, and then the state is that before this row.
+    """
+    rows: Any = readonly(_NUMBA[values], 2)
+    if indices is not None:
+        integers = readonly(_NUMBA[indices])
+        rows = types.Tuple((readonly(_NUMBA[values]), integers, integers))
+    numbers, whole = readonly(float64), readonly(int64)
+    state = (int64[::1], float64[::1], float64[::1])
+    return compiled(
+        _PLAYS[rule], (rows, whole, numbers, numbers, numbers, *state, whole, float64[:, ::1], float64[::1])
+    )
+
+
+def play(
+    rule: Rule,
+    parameters: FloatArray,
+    state: State,
+    rows: Any,
+    labels: FloatArray,
+    *,
+    order: NDArray[np.int64] = ANY_ORDER,
+    weights: FloatArray = NONE,
+    record: NDArray[np.int64] = ANY_ORDER,
+    margins: bool = False,
+) -> Played:
+    """Play every row once, or rows[order]; `state` is changed in place, or not at all."""
+    count, dimension, run = _kernel_for(rule, rows)
+    if dimension is not None and dimension != len(state.vector):
+        what = f"have {dimension} features, the learner has {len(state.vector)}"
+        raise InputError("rows", what, "Give rows of the length that the learner was made for")
+    _check(count, parameters, labels, weights, order)
+    rounds = len(order) or count
+    first = int(state.round[0])
+    wanted = record[(record >= first) & (record < first + rounds)]
+    trace, room = np.empty((len(wanted), len(COLUMNS))), np.empty(rounds if margins else 0)
+    before = state.copy() if rounds > 1 else None
+    done = run(rows, order, labels, weights, parameters, *state, wanted, trace, room)
+    if done < rounds:
+        if before is not None:
+            state.become(before)
+        raise _refusal(parameters, rows, int(order[done]) if len(order) else done, first + done)
+    return Played(wanted, trace, room)
+
+
+def decision(rule: Rule, parameters: FloatArray, state: State) -> tuple[FloatArray, float]:
+    """x_t and b_t, which the state is about to play."""
+    numbers = state.numbers
+    scale, intercept = float(numbers[at.SCALE]), float(numbers[at.INTERCEPT])
+    if rule == "aogd":
+        return scale * state.vector, intercept
+    weight = numbers[at.MULTIPLIER if rule == "penalised_ftrl" else at.MULTIPLIER_SUM]
+    threshold = weight * parameters[at.L1]
+    return -scale * (state.vector - np.clip(state.vector, -threshold, threshold)), intercept
+
+
+def _kernel_for(rule: Rule, rows: Any) -> tuple[int, int | None, Any]:
+    """How many rows, of how many features where rows say so, and the kernel for them."""
+    if isinstance(rows, tuple):
+        data, indices, indptr = rows
+        if indptr.dtype != indices.dtype:
+            what = f"indices are {indices.dtype}, indptr is {indptr.dtype}"
+            raise InputError("rows", what, "Give both as int32, or both as int64")
+        return len(indptr) - 1, None, kernel(rule, data.dtype.name, indices.dtype.name)
+    if rows.ndim != 2 or rows.dtype.name not in ("float32", "float64") or not rows.flags.c_contiguous:
+        what = f"have shape {rows.shape} and dtype {rows.dtype}"
+        raise InputError("rows", what, "Give a C-ordered matrix of float32 or float64")
+    return len(rows), rows.shape[1], kernel(rule, rows.dtype.name)
+
+
+def _check(count: int, parameters: FloatArray, labels: FloatArray, weights: FloatArray, order: Any) -> None:
+    if len(labels) != count or len(weights) not in (0, count):
+        what = f"{len(labels)} labels and {len(weights)} weights for {count} rows"
+        raise InputError("labels", what, "Give one of each, or no weights, for every row")
+    two = int(parameters[at.LOSS]) in OF_TWO_CLASSES
+    wrong = np.abs(labels) != 1 if two else ~np.isfinite(labels)
+    if wrong.any():
+        what = f"{labels[wrong][0]:g} is the label of row {int(wrong.argmax())}"
+        raise InputError("labels", what, "Use −1 and +1" if two else "Use finite numbers")
+    wrong = ~((weights >= 0) & (weights < np.inf))
+    if wrong.any():
+        what = f"{weights[wrong][0]:g} is the weight of row {int(wrong.argmax())}"
+        raise InputError("weights", what, "Weights are finite, and at least 0")
+    if len(order) and (order.min() < 0 or order.max() >= count):
+        raise InputError("order", f"goes from {order.min()} to {order.max()}", f"There are rows 0 to {count - 1}")
+
+
+def _refusal(parameters: FloatArray, rows: Any, row: int, t: int) -> InputError:
+    values = rows[row] if not isinstance(rows, tuple) else rows[0][rows[2][row] : rows[2][row + 1]]
+    if not np.all(np.isfinite(values)):
+        return InputError("rows", f"row {row} holds NaN or infinity", "Clean the rows first", round=t)
+    limit = float(parameters[at.GRADIENT_BOUND])
+    what = f"row {row} has a loss whose gradient is longer than {limit:g}"
+    return InputError("rows", what, "Scale the rows, or find the constants online", round=t)
