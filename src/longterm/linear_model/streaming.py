@@ -35,13 +35,15 @@ from longterm.linear_model._blocks import (
     require_moderate,
     weights_of,
 )
-from longterm.linear_model._games import Game, game_for
+from longterm.linear_model._games import Game, game_for, increasing
 from longterm.linear_model._settings import Settings
 from longterm.live.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.projections import project_onto_elastic_net
 
 KIND = "budget linear learner"
 VERSION = 1
+HEAVIEST = 1e30
+"""Labels and weights beyond this are refused one by one; blocks are checked as a whole."""
 NO_RECORD = np.empty(0, dtype=np.int64)
 NO_TRACE = np.empty((0, len(at.COLUMNS)))
 
@@ -113,67 +115,62 @@ class BudgetLinearLearner:
         self._p = self._parameters.as_array()
         self._radius = math.hypot(self._parameters.radius, settings.intercept_bound)
         self._classifies = settings.classifies
-        self._row = np.zeros((1, settings.dimension)) if not self._game.is_sparse else NOTHING
-        self._label, self._weight, self._margin = np.zeros(1), np.ones(1), np.zeros(1)
-        self._bounds = np.zeros(2, dtype=np.int64)
+        self._shape = (settings.dimension,)
 
     # --- learning ---------------------------------------------------------------------------------------------
 
     def step_dense(self, row: ArrayLike, y: float, weight: float = 1.0) -> float:
         """Learn one row of `dimension` numbers; the margin before it was learned."""
-        u = np.asarray(row)
-        if u.shape != (self._settings.dimension,):
-            what = f"has shape {u.shape}"
-            raise InputError("row", what, f"Give {self._settings.dimension} numbers", round=self.rounds + 1)
-        if self._game.is_sparse:
-            indices = np.flatnonzero(u)
-            return self.step(indices, u[indices], y, weight)
-        self._row[0] = u
-        self._require_row(self._row[0], y, weight)
-        return self._one(self._row, y, weight)
+        u = np.ascontiguousarray(row, dtype=np.float64)
+        if u.shape != self._shape:
+            remedy = f"Give {self._settings.dimension} numbers"
+            raise InputError("row", f"has shape {u.shape}", remedy, round=self.rounds + 1)
+        label = self._ready_for(u, y, weight)
+        margin = self._game.step_dense(u, label, weight, self._p)
+        return self._learned(margin, u)
 
     def step(self, indices: ArrayLike, values: ArrayLike, y: float, weight: float = 1.0) -> float:
         """Learn one sparse row, its column numbers increasing; the margin before it was learned."""
-        u = np.ascontiguousarray(values, dtype=np.float64)
-        where = np.ascontiguousarray(indices, dtype=np.int64)
+        u, where = np.ascontiguousarray(values, dtype=np.float64), np.ascontiguousarray(indices, dtype=np.int64)
         if u.ndim != 1 or u.shape != where.shape:
             what = f"has shape {where.shape}, the values {u.shape}"
             raise InputError("indices", what, "Give an index for each value", round=self.rounds + 1)
-        if len(where) and not (
-            where[0] >= 0 and where[-1] < self._settings.dimension and (where[1:] > where[:-1]).all()
-        ):
-            what = f"are not increasing within 0 … {self._settings.dimension - 1}"
-            raise InputError("indices", what, "Sort them, and give each once", round=self.rounds + 1)
-        self._require_row(u, y, weight)
-        if self._game.is_sparse:
-            self._bounds[1] = len(u)
-            return self._one((u, where, self._bounds), y, weight)
-        self._row[0] = 0.0
-        self._row[0, where] = u
-        return self._one(self._row, y, weight)
+        label = self._ready_for(u, y, weight, where)
+        margin = self._game.step(where, u, label, weight, self._p)
+        return self._learned(margin, u, where)
 
-    def _require_row(self, u: FloatArray, y: float, weight: float) -> None:
-        length = math.sqrt(u.dot(u))
-        if not (length < math.inf and abs(y) < math.inf and 0.0 <= weight < math.inf):
-            what = "the row, its label or its weight is NaN, infinite or negative"
-            raise NonFiniteError("values", what, "Check this row; nothing was learned from it", round=self.rounds + 1)
-        if self._classifies and y not in (-1, 1):
-            raise InputError("y", f"is {y!r}", "Use the labels −1 and +1", round=self.rounds + 1)
-        require_moderate(length, abs(y), weight, self._radius)
-
-    def _one(self, rows: Any, y: float, weight: float) -> float:
-        if self._widens:
-            y -= self._level_from(y)
-            if abs(y) > self._settings.intercept_bound:
-                self._widen(abs(y))
+    def _ready_for(self, u: FloatArray, y: float, weight: float, where: NDArray[np.int64] | None = None) -> float:
+        """The label as the kernel is to see it, once it and the weight are known to be sound."""
+        if not (0.0 <= weight <= HEAVIEST and (y in (-1, 1) if self._classifies else -HEAVIEST <= y <= HEAVIEST)):
+            what = f"the label is {y!r}, the weight {weight!r}"
+            remedy = "Use labels −1 and +1 for two classes, finite targets for regression, weights of at least 0"
+            raise InputError("y", what, remedy, round=self.rounds + 1)
         if self._until_sample == 0:
             self._sample()
-        self._label[0] = y
-        self._weight[0] = weight
-        weights = NOTHING if weight == 1.0 else self._weight
-        self._game.play(rows, IN_ORDER, self._label, weights, self._p, NO_RECORD, NO_TRACE, self._margin)
+        label = float(y)
+        if self._widens and not abs(label - self._level_or_zero) <= (
+            self._settings.intercept_bound if self._level.size else -1.0
+        ):
+            self._require_row(u, where)  # before the interval changes, and not only in the kernel
+            label -= self._level_from(label)
+            if abs(label) > self._settings.intercept_bound:
+                self._widen(abs(label))
+            return label
+        return label - self._level_or_zero
+
+    def _learned(self, margin: float, u: FloatArray, where: NDArray[np.int64] | None = None) -> float:
+        if margin != margin:  # NaN: the kernel refused the row
+            self._require_row(u, where)
         self._until_sample -= 1
-        return float(self._margin[0]) + self._level_or_zero
+        return margin + self._level_or_zero
+
+    def _require_row(self, u: FloatArray, where: NDArray[np.int64] | None) -> None:
+        if not np.all(np.abs(u) <= HEAVIEST):
+            what = f"holds NaN, infinity or a number beyond {HEAVIEST:g}"
+            raise NonFiniteError("row", what, "Check this row; nothing was learned from it", round=self.rounds + 1)
+        if where is not None and not increasing(where, self._settings.dimension):
+            what = f"are not increasing within 0 … {self._settings.dimension - 1}"
+            raise InputError("indices", what, "Sort them, and give each once", round=self.rounds + 1)
 
     def learn(
         self,
