@@ -1,10 +1,10 @@
 """The average of all decisions, without a pass over the coordinates in every round.
 
 Rounds are divided into stretches of L = max(1024, d). In each stretch one round, drawn from a seed and the stretch's
-number, stands for all of it: its decision is added L times. Whatever the decisions are, the expected value of that sum over
-the draw is the sum over all rounds, so by Jensen's inequality the average x̄ has, in expectation over the draw,
-F(x̄) ≤ (1/T) Σ F(x_t) for every convex F, just as the average of all rounds would. A pass over d coordinates every L ≥ d
-rounds is less than one coordinate a round.
+number, stands for all of it: its decision is added L times. The expected value of that sum over the draw is the sum
+over all rounds, so by Jensen's inequality the average x̄ has, in expectation over the draw, F(x̄) ≤ (1/T) Σ F(x_t) for
+every convex F, just as the average of all rounds would. A pass over d coordinates every L ≥ d rounds is less than one
+coordinate a round.
 
 The rounds since the last whole stretch, fewer than L, are represented by the decision in force now.
 """

@@ -138,7 +138,7 @@ def weights_of(weights: Any, count: int) -> FloatArray:
 
 
 def require_moderate(longest: float, label: float, weight: float, radius: float) -> None:
-    """Raise if a gradient could come near the largest float: |slope| ≤ 2 weight (1 + radius ‖u‖ + |y|) for every loss."""
+    """Raise if a gradient could come near the largest float: |slope| ≤ 2 weight (1 + radius ‖u‖ + |y|), any loss."""
     reach = 1.0 + longest
     if not 2.0 * weight * (1.0 + radius * reach + label) * reach <= LARGEST_GRADIENT:
         what = f"has numbers so large (rows up to {longest:.3g}) that their squares overflow"

@@ -25,10 +25,11 @@ from longterm.linear_model.streaming import BudgetLinearLearner
 
 ENOUGH_ROUNDS, MOST_PASSES = 20_000, 100
 """How far `fit` goes by itself: small data sets are gone through often, large ones once."""
+PLAIN = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
 MODELS = ("last", "average", "within_budget")
 
 
-class BudgetLinearModel(BaseEstimator):
+class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
     """Base of `BudgetLinearClassifier` and `BudgetLinearRegressor`."""
 
     _learners: list[BudgetLinearLearner]
@@ -117,33 +118,19 @@ class BudgetLinearModel(BaseEstimator):
 
     def _validated(self, X: Any, y: Any, *, reset: bool, **more: Any) -> tuple[Any, Any]:
         """X and y by scikit-learn's own checks."""
-        return tuple(  # type: ignore[return-value]
-            validate_data(
-                self,
-                X,
-                y,
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                order="C",
-                reset=reset,
-                **more,
-            )
-        )
+        wanted = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+        X, y = validate_data(self, X, y, reset=reset, **wanted, **more)
+        return X, y
 
     def _is_plain(self, X: Any) -> bool:
-        """Whether X is what scikit-learn's checks would hand back as it is, but for its numbers, which are ours to check.
+        """Whether X is what scikit-learn's checks would hand back as it is, but for its numbers, which we check.
 
-        They take longer than learning a row does.
+        Its checks take longer than learning a row does.
         """
-        return (
-            hasattr(self, "_learners")
-            and not hasattr(self, "feature_names_in_")
-            and (type(X) is np.ndarray or (sparse.issparse(X) and X.format == "csr"))
-            and X.ndim == 2
-            and X.shape[0] > 0
-            and X.shape[1] == self.n_features_in_
-            and (X.dtype == np.float64 or X.dtype == np.float32)
-        )
+        if not hasattr(self, "_learners") or hasattr(self, "feature_names_in_") or type(X) not in PLAIN:
+            return False
+        fits = X.ndim == 2 and X.shape[0] > 0 and X.shape[1] == self.n_features_in_
+        return bool(fits and (X.dtype == np.float64 or X.dtype == np.float32))
 
     def _weights(self, sample_weight: Any, X: Any) -> FloatArray:
         if sample_weight is None:

@@ -116,8 +116,7 @@ class DenseGame(Game):
     def step_dense(self, row: FloatArray, y: float, weight: float, p: FloatArray) -> float:
         if self._step is None:
             self._step = _one_row.step(self._rule)
-        round, vector, numbers = self.state
-        return self._step(row, y, weight, p, round, vector, numbers)  # type: ignore[no-any-return]
+        return self._step(row, y, weight, p, *self.state)  # type: ignore[no-any-return]
 
     def x(self, p: FloatArray) -> FloatArray:
         return dense.decision(self._rule, p, self.state)[0] + 0.0  # −0.0 becomes 0.0
@@ -148,8 +147,7 @@ class SparseGame(Game):
     def step(self, indices: NDArray[Any], values: NDArray[Any], y: float, weight: float, p: FloatArray) -> float:
         if self._step is None:
             self._step = sparse.step("float64", "int64")
-        round, memory, heap, numbers = self.state
-        return self._step(indices, values, y, weight, p, round, memory, heap, numbers)  # type: ignore[no-any-return]
+        return self._step(indices, values, y, weight, p, *self.state)  # type: ignore[no-any-return]
 
     def step_dense(self, row: FloatArray, y: float, weight: float, p: FloatArray) -> float:
         indices = np.flatnonzero(row)

@@ -1,4 +1,4 @@
-"""One dense row, compiled: what a block of one row costs is mostly the handing over of arrays, and a row needs fewer."""
+"""One dense row, compiled: a block of one row mostly costs the handing over of arrays, and a row needs fewer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _play_penalised_ftrl = helper(_penalised_ftrl.play)
 
 @helper
 def _around(row, label, weight):  # type: ignore[no-untyped-def]
-    """What a kernel wants to know of one row: rows, order, labels, weights; then nothing to record, and room for margins."""
+    """What a kernel wants of one row: rows, order, labels, weights; then nothing to record, and room for margins."""
     nothing, whole = np.empty(0, dtype=np.int64), row.reshape((1, len(row)))
     return whole, nothing, np.full(1, label), np.full(1, weight), nothing, np.empty((0, 6)), np.empty(1)
 

@@ -1,11 +1,11 @@
 """From what a user says (a budget, and perhaps more) to the numbers that a kernel reads.
 
-With R the radius of the ball that holds {g ≤ 0}, r the intercept's bound and D the bound on |g|, all of which the budget
-and d give, the enclosing set Ball(R) × [−r, r] has the radius ϱ = √(R² + r²) and the diameter Δ = 2ϱ.
+With R the radius of the ball that holds {g ≤ 0} and D the bound on |g|, which the budget and d give, and r the
+intercept's bound, the enclosing set Ball(R) × [−r, r] has the radius ϱ = √(R² + r²) and the diameter Δ = 2ϱ.
 
-Constants found online need no more (`docs/aftrl.md`). Given constants are those of the reference learners `AFTRL.tuned`,
-`PenalisedFTRL.tuned`, `AOGD.convex` and `MahdaviOGD.aggregate` on that set, with rows no longer than `feature_norm`
-(the intercept adds 1 to its square) and targets within `label_bound`.
+Constants found online need no more (`docs/aftrl.md`). Given constants are those of the reference learners
+`AFTRL.tuned`, `PenalisedFTRL.tuned`, `AOGD.convex` and `MahdaviOGD.aggregate` on that set, with rows no longer than
+`feature_norm` (the intercept adds 1 to its square) and targets within `label_bound`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from longterm.errors import InputError
 from longterm.facts import Constants
 from longterm.learners.mahdavi_steps import smallest_root, tuned_steps
 from longterm.linear_model._layout import Parameters
-from longterm.linear_model._losses import CODES, HUBER, OF_TWO_CLASSES, QUANTILE
-from longterm.linear_model._loss_facts import loss_facts
+from longterm.linear_model._losses import CODES, HINGE, HUBER, LOGISTIC, OF_TWO_CLASSES, QUANTILE
+from longterm.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
+from longterm.sets import Ball
 
 RULES = ("a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi")
 GIVEN = frozenset({"feature_norm", "label_bound", "rounds"})
@@ -77,7 +78,7 @@ class Settings:
 
     @property
     def constraint(self) -> ElasticNetBudget:
-        """g."""
+        """G."""
         return ElasticNetBudget(self.dimension, self.budget, l1=self.l1, l2=self.l2)
 
     def parameters(self) -> Parameters:
@@ -98,13 +99,8 @@ class Settings:
             return Parameters(
                 *common, beta=self.beta, theta_0=SHARE * D**2 / radius, weight_0=2 * radius / D, growth=self.growth
             )
-        G, F = loss_facts(
-            self.code,
-            self.loss_parameter or 0.0,
-            math.hypot(self.given["feature_norm"], 1.0 if self.intercept_bound > 0 else 0.0),
-            self.given.get("label_bound", 0.0),
-            radius,
-        )
+        loss, over = self._reference_loss(self.given), Ball(1, radius)
+        G, F = loss.gradient_bound(over), loss.value_range(over)
         constants = Constants(radius, 2 * radius, G, g.gradient_bound(ball), D, F)
         largest = constants.gradient_bound
         if self.rule == "mahdavi":
@@ -118,6 +114,18 @@ class Settings:
         return Parameters(
             *common, beta=self.beta, step=radius / G, theta_0=theta_0, weight_0=weight_0, growth=self.growth
         )
+
+    def _reference_loss(self, given: Mapping[str, float]) -> Loss:
+        """The loss of `longterm.losses`. Its bounds depend on lengths only, so one coordinate stands for all."""
+        rows = math.hypot(given["feature_norm"], 1.0 if self.intercept_bound > 0 else 0.0)
+        if self.classifies:
+            if self.code == LOGISTIC:
+                return Logistic(1, rows)
+            return Hinge(1, rows) if self.code == HINGE else SquaredHinge(1, rows)
+        labels, parameter = given["label_bound"], self.loss_parameter or 0.0
+        if self.code == HUBER:
+            return Huber(1, rows, labels, threshold=parameter)
+        return Quantile(1, rows, labels, level=parameter) if self.code == QUANTILE else LeastSquares(1, rows, labels)
 
     def _checked_parameter(self) -> float | None:
         default = DEFAULT_PARAMETER.get(self.code)

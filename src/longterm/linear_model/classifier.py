@@ -31,19 +31,19 @@ def _gives_probabilities(estimator: Any) -> bool:
 class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignore[misc]
     """Logistic regression, or a support vector machine, with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
 
-    Rows are learned one after another by A-FTRL (or another `rule`), each after it was scored. More than two classes are
-    learned one against the rest, each with a budget of its own. All that must be given is the budget.
+    Rows are learned one after another by A-FTRL (or another `rule`), each after it was scored. More than two classes
+    are learned one against the rest, each with a budget of its own. All that must be given is the budget.
 
     Parameters
     ----------
     budget, l1, l2 : g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget; the intercept costs nothing.
     loss : "logistic", "hinge" or "squared_hinge".
-    rule : "a-ftrl" (sparse weights, rounds that cost what a sparse row touches), "a-ogd", "penalised-ftrl" (a dense row's
-        cost and a sort, and almost no violation) or "mahdavi" (constant steps; needs `constants` with "rounds").
+    rule : "a-ftrl" (sparse weights, rounds that cost what a sparse row touches), "a-ogd", "penalised-ftrl" (rounds of
+        O(d log d), and almost no violation) or "mahdavi" (constant steps; needs `constants` with "rounds").
     fit_intercept, intercept_bound : an intercept within ±intercept_bound, by default the larger of 2 and the largest
         weight that the budget allows.
     constants : "online", or {"feature_norm": the length of the longest row, …} for the steps of the theorems.
-    passes, shuffle, random_state : how `fit` goes through its rows; None: once, and small data sets up to 100 times, until
+    passes, shuffle, random_state : how `fit` goes through its rows. None: once, small data sets up to 100 times, until
         20,000 rounds were played. `partial_fit` takes them once, in their order.
     class_weight : None, "balanced" (`fit` only) or a mapping. A row's loss is multiplied by its class's weight.
     warm_start : whether `fit` goes on from where the last one ended.

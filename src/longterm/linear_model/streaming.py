@@ -5,9 +5,9 @@ before it was learned, the honest prediction; `learn` takes a block. Splitting r
 bit.
 
 The interval of the intercept. For two classes it is ±intercept_bound, unless given the larger of R and 2. For
-regression neither level nor scale of the targets is known beforehand. With intercept_bound None the interval begins as the
-first target alone, and is widened to twice the distance of any target that lies outside: `docs/linear_model.md` says what
-the theorem becomes.
+regression neither level nor scale of the targets is known beforehand. With intercept_bound None the interval begins
+as the first target alone, which sets the level and costs nothing, and is widened to twice the distance of any target
+that lies outside: `docs/linear_model.md` says what the theorem becomes.
 """
 
 from __future__ import annotations
@@ -125,9 +125,9 @@ class BudgetLinearLearner:
         if u.shape != self._shape:
             remedy = f"Give {self._settings.dimension} numbers"
             raise InputError("row", f"has shape {u.shape}", remedy, round=self.rounds + 1)
+        level = self._level_or_zero
         label = self._ready_for(u, y, weight)
-        margin = self._game.step_dense(u, label, weight, self._p)
-        return self._learned(margin, u)
+        return self._learned(self._game.step_dense(u, label, weight, self._p), u) + level
 
     def step(self, indices: ArrayLike, values: ArrayLike, y: float, weight: float = 1.0) -> float:
         """Learn one sparse row, its column numbers increasing; the margin before it was learned."""
@@ -135,9 +135,9 @@ class BudgetLinearLearner:
         if u.ndim != 1 or u.shape != where.shape:
             what = f"has shape {where.shape}, the values {u.shape}"
             raise InputError("indices", what, "Give an index for each value", round=self.rounds + 1)
+        level = self._level_or_zero
         label = self._ready_for(u, y, weight, where)
-        margin = self._game.step(where, u, label, weight, self._p)
-        return self._learned(margin, u, where)
+        return self._learned(self._game.step(where, u, label, weight, self._p), u, where) + level
 
     def _ready_for(self, u: FloatArray, y: float, weight: float, where: NDArray[np.int64] | None = None) -> float:
         """The label as the kernel is to see it, once it and the weight are known to be sound."""
@@ -162,7 +162,7 @@ class BudgetLinearLearner:
         if margin != margin:  # NaN: the kernel refused the row
             self._require_row(u, where)
         self._until_sample -= 1
-        return margin + self._level_or_zero
+        return margin
 
     def _require_row(self, u: FloatArray, where: NDArray[np.int64] | None) -> None:
         if not np.all(np.abs(u) <= HEAVIEST):
@@ -224,6 +224,7 @@ class BudgetLinearLearner:
             block = block.sparse()
         shuffled = order is not IN_ORDER
         count = len(order) if shuffled else block.count
+        before = self._level_or_zero
         if self._widens and count:
             labels = labels - self._level_from(float(labels[order[0] if shuffled else 0]))
         start = 0
@@ -244,7 +245,8 @@ class BudgetLinearLearner:
             self._until_sample -= stop - start
             start = stop
         if self._widens and len(margins):
-            margins += self._level_or_zero
+            margins[0] += before  # the first target of all was not known before it came
+            margins[1:] += self._level_or_zero
 
     def require(self, block: Block, labels: FloatArray, weights: FloatArray) -> None:
         """Raise if a number of the block is too large to be learned from."""
