@@ -206,9 +206,7 @@ def step(indices, values, label, weight, p, round, memory, heap, numbers):  # ty
     if not is_canonical(indices, values, len(memory) // 2):
         return np.nan
     words, places = memory.view(np.uint64), places_for(len(memory) // 2)
-    played, margin = play_row(
-        indices, values, label, weight, p, round, memory, words, heap, places, numbers, indices
-    )
+    played, margin = play_row(indices, values, label, weight, p, round, memory, words, heap, places, numbers, indices)
     return margin if played else np.nan
 
 

@@ -63,9 +63,7 @@ class Lanes:
         """1 where self > threshold, 0 elsewhere."""
         builder = self.builder
         above = builder.fcmp_ordered(">", self.value, threshold.value)
-        return self._with(
-            builder.select(above, ir.Constant(WIDE, [1.0] * WIDTH), ir.Constant(WIDE, [0.0] * WIDTH))
-        )
+        return self._with(builder.select(above, ir.Constant(WIDE, [1.0] * WIDTH), ir.Constant(WIDE, [0.0] * WIDTH)))
 
     def clipped(self, bound: Lanes) -> Lanes:
         """The nearest number in [−bound, bound]."""
@@ -101,7 +99,9 @@ def lanes(*, writes: int, sums: int) -> Callable[[Callable[..., tuple[Lanes, ...
 def _generate(
     context: Any, builder: Any, kinds: Any, values: Any, count: int, function: Any, writes: int, sums: int
 ) -> list[Any]:
-    held = [context.make_array(kind)(context, builder, value) for kind, value in zip(kinds[:count], values, strict=False)]
+    held = [
+        context.make_array(kind)(context, builder, value) for kind, value in zip(kinds[:count], values, strict=False)
+    ]
     types_of = [context.get_value_type(kind.dtype) for kind in kinds[:count]]
     splats = [Lanes(builder, _splat(builder, value)) for value in values[count:]]
     zero = ir.Constant(WIDE, [0.0] * WIDTH)
@@ -112,7 +112,8 @@ def _generate(
     def step(start: Any, mask: Any) -> None:
         pointers = [builder.gep(array.data, [start]) for array in held]
         loaded = [
-            Lanes(builder, _load(builder, pointer, kind, mask)) for pointer, kind in zip(pointers, types_of, strict=True)
+            Lanes(builder, _load(builder, pointer, kind, mask))
+            for pointer, kind in zip(pointers, types_of, strict=True)
         ]
         found = function(*loaded, *splats)
         for pointer, new in zip(pointers, found[:writes], strict=False):
