@@ -208,3 +208,9 @@ def step(indices, values, label, weight, p, round, memory, heap, numbers):  # ty
     words, places = memory.view(np.uint64), places_for(len(memory) // 2)
     played, margin = play_row(indices, values, label, weight, p, round, memory, words, heap, places, numbers, indices)
     return margin if played else np.nan
+
+
+def enter(p, round, memory, heap, numbers):  # type: ignore[no-untyped-def]
+    """Make the heap and the sums of a state whose active coordinates have entries of any kind."""
+    threshold, places = numbers[at.MULTIPLIER_SUM] * p[at.L1], places_for(len(memory) // 2)
+    rebuild(threshold, memory, memory.view(np.uint64), heap, places, round, numbers)

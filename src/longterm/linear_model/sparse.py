@@ -28,6 +28,7 @@ from longterm.linear_model import _aftrl_sparse, _sparse_rows
 from longterm.linear_model import _layout as at
 from longterm.linear_model._compile import compiled, readonly
 from longterm.linear_model._dying import LOW_2, SIZE, room
+from longterm.linear_model._layout import State
 from longterm.linear_model.play import ANY_ORDER, NONE, Played, _check
 
 _NUMBA = {"float32": float32, "float64": float64, "int32": int32, "int64": int64}
@@ -52,6 +53,23 @@ class SparseState(NamedTuple):
         numbers[at.SCALE] = 1.0
         heap = np.zeros(room(dimension), dtype=np.uint64)
         return cls(np.array([1, 0, 0, 0]), np.zeros(2 * dimension), heap, numbers)
+
+    @classmethod
+    def of(cls, parameters: FloatArray, state: State) -> SparseState:
+        """The same learner as a dense A-FTRL `state`: from then on it plays sparse rows. O(d log d)."""
+        d, threshold = len(state.vector), state.numbers[at.MULTIPLIER_SUM] * parameters[at.L1]
+        new = cls.start(d)
+        new.vector[...] = state.vector
+        new.numbers[: at.NUMBERS] = state.numbers
+        words, active = new.memory.view(np.uint64), np.flatnonzero(np.abs(state.vector) > threshold)
+        words[2 * active + 1] = new.heap[: len(active)] = active.astype(np.uint64) + np.uint64(1)  # keys of 0
+        new.round[:] = state.round[0], len(active), len(active), len(active)
+        _enter()(parameters, *new)
+        return new
+
+    def dense(self) -> State:
+        """The same learner for dense rows, apart. O(d)."""
+        return State(self.round[:1].copy(), self.vector.copy(), self.numbers[: at.NUMBERS].copy())
 
     @property
     def vector(self) -> FloatArray:
@@ -92,6 +110,11 @@ def step(values: str, indices: str) -> Any:
     numbers = readonly(float64)
     row = (readonly(_NUMBA[indices]), readonly(_NUMBA[values]), float64, float64)
     return compiled(_aftrl_sparse.step, (*row, numbers, *_STATE))
+
+
+@cache
+def _enter() -> Any:
+    return compiled(_aftrl_sparse.enter, (readonly(float64), *_STATE))
 
 
 @cache
