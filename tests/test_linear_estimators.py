@@ -13,7 +13,7 @@ from sklearn.linear_model import SGDClassifier, SGDRegressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils import estimator_checks
 
 from longterm.constraints import ElasticNetBudget
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner, BudgetLinearRegressor
@@ -26,7 +26,7 @@ WEIGHTS_ARE_REPEATS = {
 
 def failing(estimator):
     """The checks that an estimator fails."""
-    found = check_estimator(estimator, on_fail=None, on_skip=None)
+    found = estimator_checks.check_estimator(estimator, on_fail=None, on_skip=None)
     return {check["check_name"] for check in found if check["status"] == "failed"}
 
 
@@ -46,11 +46,12 @@ def test_scikit_learns_own_checks_pass(estimator):
     assert failing(estimator) == set(WEIGHTS_ARE_REPEATS)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("estimator", [SGDClassifier(), SGDRegressor()], ids=str)
-def test_what_we_fail_its_own_sgd_estimators_fail_too(estimator):
-    assert set(WEIGHTS_ARE_REPEATS) <= failing(estimator)
+@pytest.mark.parametrize("check", WEIGHTS_ARE_REPEATS)
+def test_what_we_fail_its_own_sgd_estimators_fail_too(estimator, check):
+    with pytest.raises(AssertionError, match="not equivalent"):
+        getattr(estimator_checks, check)(type(estimator).__name__, estimator)
 
 
 def two_classes(n=600, d=8, seed=0):
@@ -197,7 +198,8 @@ def test_pickles_clones_pipelines_and_grid_search():
     assert clone(model).get_params() == model.get_params()
     pipeline = make_pipeline(StandardScaler(), BudgetLinearClassifier(random_state=0))
     search = GridSearchCV(pipeline, {"budgetlinearclassifier__budget": [0.01, 1.0, 30.0]}, cv=3).fit(X, y)
-    assert search.best_score_ > 0.9
+    assert search.best_score_ > 0.88
+    assert search.best_params_ != {"budgetlinearclassifier__budget": 0.01}
 
 
 # --- attributes -----------------------------------------------------------------------------------------------
