@@ -1,4 +1,4 @@
-"""Compiled kernels: from the same state one round is the reference learner's; split, refused, sparse and weighted games."""
+"""Compiled kernels: from the same state one round is the reference learner's; split, refused and sparse games."""
 
 import numpy as np
 import pytest
