@@ -6,7 +6,8 @@
     x, intercept = decision("aftrl", parameters.as_array(), state)
 
 `rows` are a C-ordered float32 or float64 matrix, or CSR as the tuple (data, indices, indptr), indices without
-duplicates. `order` plays rows[order], in any order and as often as it says. Weights are the rows'. With `record`,
+duplicates. `order` plays rows[order], in any order and as often as it says; an empty one plays every
+row once, as they come. Weights are the rows'. With `record`,
 increasing rounds t, `played.trace` has a line (`COLUMNS`) for each of them that fell into this call, and
 `played.rounds` says which; with `margins=True`, `played.margins` has ⟨u, x_t⟩ + b_t of every round, from before the
 round was learned.
@@ -83,11 +84,12 @@ def play(
     margins: bool = False,
 ) -> Played:
     """Play every row once, or rows[order]; `state` is changed in place, or not at all."""
-    count, dimension, run = _kernel_for(rule, rows)
-    if dimension is not None and dimension != len(state.vector):
-        what = f"have {dimension} features, the learner has {len(state.vector)}"
-        raise InputError("rows", what, "Give rows of the length that the learner was made for")
+    count, run = _kernel_for(rule, rows, len(state.vector))
+    labels, weights = (np.ascontiguousarray(given, dtype=np.float64) for given in (labels, weights))
+    order, record = (np.ascontiguousarray(given, dtype=np.int64) for given in (order, record))
     _check(count, parameters, labels, weights, order)
+    if np.any(record[1:] <= record[:-1]):
+        raise InputError("record", "is not increasing", "Give every round once, in order")
     rounds = len(order) or count
     first = int(state.round[0])
     wanted = record[(record >= first) & (record < first + rounds)]
@@ -112,18 +114,28 @@ def decision(rule: Rule, parameters: FloatArray, state: State) -> tuple[FloatArr
     return -scale * (state.vector - np.clip(state.vector, -threshold, threshold)), intercept
 
 
-def _kernel_for(rule: Rule, rows: Any) -> tuple[int, int | None, Any]:
-    """How many rows, of how many features where rows say so, and the kernel for them."""
+def _kernel_for(rule: Rule, rows: Any, dimension: int) -> tuple[int, Any]:
+    """How many rows there are, and the kernel for them."""
     if isinstance(rows, tuple):
         data, indices, indptr = rows
         if indptr.dtype != indices.dtype:
             what = f"indices are {indices.dtype}, indptr is {indptr.dtype}"
             raise InputError("rows", what, "Give both as int32, or both as int64")
-        return len(indptr) - 1, None, kernel(rule, data.dtype.name, indices.dtype.name)
+        # A kernel does not look where it reads and writes.
+        sound = len(indptr) > 0 and indptr[0] >= 0 and indptr[-1] <= min(len(data), len(indices))
+        if not sound or np.any(indptr[1:] < indptr[:-1]):
+            raise InputError("rows", "indptr does not count up within the data", "Give CSR as SciPy makes it")
+        if len(indices) and (indices.min() < 0 or indices.max() >= dimension):
+            what = f"have columns {indices.min()} to {indices.max()}, the learner has {dimension} features"
+            raise InputError("rows", what, "Give rows of the length that the learner was made for")
+        return len(indptr) - 1, kernel(rule, data.dtype.name, indices.dtype.name)
     if rows.ndim != 2 or rows.dtype.name not in ("float32", "float64") or not rows.flags.c_contiguous:
         what = f"have shape {rows.shape} and dtype {rows.dtype}"
         raise InputError("rows", what, "Give a C-ordered matrix of float32 or float64")
-    return len(rows), rows.shape[1], kernel(rule, rows.dtype.name)
+    if rows.shape[1] != dimension:
+        what = f"have {rows.shape[1]} features, the learner has {dimension}"
+        raise InputError("rows", what, "Give rows of the length that the learner was made for")
+    return len(rows), kernel(rule, rows.dtype.name)
 
 
 def _check(count: int, parameters: FloatArray, labels: FloatArray, weights: FloatArray, order: Any) -> None:
