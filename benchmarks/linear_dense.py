@@ -8,6 +8,7 @@ two want beforehand; only learning is timed.
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import shutil
 import statistics
 import subprocess
@@ -132,9 +133,11 @@ def measure() -> Iterator[Line]:
             contestants[names[rule]] = (lambda game=game: ours(*game), len(rows))
         contestants["SGDClassifier"] = (scikit_learn(rows, labels, shuffle=len(order) > 0), len(rows))
         some = (order if len(order) else np.arange(len(rows)))[:FEW]
+        peers = {"River": ("river", river), "Vowpal Wabbit": ("vowpalwabbit", vowpal_wabbit)}
         slow = {
-            "River": (river(rows[some], labels[some]), FEW),
-            "Vowpal Wabbit": (vowpal_wabbit(rows[some], labels[some]), FEW),
+            name: (prepare(rows[some], labels[some]), FEW)
+            for name, (module, prepare) in peers.items()
+            if importlib.util.find_spec(module) is not None
         }
         times = nanoseconds(contestants, REPEATS) | nanoseconds(slow, 3)
         for name in times:
@@ -143,6 +146,8 @@ def measure() -> Iterator[Line]:
                 to_c, faster = ratio(times, name, f"{name} in C"), ratio(times, "SGDClassifier", name)
                 remark = f"{to_c:.2f} × C (at most 1.2), {faster:.1f} × faster than SGD (at least 2)"
             yield Line(setting, name, statistics.median(times[name]), remark=remark)
+        for name in peers.keys() - slow.keys():
+            yield Line(setting, name, float("nan"), remark="not installed")
 
 
 def same_game(rule: Any, p: Parameters, rows: Any, labels: Any, order: Any) -> None:

@@ -28,7 +28,7 @@ from numba.core import types
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.errors import InputError
+from longterm.errors import BrokenBoundError, InputError, NonFiniteError
 from longterm.linear_model import _aftrl, _aogd, _penalised_ftrl
 from longterm.linear_model import _layout as at
 from longterm.linear_model._compile import compiled, readonly
@@ -158,7 +158,7 @@ def _check(count: int, parameters: FloatArray, labels: FloatArray, weights: Floa
 def _refusal(parameters: FloatArray, rows: Any, row: int, t: int) -> InputError:
     values = rows[row] if not isinstance(rows, tuple) else rows[0][rows[2][row] : rows[2][row + 1]]
     if not np.all(np.isfinite(values)):
-        return InputError("rows", f"row {row} holds NaN or infinity", "Clean the rows first", round=t)
+        return NonFiniteError("rows", f"row {row} holds NaN or infinity", "Clean the rows first", round=t)
     limit = float(parameters[at.GRADIENT_BOUND])
     what = f"row {row} has a loss whose gradient is longer than {limit:g}"
-    return InputError("rows", what, "Scale the rows, or find the constants online", round=t)
+    return BrokenBoundError("rows", what, "Scale the rows, or find the constants online", round=t)
