@@ -1,13 +1,14 @@
 """Part (a) of benchmarks/linear.py: dense rows. covtype, every row once, in file order and in a random order.
 
-Against a C loop of the same update (`linear_floor.c`), scikit-learn's SGDClassifier on the same rows in the same order (its
-own random order: it draws one itself), and on fewer rows, because they take long, River and Vowpal Wabbit. Rows are made
-into what these two want beforehand; only learning is timed.
+Against a C loop of the same update (`linear_floor.c`), scikit-learn's SGDClassifier on the same rows (it draws its
+random order itself), and on fewer rows, because they take long, River and Vowpal Wabbit. Rows are made into what these
+two want beforehand; only learning is timed.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import shutil
 import statistics
 import subprocess
@@ -18,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from linear_timing import Line, data_set, nanoseconds, ratio
 
+from linear_timing import Line, data_set, nanoseconds, ratio
 from longterm import budgeted_logistic
 from longterm.linear_model._layout import Parameters, State
 from longterm.linear_model.play import ANY_ORDER, decision, play
@@ -132,17 +133,21 @@ def measure() -> Iterator[Line]:
             contestants[names[rule]] = (lambda game=game: ours(*game), len(rows))
         contestants["SGDClassifier"] = (scikit_learn(rows, labels, shuffle=len(order) > 0), len(rows))
         some = (order if len(order) else np.arange(len(rows)))[:FEW]
+        peers = {"River": ("river", river), "Vowpal Wabbit": ("vowpalwabbit", vowpal_wabbit)}
         slow = {
-            "River": (river(rows[some], labels[some]), FEW),
-            "Vowpal Wabbit": (vowpal_wabbit(rows[some], labels[some]), FEW),
+            name: (prepare(rows[some], labels[some]), FEW)
+            for name, (module, prepare) in peers.items()
+            if importlib.util.find_spec(module) is not None
         }
         times = nanoseconds(contestants, REPEATS) | nanoseconds(slow, 3)
         for name in times:
             remark = ""
             if name in names.values():
-                sgd = ratio(times, "SGDClassifier", name)
-                remark = f"{ratio(times, name, f'{name} in C'):.2f} × C (at most 1.2), {sgd:.1f} × faster than SGD (at least 2)"
+                to_c, faster = ratio(times, name, f"{name} in C"), ratio(times, "SGDClassifier", name)
+                remark = f"{to_c:.2f} × C (at most 1.2), {faster:.1f} × faster than SGD (at least 2)"
             yield Line(setting, name, statistics.median(times[name]), remark=remark)
+        for name in peers.keys() - slow.keys():
+            yield Line(setting, name, float("nan"), remark="not installed")
 
 
 def same_game(rule: Any, p: Parameters, rows: Any, labels: Any, order: Any) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 from longterm import AFTRL, AOGD, MahdaviOGD, PenalisedFTRL, Problem, observe
 from longterm.constraints import Constraint, ElasticNetBudget, OnFirst
 from longterm.decoupled_schedules import DecoupledSchedule
-from longterm.learners.aogd import AOGDState
 from longterm.learners._leader import AFTRLState
+from longterm.learners.aogd import AOGDState
 from longterm.learners.duals import OneForTheMaximum
 from longterm.learners.penalised_ftrl import PenalisedFTRLState
 from longterm.linear_model import _layout as at

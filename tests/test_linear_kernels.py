@@ -1,4 +1,4 @@
-"""Compiled kernels: from the same state one round is the reference learner's; split, refused, sparse and weighted games."""
+"""Compiled kernels: from the same state one round is the reference learner's; split, refused and sparse games."""
 
 import numpy as np
 import pytest
@@ -74,6 +74,11 @@ def some_rows(n=200, d=13, dtype=np.float64):
     return rows.astype(dtype), np.sign(rows[:, 0] - rows[:, 1] + 0.1), rng.uniform(0, 2, n)
 
 
+def triple(rows):
+    csr = scipy.sparse.csr_matrix(rows)
+    return csr.data, csr.indices, csr.indptr
+
+
 def bits(state):
     return [part.tobytes() for part in state]
 
@@ -101,13 +106,13 @@ def test_split_is_whole_bit_for_bit(rule, online):
 @pytest.mark.parametrize(("dtype", "integers"), [(np.float64, np.int32), (np.float32, np.int64)])
 def test_sparse_rows_are_dense_rows(rule, online, dtype, integers):
     rows, labels, weights = some_rows(dtype=dtype)
-    csr = scipy.sparse.csr_matrix(rows)
-    triple = (csr.data, csr.indices.astype(integers), csr.indptr.astype(integers))
+    data, *whole = triple(rows)
+    csr = (data, *(numbers.astype(integers) for numbers in whole))
     order = np.random.default_rng(1).permutation(len(rows))
     p, dense = game_of(rule, rows, online=online, intercept_bound=0.5)
     _, sparse = game_of(rule, rows)
     one = play(rule, p, dense, rows, labels, order=order, weights=weights, margins=True)
-    other = play(rule, p, sparse, triple, labels, order=order, weights=weights, margins=True)
+    other = play(rule, p, sparse, csr, labels, order=order, weights=weights, margins=True)
     np.testing.assert_allclose(one.margins, other.margins, atol=1e-12)
     for mine, theirs in zip(dense, sparse, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-11, atol=1e-12)
@@ -128,8 +133,7 @@ def test_bad_rows_are_refused_by_number_with_the_state_as_before(rule, bad, form
         with np.errstate(over="ignore"):
             given = rows.astype(np.float32)
     if form == "sparse":
-        csr = scipy.sparse.csr_matrix(rows)
-        given = (csr.data, csr.indices, csr.indptr)
+        given = triple(rows)
     row = 123
     if form == "one row":
         row, given, labels = 0, rows[123:124], labels[123:124]
@@ -162,6 +166,10 @@ def test_labels_weights_orders_and_shapes_are_checked(rule):
         "C-ordered": {"rows": np.asfortranarray(rows)},
         "float32 or float64": {"rows": rows.astype(np.int64)},
         "of the length": {"rows": np.ascontiguousarray(rows[:, :-1])},
+        "columns 0 to 13": {"rows": triple(np.append(rows, np.ones((200, 1)), axis=1))},
+        "count up": {"rows": (*triple(rows)[:2], triple(rows)[2][::-1].copy())},
+        "both as int32": {"rows": (*triple(rows)[:2], triple(rows)[2].astype(np.int64))},
+        "in order": {"record": np.array([3, 3])},
     }
     for words, change in cases.items():
         with pytest.raises(InputError, match=words):

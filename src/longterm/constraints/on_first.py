@@ -69,8 +69,9 @@ class OnFirst(Constraint):
         inner = None if parts is None else self.constraint.prox(parts[0])
         if parts is None or inner is None:
             return None
-        kind = _FirstPenaltyProx if isinstance(inner, PenaltyProx) else _FirstProx
-        return kind(self, over, inner, parts[1])
+        if isinstance(inner, PenaltyProx):
+            return _FirstPenaltyProx(self, over, inner, parts[1])
+        return _FirstProx(self, over, inner, parts[1])
 
     def projection(self, over: Set) -> Projection | None:
         parts = self._parts(over)

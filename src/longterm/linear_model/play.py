@@ -5,14 +5,16 @@
     played = play("aftrl", parameters.as_array(), state, rows, labels)          # changes `state` in place
     x, intercept = decision("aftrl", parameters.as_array(), state)
 
-`rows` are a C-ordered float32 or float64 matrix, or CSR as the tuple (data, indices, indptr). `order` plays rows[order], in
-any order and as often as it says. Weights are the rows'. With `record`, increasing rounds t, `played.trace` has a line
-(`COLUMNS`) for each of them that fell into this call, and `played.rounds` says which; with `margins=True`,
-`played.margins` has ⟨u, x_t⟩ + b_t of every round, from before the round was learned.
+`rows` are a C-ordered float32 or float64 matrix, or CSR as the tuple (data, indices, indptr), indices without
+duplicates. `order` plays rows[order], in any order and as often as it says; an empty one plays every
+row once, as they come. Weights are the rows'. With `record`,
+increasing rounds t, `played.trace` has a line (`COLUMNS`) for each of them that fell into this call, and
+`played.rounds` says which; with `margins=True`, `played.margins` has ⟨u, x_t⟩ + b_t of every round, from before the
+round was learned.
 
-A row that holds NaN or infinity, or whose gradient is longer than parameters allow, is refused: InputError names it (its
-place among the rows), and the state is what it was before the call. One row costs a few microseconds here; the kernels
-themselves (`kernel`) can be called without these checks.
+A row that holds NaN or infinity, or whose gradient is longer than parameters allow, is refused: InputError names it
+(its place among the rows), and the state is what it was before the call. One row costs a few microseconds here; the
+kernels themselves (`kernel`) can be called without these checks.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from numba.core import types
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.errors import InputError
+from longterm.errors import BrokenBoundError, InputError, NonFiniteError
 from longterm.linear_model import _aftrl, _aogd, _penalised_ftrl
 from longterm.linear_model import _layout as at
 from longterm.linear_model._compile import compiled, readonly
@@ -54,14 +56,14 @@ class Played(NamedTuple):
 def kernel(rule: Rule, values: str, indices: str | None = None) -> Any:
     """The compiled rule for rows of this dtype, CSR if the dtype of indices is given.
 
-    Called as kernel(rows, order, labels, weights, parameters, *state, record, trace, margins); empty arrays stand for no
-    order, no weights, nothing to record and no margins wanted. It returns how many rows it played: fewer than it was given
-    where the next one must be refused, and then the state is that before this row.
+    Called as kernel(rows, order, labels, weights, parameters, *state, record, trace, margins); empty arrays stand for
+    no order, no weights, nothing to record and no margins wanted. It returns how many rows it played: fewer than it was
+    given where the next one must be refused, and then the state is that before this row.
     """
     rows: Any = readonly(_NUMBA[values], 2)
     if indices is not None:
         integers = readonly(_NUMBA[indices])
-        rows = types.Tuple((readonly(_NUMBA[values]), integers, integers))
+        rows = types.Tuple((readonly(_NUMBA[values]), integers, integers))  # type: ignore[no-untyped-call]
     numbers, whole = readonly(float64), readonly(int64)
     state = (int64[::1], float64[::1], float64[::1])
     return compiled(
@@ -82,11 +84,12 @@ def play(
     margins: bool = False,
 ) -> Played:
     """Play every row once, or rows[order]; `state` is changed in place, or not at all."""
-    count, dimension, run = _kernel_for(rule, rows)
-    if dimension is not None and dimension != len(state.vector):
-        what = f"have {dimension} features, the learner has {len(state.vector)}"
-        raise InputError("rows", what, "Give rows of the length that the learner was made for")
+    count, run = _kernel_for(rule, rows, len(state.vector))
+    labels, weights = (np.ascontiguousarray(given, dtype=np.float64) for given in (labels, weights))
+    order, record = (np.ascontiguousarray(given, dtype=np.int64) for given in (order, record))
     _check(count, parameters, labels, weights, order)
+    if np.any(record[1:] <= record[:-1]):
+        raise InputError("record", "is not increasing", "Give every round once, in order")
     rounds = len(order) or count
     first = int(state.round[0])
     wanted = record[(record >= first) & (record < first + rounds)]
@@ -111,18 +114,28 @@ def decision(rule: Rule, parameters: FloatArray, state: State) -> tuple[FloatArr
     return -scale * (state.vector - np.clip(state.vector, -threshold, threshold)), intercept
 
 
-def _kernel_for(rule: Rule, rows: Any) -> tuple[int, int | None, Any]:
-    """How many rows, of how many features where rows say so, and the kernel for them."""
+def _kernel_for(rule: Rule, rows: Any, dimension: int) -> tuple[int, Any]:
+    """How many rows there are, and the kernel for them."""
     if isinstance(rows, tuple):
         data, indices, indptr = rows
         if indptr.dtype != indices.dtype:
             what = f"indices are {indices.dtype}, indptr is {indptr.dtype}"
             raise InputError("rows", what, "Give both as int32, or both as int64")
-        return len(indptr) - 1, None, kernel(rule, data.dtype.name, indices.dtype.name)
+        # A kernel does not look where it reads and writes.
+        sound = len(indptr) > 0 and indptr[0] >= 0 and indptr[-1] <= min(len(data), len(indices))
+        if not sound or np.any(indptr[1:] < indptr[:-1]):
+            raise InputError("rows", "indptr does not count up within the data", "Give CSR as SciPy makes it")
+        if len(indices) and (indices.min() < 0 or indices.max() >= dimension):
+            what = f"have columns {indices.min()} to {indices.max()}, the learner has {dimension} features"
+            raise InputError("rows", what, "Give rows of the length that the learner was made for")
+        return len(indptr) - 1, kernel(rule, data.dtype.name, indices.dtype.name)
     if rows.ndim != 2 or rows.dtype.name not in ("float32", "float64") or not rows.flags.c_contiguous:
         what = f"have shape {rows.shape} and dtype {rows.dtype}"
         raise InputError("rows", what, "Give a C-ordered matrix of float32 or float64")
-    return len(rows), rows.shape[1], kernel(rule, rows.dtype.name)
+    if rows.shape[1] != dimension:
+        what = f"have {rows.shape[1]} features, the learner has {dimension}"
+        raise InputError("rows", what, "Give rows of the length that the learner was made for")
+    return len(rows), kernel(rule, rows.dtype.name)
 
 
 def _check(count: int, parameters: FloatArray, labels: FloatArray, weights: FloatArray, order: Any) -> None:
@@ -145,7 +158,7 @@ def _check(count: int, parameters: FloatArray, labels: FloatArray, weights: Floa
 def _refusal(parameters: FloatArray, rows: Any, row: int, t: int) -> InputError:
     values = rows[row] if not isinstance(rows, tuple) else rows[0][rows[2][row] : rows[2][row + 1]]
     if not np.all(np.isfinite(values)):
-        return InputError("rows", f"row {row} holds NaN or infinity", "Clean the rows first", round=t)
+        return NonFiniteError("rows", f"row {row} holds NaN or infinity", "Clean the rows first", round=t)
     limit = float(parameters[at.GRADIENT_BOUND])
     what = f"row {row} has a loss whose gradient is longer than {limit:g}"
-    return InputError("rows", what, "Scale the rows, or find the constants online", round=t)
+    return BrokenBoundError("rows", what, "Scale the rows, or find the constants online", round=t)
