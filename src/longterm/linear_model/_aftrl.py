@@ -5,7 +5,7 @@ The state's vector is z = Σ of the gradients so far. With τ = Λ_t l1 and w = 
     x_t = −s w,   s = min( 1/(a_t + Λ_t l2), R/‖w‖ ),   b_t = clip( −z_b/a_t, ±r ),
 
 so a round is two passes over the coordinates: one for the margin ⟨u, x_t⟩ and ‖u‖², one that adds the gradient to z and
-makes the next w with its ‖w‖₁ and ‖w‖², which give g(x_{t+1}). λ_{t+1}, and with it the next τ, is known between the two.
+makes the next w with its ‖w‖₁ and ‖w‖², which give g(x_{t+1}). λ_{t+1} and the next τ are known between the two.
 A round costs O(d), on sparse rows too.
 """
 

@@ -1,12 +1,12 @@
-"""A-OGD for linear models, compiled: the rule of `longterm.AOGD`, of `longterm.AdaGradAOGD`, and with constant steps that
-of `longterm.MahdaviOGD`.
+"""A-OGD for linear models, compiled: the rule of `longterm.AOGD`, of `longterm.AdaGradAOGD`, and with constant steps
+that of `longterm.MahdaviOGD`.
 
-The state's vector is v with x_t = s v, where s is the projection's factor, 1 inside the ball. The two passes of a round:
+The state's vector is v with x_t = s v, where s is the projection's factor, 1 inside the ball. A round has two passes:
 
     margin and length:   m = s ⟨u, v⟩ + b_t,   ‖u‖²
     step:                v ← s (1 − η_t λ_t l2) v − η_t λ_t l1 sign(v) − η_t c u,   ‖v‖₁ and ‖v‖² of what comes out
 
-with c the slope of the loss; then s = min(1, R/‖v‖), and g(x_{t+1}) follows from the norms. b_{t+1} = clip(b_t − η_t c, ±r).
+with c the slope of the loss; then s = min(1, R/‖v‖), and the norms give g(x_{t+1}). b_{t+1} = clip(b_t − η_t c, ±r).
 Steps found online need the length of the whole direction first, a pass more. A round costs O(d), on sparse rows too.
 """
 
@@ -44,7 +44,7 @@ def direction(v: Lanes, u: Lanes, slope: Lanes, sign: Lanes, share: Lanes) -> tu
 
 @lanes(writes=1, sums=2)
 def descend(v: Lanes, u: Lanes, keep: Lanes, sign: Lanes, step: Lanes) -> tuple[Lanes, ...]:
-    """V ← keep · v − sign · sign(v) − step · u; ‖v‖₁ and ‖v‖²."""
+    """The next v ← keep · v − sign · sign(v) − step · u; ‖v‖₁ and ‖v‖²."""
     new = keep * v - v.signed(sign) - step * u
     return new, abs(new), new * new
 

@@ -1,8 +1,8 @@
 """How kernels are compiled: once, kept on disk, and never stale.
 
 Numba keeps a compiled kernel as long as the kernel's own file is unchanged. It does not notice that a helper in another
-file was edited. So the sources of this whole folder are part of the key under which a kernel is kept: whatever is edited
-here, every kernel is compiled anew.
+file was edited. So the sources of this whole folder are part of the key under which a kernel is kept: whatever is
+edited here, every kernel is compiled anew.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import types
 from numba.core.caching import FunctionCache
 from numba.core.extending import intrinsic
 
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
-"""Sums may be reordered for SIMD. Never the whole set: it would assume that there are no NaNs, and they must be refused."""
+"""Sums may be reordered for SIMD. Never the whole set: it assumes that there are no NaNs, and they must be refused."""
 
 
 helper = numba.njit(fastmath=FASTMATH, error_model="numpy")
@@ -39,25 +39,24 @@ class _FolderCache(FunctionCache):
     """Numba's cache on disk, with the sources of this folder in the key."""
 
     def _index_key(self, signature: Any, codegen: Any) -> Any:
-        return (*super()._index_key(signature, codegen), _sources())
+        return (*super()._index_key(signature, codegen), _sources())  # type: ignore[no-untyped-call]
 
 
 def compiled(function: Callable[..., Any], signature: Any) -> Any:
     """`function` for arguments of these types and no others, from the disk where it is there. It releases the GIL."""
-    dispatcher = numba.njit(nogil=True, fastmath=FASTMATH, error_model="numpy")(function)
-    dispatcher._cache = _FolderCache(function)
+    dispatcher: Any = numba.njit(nogil=True, fastmath=FASTMATH, error_model="numpy")(function)
+    dispatcher._cache = _FolderCache(function)  # type: ignore[no-untyped-call]
     dispatcher.compile(signature)
     dispatcher.disable_compile()
     return dispatcher
 
 
 def readonly(dtype: Any, dimensions: int = 1) -> types.Array:
-    """The type of a C-ordered array that a kernel only reads; memory-mapped files are such, others are taken as such."""
+    """The type of a C-ordered array that a kernel only reads: memory-mapped files are such, others serve as such."""
     return types.Array(dtype, dimensions, "C", readonly=True)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def prefetch(context, array, byte):  # type: ignore[no-untyped-def]  # noqa: ARG001
+def _prefetch(context, array, byte):  # type: ignore[no-untyped-def]
     """Begin to load the cache line at this byte of an array's data."""
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -71,3 +70,6 @@ def prefetch(context, array, byte):  # type: ignore[no-untyped-def]  # noqa: ARG
         return context.get_dummy_value()
 
     return types.none(array, types.intp), generate
+
+
+prefetch: Any = intrinsic(_prefetch)

@@ -9,8 +9,9 @@ dozen of them (covtype has 54) that part is most of the time. A pass is written 
         return x, x * x
 
 The arguments come in this order: arrays that are read and written, arrays that are only read, numbers. The function
-returns the new values of the written arrays, then what is to be added up. In a kernel `add_scaled(x, u, factor)` changes x
-and returns the sums, a number where there is one, a tuple where there are more. All arrays have the length of the last.
+returns the new values of the written arrays, then what is to be added up. In a kernel `add_scaled(x, u, factor)`
+changes x and returns the sums: a number where there is one, a tuple where there are more. All arrays have the length of
+the last.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.core.extending import intrinsic
 
@@ -76,10 +77,10 @@ def lanes(*, writes: int, sums: int) -> Callable[[Callable[..., tuple[Lanes, ...
     """Make an arithmetic of lanes into a function for kernels."""
 
     def make(function: Callable[..., tuple[Lanes, ...]]) -> Any:
-        def run(context, *arguments):  # type: ignore[no-untyped-def]  # noqa: ARG001
+        def run(context, *arguments):  # type: ignore[no-untyped-def]
             arrays = [kind for kind in arguments if isinstance(kind, types.Array)]
             numbers = [types.float64] * (len(arguments) - len(arrays))
-            result = types.float64 if sums == 1 else types.UniTuple(types.float64, sums)
+            result: Any = types.float64 if sums == 1 else types.UniTuple(types.float64, sums)  # type: ignore[no-untyped-call]
 
             def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
                 totals = _generate(context, builder, signature.args, values, len(arrays), function, writes, sums)
@@ -105,8 +106,8 @@ def _generate(
     types_of = [context.get_value_type(kind.dtype) for kind in kinds[:count]]
     splats = [Lanes(builder, _splat(builder, value)) for value in values[count:]]
     zero = ir.Constant(WIDE, [0.0] * WIDTH)
-    totals = [cgutils.alloca_once_value(builder, zero) for _ in range(sums)]
-    length = cgutils.unpack_tuple(builder, held[count - 1].shape)[0]
+    totals = [cgutils.alloca_once_value(builder, zero) for _ in range(sums)]  # type: ignore[no-untyped-call]
+    length = cgutils.unpack_tuple(builder, held[count - 1].shape)[0]  # type: ignore[no-untyped-call]
     whole = builder.and_(length, INTEGER(-WIDTH))
 
     def step(start: Any, mask: Any) -> None:
@@ -161,5 +162,5 @@ def _store(builder: Any, pointer: Any, value: Any, mask: Any) -> None:
 
 def _call(builder: Any, name: str, kind: Any, arguments: list[Any]) -> Any:
     form = ir.FunctionType(kind, [argument.type for argument in arguments])
-    function = cgutils.get_or_insert_function(builder.module, form, name)
+    function = cgutils.get_or_insert_function(builder.module, form, name)  # type: ignore[no-untyped-call]
     return builder.call(function, arguments, fastmath=() if kind == ir.VoidType() else FLAGS)

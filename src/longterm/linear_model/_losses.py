@@ -9,9 +9,9 @@
 | `HUBER` 4 | Huber, parameter h > 0 | any | ½ (m − y)², and h (abs(m − y) − h/2) beyond abs(m − y) = h | – |
 | `QUANTILE` 5 | quantile, parameter q in (0, 1) | any | q [y − m]₊ + (1 − q) [m − y]₊ | 0 at m = y |
 
-A row's gradient is weight · slope · (u, 1). These are the losses of `longterm.losses`, rule for rule: `Logistic`, `Hinge`,
-`SquaredHinge`, `LeastSquares`, `Huber`, `Quantile`. A function would be the natural way to pass a loss to a kernel, but
-kernels that take functions are compiled anew in every process; numbers are not.
+A row's gradient is weight · slope · (u, 1). These are the losses of `longterm.losses`, kinks and all: `Logistic`,
+`Hinge`, `SquaredHinge`, `LeastSquares`, `Huber`, `Quantile`. A loss would be passed as a function, were it not that
+kernels which take functions are compiled anew in every process.
 
 Nothing overflows in the logistic loss, for margins of ±1e300 too, and a NaN comes out as a NaN value.
 """
@@ -65,15 +65,3 @@ def value_and_slope(code, parameter, margin, y):  # type: ignore[no-untyped-def]
         return 0.0, 0.0
     slope = 1.0 - parameter if residual > 0.0 else -parameter
     return slope * residual, slope
-
-
-@numba.njit
-def value(code, parameter, margin, y):  # type: ignore[no-untyped-def]
-    """f(margin) alone."""
-    return value_and_slope(code, parameter, margin, y)[0]
-
-
-@numba.njit
-def slope(code, parameter, margin, y):  # type: ignore[no-untyped-def]
-    """f′(margin) alone."""
-    return value_and_slope(code, parameter, margin, y)[1]

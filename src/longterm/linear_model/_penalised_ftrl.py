@@ -1,15 +1,15 @@
-"""Penalised FTRL for linear models, compiled: the rule of `longterm.PenalisedFTRL`, and of `longterm.AdaptivePenalisedFTRL`.
+"""Penalised FTRL for linear models, compiled: `longterm.PenalisedFTRL`, and `longterm.AdaptivePenalisedFTRL`.
 
 x_t is A-FTRL's, with ν_t where that has Λ_t: the smallest ν ≥ 0 whose argmin has g ≤ 0, or W_t if that is smaller.
 
-The root without sorting: let n, V₁, V₂ be count, sum and sum of squares of the |z_k| above a threshold. Taking just those
-as the coordinates that are not 0, g = 0 at
+The root without sorting: let n, V₁, V₂ be count, sum and sum of squares of the |z_k| above a threshold. Taking just
+those as the coordinates that are not 0, g = 0 at
 
     ν = 2C/(aκ + √(a²κ² + 2 l2 κ C)),   κ = n l1² + 2ρ l2,   C = [a l1 V₁ + (l2/2) V₂ − ρa²]₊.
 
-For every threshold this is at most the true ν, and it is the true one for the threshold ν l1 (`docs/aftrl.md`). So begin
-with the threshold of the round before, and go on with ν l1: after the first step thresholds only rise and sets only
-shrink, until a set repeats. From one round to the next that is two or three passes.
+For every threshold this is at most the true ν, and it is the true one for the threshold ν l1 (`docs/aftrl.md`). So
+begin with the threshold of the round before, and go on with ν l1: after the first step thresholds only rise and sets
+only shrink, until a set repeats. From one round to the next that is two or three passes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from longterm.linear_model._rows import AHEAD, clear, dot_and_length, fetch, num
 
 @lanes(writes=1, sums=3)
 def add_and_count(z: Lanes, u: Lanes, slope: Lanes, threshold: Lanes) -> tuple[Lanes, ...]:
-    """Z += slope · u; n, V₁ and V₂ above the threshold."""
+    """Add slope · u to z; n, V₁ and V₂ above the threshold."""
     z = z + slope * u
     above = abs(z).beyond(threshold)
     kept = above * z
@@ -47,7 +47,7 @@ def add_and_count(z: Lanes, u: Lanes, slope: Lanes, threshold: Lanes) -> tuple[L
 
 @lanes(writes=0, sums=3)
 def count_above(z: Lanes, threshold: Lanes) -> tuple[Lanes, ...]:
-    """N, V₁ and V₂ above the threshold."""
+    """Count, V₁ and V₂ above the threshold."""
     above = abs(z).beyond(threshold)
     kept = above * z
     return above, abs(kept), kept * kept

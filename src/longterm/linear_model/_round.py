@@ -92,14 +92,14 @@ def clip(value, bound):  # type: ignore[no-untyped-def]
 
 @lanes(writes=1, sums=2)
 def shrink(w: Lanes, z: Lanes, threshold: Lanes) -> tuple[Lanes, ...]:
-    """w = soft(z, threshold); ‖w‖₁ and ‖w‖²."""
+    """The next w = soft(z, threshold); ‖w‖₁ and ‖w‖²."""
     w = z - z.clipped(threshold)
     return w, abs(w), w * w
 
 
 @lanes(writes=2, sums=2)
 def add_and_shrink(z: Lanes, w: Lanes, u: Lanes, slope: Lanes, threshold: Lanes) -> tuple[Lanes, ...]:
-    """Z += slope · u, w = soft(z, threshold); ‖w‖₁ and ‖w‖²."""
+    """Add slope · u to z, w = soft(z, threshold); ‖w‖₁ and ‖w‖²."""
     z = z + slope * u
     w = z - z.clipped(threshold)
     return z, w, abs(w), w * w

@@ -1,7 +1,7 @@
 """One row of a matrix, dense or CSR, as kernels see it. Numba chooses by the type of `rows` when it compiles.
 
-Dense rows are a C-ordered matrix; CSR rows are the tuple (data, indices, indptr). Labels and rows that will be wanted soon
-are fetched ahead where the order is not that of memory: it halves the time of a round.
+Dense rows are a C-ordered matrix; CSR rows are the tuple (data, indices, indptr). Rows and labels that will be wanted
+soon are fetched ahead where the order is not that of memory: it halves the time of a round.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ AHEAD = 8
 """How many rows ahead are fetched."""
 LINE = 64
 """Bytes that memory hands over at once."""
-OPTIONS = {"fastmath": FASTMATH, "error_model": "numpy"}
+OPTIONS: Any = {"fastmath": FASTMATH, "error_model": "numpy"}
 
 
 @lanes(writes=0, sums=2)

@@ -5,14 +5,15 @@
     played = play("aftrl", parameters.as_array(), state, rows, labels)          # changes `state` in place
     x, intercept = decision("aftrl", parameters.as_array(), state)
 
-`rows` are a C-ordered float32 or float64 matrix, or CSR as the tuple (data, indices, indptr). `order` plays rows[order], in
-any order and as often as it says. Weights are the rows'. With `record`, increasing rounds t, `played.trace` has a line
-(`COLUMNS`) for each of them that fell into this call, and `played.rounds` says which; with `margins=True`,
-`played.margins` has ⟨u, x_t⟩ + b_t of every round, from before the round was learned.
+`rows` are a C-ordered float32 or float64 matrix, or CSR as the tuple (data, indices, indptr), indices without
+duplicates. `order` plays rows[order], in any order and as often as it says. Weights are the rows'. With `record`,
+increasing rounds t, `played.trace` has a line (`COLUMNS`) for each of them that fell into this call, and
+`played.rounds` says which; with `margins=True`, `played.margins` has ⟨u, x_t⟩ + b_t of every round, from before the
+round was learned.
 
-A row that holds NaN or infinity, or whose gradient is longer than parameters allow, is refused: InputError names it (its
-place among the rows), and the state is what it was before the call. One row costs a few microseconds here; the kernels
-themselves (`kernel`) can be called without these checks.
+A row that holds NaN or infinity, or whose gradient is longer than parameters allow, is refused: InputError names it
+(its place among the rows), and the state is what it was before the call. One row costs a few microseconds here; the
+kernels themselves (`kernel`) can be called without these checks.
 """
 
 from __future__ import annotations
@@ -54,14 +55,14 @@ class Played(NamedTuple):
 def kernel(rule: Rule, values: str, indices: str | None = None) -> Any:
     """The compiled rule for rows of this dtype, CSR if the dtype of indices is given.
 
-    Called as kernel(rows, order, labels, weights, parameters, *state, record, trace, margins); empty arrays stand for no
-    order, no weights, nothing to record and no margins wanted. It returns how many rows it played: fewer than it was given
-    where the next one must be refused, and then the state is that before this row.
+    Called as kernel(rows, order, labels, weights, parameters, *state, record, trace, margins); empty arrays stand for
+    no order, no weights, nothing to record and no margins wanted. It returns how many rows it played: fewer than it was
+    given where the next one must be refused, and then the state is that before this row.
     """
     rows: Any = readonly(_NUMBA[values], 2)
     if indices is not None:
         integers = readonly(_NUMBA[indices])
-        rows = types.Tuple((readonly(_NUMBA[values]), integers, integers))
+        rows = types.Tuple((readonly(_NUMBA[values]), integers, integers))  # type: ignore[no-untyped-call]
     numbers, whole = readonly(float64), readonly(int64)
     state = (int64[::1], float64[::1], float64[::1])
     return compiled(
