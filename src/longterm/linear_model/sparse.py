@@ -106,7 +106,7 @@ def kernel(values: str, indices: str) -> Any:
 def step(values: str, indices: str) -> Any:
     """One row of these dtypes: step(indices, values, label, weight, parameters, *state) is its margin before learning.
 
-    NaN: the row is refused, and nothing was changed; `mend` mends it or says why. The label and the weight are not checked.
+    NaN: the row is refused, and nothing was changed; `mend` mends it or says why. Label and weight are not checked.
     """
     numbers = readonly(float64)
     row = (readonly(_NUMBA[indices]), readonly(_NUMBA[values]), float64, float64)
