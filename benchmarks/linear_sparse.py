@@ -1,10 +1,11 @@
 """Part (b) of benchmarks/linear.py: A-FTRL on sparse rows, beside scikit-learn's SGD, and as d grows.
 
-sector: labels 1–52 against the others, budget 1000, constants found online; one pass over the rows from nothing, through the
-door with all its checks, beside `SGDClassifier(alpha=1e-4, penalty="elasticnet").partial_fit` on the same rows in
-the same order. Zipf: rows of 100 non-zeros whose columns have frequencies 1/rank in a random order, d from 10⁴ to 10⁷. A
-first pass also pays for the memory that is touched for the first time: 16 bytes for each of the d coordinates. "later"
-are passes over the same rows with the state of the pass before.
+sector: labels 1–52 against the others, budget 1000, constants found online; one pass over the rows from nothing,
+through the door with all its checks, beside `SGDClassifier(alpha=1e-4, penalty="elasticnet").partial_fit` on the same
+rows in the same order.
+Zipf: rows of 100 non-zeros whose columns have frequencies 1/rank and lie anywhere, d from 10⁴ to 10⁷. A first pass also
+pays for memory that is touched for the first time, 16 bytes for each of the d coordinates; "later" are passes over the
+same rows with the state of the pass before.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/linear_sparse.py
 """
@@ -16,10 +17,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from linear_timing import Line, data_set, nanoseconds, ratio
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import SGDClassifier
 
+from linear_timing import Line, data_set, nanoseconds, ratio
 from longterm.constraints import ElasticNetBudget
 from longterm.linear_model import sparse
 from longterm.linear_model._layout import Parameters

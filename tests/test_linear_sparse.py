@@ -19,7 +19,7 @@ from sparse_learners import matrix, require_sound
 
 
 def drawn_state(rng, d, parameters):
-    """A dense state as it might be met, with the cases that hurt: on the threshold, a hair above it, all dead, tiny, huge."""
+    """A dense state, with the cases that hurt: on the threshold, a hair above it, all dead, in the ball, tiny, huge."""
     scale = 10.0 ** rng.uniform(-8, 8)
     z = scale * rng.standard_normal(d) * (rng.random(d) < rng.choice([0.0, 0.2, 1.0]))
     threshold = scale * rng.choice([0.0, 0.3, 1.0, 5.0]) * rng.random()
@@ -49,7 +49,7 @@ def drawn_state(rng, d, parameters):
     length = math.sqrt(numbers[at.NORM_2])
     free = 1 / (curvature + multiplier_sum * parameters.l2)
     numbers[at.SCALE] = parameters.radius / length if length * free > parameters.radius else free
-    return state, scale
+    return state
 
 
 def drawn_row(rng, d, scale=1.0):
@@ -78,7 +78,7 @@ def test_one_round_is_the_reference_learners(loss, kind, l1, l2):
         learner = AFTRL(g.prox(B), DecoupledSchedule(step, theta_0))
         given = Parameters(g.budget, l1, l2, B.radius, loss=loss, step=step, theta_0=theta_0)
         p = given.as_array()
-        state, _ = drawn_state(rng, d, given)
+        state = drawn_state(rng, d, given)
         ours = SparseState.of(p, state)
         x = sparse.decision(p, ours)[0]
         row, y = drawn_row(rng, d), float(rng.choice([-1.0, 1.0]))
@@ -127,7 +127,7 @@ def test_one_round_is_the_dense_kernels(loss, online):
             theta_0=theta_0,
         )
         p = given.as_array()
-        theirs, scale = drawn_state(rng, d, given)
+        theirs = drawn_state(rng, d, given)
         ours = SparseState.of(p, theirs)
         row, y, weight = drawn_row(rng, d), np.array([rng.choice([-1.0, 1.0])]), rng.uniform(0, 2, 1)
         dense.play("aftrl", p, theirs, dense_row(row, d)[None], y, weights=weight)

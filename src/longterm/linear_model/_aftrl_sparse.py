@@ -1,15 +1,16 @@
-"""A-FTRL for linear models on sparse rows, compiled: a round costs what it touches, O(nnz log d) amortised, whatever d is.
+"""A-FTRL for linear models on sparse rows, compiled: a round costs what it touches, O(nnz log d) amortised.
 
 The rule is that of `_aftrl`. With τ = Λ_t l1, z = Σ of the gradients so far and w_k = (|z_k| − τ)₊,
 
     x_t = −s sign(z) w,   s = min( 1/(a_t + Λ_t l2), R/‖w‖ ),   b_t = clip( −z_b/a_t, ±r ).
 
-Only the row's own coordinates of x_t are ever computed. g(x_t) = s l1 Σw + ½ s² l2 Σw² − ρ needs the two sums, which change in
-two ways only: the row's gradient changes w on the row's coordinates, and τ rises, which takes the same amount off every
-active w and lets some die: `_dying` finds those. λ_{t+1} is known before the row is learned, so τ rises first.
+Only the row's own coordinates of x_t are ever computed. g(x_t) = s l1 Σw + ½ s² l2 Σw² − ρ needs the two sums, and they
+change in two ways only: the row's gradient changes w on the row's coordinates; and τ rises, which takes the same amount
+off every active w and lets some die, which `_dying` finds. λ_{t+1} is known before the row is learned, so τ rises
+first.
 
-Rows must have strictly increasing indices below d and finite values (`_sparse_rows` sees to that), so all that can go wrong
-in a round is a gradient that is too long, and that is found before anything is changed.
+Rows must have strictly increasing indices below d and finite values (`_sparse_rows` sees to that). So all that can go
+wrong in a round is a gradient that is too long, and that is found before anything is changed.
 """
 
 from __future__ import annotations

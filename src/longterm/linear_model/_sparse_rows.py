@@ -1,8 +1,8 @@
-"""Sparse rows as kernels want them: finite values, indices that increase strictly from row to row's end, all below d.
+"""Sparse rows as kernels want them: finite values, and in each row indices that increase strictly, all in 0 … d − 1.
 
-Kernels trust this: an index out of range would write into foreign memory, and duplicates would make a row's length wrong,
-and with it the steps of constants found online. Checking costs a small part of learning. Where only the order is wrong,
-or indices come more than once, `canonical` sorts them and adds duplicates up, in a copy.
+Kernels trust this: an index out of range would write into foreign memory, and duplicates would make a row's length
+wrong, and with it the steps of constants found online. Checking costs a small part of learning. Where only the order is
+wrong, or indices come more than once, `canonical` sorts them and adds duplicates up, in a copy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def is_canonical(indices, values, dimension):  # type: ignore[no-untyped-def]
     for j in range(1, len(indices)):
         wrong |= indices[j] <= indices[j - 1]
     inside = len(indices) == 0 or (indices[0] >= 0 and indices[len(indices) - 1] < dimension)
-    return inside and wrong == 0
+    return inside and wrong == 0 and len(values) == len(indices)
 
 
 def first_wrong(rows, dimension):  # type: ignore[no-untyped-def]
@@ -34,7 +34,7 @@ def first_wrong(rows, dimension):  # type: ignore[no-untyped-def]
     count = len(indptr) - 1
     for k in range(count):
         begin, end = indptr[k], indptr[k + 1]
-        if not (0 <= begin <= end <= len(indices)) or not is_canonical(indices[begin:end], data[begin:end], dimension):
+        if not 0 <= begin <= end <= len(indices) or not is_canonical(indices[begin:end], data[begin:end], dimension):
             return k
     return count
 

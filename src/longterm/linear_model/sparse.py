@@ -1,15 +1,16 @@
-"""A-FTRL on sparse rows, one door to its kernels: the cost of a call does not depend on d.
+"""A-FTRL on sparse rows, the one door to its kernels: what a call costs does not depend on d.
 
     state = SparseState.start(dimension)
     played = play(parameters, state, (data, indices, indptr), labels)          # changes `state` in place
     x, intercept = decision(parameters, state)
 
-Parameters, trace and margins are those of `linear_model.play`, and so are the decisions: only the cost of a round differs,
-which is O(nnz log d) here. Nothing passes over the d coordinates but `decision`, `state.copy()` and pickling.
+Parameters, trace, margins and decisions are those of `linear_model.play`; only the cost of a round differs, which is
+O(nnz log d) here. Nothing passes over all d coordinates but `decision`, copies, pickles and changing to dense rows.
 
-Rows whose indices are not in order or come twice are sorted and added up in a copy. Indices out of range, NaN and infinity
-are refused before anything is changed. What can be found only on the way, a gradient longer than the parameters allow, stops
-the game before that row: the error names row and round, and the state is that after the row before.
+Rows whose indices are not in order or come twice are sorted and added up in a copy. Indices out of range, NaN and
+infinity are refused before anything is changed. What can be found only on the way, a gradient longer than the
+parameters allow, stops the game before that row: the error names it and its round, and the state is that after the row
+before.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def kernel(values: str, indices: str) -> Any:
 def step(values: str, indices: str) -> Any:
     """One row of these dtypes: step(indices, values, label, weight, parameters, *state) is its margin before learning.
 
-    NaN: the row is refused (`explain` says why), and nothing was changed. The label and the weight are not checked.
+    NaN: the row is refused, and nothing was changed; `mend` mends it or says why. Label and weight are not checked.
     """
     numbers = readonly(float64)
     row = (readonly(_NUMBA[indices]), readonly(_NUMBA[values]), float64, float64)
@@ -124,7 +125,7 @@ def _first_wrong(values: str, indices: str) -> Any:
 
 def _rows(values: str, indices: str) -> Any:
     integers = readonly(_NUMBA[indices])
-    return types.Tuple((readonly(_NUMBA[values]), integers, integers))
+    return types.Tuple((readonly(_NUMBA[values]), integers, integers))  # type: ignore[no-untyped-call]
 
 
 def play(
@@ -141,32 +142,23 @@ def play(
     """Play every row once, or rows[order]; `state` is changed in place."""
     first, count = int(state.round[0]), len(rows[2]) - 1
     _check(count, parameters, labels, weights, order)
-    rows, types = _checked(rows, len(state.memory) // 2, first)
+    rows, kinds = _checked(rows, len(state.memory) // 2, first)
     rounds = len(order) or count
     wanted = record[(record >= first) & (record < first + rounds)]
     trace, room = np.empty((len(wanted), len(at.COLUMNS))), np.empty(rounds if margins else 0)
-    done = kernel(*types)(rows, order, labels, weights, parameters, *state, wanted, trace, room)
+    done = kernel(*kinds)(rows, order, labels, weights, parameters, *state, wanted, trace, room)
     if done < rounds:
         raise _too_long(parameters, int(order[done]) if len(order) else done, first + done)
     return Played(wanted, trace, room)
 
 
-def explain(parameters: FloatArray, state: SparseState, indices: Any, values: Any) -> InputError | None:
-    """Why `step` refused a row; None where sorting it and adding up what comes twice (`canonical_row`) is all it needs."""
-    t = int(state.round[0])
-    rows = values, indices, np.array([0, len(indices)], dtype=indices.dtype)
-    try:
-        ordered, _ = _checked(rows, len(state.memory) // 2, t)
-    except InputError as error:
-        return error
-    return None if ordered is not rows else _too_long(parameters, 0, t)
-
-
-def canonical_row(state: SparseState, indices: Any, values: Any) -> tuple[Any, Any]:
-    """Indices in order, each once, and their values."""
-    rows = values, indices, np.array([0, len(indices)], dtype=indices.dtype)
-    data, indices, _ = _sparse_rows.canonical(rows, len(state.memory) // 2, int(state.round[0]))
-    return indices, data
+def mend(parameters: FloatArray, state: SparseState, indices: Any, values: Any) -> tuple[Any, Any]:
+    """A row that `step` refused, with its indices in order, each once; an InputError if that is not what is wrong."""
+    t, rows = int(state.round[0]), (values, indices, np.array([0, len(indices)], dtype=indices.dtype))
+    mended, _ = _checked(rows, len(state.memory) // 2, t)
+    if mended is rows:
+        raise _too_long(parameters, 0, t)
+    return mended[1], mended[0]
 
 
 def decision(parameters: FloatArray, state: SparseState) -> tuple[FloatArray, float]:
@@ -189,14 +181,14 @@ def nonzeros(parameters: FloatArray, state: SparseState) -> tuple[NDArray[np.int
 def _checked(rows: Any, dimension: int, t: int) -> tuple[Any, tuple[str, str]]:
     """The rows themselves, or a copy in order, and their dtypes."""
     data, indices, indptr = rows
-    types = data.dtype.name, indices.dtype.name
-    if types[0] not in ("float32", "float64") or types[1] not in ("int32", "int64") or indptr.dtype != indices.dtype:
-        what = f"data are {types[0]}, indices {types[1]}, indptr {indptr.dtype}"
+    kinds = data.dtype.name, indices.dtype.name
+    if kinds[0] not in ("float32", "float64") or kinds[1] not in ("int32", "int64") or indptr.dtype != indices.dtype:
+        what = f"data are {kinds[0]}, indices {kinds[1]}, indptr {indptr.dtype}"
         raise InputError("rows", what, "Give float32 or float64, with int32 or int64 for both others")
-    check = _first_wrong(*types)
+    check = _first_wrong(*kinds)
     if check(rows, dimension) < len(indptr) - 1:
         rows = _sparse_rows.canonical(rows, dimension, t)
-    return rows, types
+    return rows, kinds
 
 
 def _too_long(parameters: FloatArray, row: int, t: int) -> InputError:
