@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+
 from linear_timing import Line, data_set
 
 TURNS, ROWS = 9, 1000
@@ -32,7 +33,9 @@ def _dense_rows(name: str) -> Any:
 def _sparse_rows(name: str) -> Any:
     data, rng = data_set(name), np.random.default_rng(0)
     chosen = rng.choice(len(data.labels), ROWS, replace=False)
-    return data.features[chosen].tocsr(), np.where(data.labels[chosen] <= 52, 1.0, -1.0)
+    rows = data.features[chosen].tocsr()
+    rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)  # what SGD takes
+    return rows, np.where(data.labels[chosen] <= 52, 1.0, -1.0)
 
 
 def _part(setting: str, rows: Any, budget: float) -> Iterator[Line]:
@@ -70,7 +73,8 @@ def _ours(X: Any, y: Any, budget: float) -> dict[str, Callable[[int], object]]:
         pairs = [(row.indices.astype(np.int64), row.data) for row in single]
         step: Callable[[int], object] = lambda i: learner.step(*pairs[i], labels[i])  # noqa: E731
     else:
-        step = lambda i: learner.step_dense(X[i], labels[i])  # noqa: E731
+        singles = list(X)
+        step = lambda i: learner.step_dense(singles[i], labels[i])  # noqa: E731
     return {"step": step, "partial_fit": lambda i: model.partial_fit(single[i], y[i : i + 1])}
 
 

@@ -19,8 +19,9 @@ _play_penalised_ftrl = helper(_penalised_ftrl.play)
 @helper
 def _around(row, label, weight):  # type: ignore[no-untyped-def]
     """What a kernel wants of one row: rows, order, labels, weights; then nothing to record, and room for margins."""
-    nothing, whole = np.empty(0, dtype=np.int64), row.reshape((1, len(row)))
-    return whole, nothing, np.full(1, label), np.full(1, weight), nothing, np.empty((0, 6)), np.empty(1)
+    nothing, whole, room = np.empty(0, dtype=np.int64), row.reshape((1, len(row))), np.empty(3)
+    room[0], room[1] = label, weight
+    return whole, nothing, room[:1], room[1:2], nothing, room[:0].reshape((0, 6)), room[2:]
 
 
 def aftrl(row, label, weight, p, round, vector, numbers):  # type: ignore[no-untyped-def]

@@ -14,18 +14,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from os import PathLike
-from pathlib import Path
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import FloatArray
-from longterm.errors import InputError, NonFiniteError, SnapshotError
+from longterm.errors import InputError, NonFiniteError
 from longterm.linear_model import _layout as at
-from longterm.linear_model._average import Average, Sampled
+from longterm.linear_model._average import Average
 from longterm.linear_model._blocks import (
     IN_ORDER,
     NOTHING,
@@ -35,20 +33,17 @@ from longterm.linear_model._blocks import (
     require_moderate,
     weights_of,
 )
-from longterm.linear_model._games import Game, game_for, increasing
+from longterm.linear_model._games import game_for, increasing
+from longterm.linear_model._memory import LearnerMemory
 from longterm.linear_model._settings import Settings
-from longterm.live.snapshot import Snapshot, read_snapshot, write_snapshot
-from longterm.projections import project_onto_elastic_net
 
-KIND = "budget linear learner"
-VERSION = 1
 HEAVIEST = 1e30
 """Labels and weights beyond this are refused one by one; blocks are checked as a whole."""
 NO_RECORD = np.empty(0, dtype=np.int64)
 NO_TRACE = np.empty((0, len(at.COLUMNS)))
 
 
-class BudgetLinearLearner:
+class BudgetLinearLearner(LearnerMemory):
     """A linear model of `dimension` weights with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
 
     Parameters
@@ -95,7 +90,7 @@ class BudgetLinearLearner:
             raise InputError("constants", f"{constants!r} is not a way to find them", 'Use "online", or give a mapping')
         given = None if isinstance(constants, str) else dict(constants)
         settings = Settings(dimension, budget, l1, l2, loss, loss_parameter, rule, 0.0, beta, growth, given)
-        self._widens, self._level = False, np.zeros(0)
+        self._widens, self._has_level, self._level = False, False, 0.0
         if fit_intercept:
             if intercept_bound is None and not settings.classifies:
                 self._widens = given is None
@@ -104,18 +99,10 @@ class BudgetLinearLearner:
                 intercept_bound = max(settings.constraint.enclosing_ball().radius, 2.0)
             settings = replace(settings, intercept_bound=intercept_bound)
         self._sparse = sparse
-        self._game: Game = game_for(settings, sparse)
+        self._game = game_for(settings, sparse)
         self._average = Average(settings.dimension, seed)
         self._use(settings)
         self._plan_average()
-
-    def _use(self, settings: Settings) -> None:
-        self._settings = settings
-        self._parameters = settings.parameters()
-        self._p = self._parameters.as_array()
-        self._radius = math.hypot(self._parameters.radius, settings.intercept_bound)
-        self._classifies = settings.classifies
-        self._shape = (settings.dimension,)
 
     # --- learning ---------------------------------------------------------------------------------------------
 
@@ -125,9 +112,13 @@ class BudgetLinearLearner:
         if u.shape != self._shape:
             remedy = f"Give {self._settings.dimension} numbers"
             raise InputError("row", f"has shape {u.shape}", remedy, round=self.rounds + 1)
-        level = self._level_or_zero
+        level = self._level
         label = self._ready_for(u, y, weight)
-        return self._learned(self._game.step_dense(u, label, weight, self._p), u) + level
+        margin = self._game.step_dense(u, label, weight, self._p)
+        if margin != margin:  # NaN: the kernel refused the row
+            self._require_row(u)
+        self._until_sample -= 1
+        return margin + level
 
     def step(self, indices: ArrayLike, values: ArrayLike, y: float, weight: float = 1.0) -> float:
         """Learn one sparse row, its column numbers increasing; the margin before it was learned."""
@@ -135,36 +126,33 @@ class BudgetLinearLearner:
         if u.ndim != 1 or u.shape != where.shape:
             what = f"has shape {where.shape}, the values {u.shape}"
             raise InputError("indices", what, "Give an index for each value", round=self.rounds + 1)
-        level = self._level_or_zero
+        level = self._level
         label = self._ready_for(u, y, weight, where)
-        return self._learned(self._game.step(where, u, label, weight, self._p), u, where) + level
+        margin = self._game.step(where, u, label, weight, self._p)
+        if margin != margin:
+            self._require_row(u, where)
+        self._until_sample -= 1
+        return margin + level
 
     def _ready_for(self, u: FloatArray, y: float, weight: float, where: NDArray[np.int64] | None = None) -> float:
         """The label as the kernel is to see it, once it and the weight are known to be sound."""
-        if not (0.0 <= weight <= HEAVIEST and (y in (-1, 1) if self._classifies else -HEAVIEST <= y <= HEAVIEST)):
+        sound = (y == 1 or y == -1) if self._classifies else -HEAVIEST <= y <= HEAVIEST
+        if not (sound and 0.0 <= weight <= HEAVIEST):
             what = f"the label is {y!r}, the weight {weight!r}"
             remedy = "Use labels −1 and +1 for two classes, finite targets for regression, weights of at least 0"
             raise InputError("y", what, remedy, round=self.rounds + 1)
         if self._until_sample == 0:
             self._sample()
-        label = float(y)
-        if self._widens and not abs(label - self._level_or_zero) <= (
-            self._settings.intercept_bound if self._level.size else -1.0
-        ):
+        if not self._widens:
+            return float(y)
+        if not (self._has_level and abs(y - self._level) <= self._settings.intercept_bound):
             self._require_row(u, where)  # before the interval changes, and not only in the kernel
-            label -= self._level_from(label)
-            if abs(label) > self._settings.intercept_bound:
-                self._widen(abs(label))
-            return label
-        return label - self._level_or_zero
+            self._begin_at(float(y))
+            if abs(y - self._level) > self._settings.intercept_bound:
+                self._widen(abs(y - self._level))
+        return float(y) - self._level
 
-    def _learned(self, margin: float, u: FloatArray, where: NDArray[np.int64] | None = None) -> float:
-        if margin != margin:  # NaN: the kernel refused the row
-            self._require_row(u, where)
-        self._until_sample -= 1
-        return margin
-
-    def _require_row(self, u: FloatArray, where: NDArray[np.int64] | None) -> None:
+    def _require_row(self, u: FloatArray, where: NDArray[np.int64] | None = None) -> None:
         if not np.all(np.abs(u) <= HEAVIEST):
             what = f"holds NaN, infinity or a number beyond {HEAVIEST:g}"
             raise NonFiniteError("row", what, "Check this row; nothing was learned from it", round=self.rounds + 1)
@@ -224,9 +212,10 @@ class BudgetLinearLearner:
             block = block.sparse()
         shuffled = order is not IN_ORDER
         count = len(order) if shuffled else block.count
-        before = self._level_or_zero
+        before = self._level
         if self._widens and count:
-            labels = labels - self._level_from(float(labels[order[0] if shuffled else 0]))
+            self._begin_at(float(labels[order[0] if shuffled else 0]))
+            labels = labels - self._level
         start = 0
         while start < count:
             if self._until_sample == 0:
@@ -246,7 +235,7 @@ class BudgetLinearLearner:
             start = stop
         if self._widens and len(margins):
             margins[0] += before  # the first target of all was not known before it came
-            margins[1:] += self._level_or_zero
+            margins[1:] += self._level
 
     def require(self, block: Block, labels: FloatArray, weights: FloatArray) -> None:
         """Raise if a number of the block is too large to be learned from."""
@@ -257,15 +246,10 @@ class BudgetLinearLearner:
 
     # --- the intercept's interval -----------------------------------------------------------------------------
 
-    def _level_from(self, y: float) -> float:
-        """The first target, which the interval is about."""
-        if self._level.size == 0:
-            self._level = np.array([y])
-        return float(self._level[0])
-
-    @property
-    def _level_or_zero(self) -> float:
-        return float(self._level[0]) if self._level.size else 0.0
+    def _begin_at(self, y: float) -> None:
+        """The first target is what the interval is about."""
+        if not self._has_level:
+            self._has_level, self._level = True, y
 
     def _widened_for(self, labels: FloatArray, start: int) -> int:
         """Widen the interval if the first of these targets asks for it; where the next one does, to stop before it."""
@@ -284,132 +268,3 @@ class BudgetLinearLearner:
         self._game.numbers[at.INTERCEPT_SLOPE] = min(max(slope, -limit), limit)
         self._use(replace(self._settings, intercept_bound=2 * size))
         self._game.numbers[at.SQUARES] *= (self._radius / before) ** 2
-
-    # --- what is known ----------------------------------------------------------------------------------------
-
-    @property
-    def settings(self) -> Settings:
-        """The constants in force; the intercept's bound may have been widened."""
-        return self._settings
-
-    @property
-    def rounds(self) -> int:
-        """How many rows were learned."""
-        return self._game.rounds
-
-    @property
-    def weights(self) -> FloatArray:
-        """x_{T+1}, the decision in force: what the next row would be scored with. O(d)."""
-        return self._game.x(self._p)
-
-    @property
-    def intercept(self) -> float:
-        """b_{T+1}."""
-        return float(self._game.numbers[at.INTERCEPT]) + self._level_or_zero
-
-    def average(self) -> tuple[FloatArray, float]:
-        """x̄ and its intercept: the mean decision, one round drawn for each stretch of max(1024, d) rounds."""
-        return self._average.value(self.rounds, self.weights, self.intercept)
-
-    def within_budget(self) -> tuple[FloatArray, float]:
-        """The nearest model to x̄ within the budget: g ≤ 0 exactly, in floating-point numbers too."""
-        x, intercept = self.average()
-        s, g = self._settings, self._settings.constraint
-        x = project_onto_elastic_net(x, s.budget, s.l1, s.l2)
-        while g.values(x)[0] > 0:  # by a rounding
-            x = x * (1 - 1e-15)
-        return x, intercept
-
-    @property
-    def nonzeros(self) -> int:
-        """How many weights of x_{T+1} are not 0."""
-        return self._game.nonzeros(self._p)
-
-    @property
-    def multiplier(self) -> float:
-        """λ_{T+1}, the price of the budget; for penalised FTRL ν, the weight in force."""
-        return float(self._game.numbers[at.MULTIPLIER])
-
-    @property
-    def cumulative_loss(self) -> float:
-        """Σ f_t(x_t), each row scored before it was learned."""
-        return float(self._game.numbers[at.LOSS_SUM])
-
-    @property
-    def signed_violation(self) -> float:
-        """Σ g(x_t), what the theorems of A-FTRL and A-OGD bound."""
-        return float(self._game.numbers[at.SIGNED])
-
-    @property
-    def hard_violation(self) -> float:
-        """Σ [g(x_t)]₊, what penalised FTRL's theorem bounds."""
-        return float(self._game.numbers[at.HARD])
-
-    @property
-    def squared_violation(self) -> float:
-        """Σ [g(x_t)]₊²."""
-        return float(self._game.numbers[at.SQUARED])
-
-    def margins(self, X: Any) -> FloatArray:
-        """⟨u, x⟩ + b for rows u, with the decision in force; nothing is learned."""
-        made = X @ self.weights + self.intercept
-        return np.asarray(made)
-
-    # --- the average ------------------------------------------------------------------------------------------
-
-    def _sample(self) -> None:
-        self._average.add(self.weights, self.intercept)
-        self._plan_average()
-
-    def _plan_average(self) -> None:
-        self._until_sample = self._average.next_round() - 1 - self.rounds
-
-    # --- snapshots --------------------------------------------------------------------------------------------
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"specification": self._specification(), "arrays": self._arrays()}
-
-    def __setstate__(self, stored: dict[str, Any]) -> None:
-        self._restore(stored["specification"], stored["arrays"])
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to `path`, atomically: a crash leaves the old file or the new one."""
-        write_snapshot(Path(path), Snapshot(KIND, VERSION, self._specification(), self._arrays()))
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """The learner that was saved; it goes on bit for bit. A SnapshotError says what is wrong with a bad file."""
-        stored, _ = read_snapshot(Path(path), KIND, VERSION)
-        made = cls.__new__(cls)
-        try:
-            made._restore(dict(stored.metadata), dict(stored.arrays))
-        except (KeyError, TypeError, ValueError) as error:
-            reason = f"it does not describe a learner ({error})"
-            raise SnapshotError(Path(path), "damaged", reason, "Give a file that save() made") from None
-        return made
-
-    def _specification(self) -> dict[str, Any]:
-        return {
-            "settings": asdict(self._settings),
-            "widens": self._widens,
-            "sparse": self._sparse,
-            "seed": self._average.seed,
-        }
-
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        return (
-            {f"game.{name}": array.copy() for name, array in self._game.arrays().items()}
-            | {f"average.{name}": array for name, array in self._average.sampled._asdict().items()}
-            | {"level": self._level}
-        )
-
-    def _restore(self, specification: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        settings = Settings(**specification["settings"])
-        self._widens, self._sparse = bool(specification["widens"]), bool(specification["sparse"])
-        self._game = game_for(settings, self._sparse)
-        self._game.restore({name.removeprefix("game."): a for name, a in arrays.items() if name.startswith("game.")})
-        self._average = Average(settings.dimension, int(specification["seed"]))
-        self._average.sampled = Sampled(arrays["average.stretches"], arrays["average.total"])
-        self._level = arrays["level"]
-        self._use(settings)
-        self._plan_average()
