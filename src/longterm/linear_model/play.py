@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numba import float32, float64, int32, int64
 from numba.core import types
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import FloatArray
 from longterm.errors import BrokenBoundError, InputError, NonFiniteError
@@ -76,14 +76,27 @@ def play(
     parameters: FloatArray,
     state: State,
     rows: Any,
-    labels: FloatArray,
+    labels: ArrayLike,
     *,
-    order: NDArray[np.int64] = ANY_ORDER,
-    weights: FloatArray = NONE,
-    record: NDArray[np.int64] = ANY_ORDER,
+    order: ArrayLike = ANY_ORDER,
+    weights: ArrayLike = NONE,
+    record: ArrayLike = ANY_ORDER,
     margins: bool = False,
 ) -> Played:
-    """Play every row once, or rows[order]; `state` is changed in place, or not at all."""
+    """Play every row once, or rows[order]; `state` is changed in place, or not at all.
+
+    >>> import numpy as np
+    >>> from longterm.linear_model._layout import Parameters, State
+    >>> from longterm.linear_model.play import decision, play
+    >>> rng = np.random.default_rng(0)
+    >>> rows = rng.standard_normal((500, 20))
+    >>> labels = np.sign(rows[:, 0] - 0.5 * rows[:, 1])
+    >>> p = Parameters(budget=1.0, l1=1.0, l2=1.0, radius=np.sqrt(3) - 1, theta_0=0.5).as_array()  # no step: online
+    >>> state = State.start(20)
+    >>> played = play("aftrl", p, state, rows, labels, order=rng.integers(500, size=2000), record=[1, 2000])
+    >>> played.trace[:, 4], decision("aftrl", p, state)[0][:3].round(2)
+    (array([0., 2.]), array([ 0.63, -0.16,  0.  ]))
+    """
     count, run = _kernel_for(rule, rows, len(state.vector))
     labels, weights = (np.ascontiguousarray(given, dtype=np.float64) for given in (labels, weights))
     order, record = (np.ascontiguousarray(given, dtype=np.int64) for given in (order, record))
@@ -111,7 +124,7 @@ def decision(rule: Rule, parameters: FloatArray, state: State) -> tuple[FloatArr
         return scale * state.vector, intercept
     weight = numbers[at.MULTIPLIER if rule == "penalised_ftrl" else at.MULTIPLIER_SUM]
     threshold = weight * parameters[at.L1]
-    return -scale * (state.vector - np.clip(state.vector, -threshold, threshold)), intercept
+    return scale * (np.clip(state.vector, -threshold, threshold) - state.vector), intercept
 
 
 def _kernel_for(rule: Rule, rows: Any, dimension: int) -> tuple[int, Any]:
