@@ -57,23 +57,21 @@ def test_coordinates_that_fall_and_rise_for_ever_do_not_fill_the_heap():
     assert 2 * d < largest <= len(state.heap) == 2 * d + SLACK
 
 
-def test_coordinates_a_hair_above_the_threshold_wait_for_it():
-    """Keys are cut to the leading bits of their words; with these, none can be told from τ itself."""
-    d = 1000
-    p = parameters(1e-6, 1.0, step=1.0)
-    state = SparseState.start(d).dense()
-    state.vector[:] = 1.0 + np.arange(d) * 2.0**-52
-    state.numbers[at.MULTIPLIER_SUM], state.numbers[at.MULTIPLIER] = 1.0 - 2.0**-53, 0.0
+@pytest.mark.parametrize("low", [0.5, 1.0 - 2.0**-53])
+def test_coordinates_a_hair_above_the_threshold_wait_for_it(low):
+    """Keys are cut to the leading bits of their words; of these coordinates none can be told from the new τ."""
+    d, ulp = 1000, 2.0**-52
+    p, state = parameters(1e-6, 1.0, step=1.0), SparseState.start(d).dense()
+    state.vector[:] = 1.0 + np.arange(d) * ulp
+    state.numbers[at.MULTIPLIER_SUM] = low
     ours = SparseState.of(p, state)
     require_sound(p, ours)
-    words = ours.memory.view(np.uint64).copy()
-    _dying.raise_threshold(
-        1.0 - 2.0**-53, 1.0 + 500 * 2.0**-52, ours.memory, words, ours.heap, np.uint64(10), ours.round, ours.numbers
-    )
-    assert ours.round[_dying.ACTIVE] == 499
-    ours.memory.view(np.uint64)[:] = words
-    ours.numbers[at.MULTIPLIER_SUM] = 1.0 + 500 * 2.0**-52
-    require_sound(p, ours)
+    for high in (1.0 + 500 * ulp, 1.0 + 700 * ulp, 1.0 + 2000 * ulp):
+        words = ours.memory.view(np.uint64)
+        _dying.raise_threshold(low, high, ours.memory, words, ours.heap, np.uint64(10), ours.round, ours.numbers)
+        low = ours.numbers[at.MULTIPLIER_SUM] = high
+        require_sound(p, ours, drift=1e-12)  # Σw was up to 500
+    assert ours.round[1:].tolist() == [0, 0, 0]
 
 
 def test_sums_do_not_drift():
