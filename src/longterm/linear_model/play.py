@@ -6,7 +6,8 @@
     x, intercept = decision("aftrl", parameters.as_array(), state)
 
 `rows` are a C-ordered float32 or float64 matrix, or CSR as the tuple (data, indices, indptr), indices without
-duplicates. `order` plays rows[order], in any order and as often as it says. Weights are the rows'. With `record`,
+duplicates. `order` plays rows[order], in any order and as often as it says; an empty one plays every
+row once, as they come. Weights are the rows'. With `record`,
 increasing rounds t, `played.trace` has a line (`COLUMNS`) for each of them that fell into this call, and
 `played.rounds` says which; with `margins=True`, `played.margins` has ⟨u, x_t⟩ + b_t of every round, from before the
 round was learned.
@@ -24,10 +25,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numba import float32, float64, int32, int64
 from numba.core import types
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import FloatArray
-from longterm.errors import InputError
+from longterm.errors import BrokenBoundError, InputError, NonFiniteError
 from longterm.linear_model import _aftrl, _aogd, _penalised_ftrl
 from longterm.linear_model import _layout as at
 from longterm.linear_model._compile import compiled, readonly
@@ -75,19 +76,33 @@ def play(
     parameters: FloatArray,
     state: State,
     rows: Any,
-    labels: FloatArray,
+    labels: ArrayLike,
     *,
-    order: NDArray[np.int64] = ANY_ORDER,
-    weights: FloatArray = NONE,
-    record: NDArray[np.int64] = ANY_ORDER,
+    order: ArrayLike = ANY_ORDER,
+    weights: ArrayLike = NONE,
+    record: ArrayLike = ANY_ORDER,
     margins: bool = False,
 ) -> Played:
-    """Play every row once, or rows[order]; `state` is changed in place, or not at all."""
-    count, dimension, run = _kernel_for(rule, rows)
-    if dimension is not None and dimension != len(state.vector):
-        what = f"have {dimension} features, the learner has {len(state.vector)}"
-        raise InputError("rows", what, "Give rows of the length that the learner was made for")
+    """Play every row once, or rows[order]; `state` is changed in place, or not at all.
+
+    >>> import numpy as np
+    >>> from longterm.linear_model._layout import Parameters, State
+    >>> from longterm.linear_model.play import decision, play
+    >>> rng = np.random.default_rng(0)
+    >>> rows = rng.standard_normal((500, 20))
+    >>> labels = np.sign(rows[:, 0] - 0.5 * rows[:, 1])
+    >>> p = Parameters(budget=1.0, l1=1.0, l2=1.0, radius=np.sqrt(3) - 1, theta_0=0.5).as_array()  # no step: online
+    >>> state = State.start(20)
+    >>> played = play("aftrl", p, state, rows, labels, order=rng.integers(500, size=2000), record=[1, 2000])
+    >>> played.trace[:, 4], decision("aftrl", p, state)[0][:3].round(2)
+    (array([0., 2.]), array([ 0.63, -0.16,  0.  ]))
+    """
+    count, run = _kernel_for(rule, rows, len(state.vector))
+    labels, weights = (np.ascontiguousarray(given, dtype=np.float64) for given in (labels, weights))
+    order, record = (np.ascontiguousarray(given, dtype=np.int64) for given in (order, record))
     _check(count, parameters, labels, weights, order)
+    if np.any(record[1:] <= record[:-1]):
+        raise InputError("record", "is not increasing", "Give every round once, in order")
     rounds = len(order) or count
     first = int(state.round[0])
     wanted = record[(record >= first) & (record < first + rounds)]
@@ -109,21 +124,31 @@ def decision(rule: Rule, parameters: FloatArray, state: State) -> tuple[FloatArr
         return scale * state.vector, intercept
     weight = numbers[at.MULTIPLIER if rule == "penalised_ftrl" else at.MULTIPLIER_SUM]
     threshold = weight * parameters[at.L1]
-    return -scale * (state.vector - np.clip(state.vector, -threshold, threshold)), intercept
+    return scale * (np.clip(state.vector, -threshold, threshold) - state.vector), intercept
 
 
-def _kernel_for(rule: Rule, rows: Any) -> tuple[int, int | None, Any]:
-    """How many rows, of how many features where rows say so, and the kernel for them."""
+def _kernel_for(rule: Rule, rows: Any, dimension: int) -> tuple[int, Any]:
+    """How many rows there are, and the kernel for them."""
     if isinstance(rows, tuple):
         data, indices, indptr = rows
         if indptr.dtype != indices.dtype:
             what = f"indices are {indices.dtype}, indptr is {indptr.dtype}"
             raise InputError("rows", what, "Give both as int32, or both as int64")
-        return len(indptr) - 1, None, kernel(rule, data.dtype.name, indices.dtype.name)
+        # A kernel does not look where it reads and writes.
+        sound = len(indptr) > 0 and indptr[0] >= 0 and indptr[-1] <= min(len(data), len(indices))
+        if not sound or np.any(indptr[1:] < indptr[:-1]):
+            raise InputError("rows", "indptr does not count up within the data", "Give CSR as SciPy makes it")
+        if len(indices) and (indices.min() < 0 or indices.max() >= dimension):
+            what = f"have columns {indices.min()} to {indices.max()}, the learner has {dimension} features"
+            raise InputError("rows", what, "Give rows of the length that the learner was made for")
+        return len(indptr) - 1, kernel(rule, data.dtype.name, indices.dtype.name)
     if rows.ndim != 2 or rows.dtype.name not in ("float32", "float64") or not rows.flags.c_contiguous:
         what = f"have shape {rows.shape} and dtype {rows.dtype}"
         raise InputError("rows", what, "Give a C-ordered matrix of float32 or float64")
-    return len(rows), rows.shape[1], kernel(rule, rows.dtype.name)
+    if rows.shape[1] != dimension:
+        what = f"have {rows.shape[1]} features, the learner has {dimension}"
+        raise InputError("rows", what, "Give rows of the length that the learner was made for")
+    return len(rows), kernel(rule, rows.dtype.name)
 
 
 def _check(count: int, parameters: FloatArray, labels: FloatArray, weights: FloatArray, order: Any) -> None:
@@ -146,7 +171,7 @@ def _check(count: int, parameters: FloatArray, labels: FloatArray, weights: Floa
 def _refusal(parameters: FloatArray, rows: Any, row: int, t: int) -> InputError:
     values = rows[row] if not isinstance(rows, tuple) else rows[0][rows[2][row] : rows[2][row + 1]]
     if not np.all(np.isfinite(values)):
-        return InputError("rows", f"row {row} holds NaN or infinity", "Clean the rows first", round=t)
+        return NonFiniteError("rows", f"row {row} holds NaN or infinity", "Clean the rows first", round=t)
     limit = float(parameters[at.GRADIENT_BOUND])
     what = f"row {row} has a loss whose gradient is longer than {limit:g}"
-    return InputError("rows", what, "Scale the rows, or find the constants online", round=t)
+    return BrokenBoundError("rows", what, "Scale the rows, or find the constants online", round=t)
