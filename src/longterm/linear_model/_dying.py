@@ -24,8 +24,9 @@ the second holds and n ≤ d/2, a third (entries > 3d/2 ≥ 3/2 live); and a row
 
 **Sums.** Σw and Σw² over the active are carried along, with what rounding takes from them kept in low parts. What is
 left is the rounding of single w_k: for each coordinate touched a few units in the last place of w_k and w_k², so in a
-round never more than that of Σw and Σw². `rebuild` sums anew from the z_k, every PERIOD rounds at the latest: drift
-does not grow with t. (Measured after PERIOD − 1 rounds without one: 2e-16 of either sum.)
+round never more than that of Σw and Σw². It stays when the sums become small, but harms no x_t: x = s w with s ≤ 1/c
+and c = a + Λ l2 never falls, so it is rounding of earlier, longer w/c. `rebuild` sums anew from the z_k, every PERIOD
+rounds at the latest: drift does not grow with t. (Measured after PERIOD − 1 rounds without one: 2e-16 of either sum.)
 """
 
 from __future__ import annotations

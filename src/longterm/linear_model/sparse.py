@@ -81,6 +81,10 @@ class SparseState(NamedTuple):
         """The same learner, apart."""
         return _restored(self.round.copy(), self.memory.copy(), self._entries(), self.numbers.copy())
 
+    def __copy__(self) -> SparseState:
+        # Half a copy, with its own heap and shared coordinates, would be wrong from its first round on.
+        return self.copy()
+
     def __reduce__(self) -> Any:
         return _restored, (self.round, self.memory, self._entries(), self.numbers)
 
@@ -139,7 +143,22 @@ def play(
     record: NDArray[np.int64] = ANY_ORDER,
     margins: bool = False,
 ) -> Played:
-    """Play every row once, or rows[order]; `state` is changed in place."""
+    """Play every row once, or rows[order]; `state` is changed in place.
+
+    The first row moves x to −z/√2 = (½, 1)/√2 on its two coordinates, and the second sees the first of them:
+
+    >>> import numpy as np
+    >>> from longterm.linear_model import sparse
+    >>> from longterm.linear_model._layout import Parameters
+    >>> p = Parameters(budget=1.5, l1=1.0, l2=1.0, radius=1.0, step=1.0, theta_0=1.0).as_array()
+    >>> rows = np.array([1.0, 2.0, 1.0]), np.array([0, 900, 0]), np.array([0, 2, 3])
+    >>> state = sparse.SparseState.start(1000)
+    >>> sparse.play(p, state, rows, np.array([1.0, -1.0]), margins=True).margins.round(4)
+    array([0.    , 0.3536])
+    >>> columns, values = sparse.nonzeros(p, state)
+    >>> columns, values.round(4)
+    (array([  0, 900]), array([-0.0505,  0.5774]))
+    """
     first, count = int(state.round[0]), len(rows[2]) - 1
     _check(count, parameters, labels, weights, order)
     rows, kinds = _checked(rows, len(state.memory) // 2, first)
