@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from linear_games import LOSSES, Game, draw_row, kernel_state, make_game
-from longterm import AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL
+from longterm import AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL, Feedback, observe
+from longterm.constraints import Affine
 from longterm.learners.adagrad_aogd import AdaGradAOGDState
 from longterm.learners.adaptive_aftrl import AdaptiveAFTRLState
 from longterm.learners.adaptive_penalised_ftrl import AdaptivePenalisedFTRLState
 from longterm.linear_model import _layout as at
 from longterm.linear_model._layout import State
+from longterm.linear_model._losses import value_and_slope
 from longterm.linear_model.play import decision, play
+from longterm.sets import Box
 
 RULES = ("aogd", "aftrl", "penalised_ftrl")
 
@@ -81,23 +84,49 @@ def assert_same_round(game, state, numbers, row, label, weight):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("rule", RULES)
-def test_one_round_is_the_adaptive_learners(rule, loss, intercept, dtype):
-    rng = np.random.default_rng([RULES.index(rule), LOSSES.index(loss), intercept, dtype == np.float32])
+def test_one_round_is_the_adaptive_learners(rule, loss, dtype):
+    rng = np.random.default_rng([RULES.index(rule), LOSSES.index(loss), dtype == np.float32])
     for _ in range(40):
-        game = make_online(rule, loss, rng, intercept=intercept)
+        game = make_online(rule, loss, rng, intercept=False)
         assert_same_round(game, *draw_online_states(game, rng), *draw_row(game, rng, dtype))
 
 
-@pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("rule", RULES)
-def test_a_game_that_begins_without_gradients_is_the_adaptive_learners(rule, intercept):
+def test_a_game_that_begins_without_gradients_is_the_adaptive_learners(rule):
     rng = np.random.default_rng(RULES.index(rule))
-    game = make_online(rule, "hinge", rng, intercept=intercept)
+    game = make_online(rule, "hinge", rng, intercept=False)
     state, numbers = game.learner.init(), State.start(game.budget.dimension)
     for t in range(60):
         row, label, weight = draw_row(game, rng, np.float64)
         state = assert_same_round(game, state, numbers, row, label, weight if t > 5 else 0.0)
         assert t > 5 or np.all(state.x == 0)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("rule", RULES)
+def test_the_intercept_is_a_learner_of_its_own(rule, loss):
+    """Two reference learners, one for the weights and one for the intercept; each sees its part of the gradient."""
+    rng = np.random.default_rng([RULES.index(rule), LOSSES.index(loss), 7])
+    for r in (0.3, 5.0):
+        game = make_online(rule, loss, rng, intercept=False)
+        parameters = replace(game.parameters, intercept_bound=r)
+        interval = Box([-r], [r])
+        free = Affine([[1.0]], [10 * r])  # never binds
+        own = AdaGradAOGD(interval, 1.0) if rule == "aogd" else AdaptiveAFTRL(free.prox(interval), 1.0)
+        x, b, state = game.learner.init(), own.init(), State.start(game.budget.dimension)
+        for t in range(40):
+            row, label, weight = draw_row(game, rng, np.float64)
+            weight = weight if t > 3 else 0.0
+            _, slope = value_and_slope.py_func(
+                parameters.loss, parameters.loss_parameter, float(row @ x.x + b.x[0]), label
+            )
+            seen = observe(game.problem, x.x, [row, np.float64(label)])
+            seen_by_b = Feedback(np.array([weight * slope]), np.asarray(b.x[0] - 10 * r), np.ones(1))
+            x = game.learner.update(x, seen._replace(loss_gradient=weight * slope * row))
+            b = own.update(b, seen_by_b)
+            play(rule, parameters.as_array(), state, row[None], np.array([label]), weights=np.array([weight]))
+            weights, intercept = decision(rule, parameters.as_array(), state)
+            np.testing.assert_allclose(weights, x.x, rtol=1e-9, atol=1e-9)
+            assert intercept == pytest.approx(float(b.x[0]), rel=1e-9, abs=1e-9)

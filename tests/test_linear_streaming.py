@@ -151,24 +151,25 @@ def test_constants_are_those_of_the_reference_learners(loss):
     constant, made = MahdaviOGD.aggregate(problem, 5000).schedule, parameters("mahdavi", given)
     wanted = [pytest.approx(float(number)) for number in (constant.eta, constant.theta, constant.mu)]
     assert [made.step, made.theta_0, made.mu] == wanted
-    assert parameters("a-ftrl", None).theta_0 == pytest.approx(AdaptiveAFTRL.tuned(problem).dual_scale)
-    assert parameters("a-ogd", None).theta_0 == pytest.approx(AdaGradAOGD.tuned(problem).dual_scale)
-    assert parameters("penalised-ftrl", None).weight_0 == pytest.approx(
-        AdaptivePenalisedFTRL.tuned(problem).weight_scale
-    )
+    g = ElasticNetBudget(5, 2.0, l1=0.8, l2=1.3)  # found online, the intercept is a learner of its own
+    alone = Problem(g.enclosing_ball(), Logistic(5, 3.0), g)
+    assert parameters("a-ftrl", None).theta_0 == pytest.approx(AdaptiveAFTRL.tuned(alone).dual_scale)
+    assert parameters("a-ogd", None).theta_0 == pytest.approx(AdaGradAOGD.tuned(alone).dual_scale)
+    assert parameters("penalised-ftrl", None).weight_0 == pytest.approx(AdaptivePenalisedFTRL.tuned(alone).weight_scale)
     assert parameters("a-ftrl", None).step == 0
 
 
 def test_a_run_is_that_of_the_reference_learner():
-    problem = reference_problem("logistic", 1.5)
+    g = ElasticNetBudget(5, 2.0, l1=0.8, l2=1.3)
+    problem = Problem(g.enclosing_ball(), Logistic(5, 3.0), g)
     X, y = rows_and_labels(n=200, d=5)
-    reference, ours = AdaptiveAFTRL.tuned(problem), BudgetLinearLearner(5, 2.0, l1=0.8, l2=1.3, intercept_bound=1.5)
+    reference, ours = AdaptiveAFTRL.tuned(problem), BudgetLinearLearner(5, 2.0, l1=0.8, l2=1.3, fit_intercept=False)
     state = reference.init()
     for u, label in zip(X, y, strict=True):
-        seen = observe(problem, state.x, [np.append(u, 1.0), np.float64(label)])
+        seen = observe(problem, state.x, [u, np.float64(label)])
         ours.step_dense(u, label)
         state = reference.update(state, seen)
-    np.testing.assert_allclose(np.append(ours.weights, ours.intercept), state.x, atol=1e-9)
+    np.testing.assert_allclose(ours.weights, state.x, atol=1e-9)
     assert ours.multiplier == pytest.approx(float(state.multiplier[0]), abs=1e-9)
 
 
@@ -218,14 +219,16 @@ def test_the_interval_begins_at_the_first_target_and_is_widened_by_hand():
     assert learner.settings.intercept_bound == 0.0
     assert learner.step_dense([0.0], 9.0) == 7.0
     assert learner.settings.intercept_bound == 4.0
-    # slope −2, so V = 4, a = 2/ϱ, b = 2/a = ϱ = √(R² + 16), clipped at 4.
+    # slope −2, so Σ slope² = 4, a = 2/4, b = 2/a = 4: the end of the interval.
     assert learner.intercept == 11.0
-    before = learner.intercept, np.sqrt(learner._game.numbers[at.SQUARES]) / learner._radius
+    learner.step_dense([0.0], 10.9)  # slope 0.1: b = 1.9 · 4/√4.01
+    learner._game.numbers[at.INTERCEPT_SLOPE] = -50.0  # what an interval that is too short leaves behind
+    curvature = np.sqrt(learner._game.numbers[at.INTERCEPT_SQUARES]) / 4.0
     learner._widen(10.0)
-    assert (learner.intercept, learner.settings.intercept_bound) == (before[0], 20.0)
-    assert np.sqrt(learner._game.numbers[at.SQUARES]) / learner._radius == pytest.approx(before[1])
+    assert learner.settings.intercept_bound == 20.0
+    assert np.sqrt(learner._game.numbers[at.INTERCEPT_SQUARES]) / 20.0 == pytest.approx(curvature)
     # What the old interval could not follow is forgotten: the slope is cut to what holds b at its end.
-    assert learner._game.numbers[at.INTERCEPT_SLOPE] == pytest.approx(-4.0 * before[1])
+    assert learner._game.numbers[at.INTERCEPT_SLOPE] == pytest.approx(-4.0 * curvature)
 
 
 @given(
@@ -243,8 +246,9 @@ def test_the_bound_holds_while_the_interval_is_widened(seed, loss, rule, growth,
     y = level + np.cumprod(np.full(n, growth)) * rng.standard_normal(n)
     learner = BudgetLinearLearner(d, 1.0, loss=loss, rule=rule)
     learner.learn(X, y)
-    numbers, radius = learner._game.numbers, learner._radius
+    numbers, radius = learner._game.numbers, learner.settings.constraint.enclosing_ball().radius
     bound = 2.5 * radius * np.sqrt(numbers[at.SQUARES])
+    bound += 2.5 * learner.settings.intercept_bound * np.sqrt(numbers[at.INTERCEPT_SQUARES])
     if rule == "a-ftrl":
         bound += 5 * radius * numbers[at.LARGEST] * (1 + (n ** (2 / 3) - 1) / (2 / 3))
     first = 2 * abs(y[1] - y[0])

@@ -47,6 +47,7 @@ from longterm.linear_model._round import (
     constraint_value,
     first_to_record,
     leader_curvature,
+    leader_intercept,
     penalty_weight,
     within_ball,
 )
@@ -135,8 +136,9 @@ def play_row(indices, values, label, weight, p, round, memory, words, heap, plac
     numbers[at.HARD] += positive
     numbers[at.SQUARED] += positive * positive
     if p[at.STEP] == 0.0:
-        numbers[at.SQUARES] += square
-        numbers[at.LARGEST] = max(numbers[at.LARGEST], math.sqrt(square))
+        own = slope * slope * length  # the intercept's part sets its own step
+        numbers[at.SQUARES] += own
+        numbers[at.LARGEST] = max(numbers[at.LARGEST], math.sqrt(own))
     theta = penalty_weight(p, t, numbers[at.LARGEST])
     if p[at.STEP] == 0.0:
         numbers[at.BOUND_SUM] = add_theta(numbers[at.BOUND_SUM], theta, t)
@@ -158,7 +160,9 @@ def play_row(indices, values, label, weight, p, round, memory, words, heap, plac
     numbers[at.SCALE] = within_ball(scale, numbers[at.NORM_2] + numbers[LOW_2], p[at.RADIUS])
     if bound > 0.0:
         numbers[at.INTERCEPT_SLOPE] += slope
-        numbers[at.INTERCEPT] = clip(-numbers[at.INTERCEPT_SLOPE] / curvature, bound)
+        numbers[at.INTERCEPT_SQUARES] += slope * slope
+        slope_sum, slope_squares = numbers[at.INTERCEPT_SLOPE], numbers[at.INTERCEPT_SQUARES]
+        numbers[at.INTERCEPT] = leader_intercept(p, curvature, slope_sum, slope_squares)
     round[0] = t + 1
     return True, margin
 

@@ -50,16 +50,15 @@ def descend(v: Lanes, u: Lanes, keep: Lanes, sign: Lanes, step: Lanes) -> tuple[
 
 
 @helper
-def adagrad_step(p, squares):  # type: ignore[no-untyped-def]
-    """Δ/√(2 S_t), Δ the diameter of ball and interval together; with S_t = 0 there is no step to take."""
-    diameter = 2.0 * math.hypot(p[at.RADIUS], p[at.INTERCEPT_BOUND])
-    return diameter / math.sqrt(2.0 * squares) if squares > 0.0 else 0.0
+def adagrad_step(radius, squares):  # type: ignore[no-untyped-def]
+    """Δ/√(2 S_t), Δ the diameter of the ball or of the interval; with S_t = 0 there is no step to take."""
+    return 2.0 * radius / math.sqrt(2.0 * squares) if squares > 0.0 else 0.0
 
 
 def play(rows, order, labels, weights, p, round, v, numbers, record, trace, margins):  # type: ignore[no-untyped-def]
     """Play rows[order] (all, where order is empty) up to the first that must be refused; how many were played."""
     (loss_sum, signed, hard, squared, multiplier, multiplier_sum, squares, largest) = unpack(numbers)[:8]
-    (scale, norm_1, norm_2, intercept, slope_sum, bound_sum) = unpack(numbers)[8:]
+    (scale, norm_1, norm_2, intercept, slope_sum, bound_sum, slope_squares) = unpack(numbers)[8:]
     shuffled, count = len(order) > 0, len(order) if len(order) > 0 else number_of_rows(rows)
     online, constant, bound = p[at.STEP] == 0.0, p[at.MU] > 0.0, p[at.INTERCEPT_BOUND]
     loss, parameter, l1, l2 = int(p[at.LOSS]), p[at.LOSS_PARAMETER], p[at.L1], p[at.L2]
@@ -94,9 +93,12 @@ def play(rows, order, labels, weights, p, round, v, numbers, record, trace, marg
             eta, theta = p[at.STEP], p[at.THETA_0]
             multiplier = max(multiplier + p[at.MU] * (g - theta * multiplier), 0.0)
         elif online:
-            squares += direction(v, u, slope, pull_1, pull_2 * scale) + slope * slope * free
-            largest = max(largest, math.sqrt(square))
-            eta, theta = adagrad_step(p, squares), penalty_weight(p, t, largest)
+            squares += direction(v, u, slope, pull_1, pull_2 * scale)
+            slope_squares, largest = (
+                slope_squares + slope * slope * free,
+                max(largest, math.sqrt(slope * slope * length)),
+            )
+            eta, theta = adagrad_step(p[at.RADIUS], squares), penalty_weight(p, t, largest)
             multiplier, bound_sum = ascend(multiplier, g, theta, t), add_theta(bound_sum, theta, t)
         else:
             theta = penalty_weight(p, t, largest)
@@ -105,9 +107,10 @@ def play(rows, order, labels, weights, p, round, v, numbers, record, trace, marg
         norm_1, norm_2 = descend(v, u, scale * (1.0 - eta * pull_2), eta * pull_1, eta * slope)
         clear(rows, k, room)
         scale = within_ball(1.0, norm_2, p[at.RADIUS])
-        intercept = clip(intercept - eta * slope, bound)
+        own = adagrad_step(bound, slope_squares) if online else eta  # found online, b is a learner of its own
+        intercept = clip(intercept - own * slope, bound)
         t += 1
     round[0] = t
     first = (loss_sum, signed, hard, squared, multiplier, multiplier_sum, squares, largest)
-    pack(numbers, (*first, scale, norm_1, norm_2, intercept, slope_sum, bound_sum))
+    pack(numbers, (*first, scale, norm_1, norm_2, intercept, slope_sum, bound_sum, slope_squares))
     return played

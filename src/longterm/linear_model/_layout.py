@@ -83,8 +83,9 @@ class Parameters:
     INTERCEPT,  # b_t
     INTERCEPT_SLOPE,  # FTRL: Σ of the losses' slopes, the intercept's coordinate of z
     BOUND_SUM,  # constants found online: what only the bound reads: S_θ + δ_μ, penalised FTRL: Σ 1/w
-) = range(14)
-NUMBERS = 14
+    INTERCEPT_SQUARES,  # constants found online: Σ of the losses' squared slopes, which set the intercept's own step
+) = range(15)
+NUMBERS = 15
 """How many. Kernels take them all into registers with `unpack`, in this order, and put them back with `pack`."""
 
 COLUMNS = ("loss", "signed_violation", "hard_violation", "squared_violation", "nonzeros", "multiplier")

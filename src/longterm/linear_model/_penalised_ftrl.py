@@ -23,10 +23,10 @@ from longterm.linear_model._compile import helper
 from longterm.linear_model._lanes import Lanes, lanes
 from longterm.linear_model._losses import value_and_slope
 from longterm.linear_model._round import (
-    clip,
     constraint_value,
     first_to_record,
     leader_curvature,
+    leader_intercept,
     nonzeros,
     pack,
     shrink,
@@ -82,7 +82,7 @@ def least_weight(p, a, z, found):  # type: ignore[no-untyped-def]
 def play(rows, order, labels, weights, p, round, z, numbers, record, trace, margins):  # type: ignore[no-untyped-def]
     """Play rows[order] (all, where order is empty) up to the first that must be refused; how many were played."""
     (loss_sum, signed, hard, squared, multiplier, weight_sum, squares, largest) = unpack(numbers)[:8]
-    (scale, norm_1, norm_2, intercept, slope_sum, bound_sum) = unpack(numbers)[8:]
+    (scale, norm_1, norm_2, intercept, slope_sum, bound_sum, slope_squares) = unpack(numbers)[8:]
     shuffled, count = len(order) > 0, len(order) if len(order) > 0 else number_of_rows(rows)
     online, bound = p[at.STEP] == 0.0, p[at.INTERCEPT_BOUND]
     loss, parameter, l1, l2 = int(p[at.LOSS]), p[at.LOSS_PARAMETER], p[at.L1], p[at.L2]
@@ -116,7 +116,9 @@ def play(rows, order, labels, weights, p, round, z, numbers, record, trace, marg
             recorded += 1
         new = p[at.WEIGHT_0] * (t + 1.0) ** (1.0 + p[at.GROWTH])
         if online:
-            squares, largest = squares + square, max(largest, math.sqrt(square))
+            own = slope * slope * length  # the intercept's part sets its own step
+            squares, largest = squares + own, max(largest, math.sqrt(own))
+            slope_squares += slope * slope * free
             new *= largest
             if new > 0.0:
                 bound_sum += 1.0 / new if bound_sum > 0.0 else (t + 1.0) / new
@@ -130,9 +132,9 @@ def play(rows, order, labels, weights, p, round, z, numbers, record, trace, marg
         scale = within_ball(1.0 / (curvature + multiplier * l2), norm_2, p[at.RADIUS])
         if bound > 0.0:
             slope_sum += slope
-            intercept = clip(-slope_sum / curvature, bound)
+            intercept = leader_intercept(p, curvature, slope_sum, slope_squares)
         t += 1
     round[0] = t
     first = (loss_sum, signed, hard, squared, multiplier, weight_sum, squares, largest)
-    pack(numbers, (*first, scale, norm_1, norm_2, intercept, slope_sum, bound_sum))
+    pack(numbers, (*first, scale, norm_1, norm_2, intercept, slope_sum, bound_sum, slope_squares))
     return played

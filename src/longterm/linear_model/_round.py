@@ -13,7 +13,8 @@ from longterm.linear_model._lanes import Lanes, lanes
 def unpack(numbers):  # type: ignore[no-untyped-def]
     """The state's numbers, in the order of `_layout`, to be held in registers."""
     first = (numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6])
-    return (*first, numbers[7], numbers[8], numbers[9], numbers[10], numbers[11], numbers[12], numbers[13])
+    second = (numbers[7], numbers[8], numbers[9], numbers[10], numbers[11], numbers[12], numbers[13], numbers[14])
+    return (*first, *second)
 
 
 @helper
@@ -75,7 +76,18 @@ def leader_curvature(p, t, squares):  # type: ignore[no-untyped-def]
     """a_{t+1} = √(t + 1)/step; found online √V_t/R, or 1 while every gradient was 0 (x is 0 whatever it is)."""
     if p[at.STEP] > 0.0:
         return math.sqrt(t + 1.0) / p[at.STEP]
-    return math.sqrt(squares) / math.hypot(p[at.RADIUS], p[at.INTERCEPT_BOUND]) if squares > 0.0 else 1.0
+    return math.sqrt(squares) / p[at.RADIUS] if squares > 0.0 else 1.0
+
+
+@helper
+def leader_intercept(p, curvature, slope_sum, slope_squares):  # type: ignore[no-untyped-def]
+    """b_{t+1} = clip(−z_b/a_{t+1}, ±r). Found online, b is a learner of its own, with the curvature √(Σ slope²)/r."""
+    bound = p[at.INTERCEPT_BOUND]
+    if p[at.STEP] == 0.0:
+        if slope_squares == 0.0:
+            return 0.0
+        curvature = math.sqrt(slope_squares) / bound
+    return clip(-slope_sum / curvature, bound)
 
 
 @helper

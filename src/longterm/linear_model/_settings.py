@@ -3,9 +3,9 @@
 With R the radius of the ball that holds {g ≤ 0} and D the bound on |g|, which the budget and d give, and r the
 intercept's bound, the enclosing set Ball(R) × [−r, r] has the radius ϱ = √(R² + r²) and the diameter Δ = 2ϱ.
 
-Constants found online need no more (`docs/aftrl.md`). Given constants are those of the reference learners
-`AFTRL.tuned`, `PenalisedFTRL.tuned`, `AOGD.convex` and `MahdaviOGD.aggregate` on that set, with rows no longer than
-`feature_norm` (the intercept adds 1 to its square) and targets within `label_bound`.
+Constants found online need no more (`docs/aftrl.md`), and give the intercept a learner of its own. Given constants are
+those of the reference learners `AFTRL.tuned`, `PenalisedFTRL.tuned`, `AOGD.convex` and `MahdaviOGD.aggregate` on that
+set, with rows no longer than `feature_norm` (the intercept adds 1 to its square) and targets within `label_bound`.
 """
 
 from __future__ import annotations
@@ -95,10 +95,9 @@ class Settings:
             self.code,
             self.loss_parameter or 0.0,
         )
-        if self.given is None:
-            return Parameters(
-                *common, beta=self.beta, theta_0=SHARE * D**2 / radius, weight_0=2 * radius / D, growth=self.growth
-            )
+        if self.given is None:  # the intercept is then a learner of its own: R is the ball's
+            theta_0, weight_0 = SHARE * D**2 / ball.radius, 2 * ball.radius / D
+            return Parameters(*common, beta=self.beta, theta_0=theta_0, weight_0=weight_0, growth=self.growth)
         loss, over = self._reference_loss(self.given), Ball(1, radius)
         G, F = loss.gradient_bound(over), loss.value_range(over)
         constants = Constants(radius, 2 * radius, G, g.gradient_bound(ball), D, F)

@@ -1,9 +1,9 @@
 """A worked example: a stream of real rows, a budget that is kept, and the penalty that would have to be tuned instead.
 
-Rows come in blocks of 100. Every contestant scores a block, is charged its mean log-loss, and then learns it (*progressive*
-loss: no row is scored by a model that has seen it). Ours are given the budget ρ and nothing else. `SGDClassifier` is given
-the same elastic net as a penalty, α(½‖x‖₁ + ¼‖x‖²), for every α of a grid, and we look afterwards which one was best:
-of all, of those whose last model fits into the budget, and of those with about as many non-zeros as ours.
+Rows come in blocks of 100. Every contestant scores a block, is charged its log-loss, and then learns it (*progressive*
+loss: no row is scored by a model that has seen it). Ours are given the budget ρ and nothing else. `SGDClassifier` is
+given the same elastic net as a penalty, α(½‖x‖₁ + ¼‖x‖²), for every α of a grid, and we look afterwards which one was
+best: of all, of those whose last model fits into the budget, and of those with about as many non-zeros as ours.
 """
 
 from __future__ import annotations
@@ -138,7 +138,6 @@ def table(found: Study) -> str:
     for name, course in named.items():
         alpha = "–" if course.alpha is None else f"{course.alpha:.1e}"
         over = f"{100 * float((course.size > found.budget * (1 + 1e-9)).mean()):.1f} %"
-        lines.append(
-            f"  {name:<24}{alpha:>9}{course.loss[-1]:>9.4f}{course.size[-1]:>10.2f}{int(course.nonzeros[-1]):>11,}{over:>20}"
-        )
+        numbers = f"{alpha:>9}{course.loss[-1]:>9.4f}{course.size[-1]:>10.2f}{int(course.nonzeros[-1]):>11,}"
+        lines.append(f"  {name:<24}{numbers}{over:>20}")
     return "\n".join(lines)

@@ -4,7 +4,7 @@ It has no knowledge of scikit-learn. `step` and `step_dense` take one row and re
 before it was learned, the honest prediction; `learn` takes a block. Splitting rows into blocks changes nothing, bit for
 bit.
 
-The interval of the intercept. For two classes it is ±intercept_bound, unless given the larger of R and 2. For
+The interval of the intercept. For two classes it is ±4 unless given: log-odds of shares between 2 % and 98 %. For
 regression neither level nor scale of the targets is known beforehand. With intercept_bound None the interval begins
 as the first target alone, which sets the level and costs nothing, and is widened to twice the distance of any target
 that lies outside: `docs/linear_model.md` says what the theorem becomes.
@@ -39,6 +39,8 @@ from longterm.linear_model._settings import Settings
 
 HEAVIEST = 1e30
 """Labels and weights beyond this are refused one by one; blocks are checked as a whole."""
+LOG_ODDS = 4.0
+"""The intercept's bound for two classes unless another is given: shares between 2 % and 98 %."""
 NO_RECORD = np.empty(0, dtype=np.int64)
 NO_TRACE = np.empty((0, len(at.COLUMNS)))
 
@@ -96,7 +98,7 @@ class BudgetLinearLearner(LearnerMemory):
                 self._widens = given is None
                 intercept_bound = 0.0 if given is None else given["label_bound"]
             elif intercept_bound is None:
-                intercept_bound = max(settings.constraint.enclosing_ball().radius, 2.0)
+                intercept_bound = LOG_ODDS
             settings = replace(settings, intercept_bound=intercept_bound)
         self._sparse = sparse
         self._game = game_for(settings, sparse)
@@ -261,10 +263,9 @@ class BudgetLinearLearner(LearnerMemory):
 
     def _widen(self, size: float) -> None:
         """The interval becomes ±2 size; the decision and its curvature stay as they are (`docs/linear_model.md`)."""
-        before = self._radius
-        curvature = math.sqrt(self._game.numbers[at.SQUARES]) / before
-        slope = self._game.numbers[at.INTERCEPT_SLOPE]
-        limit = curvature * self._settings.intercept_bound
-        self._game.numbers[at.INTERCEPT_SLOPE] = min(max(slope, -limit), limit)
+        numbers, before = self._game.numbers, self._settings.intercept_bound
+        limit = math.sqrt(numbers[at.INTERCEPT_SQUARES])  # curvature times bound: what holds b at the interval's end
+        numbers[at.INTERCEPT_SLOPE] = min(max(numbers[at.INTERCEPT_SLOPE], -limit), limit)
         self._use(replace(self._settings, intercept_bound=2 * size))
-        self._game.numbers[at.SQUARES] *= (self._radius / before) ** 2
+        if before > 0.0:
+            numbers[at.INTERCEPT_SQUARES] *= (2 * size / before) ** 2
