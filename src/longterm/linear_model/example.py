@@ -19,8 +19,8 @@ from longterm.data import Labelled
 from longterm.linear_model.streaming import BudgetLinearLearner
 
 BLOCK = 100
-GRID: tuple[float, ...] = tuple(10.0 ** (k / 2) for k in range(-14, -1))
-"""α from 1e-7 to 0.1, two for each power of ten."""
+GRID: tuple[float, ...] = tuple(10.0 ** (k / 4) for k in range(-24, -3))
+"""α from 1e-6 to 0.1, four for each power of ten."""
 
 
 @dataclass(frozen=True)
