@@ -14,7 +14,7 @@ import numpy as np
 
 from longterm.data import Labelled, load, load_sample
 from longterm.errors import DataError
-from longterm.linear_model.example import study, table
+from longterm.linear_model.example import Study, study, table
 from longterm.linear_model.figure import figure
 
 EXPLANATION = """\
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=int, default=100_000, help="play at most so many rows of each (100,000)")
     parser.add_argument("--figure", type=Path, default=Path("linear_model.png"), metavar="FILE")
     given = parser.parse_args(arguments)
-    studies = []
+    studies: list[Study] = []
     for name in given.data:
         data = _data(name)
         if all(data.name != found.name for found in studies):

@@ -121,8 +121,8 @@ def _course(
         losses.append(total / end)
         sizes.append(np.abs(x).sum() + 0.5 * (x @ x))
         nonzeros.append(np.count_nonzero(x))
-    made = (np.array(column, dtype=np.float64) for column in (rows, losses, sizes, nonzeros))
-    return Course(name, *made, alpha)
+    course = np.array([rows, losses, sizes, nonzeros], dtype=np.float64)
+    return Course(name, course[0], course[1], course[2], course[3], alpha)
 
 
 def _blocks(rows: int) -> Iterator[tuple[int, int]]:
