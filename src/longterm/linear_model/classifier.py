@@ -117,7 +117,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn the rows once, in their order. The first call names all `classes`."""
-        if classes is None and self._is_plain(X):
+        if self._is_plain(X) and (classes is None or np.array_equal(classes, self.classes_)):
             labels, plain = np.asarray(y), self._weights(sample_weight, X)
             if labels.shape == (X.shape[0],):
                 targets = self._targets(labels)
