@@ -6,7 +6,7 @@ The state's vector is z = Σ of the gradients so far. With τ = Λ_t l1 and w = 
 
 so a round is two passes over the coordinates: one for the margin ⟨u, x_t⟩ and ‖u‖², one that adds the gradient to z and
 makes the next w with its ‖w‖₁ and ‖w‖², which give g(x_{t+1}). λ_{t+1} and the next τ are known between the two.
-A round costs O(d), on sparse rows too.
+A round costs O(d), on sparse rows too. Found online, b has a curvature of its own (`_round.leader_intercept`).
 """
 
 from __future__ import annotations

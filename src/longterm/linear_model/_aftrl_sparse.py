@@ -7,7 +7,7 @@ The rule is that of `_aftrl`. With τ = Λ_t l1, z = Σ of the gradients so far 
 Only the row's own coordinates of x_t are ever computed. g(x_t) = s l1 Σw + ½ s² l2 Σw² − ρ needs the two sums, and they
 change in two ways only: the row's gradient changes w on the row's coordinates; and τ rises, which takes the same amount
 off every active w and lets some die, which `_dying` finds. λ_{t+1} is known before the row is learned, so τ rises
-first.
+first. Found online, b has a curvature of its own (`_round.leader_intercept`).
 
 Rows must have strictly increasing indices below d and finite values (`_sparse_rows` sees to that). So all that can go
 wrong in a round is a gradient that is too long, and that is found before anything is changed.

@@ -7,7 +7,8 @@ The state's vector is v with x_t = s v, where s is the projection's factor, 1 in
     step:                v ← s (1 − η_t λ_t l2) v − η_t λ_t l1 sign(v) − η_t c u,   ‖v‖₁ and ‖v‖² of what comes out
 
 with c the slope of the loss; then s = min(1, R/‖v‖), and the norms give g(x_{t+1}). b_{t+1} = clip(b_t − η_t c, ±r).
-Steps found online need the length of the whole direction first, a pass more. A round costs O(d), on sparse rows too.
+Steps found online need the length of the whole direction first, a pass more, and b has a step of its own. A round
+costs O(d), on sparse rows too.
 """
 
 from __future__ import annotations
