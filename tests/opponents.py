@@ -28,8 +28,10 @@ class Game(NamedTuple):
     state: Any
 
 
-def play_linear(problem: Problem, learner: Learner[Any], kind: str, rounds: int, seed: int) -> Game:
-    """Rounds against costs of the problem's own cost_norm."""
+def play_linear(
+    problem: Problem, learner: Learner[Any], kind: str, rounds: int, seed: int, scales: np.ndarray | None = None
+) -> Game:
+    """Rounds against costs of the problem's own cost_norm, times a scale for each round where these are given."""
     norm, d = problem.loss.cost_norm, problem.dimension
     rng = np.random.default_rng(seed)
     given = (SwitchingCosts if kind == "switching" else RandomCosts)(d, norm=norm).draw(seed, 0, rounds).loss[0]
@@ -42,6 +44,7 @@ def play_linear(problem: Problem, learner: Learner[Any], kind: str, rounds: int,
             away = x - (problem.enclosing_set.centre if rng.random() < 0.7 else before)
             away = away + 1e-3 * rng.standard_normal(d)
             cost = norm * away / np.linalg.norm(away)
+        cost = cost if scales is None else scales[t] * cost
         told = observe(problem, x, [cost])
         costs.append(cost)
         decisions.append(x)

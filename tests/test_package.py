@@ -12,7 +12,7 @@ import importlib, pkgutil, sys
 allowed = {"longterm", "numpy", "scipy", "array_api_compat"}
 of_extras = ("longterm.experiments", "longterm.engines.compiled", "longterm.autodiff", "longterm.fleet_jax")
 of_extras += ("longterm._jax_callback", "longterm.pacing.figure", "longterm.pacing.__main__")
-of_extras += ("longterm.cli", "longterm.report")
+of_extras += ("longterm.cli", "longterm.report", "longterm.linear_model")
 
 class OnlyAllowed:
     def find_spec(self, name, path=None, target=None):

@@ -14,6 +14,9 @@ from longterm import (
     COLDQ,
     LEWA,
     RECOO,
+    AdaGradAOGD,
+    AdaptiveAFTRL,
+    AdaptivePenalisedFTRL,
     DecayingMarginAOGD,
     DiagonalAdaGradAOGD,
     DoublingAOGD,
@@ -64,6 +67,7 @@ from longterm.constraints import (
     L1Budget,
     L2Budget,
     Maximum,
+    OnFirst,
     PositiveSemidefinite,
     Scaled,
     Smooth,
@@ -73,7 +77,19 @@ from longterm.constraints import (
 from longterm.constraints.prox import PenaltyProx
 from longterm.learners import AdaGradDiagonal, Learner, Sharp, twice
 from longterm.learners.penalty_step import penalty_step_of
-from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, Loss, SquaredDistance
+from longterm.losses import (
+    Absolute,
+    CustomLoss,
+    Hinge,
+    Huber,
+    LeastSquares,
+    Linear,
+    Logistic,
+    Loss,
+    Quantile,
+    SquaredDistance,
+    SquaredHinge,
+)
 from longterm.penalties import Penalty
 from longterm.problems import random_half_spaces
 from longterm.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
@@ -113,6 +129,9 @@ def losses() -> dict[str, Loss]:
         "hinge": Hinge(D, feature_norm=2.0),
         "absolute": Absolute(D, feature_norm=2.0, label_bound=1.0),
         "least squares": LeastSquares(D, feature_norm=2.0, label_bound=1.0),
+        "squared hinge": SquaredHinge(D, feature_norm=2.0),
+        "Huber": Huber(D, feature_norm=2.0, label_bound=1.0, threshold=0.8),
+        "quantile": Quantile(D, feature_norm=2.0, label_bound=1.0, level=0.3),
         "custom": CustomLoss(
             D,
             function=lambda x, a: (x[..., 0] - a) ** 2,
@@ -163,6 +182,7 @@ def constraints() -> dict[str, Constraint]:
         "l2": L2Budget(D, budget=0.8),
         "scaled": Scaled(affine, factor=2.5),
         "smooth": Smooth(ElasticNetBudget(D, budget=1.2, l1=0.0, l2=1.3), smoothness=1.3),
+        "on the first": OnFirst(ElasticNetBudget(D - 2, budget=1.2), free=2),
         "stack": Stack([affine, L2Budget(D, budget=0.8), VaryingAffine(D, 2, 1.0, 1.0)]),
         "maximum": Maximum([affine, L1Budget(D, budget=0.8)], over=Ball(D, radius=3.0)),
         "custom": CustomConstraint(
@@ -212,6 +232,14 @@ def problems() -> dict[str, tuple[Problem, Stream]]:
             Problem(Simplex(4), Linear(4), Affine([[1.0, 0.0, 0.0, 1.0]], [0.4])),
             RandomCosts(4),
         ),
+        "with an intercept": (
+            Problem(
+                Product([Ball(2, radius=0.8), Box([-0.5], [0.5])]),
+                Hinge(3, feature_norm=1.0),
+                OnFirst(ElasticNetBudget(2, budget=1.12)),
+            ),
+            ResampledRows(costs, np.sign(costs[:, 0])),
+        ),
         "ball in a ball": (Problem(Ball(3, radius=2.0), Linear(3), L2Budget(3, budget=0.8)), SwitchingCosts(3)),
         "consensus on a path": (
             consensus(3, [(0, 1), (2, 1)], Box.cube(2, -1.0, 1.0)),
@@ -245,6 +273,9 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
             problem.enclosing_set, ConvexSchedule(constants.diameter, constants.gradient_bound, beta=0.3)
         ),
     }
+    if not isinstance(problem.constraint, L2Budget):  # there x_3 is 0 up to rounding, where the gradient of ‖x‖ jumps
+        scale = 3 * constants.constraint_bound**2  # small ones make chaotic dynamics
+        made["A-OGD, constants found"] = AdaGradAOGD.tuned(problem, dual_scale=scale)
     if constants.strong_convexity > 0:
         made["A-OGD strongly convex"] = AOGD.strongly_convex(problem)
     if not problem.constraint.parameters and problem.projection is not None:
@@ -301,6 +332,7 @@ def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:
     theta_0 = prox.values_norm_bound() ** 2 / problem.constants.loss_range  # tiny ones make chaotic dynamics
     made: dict[str, Learner[Any]] = {
         "A-FTRL": AFTRL.tuned(problem, theta_0=theta_0),
+        "A-FTRL, constants found": AdaptiveAFTRL.tuned(problem, dual_scale=prox.values_norm_bound() ** 2),
         "A-FTRL restarted": Restarted(AFTRL.tuned(problem, theta_0=theta_0), every=30),
         "proximal A-OGD": ProximalAOGD.convex(problem, theta_0=theta_0),
     }
@@ -309,6 +341,7 @@ def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:
         made["proximal A-OGD strongly convex"] = ProximalAOGD.strongly_convex(problem, theta_0=theta_0)
     if isinstance(prox, PenaltyProx):
         made["penalised FTRL"] = PenalisedFTRL.tuned(problem)
+        made["penalised FTRL, constants found"] = AdaptivePenalisedFTRL.tuned(problem)
     return made
 
 

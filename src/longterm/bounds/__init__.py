@@ -3,6 +3,7 @@
 Every function takes one horizon or a list of them, and gives a `Bound` of the same shape.
 """
 
+from longterm.bounds.adaptive import adagrad_aogd, adaptive_aftrl, adaptive_penalised_ftrl
 from longterm.bounds.aftrl import aftrl, strongly_convex_aftrl
 from longterm.bounds.aogd import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.bounds.base import Bound
@@ -32,6 +33,9 @@ from longterm.bounds.yu_neely import yu_neely
 
 __all__ = [
     "Bound",
+    "adagrad_aogd",
+    "adaptive_aftrl",
+    "adaptive_penalised_ftrl",
     "aftrl",
     "corollary_1",
     "decaying_margin",

@@ -7,6 +7,7 @@ from longterm.constraints.combine import Maximum, Stack
 from longterm.constraints.consensus import Consensus
 from longterm.constraints.custom import CustomConstraint
 from longterm.constraints.doubly_stochastic import DoublyStochastic
+from longterm.constraints.on_first import OnFirst
 from longterm.constraints.psd import PositiveSemidefinite
 from longterm.constraints.scaled import Scaled
 from longterm.constraints.smooth import Smooth
@@ -21,6 +22,7 @@ __all__ = [
     "L1Budget",
     "L2Budget",
     "Maximum",
+    "OnFirst",
     "PositiveSemidefinite",
     "Scaled",
     "Smooth",

@@ -1,6 +1,9 @@
 """Learners: one published algorithm per file."""
 
 from longterm.learners._leader import AFTRLState
+from longterm.learners.adagrad_aogd import AdaGradAOGD, AdaGradAOGDState
+from longterm.learners.adaptive_aftrl import AdaptiveAFTRL, AdaptiveAFTRLState
+from longterm.learners.adaptive_penalised_ftrl import AdaptivePenalisedFTRL, AdaptivePenalisedFTRLState
 from longterm.learners.aftrl import AFTRL
 from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner, OnBrokenBound, State
@@ -47,9 +50,15 @@ __all__ = [
     "RECOO",
     "AFTRLState",
     "AOGDState",
+    "AdaGradAOGD",
+    "AdaGradAOGDState",
     "AdaGradDiagonal",
     "AdaGradNorm",
+    "AdaptiveAFTRL",
+    "AdaptiveAFTRLState",
     "AdaptiveInner",
+    "AdaptivePenalisedFTRL",
+    "AdaptivePenalisedFTRLState",
     "DecayingMarginAOGD",
     "DiagonalAdaGradAOGD",
     "DiagonalAdaGradAOGDState",

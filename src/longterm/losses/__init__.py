@@ -4,17 +4,20 @@ from longterm.losses.base import Loss
 from longterm.losses.custom import CustomLoss
 from longterm.losses.linear import Linear
 from longterm.losses.priced_utility import PricedUtility
-from longterm.losses.rows import Absolute, Hinge, LeastSquares, Logistic
+from longterm.losses.rows import Absolute, Hinge, Huber, LeastSquares, Logistic, Quantile, SquaredHinge
 from longterm.losses.squared_distance import SquaredDistance
 
 __all__ = [
     "Absolute",
     "CustomLoss",
     "Hinge",
+    "Huber",
     "LeastSquares",
     "Linear",
     "Logistic",
     "Loss",
     "PricedUtility",
+    "Quantile",
     "SquaredDistance",
+    "SquaredHinge",
 ]

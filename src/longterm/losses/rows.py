@@ -2,7 +2,7 @@
 
 Classification losses see the margin z = label · ⟨features, x⟩ with labels ±1; regression losses
 see the residual ⟨features, x⟩ − label. Kinks: the hinge has gradient 0 at margin exactly 1, the
-absolute value has gradient 0 at residual exactly 0.
+absolute value and the quantile loss have gradient 0 at residual exactly 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from longterm.sets import Set
 
 @dataclass(frozen=True, eq=False)
 class RowLoss(Loss):
-    """Shared by the four: rows with ‖features‖₂ ≤ feature_norm. Parameters of a round: features, label."""
+    """Shared by all: rows with ‖features‖₂ ≤ feature_norm. Parameters of a round: features, label."""
 
     dimension: int
     feature_norm: float
@@ -42,7 +42,7 @@ class RowLoss(Loss):
 
 
 class MarginLoss(RowLoss):
-    """φ(label · ⟨features, x⟩) with φ convex, decreasing and 1-Lipschitz."""
+    """φ(label · ⟨features, x⟩) with φ convex and decreasing, and 1-Lipschitz unless `gradient_bound` says otherwise."""
 
     def check_parameters(self, arrays: Sequence[Array], first: int) -> None:
         label = np.asarray(arrays[1])
@@ -97,6 +97,18 @@ class Hinge(MarginLoss):
         return xp.maximum(1 - margin, 0.0), xp.astype(margin < 1, margin.dtype)
 
 
+class SquaredHinge(MarginLoss):
+    """max(0, 1 − label · ⟨features, x⟩)², labels ±1."""
+
+    def phi(self, margin: Array) -> tuple[Array, Array]:
+        gap = namespace(margin).maximum(1 - margin, 0.0)
+        return gap * gap, 2 * gap
+
+    def gradient_bound(self, over: Set) -> float:
+        # −φ′ falls with the margin: it is largest at the smallest margin that a row can have.
+        return self.feature_norm * 2 * (1 + sum(self._scores(over)))
+
+
 @dataclass(frozen=True, eq=False)
 class ResidualLoss(RowLoss):
     """φ(⟨features, x⟩ − label) with |label| ≤ label_bound."""
@@ -110,6 +122,11 @@ class ResidualLoss(RowLoss):
 
     def _largest_residual(self, over: Set) -> float:
         return sum(self._scores(over)) + self.label_bound
+
+    def _residual_from_largest(self, over: Set) -> tuple[float, float]:
+        """The largest residual L, and the one nearest 0 of a row that attains it: residuals of a row span 2 · reach."""
+        largest = self._largest_residual(over)
+        return largest, max(largest - 2 * self._scores(over)[1], 0.0)
 
 
 class Absolute(ResidualLoss):
@@ -142,3 +159,76 @@ class LeastSquares(ResidualLoss):
 
     def value_range(self, over: Set) -> float:
         return 0.5 * self._largest_residual(over) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class Huber(ResidualLoss):
+    """½ r² of the residual r = ⟨features, x⟩ − label, and threshold (|r| − ½ threshold) beyond |r| = threshold.
+
+    >>> import numpy as np
+    >>> from longterm.losses import Huber
+    >>> loss = Huber(1, feature_norm=1.0, label_bound=5.0, threshold=2.0)
+    >>> [float(loss.value(np.zeros(1), np.ones(1), np.float64(label))) for label in (1.0, 2.0, 5.0)]
+    [0.5, 2.0, 8.0]
+    """
+
+    threshold: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validate.remember(self, threshold=validate.positive_scalar("threshold", self.threshold))
+
+    def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
+        features, label = parameters
+        residual = dot(features, x) - label
+        xp = namespace(residual)
+        inside = xp.minimum(xp.abs(residual), self.threshold)  # |r| itself, or the threshold: one formula for both
+        slope = xp.minimum(xp.maximum(residual, -self.threshold), self.threshold)
+        return inside * (xp.abs(residual) - 0.5 * inside), column(slope) * features
+
+    def gradient_bound(self, over: Set) -> float:
+        return self.feature_norm * min(self.threshold, self._largest_residual(over))
+
+    def value_range(self, over: Set) -> float:
+        # Even and convex: among residuals of one row it varies most where they are farthest from 0.
+        farthest, nearest = self._residual_from_largest(over)
+        worst, best = (min(r, self.threshold) * (r - 0.5 * min(r, self.threshold)) for r in (farthest, nearest))
+        return worst - best
+
+
+@dataclass(frozen=True, eq=False)
+class Quantile(ResidualLoss):
+    """level · [label − ⟨features, x⟩]₊ + (1 − level) · [⟨features, x⟩ − label]₊: its minimiser is a quantile.
+
+    >>> import numpy as np
+    >>> from longterm.losses import Quantile
+    >>> loss = Quantile(1, feature_norm=1.0, label_bound=1.0, level=0.9)
+    >>> [round(float(loss.value(np.zeros(1), np.ones(1), np.float64(label))), 3) for label in (-1.0, 1.0)]
+    [0.1, 0.9]
+    """
+
+    level: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        level = validate.scalar("level", validate.number("level", self.level))
+        if not 0 < level < 1:
+            raise InputError(
+                "level", f"{self.level!r} is outside (0, 1)", "Use 0.5 for the median, 0.9 for the ninth decile"
+            )
+        validate.remember(self, level=level)
+
+    def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
+        features, label = parameters
+        residual = dot(features, x) - label
+        xp = namespace(residual)
+        below, above = xp.astype(residual < 0, residual.dtype), xp.astype(residual > 0, residual.dtype)
+        slope = (1 - self.level) * above - self.level * below
+        return slope * residual, column(slope) * features
+
+    def gradient_bound(self, over: Set) -> float:
+        return self.feature_norm * max(self.level, 1 - self.level)
+
+    def value_range(self, over: Set) -> float:
+        farthest, nearest = self._residual_from_largest(over)
+        return max(self.level, 1 - self.level) * (farthest - nearest)

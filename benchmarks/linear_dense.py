@@ -1,0 +1,160 @@
+"""Part (a) of benchmarks/linear.py: dense rows. covtype, every row once, in file order and in a random order.
+
+Against a C loop of the same update (`linear_floor.c`), scikit-learn's SGDClassifier on the same rows (it draws its
+random order itself), and on fewer rows, because they take long, River and Vowpal Wabbit. Rows are made into what these
+two want beforehand; only learning is timed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import shutil
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linear_timing import Line, data_set, nanoseconds, ratio
+from longterm import budgeted_logistic
+from longterm.linear_model._layout import Parameters, State
+from longterm.linear_model.play import ANY_ORDER, decision, play
+
+BUDGET, BETA, REPEATS, FEW = 6.987, 2 / 3, 9, 3000
+COMPILE = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC")
+
+
+@cache
+def floor() -> Any:
+    """The C loops, compiled here and now."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise SystemExit("benchmarks/linear.py needs a C compiler called cc")
+    with tempfile.TemporaryDirectory() as folder:
+        library, source = Path(folder) / "floor.so", Path(__file__).with_name("linear_floor.c")
+        subprocess.run([compiler, *COMPILE, str(source), "-o", str(library), "-lm"], check=True)
+        return ctypes.CDLL(str(library))
+
+
+def in_c(rule: str, p: Parameters, rows: Any, labels: Any, order: Any) -> tuple[Any, Any]:
+    """The vector and the numbers after all rounds."""
+    vector, numbers = np.zeros(rows.shape[1]), np.zeros(6)
+    n, d = len(order) or len(rows), rows.shape[1]
+    pointers = [ctypes.c_void_p(a.ctypes.data if len(a) else None) for a in (rows, order, labels)]
+    constants = [ctypes.c_double(c) for c in (p.budget, p.radius, p.step, p.theta_0, p.beta)]
+    getattr(floor(), rule)(
+        *pointers,
+        ctypes.c_ssize_t(n),
+        ctypes.c_ssize_t(d),
+        *constants,
+        ctypes.c_void_p(vector.ctypes.data),
+        ctypes.c_void_p(numbers.ctypes.data),
+    )
+    return vector, numbers
+
+
+def ours(rule: Any, p: Parameters, rows: Any, labels: Any, order: Any) -> State:
+    """The state after all rounds."""
+    state = State.start(rows.shape[1])
+    play(rule, p.as_array(), state, rows, labels, order=order)
+    return state
+
+
+def scikit_learn(rows: Any, labels: Any, *, shuffle: bool) -> Callable[[], object]:
+    """One pass of SGDClassifier; its default alpha, shares of l1 and l2 alike."""
+    from sklearn.linear_model import SGDClassifier
+
+    def work() -> object:
+        model = SGDClassifier(loss="log_loss", penalty="elasticnet", l1_ratio=0.5, shuffle=shuffle, random_state=0)
+        return model.partial_fit(rows, labels, classes=[-1.0, 1.0])
+
+    return work
+
+
+def river(rows: Any, labels: Any) -> Callable[[], object]:
+    """River's logistic regression, a dictionary a row."""
+    from river import linear_model, optim
+
+    given = [(dict(enumerate(row.tolist())), bool(label > 0)) for row, label in zip(rows, labels, strict=True)]
+
+    def work() -> object:
+        model = linear_model.LogisticRegression(optim.SGD(0.01), l1=1e-4)
+        for row, label in given:
+            model.predict_proba_one(row)
+            model.learn_one(row, label)
+        return model
+
+    return work
+
+
+def vowpal_wabbit(rows: Any, labels: Any) -> Callable[[], object]:
+    """Vowpal Wabbit on examples that are parsed already."""
+    from vowpalwabbit import Workspace
+
+    model = Workspace("--quiet --loss_function logistic --l1 1e-6 --l2 1e-6 --noconstant")
+    lines = [
+        f"{int(label)} | " + " ".join(f"{j}:{value:.9g}" for j, value in enumerate(row) if value)
+        for row, label in zip(rows, labels, strict=True)
+    ]
+    examples = [model.example(line) for line in lines]
+
+    def work() -> object:
+        for example in examples:
+            model.learn(example)
+        return model
+
+    return work
+
+
+def measure() -> Iterator[Line]:
+    """The lines of this part."""
+    data = data_set("covtype")
+    rows, labels = data.features, data.labels
+    c = budgeted_logistic(rows, BUDGET).constants
+    base = {"budget": BUDGET, "l1": 1.0, "l2": 1.0, "radius": c.radius, "beta": BETA}
+    theta_0 = c.constraint_bound**2 / (10 * c.loss_range)
+    rules = {
+        "aogd": Parameters(**base, step=c.radius / c.gradient_bound, theta_0=6 * c.radius * c.gradient_bound),
+        "aftrl": Parameters(**base, step=c.radius / c.loss_gradient_bound, theta_0=theta_0),
+    }
+    names = {"aogd": "A-OGD", "aftrl": "A-FTRL"}
+    shuffled = np.random.default_rng(0).permutation(len(rows))
+    for setting, order in (("covtype, file order", ANY_ORDER), ("covtype, random order", shuffled)):
+        contestants: dict[str, tuple[Callable[[], object], int]] = {}
+        for rule, p in rules.items():
+            same_game(rule, p, rows, labels, order)
+            game = (rule, p, rows, labels, order)
+            contestants[f"{names[rule]} in C"] = (lambda game=game: in_c(*game), len(rows))
+            contestants[names[rule]] = (lambda game=game: ours(*game), len(rows))
+        contestants["SGDClassifier"] = (scikit_learn(rows, labels, shuffle=len(order) > 0), len(rows))
+        some = (order if len(order) else np.arange(len(rows)))[:FEW]
+        peers = {"River": ("river", river), "Vowpal Wabbit": ("vowpalwabbit", vowpal_wabbit)}
+        slow = {
+            name: (prepare(rows[some], labels[some]), FEW)
+            for name, (module, prepare) in peers.items()
+            if importlib.util.find_spec(module) is not None
+        }
+        times = nanoseconds(contestants, REPEATS) | nanoseconds(slow, 3)
+        for name in times:
+            remark = ""
+            if name in names.values():
+                to_c, faster = ratio(times, name, f"{name} in C"), ratio(times, "SGDClassifier", name)
+                remark = f"{to_c:.2f} × C (at most 1.2), {faster:.1f} × faster than SGD (at least 2)"
+            yield Line(setting, name, statistics.median(times[name]), remark=remark)
+        for name in peers.keys() - slow.keys():
+            yield Line(setting, name, float("nan"), remark="not installed")
+
+
+def same_game(rule: Any, p: Parameters, rows: Any, labels: Any, order: Any) -> None:
+    """Both loops must compute the same thing, or their times say nothing."""
+    rows, labels = (rows[:5000], labels[:5000]) if not len(order) else (rows, labels)
+    state = ours(rule, p, rows, labels, order[:5000])
+    vector, numbers = in_c(rule, p, rows, labels, order[:5000])
+    mine = decision(rule, p.as_array(), state)[0] if rule == "aogd" else state.vector
+    assert np.allclose(mine, vector, rtol=1e-8, atol=1e-8), "the two loops compute different things"
+    assert np.allclose(state.numbers[:4], numbers[:4], rtol=1e-8), "the two loops compute different sums"

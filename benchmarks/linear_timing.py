@@ -1,0 +1,54 @@
+"""What the parts of benchmarks/linear.py share: data, contestants timed in turn, lines of the table."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+BESIDE_THE_CHECKOUT = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+class Line(NamedTuple):
+    """One line of the table: a median, and how it compares with others that were measured in the same run."""
+
+    setting: str
+    contestant: str
+    value: float
+    unit: str = "ns/round"
+    remark: str = ""
+
+
+@cache
+def data_set(name: str) -> Any:
+    """A real data set, from the folder beside the checkout where there is one."""
+    if "LONGTERM_DATA" not in os.environ and BESIDE_THE_CHECKOUT.exists():
+        os.environ["LONGTERM_DATA"] = str(BESIDE_THE_CHECKOUT)
+    from longterm.data import load
+
+    return load(name)
+
+
+def nanoseconds(contestants: Mapping[str, tuple[Callable[[], object], int]], repeats: int) -> dict[str, list[float]]:
+    """Each contestant is (work, rounds). All are timed in turn, `repeats` times: ns per round, one number per turn.
+
+    What the machine does besides touches all contestants alike, so compare numbers of the same turn.
+    """
+    for work, _ in contestants.values():
+        work()  # compiles, reads pages, warms caches
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(repeats):
+        for name, (work, rounds) in contestants.items():
+            begin = time.perf_counter()
+            work()
+            times[name].append(1e9 * (time.perf_counter() - begin) / rounds)
+    return times
+
+
+def ratio(times: Mapping[str, list[float]], one: str, other: str) -> float:
+    """The median of one's time over the other's, turn by turn."""
+    return statistics.median(a / b for a, b in zip(times[one], times[other], strict=True))

@@ -1,0 +1,137 @@
+"""A constraint on the first coordinates only: the others are free within the enclosing set, an intercept for example.
+
+    g(x, b) = g₁(x),   (x, b) in B = B₁ × B₂.
+
+Its bounds D and G_g are those of g₁ on B₁. Everything in a learner's step that belongs to b separates:
+
+    argmin_{(x, b) ∈ B} ⟨z, (x, b)⟩ + ⟨Λ, g₁(x)⟩ + (a/2)‖(x, b)‖² = ( argmin for x, Π_{B₂}(−z_b/a) ).
+
+In the theorems R² becomes R₁² + R₂², and the losses' gradients gain the coordinates of b; nothing else changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from longterm import _validate as validate
+from longterm._arrays import Array, column, namespace
+from longterm.constraints.base import Constraint
+from longterm.constraints.prox import PenaltyProx, Prox
+from longterm.projections import Projection
+from longterm.sets import Ball, Product, Set
+
+
+@dataclass(frozen=True, eq=False)
+class OnFirst(Constraint):
+    """`constraint` on the first coordinates of x, followed by `free` more that it does not see.
+
+    >>> import numpy as np
+    >>> from longterm.constraints import ElasticNetBudget, OnFirst
+    >>> from longterm.sets import Box, Product
+    >>> budget = ElasticNetBudget(2, budget=1.5)
+    >>> g = OnFirst(budget, free=1)
+    >>> B = Product([budget.enclosing_ball(), Box([-10.0], [10.0])])
+    >>> g.values(np.array([1.0, 0.0, 7.0])), g.value_bound(B)
+    (array([0.]), 1.5)
+    >>> g.prox(B).argmin(np.array([-3.0, 0.5, 2.0]), np.array([1.0]), np.asarray(1.0))
+    array([ 1.,  0., -2.])
+    """
+
+    constraint: Constraint
+    free: int = 1
+
+    def __post_init__(self) -> None:
+        free = validate.count("free", self.free)
+        validate.remember(
+            self,
+            free=free,
+            dimension=self.constraint.dimension + free,
+            count=self.constraint.count,
+            parameters=self.constraint.parameters,
+        )
+
+    def values(self, x: Array, *parameters: Array) -> Array:
+        return self.constraint.values(self._first(x), *parameters)
+
+    def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
+        pulled = self.constraint.pullback(self._first(x), weights, *parameters)
+        nothing = namespace(x).zeros((*pulled.shape[:-1], self.free), dtype=pulled.dtype)
+        return namespace(x).concat([pulled, nothing], axis=-1)
+
+    def gradient_bound(self, over: Set) -> float:
+        return self.constraint.gradient_bound(self._first_of(over))
+
+    def value_bound(self, over: Set) -> float:
+        return self.constraint.value_bound(self._first_of(over))
+
+    def prox(self, over: Set) -> Prox | None:
+        parts = self._parts(over)
+        inner = None if parts is None else self.constraint.prox(parts[0])
+        if parts is None or inner is None:
+            return None
+        if isinstance(inner, PenaltyProx):
+            return _FirstPenaltyProx(self, over, inner, parts[1])
+        return _FirstProx(self, over, inner, parts[1])
+
+    def projection(self, over: Set) -> Projection | None:
+        parts = self._parts(over)
+        inner = None if parts is None else self.constraint.projection(parts[0])
+        if parts is None or inner is None:
+            return None
+        rest = parts[1]
+
+        def project(x: Array) -> Array:
+            first, others = self._first(x), x[..., self.constraint.dimension :]
+            return namespace(x).concat([inner(first), rest.project(others)], axis=-1)
+
+        return project
+
+    def _first(self, x: Array) -> Array:
+        return x[..., : self.constraint.dimension]
+
+    def _parts(self, over: Set) -> tuple[Set, Set] | None:
+        """B₁ and B₂, where the set is such a product."""
+        if not isinstance(over, Product):
+            return None
+        for n in range(1, len(over.factors)):
+            if sum(factor.dimension for factor in over.factors[:n]) == self.constraint.dimension:
+                first, rest = over.factors[:n], over.factors[n:]
+                return first[0] if n == 1 else Product(first), rest[0] if len(rest) == 1 else Product(rest)
+        return None
+
+    def _first_of(self, over: Set) -> Set:
+        """B₁, or a ball that holds the first coordinates of every point of the set."""
+        parts = self._parts(over)
+        return Ball(self.constraint.dimension, over.radius, self._first(over.centre)) if parts is None else parts[0]
+
+
+@dataclass(frozen=True, eq=False)
+class _FirstProx(Prox):
+    constraint: OnFirst
+    over: Set
+    inner: Prox
+    rest: Set
+
+    def argmin(self, slope: Array, weights: Array, curvature: Array) -> Array:
+        first, others = self.constraint._first(slope), slope[..., self.constraint.constraint.dimension :]
+        x = self.inner.argmin(first, weights, curvature)
+        return namespace(slope).concat([x, self.rest.project(-others / column(curvature))], axis=-1)
+
+    def values_norm_bound(self) -> float:
+        return self.inner.values_norm_bound()
+
+
+@dataclass(frozen=True, eq=False)
+class _FirstPenaltyProx(_FirstProx, PenaltyProx):
+    inner: PenaltyProx
+
+    def least_weight(self, slope: Array, curvature: Array) -> Array:
+        return self.inner.least_weight(self.constraint._first(slope), curvature)
+
+    @property
+    def reach(self) -> float:
+        return self.inner.reach
+
+    @property
+    def set_holds_budget(self) -> bool:
+        return self.inner.set_holds_budget

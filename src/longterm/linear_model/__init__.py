@@ -1,0 +1,40 @@
+"""Linear models trained one row at a time under a budget (extra `linear`: numba, scikit-learn).
+
+BudgetLinearClassifier, BudgetLinearRegressor     scikit-learn's interface
+BudgetLinearLearner                               one row at a time, for services; scikit-learn is not imported
+play, sparse                                      the compiled rules themselves
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from longterm.linear_model.classifier import BudgetLinearClassifier
+    from longterm.linear_model.regressor import BudgetLinearRegressor
+    from longterm.linear_model.streaming import BudgetLinearLearner
+
+__all__ = ["BudgetLinearClassifier", "BudgetLinearLearner", "BudgetLinearRegressor"]
+
+_WHERE = {
+    "BudgetLinearClassifier": "classifier",
+    "BudgetLinearRegressor": "regressor",
+    "BudgetLinearLearner": "streaming",
+}
+
+for _needed in ("numba", "sklearn"):
+    if find_spec(_needed) is None:
+        raise ImportError(f"longterm.linear_model needs {_needed}: install longterm[linear]")
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is: scikit-learn takes longer to import than everything else."""
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

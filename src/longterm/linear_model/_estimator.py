@@ -1,0 +1,262 @@
+"""What both estimators share: parameters, learners, what was promised about each attribute.
+
+`coef_` and what is made of it are computed when asked for, so that `partial_fit` on sparse rows never passes over all
+columns. Whatever raises, raises before anything was learned, and leaves the estimator as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from longterm import _validate as validate
+from longterm._arrays import FloatArray
+from longterm.errors import InputError
+from longterm.linear_model._blocks import IN_ORDER, NOTHING, Block, block_of, weights_of
+from longterm.linear_model.streaming import BudgetLinearLearner
+
+ENOUGH_ROUNDS, MOST_PASSES = 20_000, 100
+"""How far `fit` goes by itself: small data sets are gone through often, large ones once."""
+PLAIN = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
+MODELS = ("last", "average", "within_budget")
+
+
+class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
+    """Base of `BudgetLinearClassifier` and `BudgetLinearRegressor`."""
+
+    _learners: list[BudgetLinearLearner]
+    n_features_in_: int
+
+    def __init__(
+        self,
+        budget: float = 10.0,
+        *,
+        l1: float = 1.0,
+        l2: float = 1.0,
+        loss: str = "logistic",
+        loss_parameter: float | None = None,
+        rule: str = "a-ftrl",
+        fit_intercept: bool = True,
+        intercept_bound: float | None = None,
+        constants: str | Mapping[str, float] = "online",
+        beta: float = 2 / 3,
+        growth: float = 0.5,
+        passes: int | None = None,
+        shuffle: bool = True,
+        random_state: Any = None,
+        warm_start: bool = False,
+        predict_with: str = "last",
+    ) -> None:
+        self.budget = budget
+        self.l1 = l1
+        self.l2 = l2
+        self.loss = loss
+        self.loss_parameter = loss_parameter
+        self.rule = rule
+        self.fit_intercept = fit_intercept
+        self.intercept_bound = intercept_bound
+        self.constants = constants
+        self.beta = beta
+        self.growth = growth
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.predict_with = predict_with
+
+    # --- learning ---------------------------------------------------------------------------------------------
+
+    def _make_learners(self, count: int, X: Any, random: Any) -> list[BudgetLinearLearner]:
+        if self.predict_with not in MODELS:
+            raise InputError("predict_with", f"{self.predict_with!r} is no model", f"Choose one of {', '.join(MODELS)}")
+        seeds = random.randint(2**31, size=count)
+        return [
+            BudgetLinearLearner(
+                X.shape[1],
+                self.budget,
+                l1=self.l1,
+                l2=self.l2,
+                loss=self.loss,
+                loss_parameter=self.loss_parameter,
+                rule=self.rule,
+                fit_intercept=self.fit_intercept,
+                intercept_bound=self.intercept_bound,
+                constants=self.constants,
+                beta=self.beta,
+                growth=self.growth,
+                sparse=sparse.issparse(X) and self.rule == "a-ftrl",
+                seed=int(seed),
+            )
+            for seed in seeds
+        ]
+
+    def _play(self, block: Block, targets: list[FloatArray], weights: FloatArray, passes: int, random: Any) -> None:
+        """Learn the block, `passes` times, each time in a new order where `shuffle` asks for it."""
+        for learner, labels in zip(self._learners, targets, strict=True):
+            learner.require(block, labels, weights)
+        self._kept: dict[str, tuple[FloatArray, FloatArray]] = {}
+        for _ in range(passes):
+            order = random.permutation(block.count) if self.shuffle and random is not None else IN_ORDER
+            for learner, labels in zip(self._learners, targets, strict=True):
+                learner.learn_checked(block, labels, weights, order)
+
+    def _passes_over(self, rows: int) -> int:
+        if self.passes is None:
+            return min(-(-ENOUGH_ROUNDS // rows), MOST_PASSES)
+        return validate.count("passes", self.passes)
+
+    def _random(self) -> Any:
+        return check_random_state(self.random_state)
+
+    def _validated(self, X: Any, y: Any, *, reset: bool, **more: Any) -> tuple[Any, Any]:
+        """X and y by scikit-learn's own checks."""
+        wanted = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+        X, y = validate_data(self, X, y, reset=reset, **wanted, **more)
+        return X, y
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether X is what scikit-learn's checks would hand back as it is, but for its numbers, which we check.
+
+        Its checks take longer than learning a row does.
+        """
+        if not hasattr(self, "_learners") or hasattr(self, "feature_names_in_") or type(X) not in PLAIN:
+            return False
+        fits = X.ndim == 2 and X.shape[0] > 0 and X.shape[1] == self.n_features_in_
+        return bool(fits and (X.dtype == np.float64 or X.dtype == np.float32))
+
+    def _weights(self, sample_weight: Any, X: Any) -> FloatArray:
+        if sample_weight is None:
+            return NOTHING
+        checked = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return weights_of(checked, X.shape[0])
+
+    def _block(self, X: Any) -> Block:
+        return block_of(X, X.shape[1])
+
+    @contextmanager
+    def _as_it_was_on_errors(self) -> Iterator[None]:
+        """Attributes that an exception leaves behind are taken back."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_learners")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # --- what is known ----------------------------------------------------------------------------------------
+
+    def _models(self, which: str) -> tuple[FloatArray, FloatArray]:
+        """Weights (K, d) and intercepts (K,) of the K learners."""
+        check_is_fitted(self)
+        made = []
+        for learner in self._learners:
+            if which == "last":
+                made.append((learner.weights, learner.intercept))
+            else:
+                made.append(learner.average() if which == "average" else learner.within_budget())
+        return np.stack([x for x, _ in made]), np.array([b for _, b in made])
+
+    def _chosen(self) -> tuple[FloatArray, FloatArray]:
+        """The model to predict with, remembered until something is learned."""
+        check_is_fitted(self)
+        if self.predict_with not in self._kept:
+            self._kept[self.predict_with] = self._models(self.predict_with)
+        return self._kept[self.predict_with]
+
+    def _shaped(self, weights: NDArray[Any]) -> NDArray[Any]:
+        """Per-learner rows as scikit-learn's users expect them."""
+        return weights
+
+    def _of_each(self, name: str) -> Any:
+        check_is_fitted(self)
+        return self._single(np.array([getattr(learner, name) for learner in self._learners]))
+
+    def _single(self, values: NDArray[Any]) -> Any:
+        """One number where there is one learner."""
+        return values[0].item() if len(values) == 1 else values
+
+    @property
+    def coef_(self) -> NDArray[Any]:
+        """The weights that `predict` uses: by default x_{T+1}, the last decision, with its exact zeros."""
+        return self._shaped(self._chosen()[0])
+
+    @property
+    def intercept_(self) -> Any:
+        """The intercept that `predict` uses."""
+        return self._intercepts(self._chosen()[1])
+
+    def _intercepts(self, intercepts: NDArray[Any]) -> Any:
+        return intercepts
+
+    @property
+    def average_coef_(self) -> NDArray[Any]:
+        """x̄, the mean decision: the model of the online-to-batch theorem."""
+        return self._shaped(self._models("average")[0])
+
+    @property
+    def average_intercept_(self) -> Any:
+        """The intercept of x̄."""
+        return self._intercepts(self._models("average")[1])
+
+    @property
+    def coef_within_budget_(self) -> NDArray[Any]:
+        """The nearest point to x̄ with l1‖x‖₁ + ½ l2‖x‖² ≤ budget: guaranteed, whatever was learned."""
+        return self._shaped(self._models("within_budget")[0])
+
+    @property
+    def intercept_within_budget_(self) -> Any:
+        """The intercept that goes with it, that of x̄."""
+        return self._intercepts(self._models("within_budget")[1])
+
+    @property
+    def multiplier_(self) -> Any:
+        """λ, what one unit of budget is worth in loss per row at the moment (penalised FTRL: the weight in force)."""
+        return self._of_each("multiplier")
+
+    @property
+    def n_rounds_(self) -> int:
+        """T: rows learned so far, every pass counted."""
+        check_is_fitted(self)
+        return self._learners[0].rounds
+
+    @property
+    def n_nonzero_(self) -> Any:
+        """How many weights of the last decision are not 0."""
+        return self._of_each("nonzeros")
+
+    @property
+    def cumulative_loss_(self) -> Any:
+        """Σ f_t(x_t), each row scored before it was learned."""
+        return self._of_each("cumulative_loss")
+
+    @property
+    def signed_violation_(self) -> Any:
+        """Σ g(x_t)."""
+        return self._of_each("signed_violation")
+
+    @property
+    def hard_violation_(self) -> Any:
+        """Σ [g(x_t)]₊."""
+        return self._of_each("hard_violation")
+
+    @property
+    def squared_violation_(self) -> Any:
+        """Σ [g(x_t)]₊²."""
+        return self._of_each("squared_violation")

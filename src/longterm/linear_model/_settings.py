@@ -1,0 +1,153 @@
+"""From what a user says (a budget, and perhaps more) to the numbers that a kernel reads.
+
+With R the radius of the ball that holds {g ≤ 0} and D the bound on |g|, which the budget and d give, and r the
+intercept's bound, the enclosing set Ball(R) × [−r, r] has the radius ϱ = √(R² + r²) and the diameter Δ = 2ϱ.
+
+Constants found online need no more (`docs/aftrl.md`), and give the intercept a learner of its own. Given constants are
+those of the reference learners `AFTRL.tuned`, `PenalisedFTRL.tuned`, `AOGD.convex` and `MahdaviOGD.aggregate` on that
+set, with rows no longer than `feature_norm` (the intercept adds 1 to its square) and targets within `label_bound`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from longterm import _validate as validate
+from longterm.constraints import ElasticNetBudget
+from longterm.errors import InputError
+from longterm.facts import Constants
+from longterm.learners.mahdavi_steps import smallest_root, tuned_steps
+from longterm.linear_model._layout import Parameters
+from longterm.linear_model._losses import CODES, HINGE, HUBER, LOGISTIC, OF_TWO_CLASSES, QUANTILE
+from longterm.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
+from longterm.sets import Ball
+
+RULES = ("a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi")
+GIVEN = frozenset({"feature_norm", "label_bound", "rounds"})
+DEFAULT_PARAMETER = {HUBER: 1.0, QUANTILE: 0.5}
+SHARE = 0.1
+"""θ_0 as a share of D²/F, or of D²/(ϱM) where F is not known: that of the reference learners."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One learner's constants. `intercept_bound` is r, 0 for no intercept."""
+
+    dimension: int
+    budget: float
+    l1: float = 1.0
+    l2: float = 1.0
+    loss: str = "logistic"
+    loss_parameter: float | None = None
+    rule: str = "a-ftrl"
+    intercept_bound: float = 0.0
+    beta: float = 2 / 3
+    growth: float = 0.5
+    given: Mapping[str, float] | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        constraint = ElasticNetBudget(self.dimension, self.budget, l1=self.l1, l2=self.l2)
+        if self.rule not in RULES:
+            raise InputError("rule", f"{self.rule!r} is not a rule", f"Choose one of {', '.join(RULES)}")
+        if self.loss not in CODES:
+            raise InputError("loss", f"{self.loss!r} is not a loss", f"Choose one of {', '.join(CODES)}")
+        validate.remember(
+            self,
+            dimension=constraint.dimension,
+            budget=constraint.budget,
+            l1=constraint.l1,
+            l2=constraint.l2,
+            loss_parameter=self._checked_parameter(),
+            intercept_bound=validate.non_negative_scalar("intercept_bound", self.intercept_bound),
+            beta=validate.scalar("beta", validate.open_unit_interval("beta", self.beta)),
+            growth=validate.positive_scalar("growth", self.growth),
+            given=self._checked_constants(),
+        )
+
+    @property
+    def code(self) -> int:
+        """The loss by its number."""
+        return CODES[self.loss]
+
+    @property
+    def classifies(self) -> bool:
+        """Whether labels are ±1."""
+        return self.code in OF_TWO_CLASSES
+
+    @property
+    def constraint(self) -> ElasticNetBudget:
+        """G."""
+        return ElasticNetBudget(self.dimension, self.budget, l1=self.l1, l2=self.l2)
+
+    def parameters(self) -> Parameters:
+        """What the kernel of this rule reads."""
+        g = self.constraint
+        ball = g.enclosing_ball()
+        radius, D = math.hypot(ball.radius, self.intercept_bound), g.value_bound(ball)
+        common = (
+            self.budget,
+            self.l1,
+            self.l2,
+            ball.radius,
+            self.intercept_bound,
+            self.code,
+            self.loss_parameter or 0.0,
+        )
+        if self.given is None:  # the intercept is then a learner of its own: R is the ball's
+            theta_0, weight_0 = SHARE * D**2 / ball.radius, 2 * ball.radius / D
+            return Parameters(*common, beta=self.beta, theta_0=theta_0, weight_0=weight_0, growth=self.growth)
+        loss, over = self._reference_loss(self.given), Ball(1, radius)
+        G, F = loss.gradient_bound(over), loss.value_range(over)
+        constants = Constants(radius, 2 * radius, G, g.gradient_bound(ball), D, F)
+        largest = constants.gradient_bound
+        if self.rule == "mahdavi":
+            steps = tuned_steps(constants, int(self.given["rounds"]), 1, smallest_root)
+            return Parameters(*common, step=float(steps.eta), theta_0=float(steps.theta), mu=float(steps.mu))
+        if self.rule == "a-ogd":
+            step, theta_0 = radius / largest, 6 * radius * largest
+            return Parameters(*common, beta=self.beta, step=step, theta_0=theta_0)
+        weight_0 = (F + radius * G) / D
+        theta_0 = SHARE * D**2 / F
+        return Parameters(
+            *common, beta=self.beta, step=radius / G, theta_0=theta_0, weight_0=weight_0, growth=self.growth
+        )
+
+    def _reference_loss(self, given: Mapping[str, float]) -> Loss:
+        """The loss of `longterm.losses`. Its bounds depend on lengths only, so one coordinate stands for all."""
+        rows = math.hypot(given["feature_norm"], 1.0 if self.intercept_bound > 0 else 0.0)
+        if self.classifies:
+            if self.code == LOGISTIC:
+                return Logistic(1, rows)
+            return Hinge(1, rows) if self.code == HINGE else SquaredHinge(1, rows)
+        labels, parameter = given["label_bound"], self.loss_parameter or 0.0
+        if self.code == HUBER:
+            return Huber(1, rows, labels, threshold=parameter)
+        return Quantile(1, rows, labels, level=parameter) if self.code == QUANTILE else LeastSquares(1, rows, labels)
+
+    def _checked_parameter(self) -> float | None:
+        default = DEFAULT_PARAMETER.get(self.code)
+        if default is None:
+            return None
+        if self.loss_parameter is None:
+            return default
+        if self.code == QUANTILE:
+            return validate.scalar("loss_parameter", validate.open_unit_interval("loss_parameter", self.loss_parameter))
+        return validate.positive_scalar("loss_parameter", self.loss_parameter)
+
+    def _checked_constants(self) -> Mapping[str, float] | None:
+        remedy = (
+            'Give constants={"feature_norm": …}, with "label_bound" for regression, with "rounds" for Mahdavi\'s rule'
+        )
+        if self.given is None:
+            if self.rule == "mahdavi":
+                raise InputError("constants", "Mahdavi's constant steps cannot be found online", remedy)
+            return None
+        unknown = set(self.given) - GIVEN
+        wanted = {"feature_norm"} | ({"rounds"} if self.rule == "mahdavi" else set())
+        if not self.classifies:
+            wanted.add("label_bound")
+        if unknown or not wanted <= set(self.given):
+            raise InputError("constants", f"has {sorted(self.given)}, not {sorted(wanted)}", remedy)
+        return {name: validate.positive_scalar(name, value) for name, value in self.given.items()}

@@ -1,0 +1,218 @@
+"""A linear classifier whose size is a budget, not a penalty to tune."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+from sklearn.utils import compute_class_weight
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from longterm._arrays import FloatArray
+from longterm.errors import InputError
+from longterm.linear_model._blocks import NOTHING
+from longterm.linear_model._estimator import BudgetLinearModel
+from longterm.linear_model._losses import CODES, OF_TWO_CLASSES
+
+
+def _gives_probabilities(estimator: Any) -> bool:
+    if estimator.loss != "logistic":
+        raise AttributeError(f"probabilities are those of the logistic loss, not of {estimator.loss!r}")
+    return True
+
+
+class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignore[misc]
+    """Logistic regression, or a support vector machine, with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
+
+    Rows are learned one after another by A-FTRL (or another `rule`), each after it was scored. More than two classes
+    are learned one against the rest, each with a budget of its own. All that must be given is the budget.
+
+    Parameters
+    ----------
+    budget, l1, l2 : g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget; the intercept costs nothing.
+    loss : "logistic", "hinge" or "squared_hinge".
+    rule : "a-ftrl" (sparse weights, rounds that cost what a sparse row touches), "a-ogd", "penalised-ftrl" (rounds of
+        O(d log d), and almost no violation) or "mahdavi" (constant steps; needs `constants` with "rounds").
+    fit_intercept, intercept_bound : an intercept within ±intercept_bound, 4 unless given.
+    constants : "online", or {"feature_norm": the length of the longest row, …} for the steps of the theorems.
+    passes, shuffle, random_state : how `fit` goes through its rows. None: once, small data sets up to 100 times, until
+        20,000 rounds were played. `partial_fit` takes them once, in their order.
+    class_weight : None, "balanced" (`fit` only) or a mapping. A row's loss is multiplied by its class's weight.
+    warm_start : whether `fit` goes on from where the last one ended.
+    predict_with : "last" (the decision in force, sparse), "average" or "within_budget".
+
+    What every attribute is promised to be: `docs/linear_model.md`.
+
+    >>> import numpy as np
+    >>> from longterm.linear_model import BudgetLinearClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((1000, 10))
+    >>> y = np.where(X[:, 0] - X[:, 1] + 0.1 * rng.standard_normal(1000) > 0, "up", "down")
+    >>> model = BudgetLinearClassifier(budget=2.0, random_state=0).fit(X, y)
+    >>> model.coef_.round(1)[0, :4], model.n_nonzero_, bool(model.score(X, y) > 0.95)
+    (array([ 0.7, -0.7,  0. ,  0. ]), 2, True)
+    """
+
+    def __init__(
+        self,
+        budget: float = 10.0,
+        *,
+        l1: float = 1.0,
+        l2: float = 1.0,
+        loss: str = "logistic",
+        rule: str = "a-ftrl",
+        fit_intercept: bool = True,
+        intercept_bound: float | None = None,
+        constants: str | Mapping[str, float] = "online",
+        beta: float = 2 / 3,
+        growth: float = 0.5,
+        passes: int | None = None,
+        shuffle: bool = True,
+        random_state: Any = None,
+        class_weight: str | Mapping[Any, float] | None = None,
+        warm_start: bool = False,
+        predict_with: str = "last",
+    ) -> None:
+        super().__init__(
+            budget,
+            l1=l1,
+            l2=l2,
+            loss=loss,
+            rule=rule,
+            fit_intercept=fit_intercept,
+            intercept_bound=intercept_bound,
+            constants=constants,
+            beta=beta,
+            growth=growth,
+            passes=passes,
+            shuffle=shuffle,
+            random_state=random_state,
+            warm_start=warm_start,
+            predict_with=predict_with,
+        )
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the rows, `passes` times over."""
+        with self._as_it_was_on_errors():
+            self._require_loss()
+            random = self._random()
+            goes_on = self.warm_start and hasattr(self, "_learners")
+            X, y = self._validated(X, y, reset=not goes_on)
+            check_classification_targets(y)
+            classes = unique_labels(y)
+            if goes_on:
+                classes = self._known(y)
+            self._start(classes, X, random, goes_on)
+            weights = self._class_weights(y, self._weights(sample_weight, X))
+            self._play(self._block(X), self._targets(y), weights, self._passes_over(len(y)), random)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the rows once, in their order. The first call names all `classes`."""
+        if self._is_plain(X) and (classes is None or np.array_equal(classes, self.classes_)):
+            labels, plain = np.asarray(y), self._weights(sample_weight, X)
+            if labels.shape == (X.shape[0],):
+                targets = self._targets(labels)
+                self._play(self._block(X), targets, self._class_weights(labels, plain), 1, None)
+                return self
+        with self._as_it_was_on_errors():
+            self._require_loss()
+            first = not hasattr(self, "_learners")
+            if first and classes is None:
+                raise ValueError("classes must be passed on the first call to partial_fit.")
+            X, y = self._validated(X, y, reset=first)
+            check_classification_targets(y)
+            known = unique_labels(classes) if classes is not None else self.classes_
+            if not first and not np.array_equal(known, self.classes_):
+                raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit")
+            if self.class_weight == "balanced":
+                raise ValueError("class_weight 'balanced' is for fit: a stream's shares are not known. Give a mapping.")
+            self._start(known, X, self._random(), not first)
+            weights = self._class_weights(y, self._weights(sample_weight, X))
+            self._play(self._block(X), self._targets(y), weights, 1, None)
+        return self
+
+    def _require_loss(self) -> None:
+        if CODES.get(self.loss) not in OF_TWO_CLASSES:
+            names = [name for name, code in CODES.items() if code in OF_TWO_CLASSES]
+            raise InputError("loss", f"{self.loss!r} is not a loss of classes", f"Choose one of {', '.join(names)}")
+
+    def _start(self, classes: NDArray[Any], X: Any, random: Any, goes_on: bool) -> None:
+        if len(classes) < 2:
+            raise ValueError(f"The number of classes has to be greater than one; got {len(classes)} class")
+        if not goes_on:
+            self.classes_ = classes
+            self._learners = self._make_learners(1 if len(classes) == 2 else len(classes), X, random)
+        self._class_weight_values = self._values_of_class_weight()
+
+    def _values_of_class_weight(self) -> FloatArray | None:
+        if self.class_weight is None or self.class_weight == "balanced":
+            return None
+        return np.asarray(compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_))
+
+    def _known(self, y: NDArray[Any]) -> NDArray[Any]:
+        """The classes so far, if every label is one of them."""
+        strangers = np.setdiff1d(y, self.classes_)
+        if len(strangers):
+            raise ValueError(f"y has classes that were not there before: {strangers[:5].tolist()}")
+        return self.classes_
+
+    def _targets(self, y: NDArray[Any]) -> list[FloatArray]:
+        """±1 for each learner."""
+        if len(self.classes_) == 2:
+            positive = y == self.classes_[1]
+            if not (positive | (y == self.classes_[0])).all():
+                self._known(y)
+            return [np.where(positive, 1.0, -1.0)]
+        self._known(y)
+        return [np.where(y == one, 1.0, -1.0) for one in self.classes_]
+
+    def _class_weights(self, y: NDArray[Any], weights: FloatArray) -> FloatArray:
+        values = self._class_weight_values
+        if self.class_weight == "balanced":
+            values = np.asarray(compute_class_weight("balanced", classes=self.classes_, y=y))
+        if values is None:
+            return weights
+        own = values[np.searchsorted(self.classes_, y)]
+        return own if weights is NOTHING else own * weights
+
+    def _intercepts(self, intercepts: NDArray[Any]) -> Any:
+        return intercepts
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Margins: one for each row, or one for each row and class where there are more than two."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False)
+        weights, intercepts = self._chosen()
+        scores = safe_sparse_dot(X, weights.T, dense_output=True) + intercepts
+        return np.asarray(scores[:, 0] if scores.shape[1] == 1 else scores)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row."""
+        scores = self.decision_function(X)
+        index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[index])
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """The probability of each class, logistic loss only; one against the rest, normalised, for more than two."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            positive = expit(scores)
+            return np.stack([1 - positive, positive], axis=1)
+        each = expit(scores)
+        total = each.sum(axis=1, keepdims=True)
+        return np.where(total > 0, each / np.where(total > 0, total, 1.0), 1 / each.shape[1])
+
+    @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> NDArray[Any]:
+        """The logarithm of `predict_proba`."""
+        return np.asarray(np.log(self.predict_proba(X)))

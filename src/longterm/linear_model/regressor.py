@@ -1,0 +1,116 @@
+"""Linear regression whose size is a budget, not a penalty to tune."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from longterm.errors import InputError
+from longterm.linear_model._blocks import labels_of
+from longterm.linear_model._estimator import BudgetLinearModel
+from longterm.linear_model._losses import CODES, OF_TWO_CLASSES
+
+
+class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[misc]
+    """Least squares, Huber or quantile regression with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
+
+    Parameters are those of `BudgetLinearClassifier`, but for
+
+    loss : "squared", "huber" or "quantile".
+    loss_parameter : the threshold of Huber's loss (1 unless given), the level of the quantile (½ unless given).
+    intercept_bound : None lets the intercept's interval grow with the targets: it is widened to ±2|y| whenever a target
+        y lies outside.
+
+    >>> import numpy as np
+    >>> from longterm.linear_model import BudgetLinearRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((2000, 10))
+    >>> y = 3 * X[:, 0] + 100 + 0.1 * rng.standard_normal(2000)
+    >>> model = BudgetLinearRegressor(budget=10.0, random_state=0).fit(X, y)
+    >>> model.coef_.round()[:3], round(model.intercept_)
+    (array([3., 0., 0.]), 100)
+    """
+
+    def __init__(
+        self,
+        budget: float = 10.0,
+        *,
+        l1: float = 1.0,
+        l2: float = 1.0,
+        loss: str = "squared",
+        loss_parameter: float | None = None,
+        rule: str = "a-ftrl",
+        fit_intercept: bool = True,
+        intercept_bound: float | None = None,
+        constants: str | Mapping[str, float] = "online",
+        beta: float = 2 / 3,
+        growth: float = 0.5,
+        passes: int | None = None,
+        shuffle: bool = True,
+        random_state: Any = None,
+        warm_start: bool = False,
+        predict_with: str = "last",
+    ) -> None:
+        super().__init__(
+            budget,
+            l1=l1,
+            l2=l2,
+            loss=loss,
+            loss_parameter=loss_parameter,
+            rule=rule,
+            fit_intercept=fit_intercept,
+            intercept_bound=intercept_bound,
+            constants=constants,
+            beta=beta,
+            growth=growth,
+            passes=passes,
+            shuffle=shuffle,
+            random_state=random_state,
+            warm_start=warm_start,
+            predict_with=predict_with,
+        )
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the rows, `passes` times over."""
+        return self._learn(X, y, sample_weight, goes_on=self.warm_start, streams=False)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the rows once, in their order."""
+        if self._is_plain(X):
+            labels = labels_of(y, X.shape[0], classifies=False)
+            self._play(self._block(X), [labels], self._weights(sample_weight, X), 1, None)
+            return self
+        return self._learn(X, y, sample_weight, goes_on=True, streams=True)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, *, goes_on: bool, streams: bool) -> Self:
+        with self._as_it_was_on_errors():
+            if self.loss not in CODES or CODES[self.loss] in OF_TWO_CLASSES:
+                names = [name for name, code in CODES.items() if code not in OF_TWO_CLASSES]
+                raise InputError("loss", f"{self.loss!r} is not a loss of targets", f"Choose one of {', '.join(names)}")
+            goes_on, random = goes_on and hasattr(self, "_learners"), self._random()
+            X, y = self._validated(X, y, reset=not goes_on, y_numeric=True)
+            if not goes_on:
+                self._learners = self._make_learners(1, X, random)
+            labels, weights = labels_of(y, X.shape[0], classifies=False), self._weights(sample_weight, X)
+            passes, order = (1, None) if streams else (self._passes_over(len(labels)), random)
+            self._play(self._block(X), [labels], weights, passes, order)
+        return self
+
+    def _shaped(self, weights: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(weights[0])
+
+    def _intercepts(self, intercepts: NDArray[Any]) -> Any:
+        return float(intercepts[0])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The prediction for each row."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False)
+        weights, intercepts = self._chosen()
+        return np.asarray(safe_sparse_dot(X, weights[0], dense_output=True) + intercepts[0])

@@ -1,0 +1,271 @@
+"""One learner for a linear model under a budget, fed a row at a time or a block at a time: what services hold.
+
+It has no knowledge of scikit-learn. `step` and `step_dense` take one row and return the margin ⟨u, x_t⟩ + b_t from
+before it was learned, the honest prediction; `learn` takes a block. Splitting rows into blocks changes nothing, bit for
+bit.
+
+The interval of the intercept. For two classes it is ±4 unless given: log-odds of shares between 2 % and 98 %. For
+regression neither level nor scale of the targets is known beforehand. With intercept_bound None the interval begins
+as the first target alone, which sets the level and costs nothing, and is widened to twice the distance of any target
+that lies outside: `docs/linear_model.md` says what the theorem becomes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longterm._arrays import FloatArray
+from longterm.errors import InputError, NonFiniteError
+from longterm.linear_model import _layout as at
+from longterm.linear_model._average import Average
+from longterm.linear_model._blocks import (
+    IN_ORDER,
+    NOTHING,
+    Block,
+    block_of,
+    labels_of,
+    require_moderate,
+    weights_of,
+)
+from longterm.linear_model._games import game_for, increasing
+from longterm.linear_model._memory import LearnerMemory
+from longterm.linear_model._settings import Settings
+
+HEAVIEST = 1e30
+"""Labels and weights beyond this are refused one by one; blocks are checked as a whole."""
+LOG_ODDS = 4.0
+"""The intercept's bound for two classes unless another is given: shares between 2 % and 98 %."""
+NO_RECORD = np.empty(0, dtype=np.int64)
+NO_TRACE = np.empty((0, len(at.COLUMNS)))
+
+
+class BudgetLinearLearner(LearnerMemory):
+    """A linear model of `dimension` weights with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
+
+    Parameters
+    ----------
+    loss : "logistic", "hinge", "squared_hinge" (labels ±1), "squared", "huber", "quantile" (`loss_parameter`: the
+        threshold of Huber's loss, the level of the quantile).
+    rule : "a-ftrl", "a-ogd", "penalised-ftrl" or "mahdavi".
+    fit_intercept, intercept_bound : an intercept that costs no budget, within ±intercept_bound.
+    constants : "online", or {"feature_norm": …, "label_bound": …, "rounds": …} for steps made for known bounds.
+    sparse : whether the memory is laid out for sparse rows (A-FTRL only: rounds then cost what they touch). Rows of the
+        other kind are converted.
+    seed : which rounds are drawn for the average.
+
+    >>> import numpy as np
+    >>> from longterm.linear_model import BudgetLinearLearner
+    >>> learner = BudgetLinearLearner(3, budget=1.0, fit_intercept=False)
+    >>> learner.step(np.array([0, 2]), np.array([3.0, 4.0]), 1.0)
+    0.0
+    >>> round(learner.step_dense(np.array([0.0, 1.0, 1.0]), -1.0), 6)
+    0.585641
+    >>> learner.rounds, learner.weights.round(3)
+    (2, array([0., 0., 0.]))
+    """
+
+    def __init__(
+        self,
+        dimension: int,
+        budget: float,
+        *,
+        l1: float = 1.0,
+        l2: float = 1.0,
+        loss: str = "logistic",
+        loss_parameter: float | None = None,
+        rule: str = "a-ftrl",
+        fit_intercept: bool = True,
+        intercept_bound: float | None = None,
+        constants: str | Mapping[str, float] = "online",
+        beta: float = 2 / 3,
+        growth: float = 0.5,
+        sparse: bool = False,
+        seed: int = 0,
+    ) -> None:
+        if isinstance(constants, str) and constants != "online":
+            raise InputError("constants", f"{constants!r} is not a way to find them", 'Use "online", or give a mapping')
+        given = None if isinstance(constants, str) else dict(constants)
+        settings = Settings(dimension, budget, l1, l2, loss, loss_parameter, rule, 0.0, beta, growth, given)
+        self._widens, self._has_level, self._level = False, False, 0.0
+        if fit_intercept:
+            if intercept_bound is None and not settings.classifies:
+                self._widens = given is None
+                intercept_bound = 0.0 if given is None else given["label_bound"]
+            elif intercept_bound is None:
+                intercept_bound = LOG_ODDS
+            settings = replace(settings, intercept_bound=intercept_bound)
+        self._sparse = sparse
+        self._game = game_for(settings, sparse)
+        self._average = Average(settings.dimension, seed)
+        self._use(settings)
+        self._plan_average()
+
+    # --- learning ---------------------------------------------------------------------------------------------
+
+    def step_dense(self, row: ArrayLike, y: float, weight: float = 1.0) -> float:
+        """Learn one row of `dimension` numbers; the margin before it was learned."""
+        u = np.ascontiguousarray(row, dtype=np.float64)
+        if u.shape != self._shape:
+            remedy = f"Give {self._settings.dimension} numbers"
+            raise InputError("row", f"has shape {u.shape}", remedy, round=self.rounds + 1)
+        level = self._level
+        label = self._ready_for(u, y, weight)
+        margin = self._game.step_dense(u, label, weight, self._p)
+        if margin != margin:  # NaN: the kernel refused the row
+            self._require_row(u)
+        self._until_sample -= 1
+        return margin + level
+
+    def step(self, indices: ArrayLike, values: ArrayLike, y: float, weight: float = 1.0) -> float:
+        """Learn one sparse row, its column numbers increasing; the margin before it was learned."""
+        u, where = np.ascontiguousarray(values, dtype=np.float64), np.ascontiguousarray(indices, dtype=np.int64)
+        if u.ndim != 1 or u.shape != where.shape:
+            what = f"has shape {where.shape}, the values {u.shape}"
+            raise InputError("indices", what, "Give an index for each value", round=self.rounds + 1)
+        level = self._level
+        label = self._ready_for(u, y, weight, where)
+        margin = self._game.step(where, u, label, weight, self._p)
+        if margin != margin:
+            self._require_row(u, where)
+        self._until_sample -= 1
+        return margin + level
+
+    def _ready_for(self, u: FloatArray, y: float, weight: float, where: NDArray[np.int64] | None = None) -> float:
+        """The label as the kernel is to see it, once it and the weight are known to be sound."""
+        sound = (y == 1 or y == -1) if self._classifies else -HEAVIEST <= y <= HEAVIEST
+        if not (sound and 0.0 <= weight <= HEAVIEST):
+            what = f"the label is {y!r}, the weight {weight!r}"
+            remedy = "Use labels −1 and +1 for two classes, finite targets for regression, weights of at least 0"
+            raise InputError("y", what, remedy, round=self.rounds + 1)
+        if self._until_sample == 0:
+            self._sample()
+        if not self._widens:
+            return float(y)
+        if not (self._has_level and abs(y - self._level) <= self._settings.intercept_bound):
+            self._require_row(u, where)  # before the interval changes, and not only in the kernel
+            self._begin_at(float(y))
+            if abs(y - self._level) > self._settings.intercept_bound:
+                self._widen(abs(y - self._level))
+        return float(y) - self._level
+
+    def _require_row(self, u: FloatArray, where: NDArray[np.int64] | None = None) -> None:
+        if not np.all(np.abs(u) <= HEAVIEST):
+            what = f"holds NaN, infinity or a number beyond {HEAVIEST:g}"
+            raise NonFiniteError("row", what, "Check this row; nothing was learned from it", round=self.rounds + 1)
+        if where is not None and not increasing(where, self._settings.dimension):
+            what = f"are not increasing within 0 … {self._settings.dimension - 1}"
+            raise InputError("indices", what, "Sort them, and give each once", round=self.rounds + 1)
+
+    def learn(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        order: ArrayLike | None = None,
+        record: Sequence[int] | None = None,
+    ) -> FloatArray:
+        """Learn a block of rows (an array or a SciPy sparse matrix), in the order given by row numbers, or as they are.
+
+        Returns the margins from before each row was learned. With `record`, round numbers, it returns a trace instead:
+        a line of `COLUMNS` for each of these rounds that lies in the block.
+        """
+        block = block_of(X, self._settings.dimension)
+        labels = labels_of(y, block.count, self._classifies)
+        rows_in_order = IN_ORDER
+        if order is not None:
+            rows_in_order = np.ascontiguousarray(order, dtype=np.int64)
+            if rows_in_order.ndim != 1 or np.any((rows_in_order < 0) | (rows_in_order >= block.count)):
+                raise InputError("order", "has other numbers than those of rows", f"Use 0 … {block.count - 1}")
+        weights = weights_of(sample_weight, block.count)
+        count = block.count if order is None else len(rows_in_order)
+        if record is None:
+            margins = np.empty(count)
+            self.learn_checked(block, labels, weights, rows_in_order, margins=margins)
+            return margins
+        first = self.rounds + 1
+        wanted = np.asarray([t for t in sorted(set(record)) if first <= t < first + count], dtype=np.int64)
+        trace = np.empty((len(wanted), len(at.COLUMNS)))
+        self.learn_checked(block, labels, weights, rows_in_order, record=wanted, trace=trace)
+        return trace
+
+    def learn_checked(
+        self,
+        block: Block,
+        labels: FloatArray,
+        weights: FloatArray = NOTHING,
+        order: NDArray[np.int64] = IN_ORDER,
+        *,
+        margins: FloatArray = NOTHING,
+        record: NDArray[np.int64] = NO_RECORD,
+        trace: FloatArray = NO_TRACE,
+    ) -> None:
+        """`learn` for what `block_of`, `labels_of` and `weights_of` made."""
+        if block.count == 0:
+            return
+        self.require(block, labels, weights)
+        if self._game.is_sparse and not block.is_sparse:
+            block = block.sparse()
+        shuffled = order is not IN_ORDER
+        count = len(order) if shuffled else block.count
+        before = self._level
+        if self._widens and count:
+            self._begin_at(float(labels[order[0] if shuffled else 0]))
+            labels = labels - self._level
+        start = 0
+        while start < count:
+            if self._until_sample == 0:
+                self._sample()
+            stop = min(count, start + self._until_sample)
+            if self._widens:
+                stop = self._widened_for(labels[order[start:stop]] if shuffled else labels[start:stop], start)
+            some = margins[start:stop] if len(margins) else NOTHING
+            if shuffled:
+                played = self._game.play(block.rows, order[start:stop], labels, weights, self._p, record, trace, some)
+            else:
+                part, own = block.part(start, stop), weights[start:stop] if len(weights) else weights
+                played = self._game.play(part, IN_ORDER, labels[start:stop], own, self._p, record, trace, some)
+            if played != stop - start:  # blocks are checked, so that this never happens
+                raise InputError("X", f"row {start + played} was refused", "Scale the features", round=self.rounds + 1)
+            self._until_sample -= stop - start
+            start = stop
+        if self._widens and len(margins):
+            margins[0] += before  # the first target of all was not known before it came
+            margins[1:] += self._level
+
+    def require(self, block: Block, labels: FloatArray, weights: FloatArray) -> None:
+        """Raise if a number of the block is too large to be learned from."""
+        if block.count:
+            largest = max(float(labels.max()), -float(labels.min()))
+            heaviest = float(weights.max()) if len(weights) else 1.0
+            require_moderate(block.largest, largest, heaviest, self._radius + 2 * largest)
+
+    # --- the intercept's interval -----------------------------------------------------------------------------
+
+    def _begin_at(self, y: float) -> None:
+        """The first target is what the interval is about."""
+        if not self._has_level:
+            self._has_level, self._level = True, y
+
+    def _widened_for(self, labels: FloatArray, start: int) -> int:
+        """Widen the interval if the first of these targets asks for it; where the next one does, to stop before it."""
+        sizes = np.abs(labels)
+        if sizes[0] > self._settings.intercept_bound:
+            self._widen(float(sizes[0]))
+        beyond = sizes > self._settings.intercept_bound
+        return start + (int(beyond.argmax()) if beyond.any() else len(labels))
+
+    def _widen(self, size: float) -> None:
+        """The interval becomes ±2 size; the decision and its curvature stay as they are (`docs/linear_model.md`)."""
+        numbers, before = self._game.numbers, self._settings.intercept_bound
+        limit = math.sqrt(numbers[at.INTERCEPT_SQUARES])  # curvature times bound: what holds b at the interval's end
+        numbers[at.INTERCEPT_SLOPE] = min(max(numbers[at.INTERCEPT_SLOPE], -limit), limit)
+        self._use(replace(self._settings, intercept_bound=2 * size))
+        if before > 0.0:
+            numbers[at.INTERCEPT_SQUARES] *= (2 * size / before) ** 2

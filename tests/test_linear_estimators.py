@@ -1,0 +1,339 @@
+"""The scikit-learn estimators: their own checks, learning in parts, every kind of input, bad input, attributes."""
+
+import pickle
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import SGDClassifier, SGDRegressor
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
+
+from longterm.constraints import ElasticNetBudget
+from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner, BudgetLinearRegressor
+
+WEIGHTS_ARE_REPEATS = {
+    "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is one round, not two",
+    "check_sample_weight_equivalence_on_sparse_data": "a row of weight 2 is one round, not two",
+}
+
+
+def failing(estimator):
+    """The checks that an estimator fails."""
+    found = estimator_checks.check_estimator(estimator, on_fail=None, on_skip=None)
+    return {check["check_name"] for check in found if check["status"] == "failed"}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        BudgetLinearClassifier(),
+        BudgetLinearRegressor(),
+        BudgetLinearClassifier(rule="penalised-ftrl", loss="hinge"),
+        BudgetLinearRegressor(rule="a-ogd", loss="huber"),
+    ],
+    ids=str,
+)
+def test_scikit_learns_own_checks_pass(estimator):
+    assert failing(estimator) == set(WEIGHTS_ARE_REPEATS)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", [SGDClassifier(), SGDRegressor()], ids=str)
+@pytest.mark.parametrize("check", WEIGHTS_ARE_REPEATS)
+def test_what_we_fail_its_own_sgd_estimators_fail_too(estimator, check):
+    with pytest.raises(AssertionError, match="not equivalent"):
+        getattr(estimator_checks, check)(type(estimator).__name__, estimator)
+
+
+def two_classes(n=600, d=8, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.7)
+    return X, np.where(X[:, 0] - 0.7 * X[:, 1] + 0.2 * rng.standard_normal(n) > 0, "yes", "no")
+
+
+def three_classes(n=600, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, (X[:, :3] + 0.2 * rng.standard_normal((n, 3))).argmax(axis=1)
+
+
+def targets(n=600, d=8, seed=0):
+    X, _ = two_classes(n, d, seed)
+    return X, 50 + 2 * X[:, 0] - X[:, 1] + 0.1 * np.random.default_rng(seed + 1).standard_normal(n)
+
+
+# --- learning -------------------------------------------------------------------------------------------------
+
+
+def same(one, other):
+    for mine, theirs in zip(one._learners, other._learners, strict=True):
+        assert mine._specification() == theirs._specification()
+        for name, array in mine._arrays().items():
+            np.testing.assert_array_equal(array, theirs._arrays()[name], err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_parts_make_the_whole_bit_for_bit(kind):
+    X, y = two_classes()
+    X = sparse.csr_array(X) if kind == "sparse" else X
+    whole = BudgetLinearClassifier(passes=1, shuffle=False, random_state=3).fit(X, y)
+    parts = BudgetLinearClassifier(random_state=3)
+    for stretch in (slice(0, 1), slice(1, 2), slice(2, 250), slice(250, 600)):
+        parts.partial_fit(X[stretch], y[stretch], classes=["no", "yes"] if stretch.start == 0 else None)
+    same(parts, whole)
+    assert parts.n_rounds_ == 600
+
+
+def test_every_kind_of_input_gives_the_same_model():
+    X, y = two_classes()
+    reference = BudgetLinearClassifier(random_state=0).fit(X, y)
+    others = {
+        "csr": sparse.csr_array(X),
+        "csc": sparse.csc_matrix(X),
+        "coo": sparse.coo_array(X),
+        "fortran": np.asfortranarray(X),
+        "list": X.tolist(),
+        "pandas": pd.DataFrame(X, columns=[f"x{j}" for j in range(8)]),
+        "float32": X.astype(np.float32),
+    }
+    for name, given in others.items():
+        model = BudgetLinearClassifier(random_state=0).fit(given, y)
+        tolerance = 1e-3 if name == "float32" else 1e-9
+        np.testing.assert_allclose(model.coef_, reference.coef_, atol=tolerance, err_msg=name)
+        assert (model.predict(given) == reference.predict(X)).mean() > 0.99
+    assert model.fit(others["pandas"], y).feature_names_in_.tolist() == [f"x{j}" for j in range(8)]
+
+
+@pytest.mark.parametrize("rule", ["a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi"])
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
+def test_every_rule_and_loss_classifies(rule, loss):
+    X, y = two_classes()
+    constants = {"feature_norm": 5.0, "rounds": 20_400} if rule == "mahdavi" else "online"
+    model = BudgetLinearClassifier(3.0, rule=rule, loss=loss, constants=constants, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.84  # a tenth of the rows have 0 in both columns that matter
+    assert hasattr(model, "predict_proba") == (loss == "logistic")
+
+
+@pytest.mark.parametrize("rule", ["a-ftrl", "a-ogd", "penalised-ftrl"])
+@pytest.mark.parametrize("loss", ["squared", "huber", "quantile"])
+def test_every_rule_and_loss_regresses_at_any_level_and_scale(rule, loss):
+    X, y = targets()
+    for scale, level in ((1.0, 0.0), (1e4, -3e5), (1e-4, 7.0)):
+        wanted = level + scale * y
+        budget = 10 * max(scale, scale**2)
+        threshold = scale if loss == "huber" else None
+        model = BudgetLinearRegressor(budget, rule=rule, loss=loss, loss_parameter=threshold, random_state=0)
+        assert model.fit(X, wanted).score(X, wanted) > 0.8
+
+
+def test_one_against_the_rest_is_as_many_learners():
+    X, y = three_classes()
+    model = BudgetLinearClassifier(5.0, passes=1, shuffle=False, random_state=0).fit(X, y)
+    assert model.coef_.shape == (3, 6)
+    assert model.score(X, y) > 0.85
+    for k in range(3):
+        alone = BudgetLinearClassifier(5.0, passes=1, shuffle=False, random_state=0).fit(X, y == k)
+        np.testing.assert_array_equal(alone.coef_[0], model.coef_[k])
+        assert alone.cumulative_loss_ == model.cumulative_loss_[k]
+    probabilities = model.predict_proba(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    np.testing.assert_array_equal(probabilities.argmax(axis=1), model.predict(X))
+
+
+def test_probabilities_are_the_logistic_function_of_the_margin():
+    X, y = two_classes()
+    model = BudgetLinearClassifier(random_state=0).fit(X, y)
+    margins = X @ model.coef_[0] + model.intercept_[0]
+    np.testing.assert_allclose(model.decision_function(X), margins)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-margins)))
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+
+
+def test_the_weight_of_a_class_is_that_of_its_rows():
+    X, y = two_classes()
+    by_class = BudgetLinearClassifier(class_weight={"yes": 3.0, "no": 0.5}, random_state=0).fit(X, y)
+    by_row = BudgetLinearClassifier(random_state=0).fit(X, y, sample_weight=np.where(y == "yes", 3.0, 0.5))
+    same(by_class, by_row)
+    _, counts = np.unique(y, return_counts=True)
+    balanced = BudgetLinearClassifier(class_weight="balanced", random_state=0).fit(X, y)
+    shares = BudgetLinearClassifier(random_state=0).fit(X, y, sample_weight=np.where(y == "no", *(300 / counts)))
+    np.testing.assert_allclose(balanced.coef_, shares.coef_, atol=1e-9)
+    part = BudgetLinearClassifier(class_weight={"yes": 3.0, "no": 0.5}, random_state=0)
+    part.partial_fit(X[:1], y[:1], classes=["no", "yes"]).partial_fit(X[1:], y[1:])
+    other = BudgetLinearClassifier(random_state=0, passes=1, shuffle=False)
+    same(part, other.fit(X, y, sample_weight=np.where(y == "yes", 3.0, 0.5)))
+
+
+def test_a_warm_start_goes_on():
+    X, y = targets()
+    warm = BudgetLinearRegressor(warm_start=True, passes=1, shuffle=False, random_state=0)
+    warm.fit(X[:300], y[:300]).fit(X[300:], y[300:])
+    same(warm, BudgetLinearRegressor(passes=1, shuffle=False, random_state=0).fit(X, y))
+    cold = BudgetLinearRegressor(passes=1, shuffle=False, random_state=0).fit(X[:300], y[:300]).fit(X, y)
+    assert cold.n_rounds_ == 600
+
+
+def test_passes_by_default_make_enough_rounds():
+    X, y = two_classes(n=600)
+    assert BudgetLinearClassifier().fit(X, y).n_rounds_ == 34 * 600
+    assert BudgetLinearClassifier().fit(X[:10], y[:10]).n_rounds_ == 1000
+    assert BudgetLinearClassifier(passes=2).fit(X, y).n_rounds_ == 1200
+
+
+def test_pickles_clones_pipelines_and_grid_search():
+    X, y = two_classes()
+    model = BudgetLinearClassifier(2.0, random_state=0).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    same(again.partial_fit(X, y), model.partial_fit(X, y))
+    assert not hasattr(clone(model), "_learners")
+    assert clone(model).get_params() == model.get_params()
+    pipeline = make_pipeline(StandardScaler(), BudgetLinearClassifier(random_state=0))
+    search = GridSearchCV(pipeline, {"budgetlinearclassifier__budget": [0.01, 1.0, 30.0]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.88
+    assert search.best_params_ != {"budgetlinearclassifier__budget": 0.01}
+
+
+# --- attributes -----------------------------------------------------------------------------------------------
+
+
+def test_attributes_say_what_the_learner_knows():
+    X, y = two_classes(n=5000)
+    model = BudgetLinearClassifier(1.0, passes=1, shuffle=False, random_state=0).fit(X, y)
+    learner = BudgetLinearLearner(8, 1.0, seed=model._learners[0]._average.seed)
+    learner.learn(X, np.where(y == "yes", 1.0, -1.0))
+    g = ElasticNetBudget(8, 1.0)
+    np.testing.assert_array_equal(model.coef_[0], learner.weights)
+    np.testing.assert_array_equal(model.average_coef_[0], learner.average()[0])
+    assert model.average_intercept_[0] == learner.average()[1] == model.intercept_within_budget_[0]
+    assert g.values(model.coef_within_budget_[0])[0] <= 0
+    assert model.multiplier_ == learner.multiplier
+    assert model.cumulative_loss_ == learner.cumulative_loss
+    assert model.signed_violation_ == learner.signed_violation <= model.hard_violation_ == learner.hard_violation
+    assert model.squared_violation_ == learner.squared_violation
+    assert model.n_nonzero_ == np.count_nonzero(model.coef_)
+
+
+def test_predictions_come_from_the_model_that_was_chosen():
+    X, y = targets()
+    for which in ("last", "average", "within_budget"):
+        model = BudgetLinearRegressor(1.0, predict_with=which, random_state=0).fit(X, y)
+        chosen = {"last": model._learners[0].weights, "average": model.average_coef_}.get(
+            which, model.coef_within_budget_
+        )
+        np.testing.assert_array_equal(model.coef_, chosen)
+        np.testing.assert_allclose(model.predict(X), X @ chosen + model.intercept_)
+    assert isinstance(model.intercept_, float)
+
+
+def test_nothing_is_known_before_fit():
+    for name in ("coef_", "intercept_", "multiplier_", "average_coef_", "n_rounds_"):
+        with pytest.raises(NotFittedError):
+            getattr(BudgetLinearClassifier(), name)
+
+
+def test_partial_fit_on_sparse_rows_never_passes_over_all_columns():
+    d, rng = 2_000_000, np.random.default_rng(0)
+    rows = [
+        sparse.csr_array((rng.standard_normal(20), np.sort(rng.choice(d, 20, replace=False)), [0, 20]), shape=(1, d))
+        for _ in range(30)
+    ]
+    model = BudgetLinearClassifier(random_state=0)
+    for row in rows[:5]:
+        model.partial_fit(row, [1], classes=[0, 1])
+    tracemalloc.start()
+    for row in rows[5:]:
+        model.partial_fit(row, [0])
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100_000  # an array of d numbers would be 16 MB
+    assert model.n_rounds_ == 30
+
+
+# --- bad input ------------------------------------------------------------------------------------------------
+
+X2, Y2 = two_classes(n=40)
+XT, YT = targets(n=40)
+
+
+def with_entry(X, value):
+    spoilt = X.copy()
+    spoilt[3, 2] = value
+    return spoilt
+
+
+def unfit_csr(indices):
+    matrix = sparse.csr_array((1, 8))
+    matrix.data, matrix.indices, matrix.indptr = np.ones(2), np.array(indices), np.array([0, 2])
+    return matrix
+
+
+BAD = {
+    "NaN": lambda X, y: (with_entry(X, np.nan), y, None),
+    "infinity": lambda X, y: (with_entry(X, np.inf), y, None),
+    "huge": lambda X, y: (with_entry(X, 1e120), y, None),
+    "sparse NaN": lambda X, y: (sparse.csr_array(with_entry(X, np.nan)), y, None),
+    "too few features": lambda X, y: (X[:, :3], y, None),
+    "negative weight": lambda X, y: (X, y, np.full(len(y), -1.0)),
+    "NaN weight": lambda X, y: (X, y, np.full(len(y), np.nan)),
+    "weights of another length": lambda X, y: (X, y, np.ones(3)),
+    "no rows": lambda X, y: (X[:0], y[:0], None),
+    "words": lambda X, y: (np.full(X.shape, "word", dtype=object), y, None),
+    "labels of another length": lambda X, y: (X, y[:-1], None),
+    "one dimension": lambda X, y: (X[0], y[0], None),
+    "column out of range": lambda X, y: (unfit_csr([0, 9]), y[:1], None),
+    "negative column": lambda X, y: (unfit_csr([0, -1]), y[:1], None),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize("estimator", ["classifier", "regressor", "sparse classifier"])
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_input_raises_and_leaves_the_model_as_it_was(bad, estimator, method):
+    X, y = (XT, YT) if estimator == "regressor" else (X2, Y2)
+    made = BudgetLinearRegressor(random_state=0) if estimator == "regressor" else BudgetLinearClassifier(random_state=0)
+    model = made.fit(sparse.csr_array(X) if estimator == "sparse classifier" else X, y)
+    before = pickle.dumps(model)
+    spoilt, labels, weights = BAD[bad](X, y)
+    if bad == "too few features" and method == "fit":
+        return  # `fit` begins anew, with as many as it is given
+    with pytest.raises(ValueError, match=r"\w{3}"):
+        getattr(model, method)(spoilt, labels, sample_weight=weights)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda m: m.fit(X2, np.full(40, "yes")), "greater than one"),
+        (lambda m: m.partial_fit(X2, np.full(40, "maybe")), "not there before"),
+        (lambda m: m.partial_fit(X2, Y2, classes=["no", "maybe"]), "not the same"),
+        (lambda m: clone(m).partial_fit(X2, Y2), "first call"),
+        (lambda m: clone(m).set_params(class_weight="balanced").partial_fit(X2, Y2, classes=["no", "yes"]), "balanced"),
+        (lambda m: m.fit(X2, YT), "Unknown label type"),
+        (lambda m: clone(m).set_params(loss="squared").fit(X2, Y2), "loss"),
+        (lambda m: clone(m).set_params(budget=-1.0).fit(X2, Y2), "budget"),
+        (lambda m: clone(m).set_params(passes=0).fit(X2, Y2), "passes"),
+        (lambda m: clone(m).set_params(predict_with="best").fit(X2, Y2), "predict_with"),
+        (lambda m: clone(m).set_params(rule="mahdavi").fit(X2, Y2), "Mahdavi"),
+        (lambda m: m.set_params(warm_start=True).fit(X2, np.where(Y2 == "yes", "maybe", "no")), "not there before"),
+        (lambda m: BudgetLinearRegressor(loss="hinge").fit(XT, YT), "loss"),
+        (lambda m: BudgetLinearRegressor().fit(XT, np.full(40, np.nan)), "NaN"),
+        (lambda m: BudgetLinearRegressor().fit(XT, YT).partial_fit(XT, np.full(40, np.inf)), "infinity"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(call, words):
+    model = BudgetLinearClassifier(random_state=0).fit(X2, Y2)
+    before = pickle.dumps(model._learners)
+    with pytest.raises(ValueError, match=words):
+        call(model)
+    assert pickle.dumps(model._learners) == before
