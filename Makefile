@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help reproduce pacing test quick lint bench bench-live clean
+.PHONY: help reproduce pacing test quick lint bench bench-live bench-linear clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
@@ -13,6 +13,7 @@ help:
 	@echo "make pacing      spend a budget over real auctions (or invented ones): a table, and a figure in results/"
 	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, the cost of projecting"
 	@echo "make bench-live  time ask and tell in a service, and fleets of up to a million learners"
+	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -47,6 +48,11 @@ bench: $(READY)
 bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/fleet.py
+
+bench-linear: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/linear.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/linear_regret.py
 
 clean:
 	rm -rf $(VENV) results build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
