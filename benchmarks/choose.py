@@ -33,6 +33,7 @@ from longterm import (
     HardYuLeeLee,
     MahdaviOGD,
     NoViolationAOGD,
+    OneProjectionSGD,
     PenalisedFTRL,
     PolyakFeasibility,
     Problem,
@@ -232,13 +233,13 @@ def in_the_end() -> Scene:
     return Scene("in the end", problem, scene.stream, T, scene.best_loss, learners, [SIGNED, HARD])
 
 
-def experts() -> Scene:
-    """A thousand experts with costs in [0, 1]; at most half of the weight may rest on the cheapest."""
-    d, T = 1000, 2000
+def experts(d: int = 1000) -> Scene:
+    """Experts with costs in [0, 1]; at most half of the weight may rest on the cheapest."""
+    T = 2000
     costs = np.random.default_rng(0).uniform(0.0, 1.0, (T, d)) * np.r_[0.2, 0.6, np.ones(d - 2)]
     half = Affine([[1.0] + [0.0] * (d - 1)], [0.5])
     longest = float(np.linalg.norm(costs, axis=1).max())
-    problem = Problem(Simplex(d), Linear(d, longest), half, name=f"{d} experts, half of the weight on the best")
+    problem = Problem(Simplex(d), Linear(d, longest), half, name="half of the weight on the best")
     stream = Replay([costs])
     learners = {
         "LEWA.tuned, spreads given, T known": LEWA.tuned(problem, T, loss_spread=1.0, constraint_spread=1.0),
@@ -248,7 +249,11 @@ def experts() -> Scene:
         "AOGD.convex": AOGD.convex(problem),
     }
     best = best_fixed(problem, stream, [T]).loss[-1]
-    return Scene("experts", problem, stream, T, lambda seeds: best, learners, [SIGNED, HARD], seeds=[0])
+    return Scene(f"experts, {d}", problem, stream, T, lambda seeds: best, learners, [SIGNED, HARD], seeds=[0])
+
+
+def fewer_experts() -> Scene:
+    return experts(100)
 
 
 def drift() -> Scene:
@@ -285,6 +290,7 @@ SCENES = (
     every_round,
     in_the_end,
     experts,
+    fewer_experts,
     drift,
 )
 
@@ -325,6 +331,29 @@ def play(scene: Scene) -> None:
         print(f"{name:<40}{regret:>10.1f}" + "".join(f"{value:>13.2f}" for value in counted) + f"{time_of_one:>8.0f}")
 
 
+def answers() -> None:
+    """What to go on with after the last round: the loss of one decision over all rounds, and its g."""
+    scene, T = sparse(), 6000
+    problem, drawn = scene.problem, scene.stream.draw(0, 0, 6000)
+    project = problem.projection
+    assert project is not None
+    # On the boundary the shortest subgradient of ‖x‖₁ + ½‖x‖² is that of a point with one entry, 1 + |x_i| = √(1 + 2ρ).
+    learners: dict[str, Learner[Any]] = {
+        "OneProjectionSGD.tuned, its answer": OneProjectionSGD.tuned(problem, project, T, slope=15**0.5),
+        "PenalisedFTRL.tuned, last decision": scene.learners["PenalisedFTRL.tuned"],
+        "ProjectedOGD.convex, last decision": scene.learners["ProjectedOGD.convex"],
+    }
+    print(f"\nanswer: {problem.name}, after T = {T} rounds of one sequence, per round")
+    print(f"{'':<40}{'above best':>12}{'g':>13}{'µs':>8}")
+    best = scene.best_loss([0])
+    for name, learner in learners.items():
+        state = run(problem, learner, scene.stream, T, record=[T], progress=None).state
+        x = learner.answer(state) if isinstance(learner, OneProjectionSGD) else learner.ask(state)
+        above = float(np.mean(problem.loss.value(x, *drawn.loss)) - best[0] / T)
+        excess = float(problem.constraint.values(x).max())
+        print(f"{name:<40}{above:>12.4f}{excess:>13.2f}{microseconds(scene, learner):>8.0f}")
+
+
 def many_at_once() -> None:
     """One batch of a thousand learners beside one learner."""
     problem, stream = doubly_stochastic(4), RandomPermutations(4)
@@ -344,8 +373,9 @@ def main() -> None:
         scene = make()
         if scene.name.startswith(wanted):
             play(scene)
-    if "many".startswith(wanted):
-        many_at_once()
+    for name, block in {"answer": answers, "many": many_at_once}.items():
+        if name.startswith(wanted):
+            block()
 
 
 if __name__ == "__main__":
