@@ -136,7 +136,7 @@ def affine() -> Scene:
         "ProximalAOGD.convex": ProximalAOGD.convex(problem),
         "AFTRL.tuned": AFTRL.tuned(problem),
         "YuNeely.tuned, T known": YuNeely.tuned(problem, T),
-        "YuNeely.tuned, doubling": DoublingRestarts(YuNeely.tuned(problem, 1), first_epoch=100),
+        "DoublingRestarts(YuNeely)": DoublingRestarts(YuNeely.tuned(problem, 1), first_epoch=100),
         "QuadraticPenaltyOGD.convex, β = ½": QuadraticPenaltyOGD.convex(problem, beta=0.5),
         "AOGD.convex": AOGD.convex(problem),
         "ProjectedOGD.convex": ProjectedOGD.convex(problem),
