@@ -17,6 +17,8 @@ PACKAGE = {
     if inspect.isclass(thing) and issubclass(thing, Learner) and not inspect.isabstract(thing)
 }
 WRAPPERS = {"Restarted", "DoublingRestarts"}
+WITH_THE_ESTIMATORS = {"AdaGradAOGD", "AdaptiveAFTRL", "AdaptivePenalisedFTRL"}
+"""The page has rows for these; a package that lacks them is not blamed for it."""
 
 
 def table(first_cell: str) -> list[list[str]]:
@@ -36,6 +38,7 @@ def words(need: Need) -> str:
 
 def test_every_learner_has_one_row_and_one_entry():
     assert sorted(PACKAGE) == HERE
+    assert ROWS.keys() - PACKAGE.keys() <= WITH_THE_ESTIMATORS
     assert ROWS.keys() == ENTRIES.keys()
     assert len(table("learner")) == len(ROWS)
 
