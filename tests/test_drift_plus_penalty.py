@@ -184,7 +184,7 @@ def test_the_expected_violation_is_of_order_root_T():
 
 
 def test_the_bound_by_hand():
-    # V = 2, α = 4, T = 4, g = x_1 − ¼ on the unit disc: r = 1, Δ = 2, G_f = 2, G_g = β = 1, D_m = 5/4, F = 2.
+    # V = 2, α = 4, T = 4, g = x_1 − ¼ on the unit disc: r = 1, Δ = 2, G_f = 2, G_g = G_m = 1, D_m = 5/4, F = 2.
     problem = two_dimensional()
     learner = DriftPlusPenalty.neely_yu(problem, 4)
     B = 1.25 + 2

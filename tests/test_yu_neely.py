@@ -29,7 +29,7 @@ FORMS = pytest.mark.parametrize("make", [YuNeely.published, YuNeely.tuned])
 
 
 def test_first_rounds_by_hand():
-    # B = [−1, 1], g = 2x − 1, costs ±1; T = 16: γ = 2, β = 2, α = (4 + 1) 4/2 = 10, steps 1/20.
+    # B = [−1, 1], g = 2x − 1, costs ±1; T = 16: γ = 2, G_m = 2, α = (4 + 1) 4/2 = 10, steps 1/20.
     problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[2.0]], [1.0]))
     learner = YuNeely.published(problem, horizon=16)
     assert (learner.gamma, learner.alpha, learner.lipschitz) == (2.0, 10.0, 2.0)
@@ -157,7 +157,7 @@ def test_other_constraints_than_affine_ones(seed, T, budget):
     beta=st.floats(0.1, 5), wide=st.floats(0.1, 5), G=st.floats(0.1, 5), D=st.floats(0.1, 5), share=st.floats(1e-4, 1)
 )
 def test_the_constant_of_the_article_is_larger(beta, wide, G, D, share):
-    """2D_m + ((β² + 1)Δ²/2 + 2D_m²)/ε + G_fΔ/(ε√T): the proof here has the 1/ε in the vanishing term only."""
+    """2D_m + ((G_m² + 1)Δ²/2 + 2D_m²)/ε + G_fΔ/(ε√T): the proof here has the 1/ε in the vanishing term only."""
     T, epsilon = 10**8, share * D
     article = 2 * D + ((beta**2 + 1) * wide**2 / 2 + 2 * D**2) / epsilon + G * wide / (epsilon * T**0.5)
     gamma, alpha = T**0.25, (beta**2 + 1) * T**0.5 / 2
@@ -167,7 +167,7 @@ def test_the_constant_of_the_article_is_larger(beta, wide, G, D, share):
 
 
 def test_the_bound_by_hand():
-    # T = 16 as in the first test: β = 2, η = 20 − 16 = 4; r = 1, Δ = 2, G_f = 1, D_m = 3, F = 2.
+    # T = 16 as in the first test: G_m = 2, η = 20 − 16 = 4; r = 1, Δ = 2, G_f = 1, D_m = 3, F = 2.
     problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[2.0]], [1.0]))
     learner = YuNeely.published(problem, horizon=16)
     bound = yu_neely(learner, problem.constants, 16)
@@ -250,7 +250,7 @@ def test_a_weight_too_large_for_its_steps_is_warned_of():
     problem = two_dimensional()
     good = YuNeely.tuned(problem, 10)
     bad = YuNeely(good.prox, 10, gamma=3.0, alpha=1.0, lipschitz=1.0)
-    with pytest.warns(AssumptionWarning, match="γ²β² ≤ 2α"):
+    with pytest.warns(AssumptionWarning, match="γ²G_m² ≤ 2α"):
         run(problem, bad, Replay([np.zeros((3, 2))]))
     with pytest.raises(InputError, match="not positive"):
         yu_neely(bad, problem.constants, 10)

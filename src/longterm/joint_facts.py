@@ -9,7 +9,7 @@ from longterm.problems import Problem
 
 
 def joint_gradient_bound(problem: Problem) -> float:
-    """β with ‖Σ_j w_j ∇g_j(x)‖ ≤ β‖w‖ on B, which makes x ↦ (g_1(x), …, g_m(x)) β-Lipschitz.
+    """G_m with ‖Σ_j w_j ∇g_j(x)‖ ≤ G_m‖w‖ on B, which makes x ↦ (g_1(x), …, g_m(x)) G_m-Lipschitz.
 
     σ_max(A) for fixed affine constraints, √m G_g for others.
 

@@ -1,4 +1,4 @@
-"""Diagonal AdaGrad A-OGD: regret and signed violation (`docs/after_the_paper_b.md`)."""
+"""Diagonal AdaGrad A-OGD: regret and signed violation (`docs/after_the_paper.md`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A-OGD with a penalty φ: Lemma 5 with φ in the place of the square (`docs/after_the_paper_b.md`)."""
+"""A-OGD with a penalty φ: Lemma 5 with φ in the place of the square (`docs/after_the_paper.md`)."""
 
 from __future__ import annotations
 

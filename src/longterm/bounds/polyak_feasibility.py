@@ -1,4 +1,4 @@
-"""Polyak feasibility steps: regret, and no violation in any round (`docs/after_the_paper_b.md`)."""
+"""Polyak feasibility steps: regret, and no violation in any round (`docs/after_the_paper.md`)."""
 
 from __future__ import annotations
 

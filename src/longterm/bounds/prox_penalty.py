@@ -1,4 +1,4 @@
-"""The prox-penalty family: regret and *hard* violation (`docs/after_the_paper_b.md`).
+"""The prox-penalty family: regret and *hard* violation (`docs/after_the_paper.md`).
 
 For any z with g_t(z) ≤ 0, a_t = ‖x_t − z‖² and δ_t = x_{t+1} − x_t, the step gives
 

@@ -22,7 +22,7 @@ from longterm.step_sums import step_sums, tabulate
 def quadratic_penalty(learner: QuadraticPenaltyOGD, constants: Constants, rounds: ArrayLike) -> Bound:
     """P_T, and √( S_θ (P_T + F T) c/(c − 1) ) for Σ ‖v_t‖, which is the hard violation or more.
 
-    With c = 2 on a ball: P_T ≤ 2RG_f T^β + RG_f T^{1−β}/(1 − β) − 3RG_f/2 and √(4 (G_g²/G_f) R T^{1−β} (P_T + F T)/(1 −
+    With c = 2 on a ball: P_T ≤ 2rG_f T^β + rG_f T^{1−β}/(1 − β) − 3rG_f/2 and √(4 (G_g²/G_f) r T^{1−β} (P_T + F T)/(1 −
     β)). The σ it uses is the constants'.
 
     >>> from longterm import QuadraticPenaltyOGD, late_reversal

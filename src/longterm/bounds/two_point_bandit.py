@@ -1,4 +1,4 @@
-"""Two-point bandit feedback on the constraint: expected regret and violation (`docs/after_the_paper_b.md`)."""
+"""Two-point bandit feedback on the constraint: expected regret and violation (`docs/after_the_paper.md`)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from longterm.learners.two_point_bandit import TwoPointBandit, inner_radius, ste
 def two_point_bandit(learner: TwoPointBandit, constants: Constants, rounds: ArrayLike) -> Bound:
     """`TwoPointBandit`, in expectation over its directions, against x* with g_t(x*) ≤ 0 in every round.
 
-        P = R²/(2η) + ηT (G_f² + D²) + ζT (D/θ) (G_g + min(D, G_g R)/r)
-        E Σ f_t(x_t) − f_t(x*) ≤ P + (ζT/r) min(F, G_f R)
+        P = r²/(2η) + ηT (G_f² + D²) + ζT (D/θ) (G_g + min(D, G_g r)/ρ)
+        E Σ f_t(x_t) − f_t(x*) ≤ P + (ζT/ρ) min(F, G_f r)
         E Σ g_t(x_t)           ≤ √( 2 (θ(T − 1) + 1/η) (P + F T) )
 
-    with R the radius of B about its centre, r that of a ball inside it, and θ = ηδ.
+    with r the radius of B about its centre, ρ that of a ball inside it, and θ = ηδ.
 
     >>> from longterm import TwoPointBandit, two_dimensional
     >>> from longterm.bounds import two_point_bandit
@@ -32,14 +32,14 @@ def two_point_bandit(learner: TwoPointBandit, constants: Constants, rounds: Arra
     assumed = steps_assumption(learner, c)
     if not assumed.holds or np.any(mu != eta):
         raise ScheduleError("learner", f"{assumed.statement}, or μ = η, does not hold", "Use TwoPointBandit.tuned")
-    r, strayed = inner_radius(learner.enclosing_set), np.asarray(learner.distance) * T
-    pull = c.constraint_gradient_bound + min(c.constraint_bound, c.constraint_gradient_bound * c.radius) / r
+    rho, strayed = inner_radius(learner.enclosing_set), np.asarray(learner.distance) * T
+    pull = c.constraint_gradient_bound + min(c.constraint_bound, c.constraint_gradient_bound * c.radius) / rho
     P = (
         c.radius**2 / (2 * eta)
         + eta * T * (c.loss_gradient_bound**2 + c.constraint_bound**2)
         + strayed * c.constraint_bound / theta * pull
     )
-    regret = P + strayed / r * min(c.loss_range, c.loss_gradient_bound * c.radius)
+    regret = P + strayed / rho * min(c.loss_range, c.loss_gradient_bound * c.radius)
     violation = np.sqrt(2 * (theta * (T - 1) + 1 / eta) * (P + c.loss_range * T))
     shape = np.broadcast_shapes(T.shape, learner.batch_shape)  # a grid of seeds has the same bound for each
     return Bound(np.broadcast_to(regret, shape), np.broadcast_to(violation, shape))

@@ -1,4 +1,4 @@
-"""Yu, Lee and Lee 2026: regret, and the signed or hard violation (`docs/after_the_paper_b.md`).
+"""Yu, Lee and Lee 2026: regret, and the signed or hard violation (`docs/after_the_paper.md`).
 
 The constants are ours, from a proof of our own; the article states the rates.
 """

@@ -13,7 +13,7 @@ from longterm.learners.yu_neely import YuNeely
 
 
 def yu_neely(learner: YuNeely, constants: Constants, rounds: ArrayLike, *, slack: float | None = None) -> Bound:
-    """With η = 2α − γ²β² > 0 and D_m ≥ ‖g(x)‖ on B, for any x* with g(x*) ≤ 0,
+    """With η = 2α − γ²G_m² > 0 and D_m ≥ ‖g(x)‖ on B, for any x* with g(x*) ≤ 0,
 
         Σ f_t(x_t) − f_t(x*) ≤ α r² + G_f² T/(2η)
         √(Σ_j [Σ_t g_j(x_t)]₊²) ≤ (1/γ) √( 2αr² + γ²D_m² + (T − 1)(G_f²/η + 2F) )
@@ -39,7 +39,9 @@ def yu_neely(learner: YuNeely, constants: Constants, rounds: ArrayLike, *, slack
     gamma, alpha = np.asarray(learner.gamma), np.asarray(learner.alpha)
     eta = 2 * alpha - (gamma * learner.lipschitz) ** 2
     if np.any(eta <= 0):
-        raise InputError("learner", f"2α − γ²β² = {np.min(eta):.6g} is not positive", "Take a smaller γ or a larger α")
+        raise InputError(
+            "learner", f"2α − γ²G_m² = {np.min(eta):.6g} is not positive", "Take a smaller γ or a larger α"
+        )
     c, D_m = constants, learner.prox.values_norm_bound()
     G_f, r, diameter = c.loss_gradient_bound, c.radius, c.diameter
     regret = alpha * r**2 + G_f**2 * T / (2 * eta)

@@ -13,7 +13,7 @@ long steps; where all are alike, it is `AdaGradAOGD`'s norm form up to a factor.
 as wide as the set): offered, not the default of anything.
 Needs: a box; value and one subgradient of f_t and of g_t at x_t. No horizon.
 Guarantees: `bounds.diagonal_adagrad_aogd`: O(T^max(β, 1/2)) regret and O(T^{1−β/2}) for Σ g_t(x_t) (signed), for losses
-of an adversary and g_t that change, against x* with g_t(x*) ≤ 0 in every round (`docs/after_the_paper_b.md`).
+of an adversary and g_t that change, against x* with g_t(x*) ≤ 0 in every round (`docs/after_the_paper.md`).
 Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 """
 

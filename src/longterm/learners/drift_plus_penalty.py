@@ -11,7 +11,7 @@ The queue sees the *new* point. Presets:
   x* feasible in every round.
 - `liakopoulos` (ICML 2019): V in (K, T), α = max(T, V√T); g_t of an adversary, x* feasible on average over every K
   rounds in a row.
-- `tuned`: V = B²√T/(r G_f), α = B²T/(2r²), the same in any units; regret at most (3/2) r G_f √T. B bounds ‖ĝ(x_{t+1})‖.
+- `tuned`: V = M²√T/(r G_f), α = M²T/(2r²), the same in any units; regret at most (3/2) r G_f √T. M bounds ‖ĝ(x_{t+1})‖.
 
 Needs: the horizon; value and one subgradient of f_t and of every g_j^t at x_t.
 Guarantees: `bounds.drift_plus_penalty`: O(√T) regret; O(√T) for each Σ_t g_j^t(x_t) given a Slater point that is one in
@@ -72,7 +72,7 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     alpha: Hyper
     queues: Duals
     lipschitz: float
-    """β with ‖Σ_j w_j ∇g_j‖ ≤ β‖w‖, for the bounds."""
+    """G_m with ‖Σ_j w_j ∇g_j‖ ≤ G_m‖w‖, for the bounds."""
     value_bound: float
     """D_m ≥ ‖(g_1(x), …, g_m(x))‖ on B, for the bounds."""
     made_for: Constants | None = None
@@ -111,7 +111,7 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
 
     @classmethod
     def tuned(cls, problem: Problem, horizon: int) -> DriftPlusPenalty:
-        """V = B²√T/(r G_f), α = B²T/(2r²): the same in whatever units losses, constraints and decisions are."""
+        """V = M²√T/(r G_f), α = M²T/(2r²): the same in whatever units losses, constraints and decisions are."""
         T, c = validate.count("horizon", horizon), problem.constants
         square = (joint_value_bound(problem) + joint_gradient_bound(problem) * c.diameter) ** 2
         G_f = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)

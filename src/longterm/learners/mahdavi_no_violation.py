@@ -13,7 +13,7 @@ a = 2R/√(…), with which η = R²/(a√T) does not give a √T.)
 
 a and b define each other. Eliminating b leaves a³ − 12 F a² − r² (2G² + 3D²) a − 48 F G² r⁴ = 0, whose coefficients
 change sign once: it has exactly one positive root, and so has the pair.
-Needs: the horizon T, and a Slater point with slack ε > γ. Guarantees: `longterm.bounds.theorem_8`.
+Needs: the horizon T, and a Slater point with slack ε > γ. Guarantees: `longterm.bounds.mahdavi_theorem_8`.
 """
 
 from __future__ import annotations

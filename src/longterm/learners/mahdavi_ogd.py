@@ -10,7 +10,7 @@ Two forms: `MahdaviOGD.vector` has a multiplier for each constraint, `MahdaviOGD
 with m = 1 in every constant. The second is A-OGD with constant steps.
 Steps: `longterm.learners.mahdavi_steps`, from Theorem 4.
 Needs: the horizon T; value and one subgradient of f_t and of each g_j (or of their maximum) at x_t.
-Guarantees: `longterm.bounds.theorem_4`, and `vector_lemma` for any number of rounds. The vector form bounds every
+Guarantees: `bounds.mahdavi_theorem_4`, and `bounds.vector_lemma` for any number of rounds. The vector form bounds every
 Σ_t g_j(x_t), the aggregate Σ_t max_j g_j(x_t), which is more. The proof uses the comparator only through
 λ_t · g_t(x*) ≤ 0, so constraints may change from round to round, against a point that is feasible in every round.
 """

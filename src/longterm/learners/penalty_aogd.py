@@ -9,7 +9,7 @@ Steps: any schedule for which `longterm.penalties.check_penalty` says that C1' a
 `QUADRATIC`, the default, this is A-OGD itself. The answer to the paper's question is that it hardly matters: C2'
 squeezes every admissible φ between two quadratics (`longterm.penalties`).
 Needs: as A-OGD.
-Guarantees: `bounds.penalty_aogd`, A-OGD's with φ's conjugate in the place of the square (`docs/after_the_paper_b.md`).
+Guarantees: `bounds.penalty_aogd`, A-OGD's with φ's conjugate in the place of the square (`docs/after_the_paper.md`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ A gradient step, then the nearest point of the half-space in which the tangent o
 
 with g = max_j g_j and a Slater point x̂ in B, g(x̂) ≤ −ε.
 
-Steps (`docs/after_the_paper_b.md`): a margin 0 < ϱ < ε, the slope s_0 = (ε − ϱ)/Δ that convexity guarantees outside
+Steps (`docs/after_the_paper.md`): a margin 0 < ϱ < ε, the slope s_0 = (ε − ϱ)/Δ that convexity guarantees outside
 {g + ϱ ≤ 0}, and η = (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f). `tuned` takes the ϱ that minimises the bound; the authors take
 1/√T, which has no unit. We know the article by its abstract and its authors' code; the proof is ours.
 Needs: a fixed constraint, the Slater point itself, a horizon (for ϱ), one value and subgradient of f_t and g at x_t.

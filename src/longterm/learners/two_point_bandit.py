@@ -6,16 +6,16 @@ With u_t uniform on the unit sphere of R^d, g_t = max_j g_{t,j} asked for at x_t
     x_{t+1} = Π_{(1−ξ)B}( x_t − η ( ∇f_t(x_t) + λ_t s_t ) )                               x_1 = centre of B
     λ_{t+1} = [ λ_t + η ( ĝ_t − ηδ λ_t ) ]₊                                               λ_1 = 0
 
-(1 − ξ)B is B shrunk towards its centre, so that both points are in B: ξ = ζ/r with r the radius of a ball about the
+(1 − ξ)B is B shrunk towards its centre, so that both points are in B: ξ = ζ/ρ with ρ the radius of a ball about the
 centre inside B. u_t is a function of (seed, t) alone, so a state holds no generator: a split run is the whole run, and
 an array of seeds is a batch of learners with directions of their own. Learners of a batch with one seed share u_t.
 
-Steps: η = R/√(2(D² + G_f²)T), at most 1/(4dG_g); δ the smallest root of δ = 2d²G_g² + 2η²δ²; ζ = δ/T, at most r/2. The
+Steps: η = r/√(2(D² + G_f²)T), at most 1/(4dG_g); δ the smallest root of δ = 2d²G_g² + 2η²δ²; ζ = δ/T, at most ρ/2. The
 article has one G for G_f and G_g.
 Needs: a horizon, B with an interior, and values of g_t at two points that are not played (`Feedback.constraint_at`).
 Guarantees: `bounds.two_point_bandit`, *in expectation over the u_t*: O(√T) regret and O(d T^{3/4}) for Σ g_t(x_t),
 for losses and constraints that may depend on the past but not on u_t, against x* with g_t(x*) ≤ 0 in every round.
-Single runs may be worse. The constants are ours (`docs/after_the_paper_b.md`).
+Single runs may be worse. The constants are ours (`docs/after_the_paper.md`).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class TwoPointBandit(Learner[AOGDState]):
 
     @classmethod
     def tuned(cls, problem: Problem, rounds: int, seed: int | NDArray[Any] = 0) -> TwoPointBandit:
-        """The steps above, with the problem's own R, D, G_f and G_g."""
+        """The steps above, with the problem's own r, D, G_f and G_g."""
         T, c, d = validate.count("rounds", rounds), problem.constants, problem.dimension
         G = validate.positive_scalar("constraint_gradient_bound", c.constraint_gradient_bound)
         eta = c.radius / np.sqrt(2 * (c.constraint_bound**2 + c.loss_gradient_bound**2) * T)

@@ -17,7 +17,7 @@ Guarantees: `bounds.yu_lee_lee`, at every T: O(√T) regret (strongly convex: O(
 (`Sharp`: O(√(T log T))), against any x* with g_t(x*) ≤ 0 in every round; in expectation, where the g_t are drawn
 independently, against any x* that is feasible on average. The hard form bounds Σ [g_t(x_t)]₊, against an x* that is
 feasible in every round.
-Checked: constants and proof are ours (`docs/after_the_paper_b.md`). With γ_t that change a negative Q_t costs the
+Checked: constants and proof are ours (`docs/after_the_paper.md`). With γ_t that change a negative Q_t costs the
 proof (1/e) ln(γ_1/γ_T), a logarithm that is in our bound.
 Not promised: that the constraint is felt soon. With `Published`, w_t passes 1 when Q_t is about 12 D √t ln(12 D √t): on
 the unit disc with D = 5/4 and a constraint broken by ½ in every round that takes some tens of thousands of rounds.

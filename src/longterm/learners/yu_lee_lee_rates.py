@@ -1,6 +1,6 @@
 """How fast the queue of `YuLeeLee` speaks: γ_t, and what it is spared in every round, κ γ_t D².
 
-The proof (`docs/after_the_paper_b.md`) asks that γ_t does not increase and, with A = D (1 + κ γ_1 D) and
+The proof (`docs/after_the_paper.md`) asks that γ_t does not increase and, with A = D (1 + κ γ_1 D) and
 ϱ = (e^u − 1 − u)/u² at u = γ_1 D (0.515 at u = 1/12, 0.545 at u = ¼),
 
     κ D² ≥ ϱ A²   and   2 ϱ γ_1 (2A + 4ΔG) ≤ 1.

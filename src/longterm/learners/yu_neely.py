@@ -10,8 +10,9 @@ For affine g = Ax − b that is x_{t+1} = Π_B(x_t − (∇f_t + Aᵀw_t)/(2α))
 (`Constraint.prox`; `constraints.Smooth` gives smooth ones theirs): a gradient in place of g itself is **not** covered
 by the theorem.
 
-Steps: `published`: γ = T^{1/4}, α = (β² + 1)√T/2, where β is the Lipschitz constant of the vector g. That is not free
-of units; `tuned` is, with α = G_f√T/r and γ²β² = α, and has regret (3/2) r G_f √T. Any γ²β² < 2α has a bound.
+Steps: `published`: γ = T^{1/4}, α = (G_m² + 1)√T/2, where G_m is the Lipschitz constant of the vector g (the article's
+β). That is not free of units; `tuned` is, with α = G_f√T/r and γ²G_m² = α, and has regret (3/2) r G_f √T. Any γ²G_m² <
+2α has a bound.
 Needs: a fixed constraint with a prox; the horizon (`DoublingRestarts` does without).
 Guarantees: `bounds.yu_neely`: O(√T) regret; each Σ_t g_j(x_t) = O(1) given a Slater point, else O(T^{1/4}). Proved anew
 in `docs/after_the_paper.md`, where the article's 1/ε in the leading constant turns out not to be needed.
@@ -70,7 +71,7 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
     gamma: Hyper
     alpha: Hyper
     lipschitz: float
-    """β: ‖g(x) − g(y)‖ ≤ β‖x − y‖ for the vector g."""
+    """G_m: ‖g(x) − g(y)‖ ≤ G_m‖x − y‖ for the vector g."""
     made_for: float | None = None
     """The G_f that the steps were made for, if they were made for one."""
     enclosing_set: Set = field(init=False, repr=False)
@@ -88,13 +89,13 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
 
     @classmethod
     def published(cls, problem: Problem, horizon: int) -> YuNeely:
-        """γ = T^{1/4}, α = (β² + 1)√T/2."""
+        """γ = T^{1/4}, α = (G_m² + 1)√T/2."""
         prox, T, beta, G_f = _facts(problem, horizon)
         return cls(prox, T, T**0.25, (beta**2 + 1) * T**0.5 / 2, beta, G_f)
 
     @classmethod
     def tuned(cls, problem: Problem, horizon: int) -> YuNeely:
-        """α = G_f√T/r, γ = √α/β: the same whatever units losses, constraints and decisions are measured in."""
+        """α = G_f√T/r, γ = √α/G_m: the same whatever units losses, constraints and decisions are measured in."""
         prox, T, beta, G_f = _facts(problem, horizon)
         alpha = G_f * T**0.5 / problem.constants.radius
         return cls(prox, T, alpha**0.5 / beta, alpha, beta, G_f)
@@ -115,7 +116,7 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
         value = (np.asarray(self.gamma) * self.lipschitz) ** 2
-        return (Assumption.worst("γ²β² ≤ 2α", value, 2 * np.asarray(self.alpha), "Take a smaller γ or a larger α"),)
+        return (Assumption.worst("γ²G_m² ≤ 2α", value, 2 * np.asarray(self.alpha), "Take a smaller γ or a larger α"),)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> YuNeelyState:
         x = self.at_the_centre(batch_shape, xp, dtype)
@@ -144,7 +145,7 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
 
 
 def _facts(problem: Problem, horizon: int) -> tuple[Prox, int, float, float]:
-    """The constraint's prox, T, β and G_f."""
+    """The constraint's prox, T, G_m and G_f."""
     prox = prox_of(YuNeely.__name__, YuNeely.needs, problem)
     G_f = validate.positive_scalar("loss_gradient_bound", problem.constants.loss_gradient_bound)
     return prox, validate.count("horizon", horizon), joint_gradient_bound(problem), G_f

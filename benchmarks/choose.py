@@ -1,0 +1,382 @@
+"""The rows that docs/choose.md quotes: in each situation the learner that it recommends beside its natural rivals.
+
+Every scene is one problem, one stream, a few learners and the measures that matter there; means over the seeds. µs is
+the median time of one round of one learner: its decision, the oracles, its update; no trace and no checks. Nothing is
+downloaded; about a minute on one core.
+
+    OPENBLAS_NUM_THREADS=1 python benchmarks/choose.py            # all scenes
+    OPENBLAS_NUM_THREADS=1 python benchmarks/choose.py routing    # those whose name begins so
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from longterm import (
+    AFTRL,
+    AOGD,
+    COLDQ,
+    LEWA,
+    AssumptionWarning,
+    DecayingMarginAOGD,
+    DoublingRestarts,
+    DriftPlusPenalty,
+    FeasibleOnlineADM,
+    HardYuLeeLee,
+    MahdaviOGD,
+    NoViolationAOGD,
+    OneProjectionSGD,
+    PenalisedFTRL,
+    PolyakFeasibility,
+    Problem,
+    ProjectedOGD,
+    ProximalAOGD,
+    ProxPenalty,
+    QuadraticPenaltyOGD,
+    Restarted,
+    SinhaVaze,
+    StronglyConvexAFTRL,
+    Trace,
+    TwoPointBandit,
+    YuLeeLee,
+    YuNeely,
+    budgeted_logistic,
+    covariance,
+    doubly_stochastic,
+    games,
+    observe,
+    run,
+    two_dimensional,
+)
+from longterm.constraints import Affine, L1Budget
+from longterm.data import load_sample
+from longterm.feedback import Feedback
+from longterm.hindsight import best_budgeted_logistic, best_fixed, nearest_to_mean
+from longterm.learners import Learner, Sharp
+from longterm.losses import Linear
+from longterm.sets import Ball, Simplex
+from longterm.streams import NoisyTargets, PairwiseSigns, RandomPermutations, Replay, ResampledRows, Stream
+
+TIMED = 200
+PER_CONSTRAINT, HARD, SIGNED, LARGEST = "max Σ g_j", "Σ [g]₊", "Σ max g_j", "worst round"
+MEASURES: Mapping[str, Callable[[Trace], Any]] = {
+    PER_CONSTRAINT: lambda trace: trace.long_term_violation[-1],
+    HARD: lambda trace: trace.hard_violation[-1],
+    SIGNED: lambda trace: trace.signed_violation[-1],
+    LARGEST: lambda trace: trace.largest_violation[-1],
+    "not zero": lambda trace: np.count_nonzero(trace.state.x, axis=-1),
+}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A situation: what is played, by whom, and what is counted besides regret."""
+
+    name: str
+    problem: Problem
+    stream: Stream
+    rounds: int
+    best_loss: Callable[[Sequence[int]], Any]
+    """From seeds to the loss of what regret is measured against."""
+    learners: Mapping[str, Learner[Any]]
+    measures: Sequence[str]
+    seeds: Sequence[int] = field(default_factory=lambda: range(3))
+
+
+def changing() -> Scene:
+    game, T = games.switching_constraints(), 4000
+    problem = game.problem
+    learners = {
+        "ProxPenalty.convex": ProxPenalty.convex(problem),
+        "COLDQ.published, T known": COLDQ.published(problem, T),
+        "QuadraticPenaltyOGD.convex, β = ½": QuadraticPenaltyOGD.convex(problem, beta=0.5),
+        "AOGD.convex": AOGD.convex(problem),
+        "HardYuLeeLee.convex, Sharp": HardYuLeeLee.convex(problem, Sharp),
+        "SinhaVaze.convex, T known": SinhaVaze.convex(problem, T),
+        "DriftPlusPenalty.neely_yu, T known": DriftPlusPenalty.neely_yu(problem, T),
+    }
+    return Scene("changing", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, [SIGNED, HARD])
+
+
+def values_only() -> Scene:
+    game, T = games.switching_constraints(), 4000
+    problem = game.problem
+    learners = {
+        "TwoPointBandit.tuned, values": TwoPointBandit.tuned(problem, T),
+        "MahdaviOGD.aggregate, gradients": MahdaviOGD.aggregate(problem, T),
+    }
+    return Scene("values", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, [SIGNED, HARD])
+
+
+def random_constraints() -> Scene:
+    game, T = games.job_scheduling(), 4000
+    problem = game.problem
+    learners = {
+        "DriftPlusPenalty.yu_neely_wei, T known": DriftPlusPenalty.yu_neely_wei(problem, T),
+        "DriftPlusPenalty.tuned, T known": DriftPlusPenalty.tuned(problem, T),
+        "AOGD.convex": AOGD.convex(problem),
+        "YuLeeLee.convex, Sharp": YuLeeLee.convex(problem, Sharp),
+        "QuadraticPenaltyOGD.convex, β = ½": QuadraticPenaltyOGD.convex(problem, beta=0.5),
+    }
+    return Scene("random", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, [SIGNED, HARD])
+
+
+def affine() -> Scene:
+    game, T = games.routing(), 4000
+    problem = game.problem
+    learners = {
+        "ProximalAOGD.convex": ProximalAOGD.convex(problem),
+        "AFTRL.tuned": AFTRL.tuned(problem),
+        "YuNeely.tuned, T known": YuNeely.tuned(problem, T),
+        "DoublingRestarts(YuNeely)": DoublingRestarts(YuNeely.tuned(problem, 1), first_epoch=100),
+        "QuadraticPenaltyOGD.convex, β = ½": QuadraticPenaltyOGD.convex(problem, beta=0.5),
+        "AOGD.convex": AOGD.convex(problem),
+        "ProjectedOGD.convex": ProjectedOGD.convex(problem),
+    }
+    measures = [PER_CONSTRAINT, HARD]
+    return Scene("routing", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, measures)
+
+
+def strongly_convex() -> Scene:
+    game, T = games.noisy_doubly_stochastic(), 2000
+    problem = game.problem
+    learners = {
+        "StronglyConvexAFTRL.tuned": StronglyConvexAFTRL.tuned(problem),
+        "AFTRL.tuned, for convex losses": AFTRL.tuned(problem),
+        "QuadraticPenaltyOGD.strongly_convex": QuadraticPenaltyOGD.strongly_convex(problem),
+        "AOGD.strongly_convex": AOGD.strongly_convex(problem),
+        "ProjectedOGD.strongly_convex": ProjectedOGD.strongly_convex(problem),
+    }
+    measures = [PER_CONSTRAINT, HARD]
+    return Scene("strongly convex", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, measures)
+
+
+def dear_projection() -> Scene:
+    problem, stream, T = covariance(20), PairwiseSigns(20), 500
+    learners = {
+        "QuadraticPenaltyOGD.strongly_convex": QuadraticPenaltyOGD.strongly_convex(problem),
+        "SinhaVaze.strongly_convex, T known": SinhaVaze.strongly_convex(problem, T),
+        "AOGD.strongly_convex": AOGD.strongly_convex(problem),
+        "ProjectedOGD.strongly_convex": ProjectedOGD.strongly_convex(problem),
+    }
+    return Scene(
+        "dear projection",
+        problem,
+        stream,
+        T,
+        lambda seeds: nearest_to_mean(problem, stream, [T], seeds=seeds).loss[-1],
+        learners,
+        [SIGNED, HARD],
+    )
+
+
+def sparse() -> Scene:
+    sample, T = load_sample(), 6000
+    features = np.asarray(sample.features)
+    problem, stream = budgeted_logistic(features, budget=7.0), ResampledRows(features, sample.labels)
+    learners = {
+        "PenalisedFTRL.tuned": PenalisedFTRL.tuned(problem),
+        "COLDQ.published, T known": COLDQ.published(problem, T),
+        "AFTRL.tuned": AFTRL.tuned(problem),
+        "ProjectedOGD.convex": ProjectedOGD.convex(problem),
+        "QuadraticPenaltyOGD.convex, β = ½": QuadraticPenaltyOGD.convex(problem, beta=0.5),
+        "AOGD.convex, β = ½": AOGD.convex(problem, beta=0.5),
+    }
+    return Scene(
+        "sparse",
+        problem,
+        stream,
+        T,
+        lambda seeds: best_budgeted_logistic(problem, stream, [T], seeds=seeds, progress=None).loss[-1],
+        learners,
+        [SIGNED, HARD, "not zero"],
+    )
+
+
+def every_round() -> Scene:
+    problem, stream, T = two_dimensional(), NoisyTargets(np.array([0.6, 0.5]), spread=0.2), 10_000
+    assert problem.projection is not None
+    learners = {
+        "ProjectedOGD.strongly_convex": ProjectedOGD.strongly_convex(problem),
+        "FeasibleOnlineADM.tuned, T known": FeasibleOnlineADM.tuned(problem, problem.projection, T),
+        "PolyakFeasibility.tuned, T known": PolyakFeasibility.tuned(problem, T),
+        "ProxPenalty.strongly_convex": ProxPenalty.strongly_convex(problem),
+    }
+    return Scene(
+        "every round",
+        problem,
+        stream,
+        T,
+        lambda seeds: nearest_to_mean(problem, stream, [T], seeds=seeds).loss[-1],
+        learners,
+        [LARGEST, HARD],
+    )
+
+
+def in_the_end() -> Scene:
+    scene = every_round()
+    problem, T = scene.problem, scene.rounds
+    learners = {
+        "YuNeely.tuned, T known": YuNeely.tuned(problem, T),
+        "DecayingMarginAOGD.of, scale 0.01": DecayingMarginAOGD.of(AOGD.convex(problem), problem, scale=0.01),
+        "NoViolationAOGD.by_exact_sums, T known": NoViolationAOGD.by_exact_sums(AOGD.convex(problem), problem, T),
+        "AOGD.convex": AOGD.convex(problem),
+    }
+    return Scene("in the end", problem, scene.stream, T, scene.best_loss, learners, [SIGNED, HARD])
+
+
+def experts(d: int = 1000) -> Scene:
+    """Experts with costs in [0, 1]; at most half of the weight may rest on the cheapest."""
+    T = 2000
+    costs = np.random.default_rng(0).uniform(0.0, 1.0, (T, d)) * np.r_[0.2, 0.6, np.ones(d - 2)]
+    half = Affine([[1.0] + [0.0] * (d - 1)], [0.5])
+    longest = float(np.linalg.norm(costs, axis=1).max())
+    problem = Problem(Simplex(d), Linear(d, longest), half, name="half of the weight on the best")
+    stream = Replay([costs])
+    learners = {
+        "LEWA.tuned, spreads given, T known": LEWA.tuned(problem, T, loss_spread=1.0, constraint_spread=1.0),
+        "LEWA.tuned, T known": LEWA.tuned(problem, T),
+        "AFTRL.tuned": AFTRL.tuned(problem),
+        "QuadraticPenaltyOGD.convex, β = ½": QuadraticPenaltyOGD.convex(problem, beta=0.5),
+        "AOGD.convex": AOGD.convex(problem),
+    }
+    best = best_fixed(problem, stream, [T]).loss[-1]
+    return Scene(f"experts, {d}", problem, stream, T, lambda seeds: best, learners, [SIGNED, HARD], seeds=[0])
+
+
+def fewer_experts() -> Scene:
+    return experts(100)
+
+
+def drift() -> Scene:
+    """Costs that turn to another direction every 500 rounds; "regret" is against the best of each stretch."""
+    d, stretch, T = 20, 500, 4000
+    rng = np.random.default_rng(0)
+    levels = rng.standard_normal((T // stretch, d))
+    levels /= 2 * np.linalg.norm(levels, axis=1, keepdims=True)
+    costs = np.repeat(levels, stretch, axis=0) + rng.standard_normal((T, d)) / (2 * np.sqrt(d))
+    costs /= np.maximum(np.linalg.norm(costs, axis=1, keepdims=True), 1.0)
+    problem = Problem(Ball(d), Linear(d), L1Budget(d, budget=1.0), name=f"costs that turn every {stretch} rounds")
+    stream = Replay([costs])
+    # The best point of the ℓ1 ball for a linear cost c is a corner, with loss −max |c_i|.
+    best = -np.abs(costs.reshape(-1, stretch, d).sum(axis=1)).max(axis=1).sum()
+    learners = {
+        "Restarted(PenalisedFTRL, every=300)": Restarted(PenalisedFTRL.tuned(problem), every=300),
+        "Restarted(ProjectedOGD, every=300)": Restarted(ProjectedOGD.convex(problem), every=300),
+        "Restarted(AFTRL, every=300)": Restarted(AFTRL.tuned(problem), every=300),
+        "ProjectedOGD.convex": ProjectedOGD.convex(problem),
+        "ProximalAOGD.convex": ProximalAOGD.convex(problem),
+        "PenalisedFTRL.tuned": PenalisedFTRL.tuned(problem),
+    }
+    return Scene("drift", problem, stream, T, lambda seeds: best, learners, [SIGNED, HARD], seeds=[0])
+
+
+SCENES = (
+    changing,
+    values_only,
+    random_constraints,
+    affine,
+    strongly_convex,
+    dear_projection,
+    sparse,
+    every_round,
+    in_the_end,
+    experts,
+    fewer_experts,
+    drift,
+)
+
+
+def microseconds(scene: Scene, learner: Learner[Any]) -> float:
+    """Median time of what one learner needs for a round, after as many rounds of warming up."""
+    drawn = scene.stream.draw(0, 0, 2 * TIMED)
+    state, times = learner.init(), []
+    for t in range(2 * TIMED):
+        losses, constraints = [part[t] for part in drawn.loss], [part[t] for part in drawn.constraint]
+        begin = time.perf_counter()
+        x = learner.ask(state)
+        if isinstance(learner, ProjectedOGD | FeasibleOnlineADM):  # they never ask about g
+            told = Feedback(scene.problem.loss.gradient(x, *losses), None, None)
+        else:
+            told = observe(scene.problem, x, losses, constraints)
+        state = learner.update(state, told)
+        times.append(time.perf_counter() - begin)
+    return 1e6 * statistics.median(times[TIMED:])
+
+
+def figures(scene: Scene) -> Iterator[tuple[str, list[float]]]:
+    """For each learner its regret, and what is counted besides."""
+    best = scene.best_loss(scene.seeds)
+    for name, learner in scene.learners.items():
+        options: dict[str, Any] = {"seeds": scene.seeds, "record": [scene.rounds], "progress": None}
+        trace = run(scene.problem, learner, scene.stream, scene.rounds, **options)
+        regret = trace.cumulative_loss[-1] - best
+        yield name, [float(np.mean(part)) for part in (regret, *(MEASURES[name](trace) for name in scene.measures))]
+
+
+def play(scene: Scene) -> None:
+    sequences = "one sequence" if len(scene.seeds) == 1 else f"{len(scene.seeds)} sequences"
+    print(f"\n{scene.name}: {scene.problem.name}, T = {scene.rounds}, {sequences}")
+    print(f"{'':<40}{'regret':>10}" + "".join(f"{name:>13}" for name in scene.measures) + f"{'µs':>8}")
+    for name, (regret, *counted) in figures(scene):
+        time_of_one = microseconds(scene, scene.learners[name])
+        print(f"{name:<40}{regret:>10.1f}" + "".join(f"{value:>13.2f}" for value in counted) + f"{time_of_one:>8.0f}")
+
+
+def answers() -> None:
+    """What to go on with after the last round: the loss of one decision over all rounds, and its g."""
+    scene, T = sparse(), 6000
+    problem, drawn = scene.problem, scene.stream.draw(0, 0, 6000)
+    project = problem.projection
+    assert project is not None
+    # On the boundary the shortest subgradient of ‖x‖₁ + ½‖x‖² is that of a point with one entry, 1 + |x_i| = √(1 + 2ρ).
+    learners: dict[str, Learner[Any]] = {
+        "OneProjectionSGD.tuned, its answer": OneProjectionSGD.tuned(problem, project, T, slope=15**0.5),
+        "PenalisedFTRL.tuned, last decision": scene.learners["PenalisedFTRL.tuned"],
+        "ProjectedOGD.convex, last decision": scene.learners["ProjectedOGD.convex"],
+    }
+    print(f"\nanswer: {problem.name}, after T = {T} rounds of one sequence, per round")
+    print(f"{'':<40}{'above best':>12}{'g':>13}{'µs':>8}")
+    best = scene.best_loss([0])
+    for name, learner in learners.items():
+        state = run(problem, learner, scene.stream, T, record=[T], progress=None).state
+        x = learner.answer(state) if isinstance(learner, OneProjectionSGD) else learner.ask(state)
+        above = float(np.mean(problem.loss.value(x, *drawn.loss)) - best[0] / T)
+        excess = float(problem.constraint.values(x).max())
+        print(f"{name:<40}{above:>12.4f}{excess:>13.2f}{microseconds(scene, learner):>8.0f}")
+
+
+def many_at_once() -> None:
+    """One batch of a thousand learners beside one learner."""
+    problem, stream = doubly_stochastic(4), RandomPermutations(4)
+    print("\nmany: A-OGD, doubly-stochastic p = 4, the whole loop, µs for each learner and round")
+    for count, rounds in ((1, 2000), (1000, 200)):
+        learner = AOGD.convex(problem, np.full(count, 2 / 3))
+        begin = time.perf_counter()
+        run(problem, learner, stream, rounds, record=[rounds], progress=None)
+        each = 1e6 * (time.perf_counter() - begin) / (rounds * count)
+        print(f"{f'{count} at once':<40}{'':>10}{each:>8.1f}")
+
+
+def main() -> None:
+    warnings.simplefilter("ignore", AssumptionWarning)  # some T are below what a theorem asks for; the page says which
+    wanted = sys.argv[1] if len(sys.argv) > 1 else ""
+    for make in SCENES:
+        scene = make()
+        if scene.name.startswith(wanted):
+            play(scene)
+    for name, block in {"answer": answers, "many": many_at_once}.items():
+        if name.startswith(wanted):
+            block()
+
+
+if __name__ == "__main__":
+    main()
