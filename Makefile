@@ -11,7 +11,7 @@ help:
 	@echo "make test        the whole suite: style, types, tests, doctests"
 	@echo "make quick       the part of the tests to run while working"
 	@echo "make pacing      spend a budget over real auctions (or invented ones): a table, and a figure in results/"
-	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, the cost of projecting"
+	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
 	@echo "make bench-live  time ask and tell in a service, and fleets of up to a million learners"
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
 
@@ -44,6 +44,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/engines.py
 	$(BIN)/python benchmarks/memory.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/psd.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/choose.py
 
 bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py

@@ -15,7 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,9 @@ from longterm import (
     AOGD,
     COLDQ,
     LEWA,
+    AdaGradAOGD,
+    AdaptiveAFTRL,
+    AdaptivePenalisedFTRL,
     AssumptionWarning,
     DecayingMarginAOGD,
     DoublingRestarts,
@@ -61,7 +64,7 @@ from longterm.data import load_sample
 from longterm.feedback import Feedback
 from longterm.hindsight import best_budgeted_logistic, best_fixed, nearest_to_mean
 from longterm.learners import Learner, Sharp
-from longterm.losses import Linear
+from longterm.losses import Linear, Logistic
 from longterm.sets import Ball, Simplex
 from longterm.streams import NoisyTargets, PairwiseSigns, RandomPermutations, Replay, ResampledRows, Stream
 
@@ -201,6 +204,20 @@ def sparse() -> Scene:
     )
 
 
+def unknown() -> Scene:
+    """The same rows with nothing known about them but a cautious guess: no row is longer than 100 (none is over 3)."""
+    known = sparse()
+    problem = replace(known.problem, loss=Logistic(known.problem.loss.dimension, 100.0), name="rows of unknown length")
+    learners = {
+        "AdaptivePenalisedFTRL.tuned": AdaptivePenalisedFTRL.tuned(problem),
+        "AdaptiveAFTRL.tuned": AdaptiveAFTRL.tuned(problem),
+        "AdaGradAOGD.tuned": AdaGradAOGD.tuned(problem),
+        "PenalisedFTRL.tuned, G guessed": PenalisedFTRL.tuned(problem),
+        "AOGD.convex, β = ½, G guessed": AOGD.convex(problem, beta=0.5),
+    }
+    return Scene("unknown", problem, known.stream, known.rounds, known.best_loss, learners, known.measures)
+
+
 def every_round() -> Scene:
     problem, stream, T = two_dimensional(), NoisyTargets(np.array([0.6, 0.5]), spread=0.2), 10_000
     assert problem.projection is not None
@@ -287,6 +304,7 @@ SCENES = (
     strongly_convex,
     dear_projection,
     sparse,
+    unknown,
     every_round,
     in_the_end,
     experts,

@@ -12,7 +12,7 @@ EXAMPLES = re.findall(r"```python\n([^`]*)```\n\n((?:    [^\n]*\n)+)", README.re
 
 
 def test_there_are_examples():
-    assert len(EXAMPLES) == 2
+    assert len(EXAMPLES) == 3
 
 
 @pytest.mark.parametrize("code_and_output", EXAMPLES, ids=lambda example: example[0].splitlines()[-1][:40])
