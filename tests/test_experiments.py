@@ -211,3 +211,16 @@ def test_progress_says_jobs_rate_and_time_left():
         "mine: 3 of 4 jobs, 0.38 a second, 3 s left",
         "mine: 4 of 4 jobs, 0.44 a second, 0 s left",
     ]
+
+
+GAMES_WITHOUT_DATA = ("switching_constraints", "job_scheduling", "routing", "online_linear_program", "covariance")
+
+
+@pytest.mark.parametrize("name", GAMES_WITHOUT_DATA)
+def test_every_problem_of_the_catalogue_is_an_experiment(name, tmp_path):
+    """Constraints that change from round to round among them: their comparators have no one value of g."""
+    spec = spec_of({"problem": {"name": name}, "learners": [{"learner": "aogd"}], "rounds": 20, "seeds": 2})
+    result = quietly(spec, tmp_path / name)
+    assert np.all(np.isfinite(result.curves[0].measures["regret"]))
+    assert result.certified_gap.max() <= 1e-6
+    assert json.loads((tmp_path / name / "summary.json").read_text())["problem"]["rounds"] == 20

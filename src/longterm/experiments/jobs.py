@@ -122,9 +122,10 @@ def _bounds(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64
 
 def _comparator(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) -> dict[str, Any]:
     assert job.seed is not None
-    best = game.best(rounds, job.seed)
-    constraint = np.max(game.problem.constraint.values(best.x), axis=-1)
-    found = {"loss": best.loss, "gap": best.gap, "constraint": constraint, "x": best.x[-1]}
+    best, constraint = game.best(rounds, job.seed), game.problem.constraint
+    found = {"loss": best.loss, "gap": best.gap, "x": best.x[-1]}
+    if not constraint.parameters:  # one that changes has no value at a decision alone
+        found["constraint"] = np.max(constraint.values(best.x), axis=-1)
     return {"seed": job.seed, **{name: np.asarray(value).tolist() for name, value in found.items()}}
 
 
