@@ -18,7 +18,7 @@ from longterm.experiments.result import MEASURES
 from longterm.experiments.spec import kept_rounds
 from longterm.hindsight import nearest_to_mean
 from longterm.streams import RandomPermutations
-from small_experiment import SMALL, files, quietly
+from small_experiment import SMALL, TABLE, files, quietly
 
 pytest.importorskip("joblib", reason="experiments need the extra `experiments`")
 
@@ -224,3 +224,20 @@ def test_every_problem_of_the_catalogue_is_an_experiment(name, tmp_path):
     assert np.all(np.isfinite(result.curves[0].measures["regret"]))
     assert result.certified_gap.max() <= 1e-6
     assert json.loads((tmp_path / name / "summary.json").read_text())["problem"]["rounds"] == 20
+
+
+def test_a_mistake_is_found_before_the_first_run_and_can_be_mended(tmp_path):
+    folder, right = tmp_path / "small", {**TABLE, "learners": [{"learner": "aogd", "beta": [0.5, 0.75]}]}
+    with pytest.raises(InputError, match="1.75 is outside"):
+        quietly(spec_of({**TABLE, "learners": [{"learner": "aogd", "beta": [0.5, 1.75]}]}), folder)
+    assert not list((folder / "runs").iterdir())
+    quietly(spec_of(right), folder)
+    with pytest.raises(InputError, match=r'learners was .*\[0.5, 0.75\].*, now \[{"beta": 0.5'):
+        quietly(spec_of({**TABLE, "learners": [{"learner": "aogd", "beta": 0.5}]}), folder)
+
+
+def test_a_manifest_that_is_not_ours_is_left_alone(tmp_path):
+    (tmp_path / "manifest.json").write_text('{"name": "an app of the web"}')
+    with pytest.raises(InputError, match="manifest.json cannot be read"):
+        quietly(SMALL, tmp_path)
+    assert json.loads((tmp_path / "manifest.json").read_text()) == {"name": "an app of the web"}

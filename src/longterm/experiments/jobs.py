@@ -98,6 +98,8 @@ def _prepare(spec: ExperimentSpec) -> dict[str, Any]:
     rounds = spec.rounds if spec.rounds is not None else game.length
     if rounds is None:
         raise InputError("rounds", f"{spec.problem.name!r} has no length of its own", "Say how many rounds to play")
+    for curve in spec.curves:  # what is wrong with one is said before the first has been run
+        _learner(game, curve.learner, int(rounds), as_json(curve.parameters))
     constants = game.problem.constants
     facts |= {
         **game.facts,
