@@ -228,7 +228,7 @@ def test_every_problem_of_the_catalogue_is_an_experiment(name, tmp_path):
 
 def test_a_mistake_is_found_before_the_first_run_and_can_be_mended(tmp_path):
     folder, right = tmp_path / "small", {**TABLE, "learners": [{"learner": "aogd", "beta": [0.5, 0.75]}]}
-    with pytest.raises(InputError, match="1.75 is outside"):
+    with pytest.raises(InputError, match=r"1\.75 is outside"):
         quietly(spec_of({**TABLE, "learners": [{"learner": "aogd", "beta": [0.5, 1.75]}]}), folder)
     assert not list((folder / "runs").iterdir())
     quietly(spec_of(right), folder)
@@ -238,6 +238,15 @@ def test_a_mistake_is_found_before_the_first_run_and_can_be_mended(tmp_path):
 
 def test_a_manifest_that_is_not_ours_is_left_alone(tmp_path):
     (tmp_path / "manifest.json").write_text('{"name": "an app of the web"}')
-    with pytest.raises(InputError, match="manifest.json cannot be read"):
+    with pytest.raises(InputError, match=r"manifest\.json cannot be read"):
         quietly(SMALL, tmp_path)
     assert json.loads((tmp_path / "manifest.json").read_text()) == {"name": "an app of the web"}
+
+
+def test_a_grid_over_two_parameters_in_any_order(tmp_path):
+    """The manifest has them in order of the alphabet; the curves are the same, and equal tables are equal folders."""
+    first = {"learner": "mahdavi_ogd", "multipliers": ["one", "each"], "delta": ["smallest root", "twice"]}
+    other = dict(reversed(first.items()))
+    result = quietly(spec_of({**TABLE, "learners": [first]}), tmp_path / "grid")
+    assert [curve.name for curve in result.curves][1] == "Convex OGD, delta = smallest root, multipliers = each"
+    assert quietly(spec_of({**TABLE, "learners": [other]}), tmp_path / "grid").curves[0].name == result.curves[0].name

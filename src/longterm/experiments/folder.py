@@ -58,8 +58,9 @@ class ResultFolder:
             made = self.manifest == wanted  # a mistake in the specification that was mended before any job was done
         elif made:
             found = self.manifest
-            if found["spec"] != wanted["spec"]:
-                what = f"holds another experiment: {differences(found['spec'], wanted['spec'])}"
+            was, now = ({**spec, "command": ""} for spec in (found["spec"], wanted["spec"]))
+            if was != now:  # however it was asked for
+                what = f"holds another experiment: {differences(was, now)}"
                 raise InputError(str(self.path), what, "Give another folder (--out), or delete this one")
             if found["versions"] != wanted["versions"] and self.missing(spec):
                 what = f"was begun with other versions: {differences(found['versions'], wanted['versions'])}"

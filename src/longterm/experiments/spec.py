@@ -75,8 +75,9 @@ class LearnerSpec:
     """What another source says of the measures at the last round, to be shown beside ours."""
 
     def __post_init__(self) -> None:
-        validate.remember(self, parameters={k: _no_list(v) for k, v in dict(self.parameters).items()})
         _require(self)
+        # In order, however they were written: a grid has the same names when it is read from a manifest.
+        validate.remember(self, parameters={str(k): _no_list(v) for k, v in sorted(self.parameters.items())})
         if self.role not in get_args(Role):
             raise InputError("learners.role", f"{self.role!r} is not known", f"Choose from {list(get_args(Role))}")
         _require_plain(self.parameters, f"learners.{self.learner}")
