@@ -22,9 +22,10 @@ LABELS = {
 def remarks_on(result: Result, warnings: Mapping[str, Sequence[str]]) -> tuple[Remark, ...]:
     """All that can be said; `warnings` are what the runs were warned of, by curve."""
     made = [*_read_off(result)]
-    if result.name == "dsm":
+    drawn = any(curve.role == "paper" for curve in result.curves)  # a user's experiment may have any name
+    if drawn and result.name == "dsm" and "size" in result.problem:
         made += on_doubly_stochastic(result)
-    elif result.name in WITH_A_BUDGET and "budget" in result.problem:
+    elif drawn and result.name in WITH_A_BUDGET and "offline_nonzeros" in result.problem:
         made += on_budgets(result, of_the_paper=result.name in OF_THE_PAPER)
     made += [_bounds(result), _certificate(result)]
     made += [Remark("note", f"{name}: {text}") for name, texts in warnings.items() for text in texts]
