@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, doubly_stochastic, run
+from longterm.catalogue import find_problem
 from longterm.experiments import LearnerSpec, load_result, spec_of, summary_of
 from longterm.experiments import run as run_module
 from longterm.experiments.folder import ResultFolder
@@ -261,3 +262,18 @@ def test_an_experiment_of_ones_own_may_have_the_name_of_one_of_the_papers(tmp_pa
     result = quietly(spec_of({**table, "rounds": 20, "seeds": 1}), tmp_path / name)
     assert not [remark for remark in result.remarks if "aper" in remark.text or "Figure" in remark.text]
     assert "-0" not in str(result.problem.get("comparator_unused_budget"))
+
+
+def test_the_certificate_is_the_share_of_the_loss_and_the_summary_has_the_worst(tmp_path):
+    problem = {"name": "budgeted_logistic", "data": "sample", "budget": 3.0}
+    table = {"problem": problem, "learners": [{"learner": "aogd"}], "rounds": 30, "seeds": [4, 9], "record": 6}
+    result = quietly(spec_of(table), tmp_path / "sample")
+    game = find_problem("budgeted_logistic").build(data="sample", budget=3.0)
+    for column, seed in enumerate((4, 9)):  # each sequence on its own, warm-started along its own rounds
+        alone = game.best(result.rounds, seed)
+        np.testing.assert_allclose(result.certified_gap[:, column], alone.gap / alone.loss, rtol=1e-12)
+    assert result.certified_gap.max() > 0
+    worse = result.certified_gap.copy()
+    worse[0, 1] = 0.5  # not in the last round
+    for gaps in (worse, result.certified_gap):
+        assert summary_of(replace(result, certified_gap=gaps))["curves"]["A-OGD"]["certified_gap"] == gaps.max()
