@@ -15,6 +15,7 @@ from longterm.experiments import run as run_module
 from longterm.experiments.folder import ResultFolder
 from longterm.experiments.progress import Lines
 from longterm.experiments.records import decode, encode
+from longterm.experiments.remarks import remarks_on
 from longterm.experiments.result import MEASURES
 from longterm.experiments.spec import kept_rounds
 from longterm.hindsight import nearest_to_mean
@@ -277,3 +278,24 @@ def test_the_certificate_is_the_share_of_the_loss_and_the_summary_has_the_worst(
     worse[0, 1] = 0.5  # not in the last round
     for gaps in (worse, result.certified_gap):
         assert summary_of(replace(result, certified_gap=gaps))["curves"]["A-OGD"]["certified_gap"] == gaps.max()
+
+
+def test_a_curve_above_its_bound_is_said(whole):
+    low = {"regret": np.zeros_like(whole[1].rounds, dtype=float)}
+    curves = tuple(replace(curve, bounds=low) for curve in whole[1].curves[:1])
+    (broken, *_) = remarks_on(replace(whole[1], curves=curves), {})
+    assert broken.verdict == "differs"
+    assert "Above the bound of its theorem: A-OGD, beta = 0.5 (regret)" in broken.text
+
+
+def test_a_budget_is_chosen_once_and_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("LONGTERM_CACHE", str(tmp_path / "cache"))
+    rows = np.random.default_rng(0).integers(1, 9, (40, 4))
+    text = "".join(f"{1 if a > b else -1} 1:{a} 2:{b} 3:{c} 4:{d}\n" for a, b, c, d in rows)
+    (tmp_path / "mine.txt").write_text(text)
+    problem = {"name": "budgeted_logistic", "data": str(tmp_path / "mine.txt"), "share": 0.5}
+    result = quietly(spec_of({"problem": problem, "learners": [{"learner": "aogd"}], "seeds": 1}), tmp_path / "mine")
+    kept = json.loads((tmp_path / "mine" / "runs" / "problem.json").read_text())["content"]
+    assert kept["parameters"]["budget"] == result.problem["budget"] > 0
+    assert kept["facts"]["budget_chosen"] is True
+    assert kept["rounds"] == 40

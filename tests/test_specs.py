@@ -78,6 +78,10 @@ def test_options_go_over_the_file(tmp_path):
     spec = said(["run", str(file), "--rounds", "7", "--sequences", "2", "--learners", "aftrl"])
     assert (spec.rounds, spec.seeds, [c.name for c in spec.curves]) == (7, (0, 1), ["A-FTRL"])
     assert spec.problem == PYTHON.problem
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps({"spec": table_of(paper_spec("dsm"))}))
+    assert said(["run", str(manifest)]).command == "longterm reproduce dsm"
+    assert said(["run", str(manifest), "--rounds", "7"]).command == ""  # that command would not run this
     with pytest.raises(InputError, match="problem: is missing"):
         said(["run"])
     with pytest.raises(InputError, match="--sequences too"):
@@ -130,6 +134,7 @@ CHANGES = {
     "problem.size: is not a parameter of 'budgeted_logistic'": {"problem": {"name": "budgeted_logistic", "size": 3}},
     "rounds: '200' is not a whole number": {"rounds": "200"},
     "rounds: 0 is not a whole number of at least 1": {"rounds": 0},
+    "problem.size: True is not a whole number": {"problem": {"name": "doubly_stochastic", "size": True}},
     "record: 1 is too few": {"record": 1},
     "record: 2.5 is not a whole number": {"record": 2.5},
     "engine: 'torch' is not known": {"engine": "torch"},
