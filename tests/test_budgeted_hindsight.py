@@ -213,7 +213,7 @@ def test_what_does_not_fit_is_refused():
     ):
         with pytest.raises(InputError, match=match):
             best_budgeted_logistic(*arguments)
-    for share, match in ((0.0, "outside"), (1.0, "outside")):
+    for share, match in ((0.0, "not positive"), (1.0, "outside")):
         with pytest.raises(InputError, match=match):
             choose_budget(features, labels, share)
     with pytest.raises(InputError, match="one column"):

@@ -16,6 +16,7 @@ pytest.importorskip("tyro", reason="the command line is of the extra `experiment
 pytest.importorskip("joblib", reason="experiments need the extra `experiments`")
 
 QUICK = ["--rounds", "40", "--sequences", "2", "--workers", "1"]
+OWN = ["run", "--problem", "doubly_stochastic size=3", "--learners", "aogd", *QUICK]
 DOCS = Path(__file__).parent.parent / "docs" / "experiments.md"
 
 
@@ -48,6 +49,22 @@ def test_reproduce_writes_results_figures_and_one_page(reports, capsys):
         assert (name, Path(f"results/{name}/figures")) in reports
     assert summary["problem"]["budget"] == 5
     assert reports[-1][1:] == (["dsm", "sample"], Path("results/report.html"))
+
+
+def test_each_experiment_takes_the_curves_that_it_has(reports):
+    words = ["--learners", "Convex A-OGD", "strongly-convex-a-ogd", "--rho", "5", *QUICK]
+    assert main(["reproduce", "dsm", "sample", *words]) == 0
+    for name, curves in (("dsm", ["Convex A-OGD", "Strongly convex A-OGD"]), ("sample", ["Convex A-OGD"])):
+        assert sorted(json.loads(Path(f"results/{name}/summary.json").read_text())["curves"]) == curves
+    words[1:3] = ["convex-a-ogd", "strongly-convex-a-ogd"]  # the same in other words goes on in the same folder
+    assert main(["reproduce", "dsm", "sample", *words]) == 0
+
+
+def test_a_page_that_cannot_be_written_is_said(capsys):
+    Path("plain").touch()
+    assert main([*OWN, "--out", "mine", "--no-report"]) == 0
+    assert main(["report", "mine", "--out", "plain/report.html"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("longterm: [Errno")
 
 
 def test_all_is_the_papers_three(reports, capsys):
@@ -99,13 +116,24 @@ def test_data(capsys, monkeypatch, tmp_path):
         (["report"], "folders: is empty"),
         (["report", "nowhere"], "is not the folder of an experiment"),
         (["reproduce", "dsm", "--backend", "dask"], "scheduler: is missing"),
+        (["reproduce", "dsm", "--workers", "0"], "workers: 0 is not"),
+        (["reproduce", "sample", "--rho", "nan"], "problem.budget: nan is neither"),
+        (["reproduce", "dsm", "sample", "--learners", "convex-mirror-prox"], "'sample' has none of"),
+        ([*OWN, "--name", "../elsewhere"], "name: '../elsewhere' cannot be the name of a folder"),
+        ([*OWN, "--name", ""], "name: '' cannot be the name of a folder"),
+        ([*OWN, "--out", "plain/file"], "plain/file: cannot be made"),
+        (
+            ["run", "--problem", "budgeted_logistic share=1", "--learners", "aogd", *QUICK],
+            "share: 1.0 is outside (0, 1). Give the share",
+        ),
     ],
 )
 def test_mistakes_are_one_message_and_exit_code_2(words, match, capsys):
+    Path("plain").touch()
     assert main(words) == 2
     said = capsys.readouterr().err
     assert match in said
-    assert said.startswith("longterm: ")
+    assert said.splitlines()[-1].startswith("longterm: ")
     assert "Traceback" not in said
 
 

@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, doubly_stochastic, run
+from longterm.catalogue import find_problem
 from longterm.experiments import LearnerSpec, load_result, spec_of, summary_of
 from longterm.experiments import run as run_module
 from longterm.experiments.folder import ResultFolder
 from longterm.experiments.progress import Lines
 from longterm.experiments.records import decode, encode
+from longterm.experiments.remarks import remarks_on
 from longterm.experiments.result import MEASURES
 from longterm.experiments.spec import kept_rounds
 from longterm.hindsight import nearest_to_mean
 from longterm.streams import RandomPermutations
-from small_experiment import SMALL, files, quietly
+from small_experiment import SMALL, TABLE, files, quietly
 
 pytest.importorskip("joblib", reason="experiments need the extra `experiments`")
 
@@ -211,3 +213,89 @@ def test_progress_says_jobs_rate_and_time_left():
         "mine: 3 of 4 jobs, 0.38 a second, 3 s left",
         "mine: 4 of 4 jobs, 0.44 a second, 0 s left",
     ]
+
+
+GAMES_WITHOUT_DATA = ("switching_constraints", "job_scheduling", "routing", "online_linear_program", "covariance")
+
+
+@pytest.mark.parametrize("name", GAMES_WITHOUT_DATA)
+def test_every_problem_of_the_catalogue_is_an_experiment(name, tmp_path):
+    """Constraints that change from round to round among them: their comparators have no one value of g."""
+    spec = spec_of({"problem": {"name": name}, "learners": [{"learner": "aogd"}], "rounds": 20, "seeds": 2})
+    result = quietly(spec, tmp_path / name)
+    assert np.all(np.isfinite(result.curves[0].measures["regret"]))
+    assert result.certified_gap.max() <= 1e-6
+    assert json.loads((tmp_path / name / "summary.json").read_text())["problem"]["rounds"] == 20
+
+
+def test_a_mistake_is_found_before_the_first_run_and_can_be_mended(tmp_path):
+    folder, right = tmp_path / "small", {**TABLE, "learners": [{"learner": "aogd", "beta": [0.5, 0.75]}]}
+    with pytest.raises(InputError, match=r"1\.75 is outside"):
+        quietly(spec_of({**TABLE, "learners": [{"learner": "aogd", "beta": [0.5, 1.75]}]}), folder)
+    assert not list((folder / "runs").iterdir())
+    quietly(spec_of(right), folder)
+    with pytest.raises(InputError, match=r'learners was .*\[0.5, 0.75\].*, now \[{"beta": 0.5'):
+        quietly(spec_of({**TABLE, "learners": [{"learner": "aogd", "beta": 0.5}]}), folder)
+
+
+def test_a_manifest_that_is_not_ours_is_left_alone(tmp_path):
+    (tmp_path / "manifest.json").write_text('{"name": "an app of the web"}')
+    with pytest.raises(InputError, match=r"manifest\.json cannot be read"):
+        quietly(SMALL, tmp_path)
+    assert json.loads((tmp_path / "manifest.json").read_text()) == {"name": "an app of the web"}
+
+
+def test_a_grid_over_two_parameters_in_any_order(tmp_path):
+    """The manifest has them in order of the alphabet; the curves are the same, and equal tables are equal folders."""
+    first = {"learner": "mahdavi_ogd", "multipliers": ["one", "each"], "delta": ["smallest root", "twice"]}
+    other = dict(reversed(first.items()))
+    result = quietly(spec_of({**TABLE, "learners": [first]}), tmp_path / "grid")
+    assert [curve.name for curve in result.curves][1] == "Convex OGD, delta = smallest root, multipliers = each"
+    assert quietly(spec_of({**TABLE, "learners": [other]}), tmp_path / "grid").curves[0].name == result.curves[0].name
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("dsm", {"name": "routing"}), ("covtype", {"name": "budgeted_logistic", "data": "sample", "budget": 3.0})],
+)
+def test_an_experiment_of_ones_own_may_have_the_name_of_one_of_the_papers(tmp_path, name, problem):
+    table = {"name": name, "problem": problem, "learners": [{"learner": "aogd", "name": "Convex A-OGD"}]}
+    result = quietly(spec_of({**table, "rounds": 20, "seeds": 1}), tmp_path / name)
+    assert not [remark for remark in result.remarks if "aper" in remark.text or "Figure" in remark.text]
+    assert "-0" not in str(result.problem.get("comparator_unused_budget"))
+
+
+def test_the_certificate_is_the_share_of_the_loss_and_the_summary_has_the_worst(tmp_path):
+    problem = {"name": "budgeted_logistic", "data": "sample", "budget": 3.0}
+    table = {"problem": problem, "learners": [{"learner": "aogd"}], "rounds": 30, "seeds": [4, 9], "record": 6}
+    result = quietly(spec_of(table), tmp_path / "sample")
+    game = find_problem("budgeted_logistic").build(data="sample", budget=3.0)
+    for column, seed in enumerate((4, 9)):  # each sequence on its own, warm-started along its own rounds
+        alone = game.best(result.rounds, seed)
+        np.testing.assert_allclose(result.certified_gap[:, column], alone.gap / alone.loss, rtol=1e-12)
+    assert result.certified_gap.max() > 0
+    worse = result.certified_gap.copy()
+    worse[0, 1] = 0.5  # not in the last round
+    for gaps in (worse, result.certified_gap):
+        assert summary_of(replace(result, certified_gap=gaps))["curves"]["A-OGD"]["certified_gap"] == gaps.max()
+
+
+def test_a_curve_above_its_bound_is_said(whole):
+    low = {"regret": np.zeros_like(whole[1].rounds, dtype=float)}
+    curves = tuple(replace(curve, bounds=low) for curve in whole[1].curves[:1])
+    (broken, *_) = remarks_on(replace(whole[1], curves=curves), {})
+    assert broken.verdict == "differs"
+    assert "Above the bound of its theorem: A-OGD, beta = 0.5 (regret)" in broken.text
+
+
+def test_a_budget_is_chosen_once_and_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("LONGTERM_CACHE", str(tmp_path / "cache"))
+    rows = np.random.default_rng(0).integers(1, 9, (40, 4))
+    text = "".join(f"{1 if a > b else -1} 1:{a} 2:{b} 3:{c} 4:{d}\n" for a, b, c, d in rows)
+    (tmp_path / "mine.txt").write_text(text)
+    problem = {"name": "budgeted_logistic", "data": str(tmp_path / "mine.txt"), "share": 0.5}
+    result = quietly(spec_of({"problem": problem, "learners": [{"learner": "aogd"}], "seeds": 1}), tmp_path / "mine")
+    kept = json.loads((tmp_path / "mine" / "runs" / "problem.json").read_text())["content"]
+    assert kept["parameters"]["budget"] == result.problem["budget"] > 0
+    assert kept["facts"]["budget_chosen"] is True
+    assert kept["rounds"] == 40

@@ -1,6 +1,7 @@
 """Specifications: the same from Python, TOML and the command line; what is wrong with one is said by its key."""
 
 import json
+import math
 import tomllib
 
 import numpy as np
@@ -77,6 +78,10 @@ def test_options_go_over_the_file(tmp_path):
     spec = said(["run", str(file), "--rounds", "7", "--sequences", "2", "--learners", "aftrl"])
     assert (spec.rounds, spec.seeds, [c.name for c in spec.curves]) == (7, (0, 1), ["A-FTRL"])
     assert spec.problem == PYTHON.problem
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps({"spec": table_of(paper_spec("dsm"))}))
+    assert said(["run", str(manifest)]).command == "longterm reproduce dsm"
+    assert said(["run", str(manifest), "--rounds", "7"]).command == ""  # that command would not run this
     with pytest.raises(InputError, match="problem: is missing"):
         said(["run"])
     with pytest.raises(InputError, match="--sequences too"):
@@ -129,12 +134,28 @@ CHANGES = {
     "problem.size: is not a parameter of 'budgeted_logistic'": {"problem": {"name": "budgeted_logistic", "size": 3}},
     "rounds: '200' is not a whole number": {"rounds": "200"},
     "rounds: 0 is not a whole number of at least 1": {"rounds": 0},
+    "problem.size: True is not a whole number": {"problem": {"name": "doubly_stochastic", "size": True}},
     "record: 1 is too few": {"record": 1},
     "record: 2.5 is not a whole number": {"record": 2.5},
     "engine: 'torch' is not known": {"engine": "torch"},
     "seeds: [1, 1] has a seed twice": {"seeds": [1, 1]},
     "seeds: 0 is not a whole number of at least 1": {"seeds": 0},
     "name: 3 is not a word": {"name": 3},
+    "two curves would be called 'm-w-0-0.6667'": {
+        "learners": [{"learner": "penalised_ftrl", "name": "M", "w_0": [2 / 3, 0.66667]}]
+    },
+    "is too long for a file": {"learners": [{"learner": "aogd", "name": "x" * 201}]},
+    "'' cannot be used": {"learners": [{"learner": "aogd", "name": "///"}]},
+    "learners.aogd.beta: nan is neither a word nor a finite number": {
+        "learners": [{"learner": "aogd", "beta": math.nan}]
+    },
+    "problem.budget: inf is neither": {"problem": {"name": "budgeted_logistic", "budget": math.inf}},
+    "learners.read_off.regret: 'low' is not a number": {
+        "learners": [{"learner": "aogd", "read_off": {"regret": "low"}}]
+    },
+    "':f' cannot be imported": {"learners": [{"learner": ":f"}]},
+    "'builtins:dict' is no function with parameters": {"learners": [{"learner": "builtins:dict"}]},
+    "'os:getcwd' does not take a problem": {"learners": [{"learner": "os:getcwd"}]},
     "cannot be imported": {"learners": [{"learner": "no_such_module:build"}]},
 }
 
@@ -186,3 +207,6 @@ def test_kept_rounds_begin_at_1_and_end_at_the_last(rounds, record):
 def test_slugs_are_file_names():
     assert slug("A-OGD, β = 0.5 / θ") == "a-ogd-beta-0.5-theta"
     assert slug("../../etc") == "etc"
+    assert slug("学习者 1") == "学习者-1"
+    names = [curve.name for curve in LearnerSpec("penalised_ftrl", {"w_0": [1e5, 1e-5, 1, -1]}).curves]
+    assert len({slug(name) for name in names}) == 4

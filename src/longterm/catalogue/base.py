@@ -47,7 +47,14 @@ class Entry:
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
         """What the user can set."""
-        every = list(inspect.signature(self.build).parameters.items())
+        try:
+            every = list(inspect.signature(self.build).parameters.items())
+        except ValueError as error:
+            what = f"{self.name!r} is no function with parameters"
+            raise InputError(self.name, what, "Name a function that builds") from error
+        if len(every) < self.own and not any(p.kind is p.VAR_POSITIONAL for _, p in every):
+            what = f"{self.name!r} does not take a problem and the rounds"
+            raise InputError(self.name, what, "Give build(problem, rounds, **parameters)")
         return dict(every[self.own :])
 
     def check(self, given: Mapping[str, Any], where: str) -> None:

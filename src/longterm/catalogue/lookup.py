@@ -78,7 +78,7 @@ def _imported(name: str, where: str) -> Any:
     module, _, attribute = name.partition(":")
     try:
         return getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError) as error:  # a ValueError: no module named
         remedy = "Give module:function, of a module that Python finds (PYTHONPATH)"
         raise InputError(where, f"{name!r} cannot be imported ({error})", remedy) from error
 

@@ -22,6 +22,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.run()
     except (LongtermError, ImportError) as error:
         return _say(str(error))
+    except BrokenPipeError:  # whoever read has seen enough
+        sys.stdout = None
+        return 0
+    except OSError as error:  # a folder that cannot be written, a full disk
+        return _say(str(error))
     except KeyboardInterrupt:
         _say("stopped. What is finished is kept: the same command goes on from there")
         return STOPPED

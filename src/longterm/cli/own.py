@@ -90,11 +90,18 @@ class Run:
     def run(self) -> None:
         """Run it, and show the table."""
         spec = self.specification()
-        folder = Path("results") / spec.name if self.out is None else self.out
+        folder = _folder(spec.name) if self.out is None else self.out
         result = run_experiment(spec, folder, backend=self.where.jobs)
         sys.stdout.write(f"{table(result)}results  {folder}\n\n")
         if self.report:
             write_report([result], [folder], folder / "report.html", result.title)
+
+
+def _folder(name: str) -> Path:
+    """results/NAME, which is not to lead anywhere else."""
+    if name in ("", "..") or name != Path(name).name or "\\" in name:
+        raise InputError("name", f"{name!r} cannot be the name of a folder", "Give another name, or a folder (--out)")
+    return Path("results") / name
 
 
 @dataclass(frozen=True)

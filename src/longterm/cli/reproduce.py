@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,6 +14,7 @@ from longterm.cli.where import Where, table, write_report
 from longterm.errors import InputError
 from longterm.experiments import run_experiment
 from longterm.experiments.paper import BETA, OF_THE_PAPER, WITH_A_BUDGET, Options, paper_spec
+from longterm.experiments.spec import slug
 
 Name = Literal["dsm", "ijcnn1", "covtype", "sample", "all"]
 
@@ -60,10 +62,9 @@ class Reproduce:
         names = list(dict.fromkeys(n for one in self.experiments for n in (OF_THE_PAPER if one == "all" else (one,))))
         if not names:
             raise InputError("experiments", "is empty", "Choose from dsm, ijcnn1, covtype, sample, all")
-        options = Options(self.sequences, self.rounds, self.beta, self.rho, self.learners)
         if self.rho is not None and not set(names) & set(WITH_A_BUDGET):
             raise InputError("rho", "no experiment here has a budget", f"Choose one of {list(WITH_A_BUDGET)} with it")
-        specs = [paper_spec(name, options if name in WITH_A_BUDGET else replace(options, rho=None)) for name in names]
+        specs = [paper_spec(name, self._options(name, names)) for name in names]
         results, folders = [], [self.out / spec.name for spec in specs]
         for spec, folder in zip(specs, folders, strict=True):
             results.append(run_experiment(spec, folder, backend=self.where.jobs))
@@ -71,3 +72,17 @@ class Reproduce:
         if self.report:
             title = "Online convex optimisation with long-term constraints: the paper's experiments"
             write_report(results, folders, self.out / "report.html", title)
+
+    def _options(self, name: str, names: list[str]) -> Options:
+        """Those that concern this experiment: some have no budget, and not all have the same curves."""
+        curves = {one: [slug(curve.name) for curve in paper_spec(one).curves] for one in names}
+        wanted = tuple(one for one in self.learners if slug(one) in curves[name] or not _some_has(slug(one), curves))
+        if self.learners and not wanted:
+            what = f"{name!r} has none of {list(self.learners)}"
+            raise InputError("learners", what, f"Leave that experiment out, or choose from {curves[name]} too")
+        rho = self.rho if name in WITH_A_BUDGET else None
+        return Options(self.sequences, self.rounds, self.beta, rho, wanted)
+
+
+def _some_has(curve: str, curves: Mapping[str, Sequence[str]]) -> bool:
+    return any(curve in names for names in curves.values())

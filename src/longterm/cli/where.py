@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from longterm import _validate as validate
 from longterm.experiments import Backend, Result
 from longterm.experiments.result import MEASURES
 
@@ -28,6 +29,8 @@ class Where:
     @property
     def jobs(self) -> Backend:
         """As the experiments want it."""
+        if self.workers is not None:
+            validate.count("workers", self.workers)
         return Backend(self.backend, self.workers, self.scheduler, self.register)
 
 

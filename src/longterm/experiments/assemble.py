@@ -87,12 +87,12 @@ def _curve(spec: LearnerSpec, runs: Sequence[Mapping[str, Any]], best: FloatArra
 def _facts(prepared: Mapping[str, Any], best: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The problem's own facts, and where the comparators of the last round lie."""
     facts = dict(prepared["facts"]) | {"rounds": prepared["rounds"]}
-    if facts.get("budget") is None:
+    if facts.get("budget") is None or "constraint" not in best[0]:
         return facts
     unused = max(-one["constraint"][-1] for one in best) / facts["budget"]
     nonzeros = [int(np.count_nonzero(one["x"])) for one in best]
     return facts | {
-        "comparator_unused_budget": max(unused, 0.0),
+        "comparator_unused_budget": max(unused, 0.0) + 0.0,  # no −0
         "comparator_on_the_boundary": bool(abs(unused) <= ON_THE_BOUNDARY),
         "comparator_nonzeros": float(np.mean(nonzeros)),
     }

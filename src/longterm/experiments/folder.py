@@ -1,6 +1,6 @@
 """The folder of an experiment: what was asked for, one file for each finished job, and what came out.
 
-manifest.json     the specification, the versions, the seeds: written first, never changed
+manifest.json     the specification, the versions, the seeds: written first, not changed once a job is done
 runs/STEM.json    one for each finished job (`records`), whole or not there at all
 timings.json      seconds for each job; the only file that differs from one run to the next
 summary.json      the last round of every curve
@@ -51,12 +51,16 @@ class ResultFolder:
         return spec_of(self.manifest["spec"])
 
     def open_for(self, spec: ExperimentSpec, versions: Mapping[str, str]) -> None:
-        """Begin the folder, or go on with it; refuse one that was made for something else."""
+        """Begin the folder, or go on with it; refuse one that has results of something else."""
         wanted: dict[str, Any] = {"spec": table_of(spec), "seeds": list(spec.seeds), "versions": dict(versions)}
-        if (self.path / "manifest.json").exists():
+        made = (self.path / "manifest.json").exists()
+        if made and not any(self.runs.glob("*.json")):
+            made = self.manifest == wanted  # a mistake in the specification that was mended before any job was done
+        elif made:
             found = self.manifest
-            if found["spec"] != wanted["spec"]:
-                what = f"holds another experiment: {differences(found['spec'], wanted['spec'])}"
+            was, now = ({**spec, "command": ""} for spec in (found["spec"], wanted["spec"]))
+            if was != now:  # however it was asked for
+                what = f"holds another experiment: {differences(was, now)}"
                 raise InputError(str(self.path), what, "Give another folder (--out), or delete this one")
             if found["versions"] != wanted["versions"] and self.missing(spec):
                 what = f"was begun with other versions: {differences(found['versions'], wanted['versions'])}"
@@ -67,7 +71,7 @@ class ResultFolder:
         self._make(self.runs)
         for leftover in [*self.path.glob("*.partial"), *self.runs.glob("*.partial")]:
             leftover.unlink(missing_ok=True)
-        if not (self.path / "manifest.json").exists():
+        if not made:
             self.write_json("manifest.json", wanted)
 
     @contextmanager
@@ -125,9 +129,19 @@ class ResultFolder:
 def differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     """Which keys differ, in words."""
     keys = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
-    return "; ".join(f"{key} was {_brief(found.get(key))}, now {_brief(wanted.get(key))}" for key in keys)
+    return "; ".join(f"{key} was {was}, now {now}" for key in keys for was, now in [_apart(found, wanted, key)])
+
+
+def _apart(found: Mapping[str, Any], wanted: Mapping[str, Any], key: str) -> tuple[str, str]:
+    """Both in few words; of two lists only what the other does not have."""
+    was, now = found.get(key), wanted.get(key)
+    if isinstance(was, list) and isinstance(now, list):
+        only_was, only_now = [one for one in was if one not in now], [one for one in now if one not in was]
+        if only_was or only_now:
+            was, now = only_was, only_now
+    return _brief(was), _brief(now)
 
 
 def _brief(value: Any) -> str:
-    text = "left out" if value is None else json.dumps(value, ensure_ascii=False)
+    text = "left out" if value in (None, []) else json.dumps(value, ensure_ascii=False, sort_keys=True)
     return text if len(text) <= 100 else f"{text[:97]}…"

@@ -98,6 +98,8 @@ def _prepare(spec: ExperimentSpec) -> dict[str, Any]:
     rounds = spec.rounds if spec.rounds is not None else game.length
     if rounds is None:
         raise InputError("rounds", f"{spec.problem.name!r} has no length of its own", "Say how many rounds to play")
+    for curve in spec.curves:  # what is wrong with one is said before the first has been run
+        _learner(game, curve.learner, int(rounds), as_json(curve.parameters))
     constants = game.problem.constants
     facts |= {
         **game.facts,
@@ -122,9 +124,10 @@ def _bounds(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64
 
 def _comparator(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) -> dict[str, Any]:
     assert job.seed is not None
-    best = game.best(rounds, job.seed)
-    constraint = np.max(game.problem.constraint.values(best.x), axis=-1)
-    found = {"loss": best.loss, "gap": best.gap, "constraint": constraint, "x": best.x[-1]}
+    best, constraint = game.best(rounds, job.seed), game.problem.constraint
+    found = {"loss": best.loss, "gap": best.gap, "x": best.x[-1]}
+    if not constraint.parameters:  # one that changes has no value at a decision alone
+        found["constraint"] = np.max(constraint.values(best.x), axis=-1)
     return {"seed": job.seed, **{name: np.asarray(value).tolist() for name, value in found.items()}}
 
 

@@ -22,9 +22,10 @@ LABELS = {
 def remarks_on(result: Result, warnings: Mapping[str, Sequence[str]]) -> tuple[Remark, ...]:
     """All that can be said; `warnings` are what the runs were warned of, by curve."""
     made = [*_read_off(result)]
-    if result.name == "dsm":
+    drawn = any(curve.role == "paper" for curve in result.curves)  # a user's experiment may have any name
+    if drawn and result.name == "dsm" and "size" in result.problem:
         made += on_doubly_stochastic(result)
-    elif result.name in WITH_A_BUDGET and "budget" in result.problem:
+    elif drawn and result.name in WITH_A_BUDGET and "offline_nonzeros" in result.problem:
         made += on_budgets(result, of_the_paper=result.name in OF_THE_PAPER)
     made += [_bounds(result), _certificate(result)]
     made += [Remark("note", f"{name}: {text}") for name, texts in warnings.items() for text in texts]
@@ -46,10 +47,10 @@ def _bounds(result: Result) -> Remark:
     broken = [f"{curve.name} ({LABELS[measure]})" for curve in result.curves for measure in _above(curve)]
     proven = [curve.name for curve in result.curves if curve.bounds]
     if broken:
-        return Remark("differs", f"Above the bound of its theorem: {', '.join(broken)}. That should not happen.")
+        return Remark("differs", f"Above the bound of its theorem: {'; '.join(broken)}. That should not happen.")
     if not proven:
         return Remark("note", "No curve here has a theorem to be held against.")
-    return Remark("note", f"Below the bounds of their theorems, with the exact constants: {', '.join(proven)}.")
+    return Remark("note", f"Below the bounds of their theorems, with the exact constants: {'; '.join(proven)}.")
 
 
 def _above(curve: Curve) -> list[str]:

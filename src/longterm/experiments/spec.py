@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
@@ -34,6 +35,7 @@ from longterm import _validate as validate
 from longterm.catalogue import find_learner, find_problem
 from longterm.catalogue.base import fits, in_words
 from longterm.errors import InputError
+from longterm.experiments.records import as_json
 from longterm.experiments.result import MEASURES, Role
 from longterm.streams.base import checked_seeds
 
@@ -56,6 +58,7 @@ class ProblemSpec:
 
     def __post_init__(self) -> None:
         _require(self)
+        _require_plain(self.parameters, "problem")
         find_problem(self.name, "problem.name").check(self.parameters, "problem")
 
 
@@ -72,13 +75,16 @@ class LearnerSpec:
     """What another source says of the measures at the last round, to be shown beside ours."""
 
     def __post_init__(self) -> None:
-        validate.remember(self, parameters={k: _no_list(v) for k, v in dict(self.parameters).items()})
         _require(self)
+        # In order, however they were written: a grid has the same names when it is read from a manifest.
+        validate.remember(self, parameters={str(k): _no_list(v) for k, v in sorted(self.parameters.items())})
         if self.role not in get_args(Role):
             raise InputError("learners.role", f"{self.role!r} is not known", f"Choose from {list(get_args(Role))}")
-        for measure in self.read_off:
+        _require_plain(self.parameters, f"learners.{self.learner}")
+        for measure, value in self.read_off.items():
             if measure not in MEASURES:
                 raise InputError("learners.read_off", f"{measure!r} is no measure", f"Choose from {list(MEASURES)}")
+            validate.scalar(f"learners.read_off.{measure}", validate.number(f"learners.read_off.{measure}", value))
         entry = find_learner(self.learner, "learners.learner")
         for one in self.curves if self.is_grid else (self,):
             entry.check(one.parameters, f"learners.{self.learner}")
@@ -157,7 +163,11 @@ class ExperimentSpec:
         for name in names:
             if names.count(name) > 1 or not name or name in RESERVED:
                 what = f"two curves would be called {name!r}" if names.count(name) > 1 else f"{name!r} cannot be used"
-                raise InputError("learners.name", what, "Give every learner a name of its own")
+                remedy = "Give every learner a name of its own; values of a grid have to differ in four digits"
+                raise InputError("learners.name", what, remedy)
+            if len(name.encode()) > LONGEST_NAME:
+                what = f"{name!r} is too long for a file"
+                raise InputError("learners.name", what, f"Give a name of at most {LONGEST_NAME} letters")
 
     @property
     def curves(self) -> tuple[LearnerSpec, ...]:
@@ -167,6 +177,8 @@ class ExperimentSpec:
 
 RESERVED = ("problem", "bounds", "comparator")
 """File names that are not curves'."""
+LONGEST_NAME = 200
+"""Bytes of a curve's name in a file name; with the seed and the ending, systems take 255."""
 
 
 def slug(name: str) -> str:
@@ -175,9 +187,13 @@ def slug(name: str) -> str:
     >>> from longterm.experiments.spec import slug
     >>> slug("Convex OGD, a multiplier each")
     'convex-ogd-a-multiplier-each'
+    >>> slug("w = -1"), slug("w = 1e+05"), slug("Été")
+    ('w-minus1', 'w-1e05', 'été')
     """
-    plain = name.lower().replace("β", "beta").replace("ρ", "rho").replace("θ", "theta")
-    return re.sub(r"[^a-z0-9.]+", "-", plain).strip("-.")
+    plain = unicodedata.normalize("NFC", name.lower())
+    plain = plain.replace("β", "beta").replace("ρ", "rho").replace("θ", "theta")
+    plain = re.sub(r"(?<![\w.])-(?=[\d.])", "minus", plain).replace("e+", "e")  # two values, two names
+    return re.sub(r"[^\w.]+|_+", "-", plain).strip("-.")
 
 
 def kept_rounds(rounds: int, record: int) -> NDArray[np.int64]:
@@ -213,6 +229,16 @@ def _require(spec: Any) -> None:
         value, kind = getattr(spec, one.name), plain.get(one.name)
         if kind is not None and not fits(value, kind):
             raise InputError(one.name, f"{value!r} is not {in_words(kind)}", "Correct it, or leave it out")
+
+
+def _require_plain(parameters: Mapping[str, Any], where: str) -> None:
+    """Every value can be written into a manifest."""
+    for key, value in parameters.items():
+        try:
+            as_json(value)
+        except (TypeError, ValueError) as error:
+            what = f"{value!r} is neither a word nor a finite number"
+            raise InputError(f"{where}.{key}", what, "Correct it, or leave it out") from error
 
 
 def _no_list(value: Any) -> Any:

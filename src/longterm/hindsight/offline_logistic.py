@@ -104,7 +104,11 @@ def choose_budget(
     >>> round(chosen.budget, 2), chosen.share, np.flatnonzero(chosen.x)
     (0.22, 0.3, array([6, 8, 9]))
     """
-    share = validate.scalar("share", validate.open_unit_interval("share", share))
+    share = validate.positive_scalar("share", share)
+    if share >= 1:
+        raise InputError(
+            "share", f"{share!r} is outside (0, 1)", "Give the share of coordinates not to be zero, 0.3 say"
+        )
     precision = validate.positive_scalar("precision", precision)
     functions, path = _each_once(features, labels), list[Offline]()
     d = functions.rows.dimension

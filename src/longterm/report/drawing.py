@@ -25,10 +25,10 @@ def draw_curve(axis: Any, result: Result, curve: Curve, index: int, measure: str
     axis.fill_between(result.rounds, mean - spread, mean + spread, color=style.colour, alpha=0.2, linewidth=0)
 
 
-def legend_height(result: Result) -> float:
-    """What the legend takes below the panels, in inches."""
+def height_of_words(result: Result) -> float:
+    """What the title takes above the panels and the legend below them, in inches."""
     lines = sum(len(textwrap.wrap(curve.name, LEGEND_WIDTH)) for curve in result.curves)
-    return 0.2 + 0.16 * (lines / 2 + 2)
+    return 0.2 + 0.16 * (lines / 2 + 2) + 0.2 * len(title_of(result).splitlines())
 
 
 def outside_legend(drawing: Any, result: Result, *, bounds: bool) -> None:

@@ -103,7 +103,7 @@ def _mean_and_std(curve: Curve, measure: str) -> str:
 
 
 def _whose(curves: list[Curve], measure: str) -> str:
-    names = ", ".join(curve.name for curve in curves)
+    names = "; ".join(curve.name for curve in curves)  # names have commas in them
     if len(curves) > 1 or measure not in curves[0].bounds or not curves[0].bounds[measure][-1] > 0:
         return names
     return f"{names}: {share(float(curves[0].mean(measure)[-1] / curves[0].bounds[measure][-1]))} of its bound"
@@ -133,12 +133,18 @@ def _what_was_run(result: Result) -> Html:
         ("Rounds T", f"{int(result.rounds[-1]):,}"),
         ("Sequences", f"{len(result.seeds)}, {seeds_in_words(result.seeds)}"),
     ]
+    drawn = any(curve.role == "paper" for curve in result.curves)  # else none of them has anything to do with it
     learners = [
-        (curve.name, f"{curve.learner or 'parameters as in the specification below'} ({ROLE_WORDS[curve.role]})")
+        (
+            curve.name,
+            (curve.learner or "parameters as in the specification below")
+            + (f" ({ROLE_WORDS[curve.role]})" if drawn else ""),
+        )
         for curve in result.curves
     ]
+    problem = {key: value for key, value in result.problem.items() if key != "rounds"}
     return join(
-        facts([*problem_facts(result.problem), *played]),
+        facts([*problem_facts(problem), *played]),
         tag("h4", "Learners"),
         facts(learners, wide=True),
     )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from longterm.experiments.result import Result
-from longterm.report.drawing import draw_curve, largest, legend_height, outside_legend, title_of
+from longterm.report.drawing import draw_curve, height_of_words, largest, outside_legend, title_of
 from longterm.report.words import MEASURE_MATHEMATICS, MEASURE_NAMES
 
 SHOWN = ("regret", "signed_violation")
@@ -23,7 +23,7 @@ LEFT, RIGHT, BELOW = 0.14, 0.05, 0.1
 
 def draw_linear(plt: Any, result: Result) -> Any:
     """Two panels. Bounds are left to the logarithmic figure: they would press the curves flat."""
-    drawing = plt.figure(figsize=(8.4, 3.3 + legend_height(result)), layout="constrained")
+    drawing = plt.figure(figsize=(8.4, 3.0 + height_of_words(result)), layout="constrained")
     for axis, measure in zip(drawing.subplots(1, 2), SHOWN, strict=True):
         for k, curve in enumerate(result.curves):
             draw_curve(axis, result, curve, k, measure)

@@ -10,7 +10,7 @@ from scipy.optimize import isotonic_regression
 from longterm._arrays import FloatArray
 from longterm.experiments.result import Curve, Result
 from longterm.report.appearance import look
-from longterm.report.drawing import draw_curve, legend_height, outside_legend, title_of
+from longterm.report.drawing import draw_curve, height_of_words, outside_legend, title_of
 from longterm.report.growth import last_decade_slope
 from longterm.report.panels import panels
 from longterm.report.scales import Scale, scale_of
@@ -29,7 +29,7 @@ def draw_log_log(plt: Any, result: Result) -> Any:
     groups = panels(result)
     columns = 2 if len(groups) in (2, 4) else min(3, len(groups))
     rows = -(-len(groups) // columns)
-    drawing = plt.figure(figsize=(3.7 * columns, 2.75 * rows + legend_height(result)), layout="constrained")
+    drawing = plt.figure(figsize=(3.7 * columns, 2.75 * rows + height_of_words(result)), layout="constrained")
     grid = drawing.subplots(rows, columns, squeeze=False).ravel()
     for axis, group in zip(grid, groups, strict=False):
         _panel(axis, result, group)

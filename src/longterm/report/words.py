@@ -41,7 +41,7 @@ MEASURE_WORDS = {
 ROLE_WORDS: dict[Role, str] = {
     "paper": "as in the paper",
     "fair": "the same method, set up fairly",
-    "own": "added by the user",
+    "own": "not in the paper",
 }
 
 _PROBLEM_WORDS = {
@@ -83,13 +83,15 @@ def problem_facts(problem: Mapping[str, Any]) -> list[tuple[str, str]]:
 def in_words(value: Any) -> str:
     """A value of a specification, short.
 
-    >>> in_words(2 / 3), in_words([1, 2.5]), in_words(None), in_words(50_000)
-    ('0.666667', '1, 2.5', '–', '50,000')
+    >>> in_words(2 / 3), in_words([1, 2.5]), in_words(None), in_words(50_000), in_words(True)
+    ('0.666667', '1, 2.5', '–', '50,000', 'yes')
     """
     if value is None:
         return "–"
-    if isinstance(value, str | bool):
-        return str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
     if isinstance(value, Sequence):
         return ", ".join(in_words(part) for part in value)
     try:
@@ -167,7 +169,8 @@ def seeds_in_words(seeds: tuple[int, ...]) -> str:
 def extent(result: Result) -> str:
     """How long and how often was played."""
     count = len(result.seeds)
-    return f"{int(result.rounds[-1]):,} rounds, {count} {'sequence' if count == 1 else 'sequences'}"
+    T = int(result.rounds[-1])
+    return f"{T:,} {'round' if T == 1 else 'rounds'}, {count} {'sequence' if count == 1 else 'sequences'}"
 
 
 def slug(name: str) -> str:
