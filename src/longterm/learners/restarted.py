@@ -49,7 +49,8 @@ class Restarted(Restarts):
     enclosing_set: Set = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        validate.remember(self, every=validate.count("every", self.every), enclosing_set=self.learner.enclosing_set)
+        every, given = validate.count("every", self.every), self.learner
+        validate.remember(self, every=every, enclosing_set=given.enclosing_set, needs=given.needs)
 
     def rule_of(self, state: Any) -> Learner[Any]:
         return self.learner
