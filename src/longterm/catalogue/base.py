@@ -95,6 +95,8 @@ class ProblemEntry(Entry):
     prepare: Callable[..., Prepared] | None = None
     data: str | None = None
     """The data set that it reads by default, where that does not come with the package."""
+    arena: Mapping[str, Any] = field(default_factory=dict)
+    """What is set in an arena where the user sets nothing."""
 
 
 def fits(value: Any, hint: Any) -> bool:

@@ -75,7 +75,7 @@ def consensus(agents: int = 5, spread: float = 0.2) -> Game:
 def expert_advice(experts: int = 8, cap: float = 0.4, spread: float = 0.3) -> Game:
     """Weights on experts, of whom the two that err least may together get no more than `cap`."""
     means = np.linspace(0.3, 0.7, experts)
-    capped = Affine([[1.0, 1.0, *(0.0 for _ in range(experts - 2))]], [cap])
+    capped = Affine((np.arange(experts) < 2)[None, :].astype(np.float64), np.array([cap]))
     longest = float(np.linalg.norm(means + spread))
     problem = Problem(Simplex(experts), Linear(experts, longest), capped, name="expert advice with a cap")
     stream = NoisyTargets(means, spread)
@@ -115,7 +115,7 @@ def _budgeted(problem: Problem, stream: ResampledRows, rounds: Rounds, seeds: Se
 
 PROBLEMS = (
     ProblemEntry("doubly_stochastic", doubly_stochastic),
-    ProblemEntry("budgeted_logistic", budgeted_logistic, prepare_budgeted_logistic),
+    ProblemEntry("budgeted_logistic", budgeted_logistic, prepare_budgeted_logistic, arena={"budget": 0.3}),
     ProblemEntry("covariance", covariance),
     ProblemEntry("consensus", consensus),
     ProblemEntry("expert_advice", expert_advice),
