@@ -12,7 +12,7 @@ import numpy as np
 
 from longterm._arrays import FloatArray
 from longterm.arena.jobs import ArenaJob
-from longterm.arena.spec import ArenaSpec, problem_name
+from longterm.arena.spec import HORIZONS, ArenaSpec, problem_name
 from longterm.errors import InputError
 from longterm.experiments.folder import JobFolder
 from longterm.experiments.result import MEASURES
@@ -44,7 +44,8 @@ class Match:
     """Why it does not play, in words; empty where it does."""
     horizons: tuple[int, ...] = ()
     measures: Mapping[str, FloatArray] = field(default_factory=dict)
-    """At these horizons, (horizons, sequences): at the end of a run made for each, or on the way of one that is not."""
+    """At these horizons, (horizons, sequences): at the end of a run made for each, or on the way of one that is not.
+    A horizon that is too short for the learner's steps is left out."""
     noise: Mapping[str, FloatArray] = field(default_factory=dict)
     """At these horizons, what is no more than rounding, or than the comparator is uncertain: it counts as nothing."""
     ratios: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -85,7 +86,7 @@ class Match:
 
     def slope(self, measure: str) -> float | None:
         """The a of c·T^a through what was lost after T/16, T/4 and T rounds; None where one of them is nothing."""
-        return growth(self.horizons, self._lost(measure))
+        return growth(self.horizons, self._lost(measure)) if len(self.horizons) == len(HORIZONS) else None
 
     def _lost(self, measure: str) -> FloatArray:
         mean = self.measures[measure].mean(axis=1)
@@ -167,33 +168,34 @@ def _match(
     best: Mapping[str, Any],
     microseconds: float | None,
 ) -> Match:
-    needs = frozenset(Need[name] for name in record["needs"])
     if "refused" in record:
-        return Match(learner, problem, needs, refused=record["refused"])
+        return Match(learner, problem, refused=record["refused"])
+    needs = frozenset(Need[name] for name in record["needs"])
     loss = dict(zip(best["rounds"], np.asarray(best["loss"], dtype=np.float64), strict=True))
     runs = [_with_regret(run, loss) for run in record["played"].values()]
     at = {int(T): run for run in runs for T in run["rounds"]}  # of an anytime learner, one run has all horizons
-    at |= {int(run["rounds"][-1]): run for run in runs}
-    picked = [(at[T], at[T]["rounds"].index(T)) for T in spec.horizons]
+    if Need.HORIZON in needs:
+        at = {int(run["rounds"][-1]): run for run in runs}
+    horizons = tuple(T for T in spec.horizons if T in at)
+    picked = [(at[T], at[T]["rounds"].index(T)) for T in horizons]
     return Match(
         learner,
         problem,
         needs,
-        horizons=spec.horizons,
+        horizons=horizons,
         measures={name: np.stack([run["measures"][name][place] for run, place in picked]) for name in MEASURED},
-        noise=_noise(spec, best),
+        noise=_noise(horizons, best),
         ratios=_worst([_ratios(run, best["constraint_bound"]) for run in runs]),
         warnings=tuple(record.get("warnings", ())),
         microseconds=microseconds,
     )
 
 
-def _noise(spec: ArenaSpec, best: Mapping[str, Any]) -> dict[str, FloatArray]:
-    T, D, F = np.asarray(spec.horizons, dtype=np.float64), best["constraint_bound"], best["loss_range"]
+def _noise(horizons: Sequence[int], best: Mapping[str, Any]) -> dict[str, FloatArray]:
+    T, D, F = np.asarray(horizons, dtype=np.float64), best["constraint_bound"], best["loss_range"]
     gap = dict(zip(best["rounds"], np.mean(best["gap"], axis=1), strict=True))
-    made = {measure: ROUNDING * D * T for measure in MEASURED}
-    return made | {
-        "regret": ROUNDING * F * T + np.array([gap[t] for t in spec.horizons]),
+    return dict.fromkeys(MEASURED, ROUNDING * D * T) | {
+        "regret": ROUNDING * F * T + np.array([gap[t] for t in horizons]),
         "squared_violation": ROUNDING**2 * D**2 * T,
         "largest_violation": ROUNDING * D * np.ones_like(T),
     }

@@ -70,23 +70,26 @@ def _comparator(spec: ArenaSpec, game: Game) -> tuple[dict[str, Any], float]:
 
 
 def _match(spec: ArenaSpec, who: LearnerSpec, game: Game) -> tuple[dict[str, Any], float]:
-    entry, played, seconds = find_learner(who.learner), {}, 0.0
-    needs: frozenset[Need] = frozenset()
-    try:
-        for T in reversed(spec.horizons):
+    entry, seconds = find_learner(who.learner), 0.0
+    played: dict[str, Any] = {}
+    needs: list[str] = []
+    for T in reversed(spec.horizons):  # the longest first: a learner that refuses it does not play
+        try:
             learner = learner_of(game, who.learner, T, as_json(who.parameters))
-            needs = learner.needs
             rounds = [t for t in spec.kept if t <= T]
             begin = time.perf_counter()
             trace = run(game.problem, learner, game.stream, T, seeds=spec.seeds, record=rounds, progress=None)
-            seconds += (time.perf_counter() - begin) if spec.rounds == T else 0.0
-            bounds = _bounds(entry, learner, game, rounds)
-            played[str(T)] = {"rounds": rounds, "measures": measures_of(trace), "bounds": bounds}
-            if Need.HORIZON not in needs:
-                break
-    except InputError as refused:
-        return {"refused": str(refused), "needs": _names(needs)}, 0.0
-    return {"played": played, "needs": _names(needs)}, seconds
+        except InputError as refused:
+            if not played:
+                return {"refused": str(refused)}, 0.0
+            return {"played": played, "needs": needs, "too_short": str(refused)}, seconds
+        needs = sorted(need.name for need in learner.needs)
+        seconds = seconds or time.perf_counter() - begin
+        bounds = _bounds(entry, learner, game, rounds)
+        played[str(T)] = {"rounds": rounds, "measures": measures_of(trace), "bounds": bounds}
+        if Need.HORIZON not in learner.needs:
+            break
+    return {"played": played, "needs": needs}, seconds
 
 
 def _bounds(entry: LearnerEntry, learner: Learner[Any], game: Game, rounds: Sequence[int]) -> Mapping[str, Any]:
@@ -99,7 +102,3 @@ def _bounds(entry: LearnerEntry, learner: Learner[Any], game: Game, rounds: Sequ
     if game.facts.get("benchmark") in ("in expectation", "on average") and "hard_violation" in found:
         return {}
     return {measure: values.tolist() for measure, values in found.items()}
-
-
-def _names(needs: frozenset[Need]) -> list[str]:
-    return sorted(need.name for need in needs)

@@ -107,6 +107,9 @@ def _findings(arena: Arena) -> Iterable[str]:
             yield f"bound broken: {match.learner} on {match.problem}: {found}"
     refused = [match for match in arena.matches if match.refused]
     yield f"{len(refused)} of {len(arena.matches)} matches were refused; matches.csv has the reasons"
+    idle = [name for name in arena.learners if not arena.of(name)]
+    if idle:
+        yield f"refused every problem: {', '.join(idle)}"
     for problem, reason in arena.left_out.items():
         yield f"left out: {problem}: {reason}"
 

@@ -68,3 +68,10 @@ class Arena:
         standings = league(found, taste)
         write_tables(found, standings, taste, self.out)
         sys.stdout.write(f"{league_text(found, standings, taste)}tables   {self.out}\n")
+        if self.report:
+            from longterm.report.arena import write_arena_page
+            from longterm.report.frontier import write_frontiers
+
+            write_frontiers(found, taste.measure, self.out / "figures")
+            page = write_arena_page(found, standings, taste, self.out / "arena.html")
+            sys.stdout.write(f"figures  {self.out / 'figures'}\nreport   {page}\n")
