@@ -19,7 +19,7 @@ from longterm.arena.found import MEASURED, Arena, growth
 from longterm.arena.league import shares
 from longterm.arena.spec import every_learner, every_problem, problem_name
 from longterm.arena.tables import league_text, write_tables
-from longterm.catalogue import find_problem
+from longterm.catalogue import find_learner, find_problem
 from longterm.cli import main
 from longterm.experiments import Backend, LearnerSpec, ProblemSpec
 from longterm.learners import Need
@@ -129,6 +129,20 @@ def test_theorems_on_hard_violation_are_not_held_against_a_comparator_in_expecta
     assert verdicts["COLDQ", "job scheduling"] == "none"
     assert verdicts["COLDQ", "job scheduling, benchmark = every round"] == "held"
     assert verdicts["A-OGD", "job scheduling"] == "held"
+
+
+def test_and_with_reason():
+    """Who breaks a random constraint in no round pays in every round, against x* that is feasible in expectation."""
+    rounds, entry, regret = np.array([256, 1024]), find_learner("coldq"), {}
+    for benchmark in ("in expectation", "every round"):
+        game = find_problem("job_scheduling").build(benchmark=benchmark)
+        learner = entry.learner(game.problem, 1024, {})
+        trace = run(game.problem, learner, game.stream, 1024, seeds=range(2), record=[256], progress=None)
+        regret[benchmark] = trace.regret(game.best(rounds, range(2)))
+    bound = entry.bound(learner, game.problem, rounds)["regret"]
+    assert np.all(regret["in expectation"][-1] > 2 * bound[-1])
+    assert growth((256, 1024), regret["in expectation"].mean(axis=1)) > 0.9
+    assert np.all(regret["every round"] <= bound[:, None])
 
 
 # --- the ranking, by hand ------------------------------------------------------------------------------------------

@@ -55,12 +55,12 @@ def prox_penalty(
 
 
 def recoo(problem: Problem, rounds: int, gamma: float = 1.0) -> Learner[Any]:
-    """RECOO: the weight on [g_t]₊ is a queue of what was broken."""
+    """RECOO: the weight on [g_t]₊ is a queue of what was broken, which never falls below a floor that grows."""
     return RECOO.tuned(problem, gamma)
 
 
 def coldq(problem: Problem, rounds: int, alpha: float = 1.0) -> Learner[Any]:
-    """COLDQ: a queue with a floor and a doubled step, for a known horizon."""
+    """COLDQ: the weight on [g_t]₊ is a queue that forgets and has a floor, for a known horizon."""
     return COLDQ.published(problem, rounds, alpha=alpha)
 
 
