@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from longterm.arena.spec import every_learner, every_problem, problem_name
 from longterm.arena.tables import league_text, write_tables
 from longterm.catalogue import find_learner, find_problem
 from longterm.cli import main
+from longterm.cli.commands import parse
 from longterm.experiments import Backend, LearnerSpec, ProblemSpec
 from longterm.learners import Need
 from longterm.report.frontier import on_the_frontier
@@ -233,6 +235,16 @@ def test_bad_tastes_and_arenas_are_refused():
         with pytest.raises(InputError) as refused:
             build()
         assert refused.value.argument == argument
+
+
+def test_the_command_that_plays_it_again_does():
+    assert arena_of().command == "longterm arena"
+    words = ["aogd steps='strongly convex' beta=0.5 name='My β'", "quadratic_penalty every=true"]
+    spec = arena_of(words, ["doubly_stochastic size=3"], rounds=100, sequences=2)
+    _, _, *options = shlex.split(spec.command)
+    asked = parse(["arena", *options])
+    again = arena_of(asked.learners, asked.problems, rounds=asked.rounds, sequences=asked.sequences)
+    assert again == spec
 
 
 def test_by_default_all_play_all():

@@ -88,7 +88,7 @@ def test_the_frontier_follows_the_violation(driver, page, arena):
     for measure in ("hard_violation", "per_constraint_violation"):
         driver.execute_script(SET, driver.find_element("css selector", ".violation"), measure, "change")
         for problem, id in (("expert advice", "expert-advice"), ("switching constraints", "switching-constraints")):
-            best = ", ".join(match.learner for match in on_the_frontier(arena.played(problem), measure))
+            best = "; ".join(match.learner for match in on_the_frontier(arena.played(problem), measure))
             text = driver.find_element("css selector", f"#{id} .best").text
             assert text == f"On the frontier, the least violation first: {best}."
 

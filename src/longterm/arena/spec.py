@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,6 +70,21 @@ class ArenaSpec:
         asked = inspect.signature(find_problem(problem.name).build).parameters
         return ({"rounds": self.rounds} if "rounds" in asked else {}) | dict(problem.parameters)
 
+    @property
+    def command(self) -> str:
+        """What plays it again, on the command line."""
+        words = ["longterm", "arena"]
+        if self.learners != every_learner():
+            words += [
+                "--learners",
+                *(_words(one.learner, {**one.parameters, "name": one.name}) for one in self.learners),
+            ]
+        if self.problems != every_problem():
+            words += ["--problems", *(_words(one.name, one.parameters) for one in self.problems)]
+        words += [] if self.rounds == ROUNDS else ["--rounds", str(self.rounds)]
+        words += [] if len(self.seeds) == SEQUENCES else ["--sequences", str(len(self.seeds))]
+        return shlex.join(words)
+
     def table(self) -> dict[str, Any]:
         """As plain tables, for the manifest."""
         return {
@@ -117,6 +134,10 @@ def problem_name(problem: ProblemSpec) -> str:
     given = ", ".join(f"{key} = {value}" for key, value in problem.parameters.items())
     own = problem.parameters == find_problem(problem.name).arena
     return problem.name.replace("_", " ") + (f", {given}" if given and not own else "")
+
+
+def _words(name: str, parameters: Mapping[str, Any]) -> str:
+    return " ".join([name, *(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in parameters.items())])
 
 
 def _title(name: str, settings: Mapping[str, Any]) -> str:

@@ -64,7 +64,7 @@ function drawFrontier(figure) {
     font: { family: style("--sans"), size: 12, color: text }, hovermode: "closest",
     hoverlabel: { bgcolor: panel, bordercolor: rule, font: { color: text, size: 12 }, align: "left" }, dragmode: touch.matches ? false : "zoom",
   };
-  const names = best.map((p) => p.name).join(", ");
+  const names = best.map((p) => p.name).join("; ");
   figure.querySelector(".best").textContent = `On the frontier, the least violation first: ${names}.`;
   plot.setAttribute("aria-label", `Regret against violation of ${data.points.length} learners. On the frontier: ${names}.`);
   Plotly.react(plot, [line, points], layout, { responsive: true, displaylogo: false, displayModeBar: false });

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from longterm.arena.found import Arena, Match
 from longterm.arena.league import MEASURE_OF, Standing, Taste
-from longterm.arena.spec import ROUNDS, SEQUENCES
 from longterm.report.components import Cell, Section, Table, command, details, facts, power, tiles, two_lines
 from longterm.report.document import write_document
 from longterm.report.frontier import frontier_figure
@@ -180,12 +178,7 @@ def _reading(arena: Arena, taste: Taste) -> Section:
         "Gradients: a value and a gradient of loss and constraint where it plays. Prox, projection: that map of the "
         "constraint besides. Affine g: the matrix. Values at other points: of the constraint, instead of its gradient."
     )
-    words = ["longterm", "arena"]
-    if arena.spec.rounds != ROUNDS:
-        words += ["--rounds", str(arena.spec.rounds)]
-    if len(arena.spec.seeds) != SEQUENCES:
-        words += ["--sequences", str(len(arena.spec.seeds))]
-    words += ["--weight", f"{taste.weight:g}", "--violation", taste.violation]
+    again = f"{arena.spec.command} --weight {taste.weight:g} --violation {taste.violation}"
     told: list[tuple[str, str]] = [
         ("Score", score),
         ("Growth", "The exponent a of c·Tᵃ through T/16, T/4 and T rounds. Learners that need T are run for each."),
@@ -199,7 +192,7 @@ def _reading(arena: Arena, taste: Taste) -> Section:
     if idle:
         told.append(("Refused every problem", ", ".join(idle)))
     told += [(f"Left out: {name}", reason) for name, reason in arena.left_out.items()]
-    return Section("reading", "How to read it", join(facts(told, wide=True), command(shlex.join(words))))
+    return Section("reading", "How to read it", join(facts(told, wide=True), command(again)))
 
 
 def _growth(slope: float | None) -> Cell:
