@@ -54,7 +54,7 @@ class Match:
     warnings: tuple[str, ...] = ()
     """What its theorem assumes and does not hold here."""
     microseconds: float | None = None
-    """For a round, of all sequences at once."""
+    """Of processor time for a round of all sequences at once."""
 
     @property
     def anytime(self) -> bool:

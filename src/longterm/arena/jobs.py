@@ -45,7 +45,7 @@ def arena_jobs(spec: ArenaSpec, problems: Sequence[ProblemSpec]) -> list[ArenaJo
 
 
 def work(spec: ArenaSpec, job: ArenaJob) -> tuple[dict[str, Any], float]:
-    """The record of a job, and the seconds that its rounds took."""
+    """The record of a job, and the seconds of processor time that its rounds took: others may be at work here, too."""
     with one_thread(), assumptions_noted() as noted:
         game = game_of(job.problem.name, as_json(spec.parameters(job.problem)))
         content, seconds = _comparator(spec, game) if job.learner is None else _match(spec, job.learner, game)
@@ -53,7 +53,7 @@ def work(spec: ArenaSpec, job: ArenaJob) -> tuple[dict[str, Any], float]:
 
 
 def _comparator(spec: ArenaSpec, game: Game) -> tuple[dict[str, Any], float]:
-    begin = time.perf_counter()
+    begin = time.thread_time()
     best = game.best(spec.kept, spec.seeds)
     constants = game.problem.constants
     return {
@@ -66,7 +66,7 @@ def _comparator(spec: ArenaSpec, game: Game) -> tuple[dict[str, Any], float]:
         "constraint_bound": constants.constraint_bound,
         "loss_range": constants.loss_range,
         "facts": dict(game.facts),
-    }, time.perf_counter() - begin
+    }, time.thread_time() - begin
 
 
 def _match(spec: ArenaSpec, who: LearnerSpec, game: Game) -> tuple[dict[str, Any], float]:
@@ -77,14 +77,14 @@ def _match(spec: ArenaSpec, who: LearnerSpec, game: Game) -> tuple[dict[str, Any
         try:
             learner = learner_of(game, who.learner, T, as_json(who.parameters))
             rounds = [t for t in spec.kept if t <= T]
-            begin = time.perf_counter()
+            begin = time.thread_time()
             trace = run(game.problem, learner, game.stream, T, seeds=spec.seeds, record=rounds, progress=None)
         except InputError as refused:
             if not played:
                 return {"refused": str(refused)}, 0.0
             return {"played": played, "needs": needs, "too_short": str(refused)}, seconds
         needs = sorted(need.name for need in learner.needs)
-        seconds = seconds or time.perf_counter() - begin
+        seconds = seconds or time.thread_time() - begin
         bounds = _bounds(entry, learner, game, rounds)
         played[str(T)] = {"rounds": rounds, "measures": measures_of(trace), "bounds": bounds}
         if Need.HORIZON not in learner.needs:

@@ -77,7 +77,7 @@ def _league(arena: Arena, standings: Sequence[Standing], taste: Taste) -> Sectio
     table = Table(
         "The score is (1 − weight) × regret + weight × violation, in shares from 0 to 1. Growth is the median exponent "
         "of T over the problems where something was lost. The bound's column has the worst ratio of measured to "
-        "proven. µs are for a round of all sequences at once, in NumPy.",
+        "proven. µs of processor time are for a round of all sequences at once, in NumPy.",
         "Learner",
         (
             ("", ("rank", "score")),
