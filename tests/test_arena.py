@@ -353,8 +353,9 @@ def test_killed_and_started_again(arena, folder, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("default")
 def test_dask_gives_the_same_files(arena, folder, tmp_path):
-    distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+    distributed = pytest.importorskip("distributed", reason="a cluster needs distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with distributed.LocalCluster(**options) as cluster:
         spec = arena_of(LEARNERS, PROBLEMS, rounds=1024, sequences=2)
