@@ -19,7 +19,7 @@ from longterm.arena import ArenaSpec, Match, Taste, arena_of, league, run_arena
 from longterm.arena.found import MEASURED, Arena, growth
 from longterm.arena.league import shares
 from longterm.arena.spec import every_learner, every_problem, problem_name
-from longterm.arena.tables import league_text, write_tables
+from longterm.arena.tables import league_text, short, write_tables
 from longterm.catalogue import find_learner, find_problem
 from longterm.cli import main
 from longterm.cli.commands import parse
@@ -210,6 +210,10 @@ def test_verdicts():
     assert made("a", "one", 1, 1, average | {"hard_violation": (3.0, 2.0)}).verdict == "broken"
     broken = tiny(made("a", "one", 1, 1, {"regret": (3.0, 2.0)}))
     assert "bound broken: a on one: regret 3 of it" in league_text(broken, league(broken), Taste())
+
+
+def test_there_is_no_minus_nought():
+    assert [short(value) for value in (-0.001, -0.3, None)] == ["0.00", "-0.30", "–"]
 
 
 def test_growth_through_three_horizons():

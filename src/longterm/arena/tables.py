@@ -85,10 +85,10 @@ def league_text(arena: Arena, standings: Sequence[Standing], taste: Taste) -> st
             f"{one.shares['regret']:.3f}",
             f"{one.shares[taste.measure]:.3f}",
             f"{len(one.matches)}/{len(arena.problems)}",
-            _short(one.slope("regret")),
-            _short(one.slope(taste.measure)),
-            _short(one.bound_ratio),
-            _short(one.microseconds, 0),
+            short(one.slope("regret")),
+            short(one.slope(taste.measure)),
+            short(one.bound_ratio),
+            short(one.microseconds, 0),
         )
         first = one.matches[0]
         needs = ", ".join((first.oracle, *first.also_needs))
@@ -140,5 +140,6 @@ def _finite(value: Any) -> Any:
     return "infinite" if isinstance(value, float) and math.isinf(value) else value
 
 
-def _short(value: float | None, digits: int = 2) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+def short(value: float | None, digits: int = 2) -> str:
+    """A number with so many digits, never −0.00; a dash for none."""
+    return "–" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from longterm.arena.found import Arena, Match
 from longterm.arena.league import MEASURE_OF, Standing, Taste
+from longterm.arena.tables import short
 from longterm.report.components import Cell, Section, Table, command, details, facts, power, tiles, two_lines
 from longterm.report.document import write_document
 from longterm.report.frontier import frontier_figure
@@ -110,8 +111,7 @@ def _line(arena: Arena, one: Standing, taste: Taste) -> tuple[Cell, ...]:
 
 def _slopes(one: Standing) -> dict[str, str]:
     """In words, for the column that follows the reader's violation."""
-    found = {measure: one.slope(measure) for measure in MEASURE_OF.values()}
-    return {measure: "–" if slope is None else f"{slope:.2f}" for measure, slope in found.items()}
+    return {measure: short(one.slope(measure)) for measure in MEASURE_OF.values()}
 
 
 def _problem(arena: Arena, name: str) -> Section:
@@ -196,7 +196,7 @@ def _reading(arena: Arena, taste: Taste) -> Section:
 
 
 def _growth(slope: float | None) -> Cell:
-    return NOTHING if slope is None else Cell(power("T", f"{slope:.2f}".replace("-", "−")), slope)
+    return NOTHING if slope is None else Cell(power("T", short(slope).replace("-", "−")), slope)
 
 
 def _of_bound(ratio: float | None) -> Cell:
