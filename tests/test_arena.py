@@ -327,6 +327,18 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert main(["arena", *options, "--weight", "7"]) == 2
 
 
+def test_data_beside_a_checkout_are_found(tmp_path, monkeypatch, capsys):
+    data, checkout = tmp_path / "shared" / "data", tmp_path / "checkout"
+    data.mkdir(parents=True)
+    checkout.mkdir()
+    monkeypatch.setenv("LONGTERM_DATA", "restored afterwards")
+    monkeypatch.delenv("LONGTERM_DATA")
+    monkeypatch.chdir(checkout)
+    options = ["--learners", "aogd", "--problems", "switching_constraints", "--rounds", "64", "--sequences", "1"]
+    assert main(["arena", *options, "--backend", "sequential", "--no-report"]) == 0
+    assert os.environ["LONGTERM_DATA"] == str(data)
+
+
 def command(folder, *more):
     words = [
         sys.executable,
