@@ -11,43 +11,25 @@ from longterm.constraints import Affine, CustomConstraint, VaryingAffine
 from longterm.losses import CustomLoss, Linear
 from longterm.sets import Ball
 from longterm.streams import FromIterable, RandomCosts, RandomPermutations, Replay
+from longterm.testing import assert_same_trace, engines_agree
 from zoo import games
 
 pytest.importorskip("jax", reason="the compiled engine needs the extra `jax`")
 import jax
 
 GAMES = games()
-COLUMNS = (
-    "rounds",
-    "cumulative_loss",
-    "signed_violation",
-    "hard_violation",
-    "squared_violation",
-    "largest_violation",
-    "per_constraint_violation",
-)
 PROBLEM = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
 LEARNER = AOGD.convex(PROBLEM)
 
 
 def assert_same(one, other, atol):
-    for column in COLUMNS:
-        np.testing.assert_allclose(getattr(one, column), getattr(other, column), rtol=0, atol=atol, err_msg=column)
-    assert set(one.reports) == set(other.reports)
-    for name in one.reports:
-        np.testing.assert_allclose(one.reports[name], other.reports[name], rtol=1e-9, atol=atol, err_msg=name)
-    for mine, theirs in zip(one.state, other.state, strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=0, atol=atol)
+    assert_same_trace(one, other, atol, rtol_of_reports=1e-9)
 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_engines_agree_on_every_learner_and_problem(game):
     problem, stream, make = GAMES[game]
-    learner = make()
-    options = {"seeds": range(2), "record": [1, 2, 17, 64, 65, 150, 199]}
-    reference, compiled = (run(problem, learner, stream, 200, engine=e, **options) for e in ("numpy", "jax"))
-    assert_same(compiled, reference, atol=1e-9)
-    assert isinstance(compiled.state.x, np.ndarray)
+    engines_agree(problem, make(), stream)
 
 
 def test_a_split_run_equals_the_whole_bit_for_bit():

@@ -2,7 +2,6 @@
 
 import itertools
 
-import array_api_strict
 import numpy as np
 import pytest
 
@@ -11,20 +10,12 @@ from longterm.constraints import Affine
 from longterm.losses import Linear
 from longterm.sets import Ball
 from longterm.streams import FromIterable, RandomCosts, RandomPermutations, Replay
+from longterm.testing import CHECKS, assert_same_trace, engines_agree
 from longterm.trace import log_spaced
 from zoo import games, problems
 
 GAMES = games()
 each_game = pytest.mark.parametrize("game", GAMES)
-COLUMNS = (
-    "rounds",
-    "cumulative_loss",
-    "signed_violation",
-    "hard_violation",
-    "squared_violation",
-    "largest_violation",
-    "per_constraint_violation",
-)
 
 
 def playable(game):
@@ -34,73 +25,12 @@ def playable(game):
     return problem, stream, make()
 
 
-def assert_same(one, other, atol=0.0):
-    for column in COLUMNS:
-        np.testing.assert_allclose(getattr(one, column), getattr(other, column), rtol=0, atol=atol, err_msg=column)
-    for name in one.reports:
-        np.testing.assert_allclose(one.reports[name], other.reports[name], rtol=0, atol=atol, err_msg=name)
-    for mine, theirs in zip(one.state, other.state, strict=True):
-        np.testing.assert_allclose(np.asarray(mine), np.asarray(theirs), rtol=0, atol=atol)
-
-
 @each_game
-def test_a_split_run_equals_the_whole_bit_for_bit(game):
+@pytest.mark.parametrize("check", [c for c in CHECKS if c is not engines_agree], ids=lambda check: check.__name__)
+def test_what_every_learner_must_do(game, check):
+    """`test_engines.py` has the compiled engine."""
     problem, stream, learner = playable(game)
-    keep = [1, 7, 64, 65, 100, 131, 200]
-    whole = run(problem, learner, stream, 200, record=keep)
-    part = run(problem, learner, stream, 77, record=keep[:4])
-    assert part.last_round == 77
-    assert part.rounds[-1] == 77  # the last round of a part is kept, and dropped again where it goes on
-    assert_same(run(problem, learner, stream, 200, record=keep, resume=part), whole)
-    assert_same(
-        run(problem, learner, stream, 200, resume=run(problem, learner, stream, 77)), run(problem, learner, stream, 200)
-    )
-
-
-@each_game
-def test_a_row_of_a_batch_equals_the_single_run(game):
-    problem, stream, learner = playable(game)
-    batch = run(problem, learner, stream, 150, seeds=range(4))
-    for k in (0, 3):
-        single = run(problem, learner, stream, 150, seeds=k)
-        for column in COLUMNS[1:]:
-            np.testing.assert_allclose(getattr(batch, column)[:, k], getattr(single, column), rtol=0, atol=1e-9)
-        np.testing.assert_allclose(batch.state.x[k], single.state.x, rtol=0, atol=1e-9)
-
-
-@each_game
-def test_strict_arrays_give_the_same_run(game):
-    problem, stream, learner = playable(game)
-    ours = run(problem, learner, stream, 60, seeds=range(2))
-    strict = run(problem, learner, stream, 60, seeds=range(2), xp=array_api_strict)
-    assert_same(strict, ours, atol=1e-10)
-
-
-@each_game
-def test_state_keeps_its_dtype_and_sums_are_float64(game):
-    problem, stream, learner = playable(game)
-    trace = run(problem, learner, stream, 40, dtype=np.float32)
-    assert {field.dtype.name for field in trace.state} == {"int64", "float32"}
-    assert trace.sums.loss.dtype == trace.cumulative_loss.dtype == np.float64
-    double = run(problem, learner, stream, 40)
-    np.testing.assert_allclose(trace.cumulative_loss, double.cumulative_loss, rtol=1e-3, atol=1e-3)
-
-
-@each_game
-def test_ask_is_pure_and_tell_leaves_its_state_alone(game):
-    problem, stream, learner = playable(game)
-    state = learner.init()
-    block = stream.draw(0, 0, 5)
-    for i in range(5):
-        before = [np.array(field) for field in state]
-        x = learner.ask(state)
-        told = observe(problem, x, [a[i] for a in block.loss], [a[i] for a in block.constraint])
-        after = learner.tell(state, told)
-        np.testing.assert_array_equal(learner.ask(state), x)
-        for kept, field in zip(before, state, strict=True):
-            np.testing.assert_array_equal(kept, field)
-        assert not np.shares_memory(after.x, told.loss_gradient)
-        state = after
+    check(problem, learner, stream)
 
 
 def test_sums_by_hand():
@@ -189,7 +119,7 @@ def test_blocks_do_not_change_the_numbers(monkeypatch):
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
     usual = run(problem, AOGD.convex(problem), stream, 300, seeds=range(2))
     monkeypatch.setattr("longterm.streams.base.BLOCK_BYTES", 1)
-    assert_same(run(problem, AOGD.convex(problem), stream, 300, seeds=range(2)), usual)
+    assert_same_trace(run(problem, AOGD.convex(problem), stream, 300, seeds=range(2)), usual)
 
 
 def test_same_seed_same_bytes_and_other_seed_other_bytes():

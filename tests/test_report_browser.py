@@ -132,6 +132,7 @@ def test_negative_sums_are_all_drawn(driver, page):
 
 def test_names_do_not_become_markup(driver, page):
     open_at(driver, page, *SIZES["desktop"])
+    WebDriverWait(driver, 10).until(lambda d: d.execute_script(READY))
     assert len(driver.find_elements("css selector", "body > script:not([type])")) == 2
     assert driver.find_elements("css selector", "main b, main script:not([type='application/json'])") == []
 

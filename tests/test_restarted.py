@@ -109,3 +109,8 @@ def test_what_the_learner_was_made_for_is_kept():
     learner = Restarted(ProjectedOGD.convex(two_dimensional()), every=3)  # made for ‖∇f‖ ≤ 2, and for no G of g
     with pytest.raises(BrokenBoundError, match="loss_gradient"):
         learner.tell(learner.init(), Feedback(np.full(2, 1e6), np.asarray(0.0), np.zeros(2)))
+
+
+def test_it_needs_what_its_learner_needs():
+    assert Restarted(AFTRL.tuned(PROBLEM), every=10).needs == AFTRL.needs
+    assert Restarted(AOGD.convex(PROBLEM), every=10).needs == frozenset()

@@ -29,7 +29,7 @@ class Prepared:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     """A name, and a function that builds what it stands for. Its keyword parameters are the user's."""
 
@@ -74,7 +74,7 @@ class Entry:
                 raise InputError(f"{where}.{key}", "is missing", f"{self.name!r} needs it: {signature(self)}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LearnerEntry(Entry):
     """``build(problem, rounds, **parameters)`` makes a learner; `bound` is its theorem, `printed` as papers have it."""
 
@@ -82,6 +82,8 @@ class LearnerEntry(Entry):
     """As figures call it; left out, the name."""
     bound: BoundOf | None = None
     printed: BoundOf | None = None
+    variants: tuple[Mapping[str, Any], ...] = ({},)
+    """The settings of its parameters that take part in an arena where the user names none."""
     own: ClassVar[int] = 2
 
     def learner(self, problem: Problem, rounds: int, parameters: Mapping[str, Any]) -> Learner[Any]:
@@ -93,11 +95,15 @@ class LearnerEntry(Entry):
         return made
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProblemEntry(Entry):
     """``build(**parameters)`` makes a `Game`; `prepare(**parameters)` finds out what has to be known before."""
 
     prepare: Callable[..., Prepared] | None = None
+    data: str | None = None
+    """The data set that it reads by default, where that does not come with the package."""
+    arena: Mapping[str, Any] = field(default_factory=dict)
+    """What is set in an arena where the user sets nothing."""
 
 
 def fits(value: Any, hint: Any) -> bool:

@@ -5,16 +5,31 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
+
 from longterm.catalogue.base import Prepared, ProblemEntry
+from longterm.constraints import Affine
 from longterm.data import load_mapped
 from longterm.games import GAMES, Game, Rounds
-from longterm.hindsight import Hindsight, best_budgeted_logistic, choose_budget, least_log_loss, nearest_to_mean
+from longterm.hindsight import (
+    Hindsight,
+    best_budgeted_logistic,
+    best_fixed,
+    choose_budget,
+    least_log_loss,
+    nearest_to_mean,
+)
+from longterm.losses import Linear
 from longterm.problems import Problem
 from longterm.problems import budgeted_logistic as budgeted_logistic_problem
+from longterm.problems import consensus as consensus_problem
 from longterm.problems import covariance as covariance_problem
 from longterm.problems import doubly_stochastic as doubly_stochastic_problem
-from longterm.streams import PairwiseSigns, RandomPermutations, ResampledRows, Seeds, Stream
+from longterm.sets import Box, Simplex
+from longterm.streams import NoisyTargets, PairwiseSigns, RandomPermutations, ResampledRows, Seeds, Stream
 
+DATA = {"power_allocation": "elec2", "fair_logistic": "a9a"}
+"""What games read that does not come with the package."""
 SHARE = 0.3
 """Of the offline solution's coordinates, those that the paper wants not to be zero."""
 
@@ -47,6 +62,26 @@ def budgeted_logistic(
     return Game(problem, stream, partial(_budgeted, problem, stream), len(rows.labels), facts)
 
 
+def consensus(agents: int = 5, spread: float = 0.2) -> Game:
+    """Agents on a ring who see different targets in the plane and want to agree on one point."""
+    ring = [(i, (i + 1) % agents) for i in range(agents)]
+    problem = consensus_problem(agents, ring, Box.cube(2, -1.0, 1.0))
+    angles = 2 * np.pi * np.arange(agents) / agents
+    means = 0.5 * np.stack([np.cos(angles), np.abs(np.sin(angles))], axis=1).ravel()
+    stream = NoisyTargets(means, spread)
+    return Game(problem, stream, partial(_fixed, problem, stream), facts={"agents": agents})
+
+
+def expert_advice(experts: int = 8, cap: float = 0.4, spread: float = 0.3) -> Game:
+    """Weights on experts, of whom the two that err least may together get no more than `cap`."""
+    means = np.linspace(0.3, 0.7, experts)
+    capped = Affine((np.arange(experts) < 2)[None, :].astype(np.float64), np.array([cap]))
+    longest = float(np.linalg.norm(means + spread))
+    problem = Problem(Simplex(experts), Linear(experts, longest), capped, name="expert advice with a cap")
+    stream = NoisyTargets(means, spread)
+    return Game(problem, stream, partial(_fixed, problem, stream), facts={"experts": experts, "cap": cap})
+
+
 def prepare_budgeted_logistic(
     data: str = "sample", budget: float | None = None, share: float = SHARE, l1: float = 1.0, l2: float = 1.0
 ) -> Prepared:
@@ -70,14 +105,20 @@ def _nearest(problem: Problem, stream: Stream, rounds: Rounds, seeds: Seeds) -> 
     return nearest_to_mean(problem, stream, rounds, seeds=seeds)
 
 
+def _fixed(problem: Problem, stream: Stream, rounds: Rounds, seeds: Seeds) -> Hindsight:
+    return best_fixed(problem, stream, rounds, seeds=seeds)
+
+
 def _budgeted(problem: Problem, stream: ResampledRows, rounds: Rounds, seeds: Seeds) -> Hindsight:
     return best_budgeted_logistic(problem, stream, rounds, seeds=seeds, progress=None)
 
 
 PROBLEMS = (
     ProblemEntry("doubly_stochastic", doubly_stochastic),
-    ProblemEntry("budgeted_logistic", budgeted_logistic, prepare_budgeted_logistic),
+    ProblemEntry("budgeted_logistic", budgeted_logistic, prepare_budgeted_logistic, arena={"budget": 0.3}),
     ProblemEntry("covariance", covariance),
-    *(ProblemEntry(name, build) for name, build in GAMES.items()),
+    ProblemEntry("consensus", consensus),
+    ProblemEntry("expert_advice", expert_advice),
+    *(ProblemEntry(name, build, data=DATA.get(name)) for name, build in GAMES.items()),
 )
 """Ours."""

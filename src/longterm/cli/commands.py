@@ -11,23 +11,33 @@ from typing import Annotated, Any
 
 import tyro
 
+from longterm.cli.arena import Arena
 from longterm.cli.data import Data
 from longterm.cli.own import Catalogue, Report, Run
 from longterm.cli.reproduce import Reproduce
 
-COMMANDS = {"reproduce": Reproduce, "run": Run, "report": Report, "data": Data, "catalogue": Catalogue}
+COMMANDS = {
+    "reproduce": Reproduce,
+    "run": Run,
+    "arena": Arena,
+    "report": Report,
+    "data": Data,
+    "catalogue": Catalogue,
+}
+Command = Reproduce | Run | Arena | Report | Data | Catalogue
 ABOUT = """Online convex optimisation with long-term constraints.
 
 start with:
   longterm reproduce dsm sample    the paper's first experiment and a small real one, with a report (a minute)
   longterm run --help              a comparison of your own
+  longterm arena --help            every learner on every problem, and a league table
 """
 
 
-def parse(arguments: Sequence[str] | None = None) -> Reproduce | Run | Report | Data | Catalogue:
+def parse(arguments: Sequence[str] | None = None) -> Command:
     """The command that was asked for."""
     given = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    parsed: Reproduce | Run | Report | Data | Catalogue = tyro.cli(
+    parsed: Command = tyro.cli(
         reduce(or_, [_subcommand(name, name == given[0]) for name in COMMANDS]),
         prog="longterm",
         description=ABOUT,

@@ -1,4 +1,4 @@
-"""The folder of an experiment: what was asked for, one file for each finished job, and what came out.
+"""The folder of an experiment, or of an arena: what was asked for, a file for each finished job, what came out.
 
 manifest.json     the specification, the versions, the seeds: written first, not changed once a job is done
 runs/STEM.json    one for each finished job (`records`), whole or not there at all
@@ -9,10 +9,10 @@ summary.json      the last round of every curve
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from longterm.errors import InputError
 from longterm.experiments.jobs import Job, jobs_of
@@ -22,8 +22,22 @@ from longterm.experiments.spec_files import spec_of, table_of
 from longterm.live.files import write_atomically
 
 
-class ResultFolder:
-    """A folder that holds the results of one specification."""
+class HasStem(Protocol):
+    """A job: whatever has a file of its own."""
+
+    @property
+    def stem(self) -> str:
+        """The name of its file, without the ending."""
+
+
+J = TypeVar("J", bound=HasStem)
+
+
+class JobFolder:
+    """A folder that holds what the jobs of one specification found."""
+
+    kind, made_by = "experiment", "longterm"
+    """What it is the folder of, and which commands write one, in words."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -34,10 +48,10 @@ class ResultFolder:
         """What the folder was made for."""
         try:
             made: dict[str, Any] = json.loads((self.path / "manifest.json").read_text(encoding="utf-8"))
-            spec_of(made["spec"])
+            self.check(made["spec"])
         except FileNotFoundError as error:
-            what = "has no manifest.json, so it is not the folder of an experiment"
-            raise InputError(str(self.path), what, "Give a folder that `longterm run` or `reproduce` wrote") from error
+            what = f"has no manifest.json, so it is not the folder of an {self.kind}"
+            raise InputError(str(self.path), what, f"Give a folder that {self.made_by} wrote") from error
         except (OSError, ValueError, KeyError, TypeError) as error:
             if isinstance(error, InputError):
                 raise
@@ -45,14 +59,12 @@ class ResultFolder:
             raise InputError(str(self.path), f"its manifest.json cannot be read ({error})", remedy) from error
         return made
 
-    @property
-    def spec(self) -> ExperimentSpec:
-        """The specification it was made for."""
-        return spec_of(self.manifest["spec"])
+    def check(self, spec: Mapping[str, Any]) -> None:
+        """Raise if a specification that was read is none."""
 
-    def open_for(self, spec: ExperimentSpec, versions: Mapping[str, str]) -> None:
+    def begin(self, spec: Mapping[str, Any], versions: Mapping[str, str], jobs: Sequence[HasStem]) -> None:
         """Begin the folder, or go on with it; refuse one that has results of something else."""
-        wanted: dict[str, Any] = {"spec": table_of(spec), "seeds": list(spec.seeds), "versions": dict(versions)}
+        wanted: dict[str, Any] = {"spec": dict(spec), "seeds": list(spec["seeds"]), "versions": dict(versions)}
         made = (self.path / "manifest.json").exists()
         if made and not any(self.runs.glob("*.json")):
             made = self.manifest == wanted  # a mistake in the specification that was mended before any job was done
@@ -60,9 +72,9 @@ class ResultFolder:
             found = self.manifest
             was, now = ({**spec, "command": ""} for spec in (found["spec"], wanted["spec"]))
             if was != now:  # however it was asked for
-                what = f"holds another experiment: {differences(was, now)}"
+                what = f"holds another {self.kind}: {differences(was, now)}"
                 raise InputError(str(self.path), what, "Give another folder (--out), or delete this one")
-            if found["versions"] != wanted["versions"] and self.missing(spec):
+            if found["versions"] != wanted["versions"] and self.unfinished(jobs):
                 what = f"was begun with other versions: {differences(found['versions'], wanted['versions'])}"
                 raise InputError(str(self.path), what, "Go on with those, give another folder, or delete this one")
         elif self.runs.exists() or (self.path / "summary.json").exists():
@@ -91,15 +103,15 @@ class ResultFolder:
                 raise InputError(str(self.path), what, "Wait for it, or give another folder (--out)") from error
             yield
 
-    def missing(self, spec: ExperimentSpec) -> list[Job]:
+    def unfinished(self, jobs: Sequence[J]) -> list[J]:
         """The jobs whose files are not there, or damaged."""
-        return [job for job in (Job("problem"), *jobs_of(spec)) if self.read(job) is None]
+        return [job for job in jobs if self.read(job) is None]
 
-    def read(self, job: Job) -> dict[str, Any] | None:
+    def read(self, job: HasStem) -> dict[str, Any] | None:
         """What a job found; None where there is no sound file of it."""
         return read_record(self._file(job), job.stem)
 
-    def write(self, job: Job, content: Mapping[str, Any]) -> None:
+    def write(self, job: HasStem, content: Mapping[str, Any]) -> None:
         """Keep what a job found."""
         write_atomically(self._file(job), encode(content))
 
@@ -108,7 +120,7 @@ class ResultFolder:
         text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
         write_atomically(self.path / name, f"{text}\n".encode())
 
-    def note_time(self, job: Job, seconds: float) -> None:
+    def note_time(self, job: HasStem, seconds: float) -> None:
         """Add to timings.json."""
         try:
             timings = json.loads((self.path / "timings.json").read_text(encoding="utf-8"))
@@ -116,7 +128,7 @@ class ResultFolder:
             timings = {}
         self.write_json("timings.json", {**timings, job.stem: round(seconds, 3)})
 
-    def _file(self, job: Job) -> Path:
+    def _file(self, job: HasStem) -> Path:
         return self.runs / f"{job.stem}.json"
 
     def _make(self, folder: Path) -> None:
@@ -124,6 +136,31 @@ class ResultFolder:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(str(folder), f"cannot be made ({error})", "Give another folder (--out)") from error
+
+
+class ResultFolder(JobFolder):
+    """A folder that holds the results of one experiment."""
+
+    kind, made_by = "experiment", "`longterm run` or `reproduce`"
+
+    @property
+    def spec(self) -> ExperimentSpec:
+        """The specification it was made for."""
+        return spec_of(self.manifest["spec"])
+
+    def check(self, spec: Mapping[str, Any]) -> None:
+        spec_of(spec)
+
+    def open_for(self, spec: ExperimentSpec, versions: Mapping[str, str]) -> None:
+        """Begin the folder, or go on with it."""
+        self.begin(table_of(spec), versions, self._jobs(spec))
+
+    def missing(self, spec: ExperimentSpec) -> list[Job]:
+        """The jobs whose files are not there, or damaged."""
+        return self.unfinished(self._jobs(spec))
+
+    def _jobs(self, spec: ExperimentSpec) -> list[Job]:
+        return [Job("problem"), *jobs_of(spec)]
 
 
 def differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

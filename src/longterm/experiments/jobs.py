@@ -28,6 +28,7 @@ from longterm.errors import AssumptionWarning, InputError
 from longterm.experiments.records import as_json
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec, kept_rounds, slug
 from longterm.learners import Learner
+from longterm.trace import Trace
 
 TRACED = ("cumulative_loss", "signed_violation", "hard_violation", "squared_violation", "largest_violation")
 
@@ -57,23 +58,31 @@ def jobs_of(spec: ExperimentSpec) -> list[Job]:
 def work(spec: ExperimentSpec, job: Job, prepared: Mapping[str, Any] | None) -> tuple[dict[str, Any], float]:
     """The record of a job, and the seconds it took. `prepared` is the record of the first job."""
     begin = time.perf_counter()
-    with one_thread(), warnings.catch_warnings(record=True) as raised:
-        warnings.simplefilter("always", AssumptionWarning)
+    with one_thread(), assumptions_noted() as noted:
         if job.kind == "problem":
             content = _prepare(spec)
         elif prepared is None:
             raise InputError("prepared", "is missing", "Run the job 'problem' first")
         else:
             rounds = kept_rounds(prepared["rounds"], spec.record)
-            game = _game(spec.problem.name, as_json(prepared["parameters"]))
+            game = game_of(spec.problem.name, as_json(prepared["parameters"]))
             content = {"rounds": rounds.tolist()} | _WORK[job.kind](spec, job, game, rounds)
-    noted = {str(one.message) for one in raised if issubclass(one.category, AssumptionWarning)}
-    if noted:  # the run goes on; its record says so
-        content["warnings"] = sorted(noted)
+    return {"job": job.stem, **content, **noted}, time.perf_counter() - begin
+
+
+@contextmanager
+def assumptions_noted() -> Iterator[dict[str, list[str]]]:
+    """What a learner's theorem does not cover, as an entry of the record: the run goes on, and its record says so."""
+    noted: dict[str, list[str]] = {}
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always", AssumptionWarning)
+        yield noted
+    found = {str(one.message) for one in raised if issubclass(one.category, AssumptionWarning)}
+    if found:
+        noted["warnings"] = sorted(found)
     for one in raised:
         if not issubclass(one.category, AssumptionWarning):
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    return {"job": job.stem, **content}, time.perf_counter() - begin
 
 
 @contextmanager
@@ -94,12 +103,12 @@ def _prepare(spec: ExperimentSpec) -> dict[str, Any]:
         found = entry.prepare(**parameters)
         parameters |= found.parameters
         facts |= found.facts
-    game = _game(spec.problem.name, as_json(parameters))
+    game = game_of(spec.problem.name, as_json(parameters))
     rounds = spec.rounds if spec.rounds is not None else game.length
     if rounds is None:
         raise InputError("rounds", f"{spec.problem.name!r} has no length of its own", "Say how many rounds to play")
     for curve in spec.curves:  # what is wrong with one is said before the first has been run
-        _learner(game, curve.learner, int(rounds), as_json(curve.parameters))
+        learner_of(game, curve.learner, int(rounds), as_json(curve.parameters))
     constants = game.problem.constants
     facts |= {
         **game.facts,
@@ -115,7 +124,7 @@ def _bounds(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64
     made: dict[str, Any] = {}
     for curve in spec.curves:
         entry = find_learner(curve.learner)
-        learner = _learner(game, curve.learner, int(rounds[-1]), as_json(curve.parameters))
+        learner = learner_of(game, curve.learner, int(rounds[-1]), as_json(curve.parameters))
         for kind, theorem in (("bounds", entry.bound), ("printed_bounds", entry.printed)):
             found = {} if theorem is None else theorem(learner, game.problem, rounds)
             made.setdefault(kind, {})[curve.name] = {measure: values.tolist() for measure, values in found.items()}
@@ -136,7 +145,7 @@ def _run(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) 
     assert job.seed is not None
     assert spec.engine != "auto"  # decided once, before the first job
     T = int(rounds[-1])
-    learner = _learner(game, job.curve.learner, T, as_json(job.curve.parameters))
+    learner = learner_of(game, job.curve.learner, T, as_json(job.curve.parameters))
     trace = run(
         game.problem,
         learner,
@@ -147,16 +156,21 @@ def _run(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) 
         engine=spec.engine,
         progress=None,
     )
-    columns = {name: getattr(trace, name) for name in TRACED}
-    columns["per_constraint_violation"] = trace.long_term_violation
     single = {name: values for name, values in trace.reports.items() if values.ndim == 1}
     return {
         "curve": job.curve.name,
         "seed": job.seed,
-        "measures": {name: values.tolist() for name, values in columns.items()},
+        "measures": measures_of(trace),
         "reports": {name: values.tolist() for name, values in single.items()},
         "x": np.asarray(learner.ask(trace.state)).tolist(),
     }
+
+
+def measures_of(trace: Trace) -> dict[str, Any]:
+    """The sums of a run at the kept rounds, as plain lists."""
+    columns = {name: getattr(trace, name) for name in TRACED}
+    columns["per_constraint_violation"] = trace.long_term_violation
+    return {name: values.tolist() for name, values in columns.items()}
 
 
 _WORK = {"bounds": _bounds, "comparator": _comparator, "run": _run}
@@ -164,12 +178,14 @@ _WORK = {"bounds": _bounds, "comparator": _comparator, "run": _run}
 
 # A worker does many jobs of one experiment: what it built, and what the engine compiled for it, is used again.
 @lru_cache(maxsize=2)
-def _game(name: str, parameters: str) -> Game:
+def game_of(name: str, parameters: str) -> Game:
+    """The game of this name, with parameters as JSON."""
     return find_problem(name).build(**_from_json(parameters))  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=64)
-def _learner(game: Game, name: str, rounds: int, parameters: str) -> Learner[Any]:
+def learner_of(game: Game, name: str, rounds: int, parameters: str) -> Learner[Any]:
+    """The learner of this name for a game, with parameters as JSON."""
     return find_learner(name).learner(game.problem, rounds, _from_json(parameters))
 
 

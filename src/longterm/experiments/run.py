@@ -43,7 +43,7 @@ def run_experiment(
     decided = replace(spec, engine=engine_for(spec))
     kept = ResultFolder(folder)
     with kept.locked():
-        kept.open_for(decided, versions(decided))
+        kept.open_for(decided, versions(decided.engine))
         prepared = kept.read(Job("problem"))
         todo = kept.missing(decided)
         with job_progress(spec.name, len(todo), out) as step, opened(chosen) as do:
@@ -62,9 +62,9 @@ def run_experiment(
     return result
 
 
-def versions(spec: ExperimentSpec) -> dict[str, str]:
+def versions(engine: str) -> dict[str, str]:
     """What the numbers may depend on."""
-    packages = ["longterm", "numpy", "scipy", *(["jax", "jaxlib"] if spec.engine == "jax" else [])]
+    packages = ["longterm", "numpy", "scipy", *(["jax", "jaxlib"] if engine == "jax" else [])]
     return {"python": platform.python_version(), **{name: _version(name) for name in packages}}
 
 

@@ -150,6 +150,6 @@ def _require_weights(over: Set) -> None:
     if not isinstance(over, Simplex) or over.total != 1 or over.dimension < 2:
         raise InputError(
             "enclosing_set",
-            f"{over!r} is not a simplex with total 1 and at least two corners",
+            f"is a {type(over).__name__}, not a simplex with total 1 and at least two corners",
             "Exponential weights need one; use A-OGD on other sets",
         )

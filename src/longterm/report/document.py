@@ -13,20 +13,22 @@ from longterm.report.components import Section
 from longterm.report.html import Html, join, tag
 
 
-def write_document(path: str | Path, title: str, lead: str, sections: Sequence[Section]) -> Path:
+def write_document(
+    path: str | Path, title: str, lead: str, sections: Sequence[Section], script: str = "page.js"
+) -> Path:
     """Write a page of sections, with its contents on top; the same sections give the same bytes.
 
     The page may not reach the network, nor run any script but its own two: its security policy names them by hash.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(document(title, lead, sections), encoding="utf-8", newline="\n")
+    target.write_text(document(title, lead, sections, script), encoding="utf-8", newline="\n")
     return target
 
 
-def document(title: str, lead: str, sections: Sequence[Section]) -> str:
-    """The page as text."""
-    scripts = [_plotly(), _own("page.js")]
+def document(title: str, lead: str, sections: Sequence[Section], script: str = "page.js") -> str:
+    """The page as text; `script` draws its figures."""
+    scripts = [_plotly(), f'"use strict";\n(() => {{\n{_own("common.js")}\n{_own(script)}}})();\n']
     policy = "; ".join(
         (
             "default-src 'none'",

@@ -1,176 +1,115 @@
-"use strict";
-(() => {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const touch = matchMedia("(pointer: coarse)");
-  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-  // plotly reads some markup in names; a user's name is shown as it stands.
-  const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-
-  const written = (value) => {
-    if (value === null) return "–";
-    const size = Math.abs(value);
-    const digits = size >= 1000 ? 0 : size >= 100 ? 1 : 2;
-    const text = size !== 0 && (size < 0.005 || size >= 1e7)
-      ? size.toExponential(1).replace("-", "−")
-      : size.toLocaleString("en-GB", { minimumFractionDigits: size ? digits : 0, maximumFractionDigits: digits });
-    return (value < 0 ? "−" : "") + text;
-  };
-
-  // Logarithmic on both sides of zero, linear within ± the threshold: matplotlib's symlog.
-  const folded = (threshold) => (value) => {
-    if (value === null) return null;
-    const size = Math.abs(value) / threshold;
-    return Math.sign(value) * (size <= 1 ? size : 1 + Math.log10(size));
-  };
-
-  const foldedTicks = (threshold, values) => {
-    const fold = folded(threshold);
-    const sides = [[1, Math.max(...values, 0)], [-1, -Math.min(...values, 0)]];
-    const ticks = [0];
-    for (const [sign, end] of sides) {
-      const decades = Math.max(0, Math.floor(Math.log10(end / threshold) + 1e-9));
-      const step = Math.max(1, Math.ceil(decades / 4));
-      for (let k = decades; k >= 0 && end >= threshold; k -= step) ticks.push(sign * threshold * 10 ** k);
+function traces(data, measure, view, narrow) {
+  const named = narrow ? "" : "  %{fullData.name}";
+  const scale = data.measures[measure];
+  const fold = view.log && scale.kind === "symlog" ? folded(scale.threshold) : (value) => value;
+  const positive = view.log && scale.kind === "log";
+  const lowest = positive ? Math.min(...data.curves.flatMap((c) => present(c.mean[measure]))) / 4 : 0;
+  // On linear axes a bound far above the curves would be an upright line, or press them flat.
+  const highest = Math.max(...data.curves.flatMap((c, k) => (view.hidden.has(k) ? [] : present(c.mean[measure]).map(Math.abs))));
+  const fits = (values) => view.bounds && values && (view.log || values[values.length - 1] <= 3 * highest);
+  const shown = (value) => (value === null ? null : fold(positive ? Math.max(value, lowest) : value));
+  return data.curves.flatMap((curve, index) => {
+    const colour = dark.matches ? curve.on_dark : curve.colour;
+    const common = { x: data.rounds, legendgroup: String(index), visible: !view.hidden.has(index), meta: { curve: index } };
+    const mean = curve.mean[measure];
+    const spread = curve.std[measure];
+    const band = (sign) => mean.map((m, k) => (m === null ? null : shown(m + sign * spread[k])));
+    const made = [];
+    if (view.bands) {
+      const edge = { ...common, mode: "lines", line: { width: 0 }, hoverinfo: "skip" };
+      made.push({ ...edge, y: band(-1) });
+      made.push({ ...edge, y: band(1), fill: "tonexty", fillcolor: `${colour}33` });
     }
-    ticks.sort((a, b) => a - b);
-    return { tickvals: ticks.map(fold), ticktext: ticks.map((t) => (t === 0 ? "0" : plain(shortTick(t)))) };
-  };
-
-  const shortTick = (value) => {
-    const size = Math.abs(value);
-    const text = size >= 1e6 || size < 1e-3 ? `1e${Math.round(Math.log10(size))}`.replace("-", "−") : size.toLocaleString("en-GB");
-    return (value < 0 ? "−" : "") + text;
-  };
-
-  const present = (values) => values.filter((value) => value !== null);
-
-  function traces(data, measure, view, narrow) {
-    const named = narrow ? "" : "  %{fullData.name}";
-    const scale = data.measures[measure];
-    const fold = view.log && scale.kind === "symlog" ? folded(scale.threshold) : (value) => value;
-    const positive = view.log && scale.kind === "log";
-    const lowest = positive ? Math.min(...data.curves.flatMap((c) => present(c.mean[measure]))) / 4 : 0;
-    // On linear axes a bound far above the curves would be an upright line, or press them flat.
-    const highest = Math.max(...data.curves.flatMap((c, k) => (view.hidden.has(k) ? [] : present(c.mean[measure]).map(Math.abs))));
-    const fits = (values) => view.bounds && values && (view.log || values[values.length - 1] <= 3 * highest);
-    const shown = (value) => (value === null ? null : fold(positive ? Math.max(value, lowest) : value));
-    return data.curves.flatMap((curve, index) => {
-      const colour = dark.matches ? curve.on_dark : curve.colour;
-      const common = { x: data.rounds, legendgroup: String(index), visible: !view.hidden.has(index), meta: { curve: index } };
-      const mean = curve.mean[measure];
-      const spread = curve.std[measure];
-      const band = (sign) => mean.map((m, k) => (m === null ? null : shown(m + sign * spread[k])));
-      const made = [];
-      if (view.bands) {
-        const edge = { ...common, mode: "lines", line: { width: 0 }, hoverinfo: "skip" };
-        made.push({ ...edge, y: band(-1) });
-        made.push({ ...edge, y: band(1), fill: "tonexty", fillcolor: `${colour}33` });
-      }
-      const bound = (values, dash, words) => ({
-        ...common, name: plain(`${curve.name}, ${words}`), mode: "lines", y: values.map(shown),
-        line: { color: colour, width: 1.4, dash }, text: values.map(written), hovertemplate: `%{text}${named}<extra></extra>`,
-        meta: { curve: index, bound: words },
-      });
-      if (fits(curve.bounds[measure])) made.push(bound(curve.bounds[measure], "dash", "bound"));
-      if (fits(curve.printed[measure])) made.push(bound(curve.printed[measure], "dot", "bound as printed"));
-      made.push({
-        ...common, name: plain(curve.name), mode: "lines+markers", y: mean.map(shown),
-        line: { color: colour, width: 2.2, dash: curve.dash },
-        marker: { symbol: curve.symbol, size: curve.symbol.startsWith("triangle") ? 9 : 7, color: colour, maxdisplayed: 9 },
-        text: mean.map((m, k) => `${written(m)} ± ${written(spread[k])}`), hovertemplate: `<b>%{text}</b>${named}<extra></extra>`,
-        meta: { curve: index, mean: true },
-      });
-      return made.map((trace) => ({ showlegend: false, hoverlabel: { namelength: -1 }, ...trace }));
+    const bound = (values, dash, words) => ({
+      ...common, name: plain(`${curve.name}, ${words}`), mode: "lines", y: values.map(shown),
+      line: { color: colour, width: 1.4, dash }, text: values.map(written), hovertemplate: `%{text}${named}<extra></extra>`,
+      meta: { curve: index, bound: words },
     });
-  }
-
-  function layout(data, measure, view, drawn, narrow) {
-    const scale = data.measures[measure];
-    const text = style("--text"), quiet = style("--quiet"), line = style("--line"), panel = style("--panel");
-    const axis = { gridcolor: line, linecolor: quiet, tickcolor: quiet, zerolinecolor: quiet, ticks: "outside", ticklen: 4, automargin: true };
-    const x = { ...axis, title: { text: "round t", standoff: 8 }, type: view.log ? "log" : "linear", showline: true, zeroline: false, unifiedhovertitle: { text: "round %{x:,d}" } };
-    const y = { ...axis, type: "linear", separatethousands: true, exponentformat: "power", zeroline: true };
-    if (view.log) x.dtick = 1;
-    else x.nticks = narrow ? 5 : 8;
-    if (view.log && scale.kind === "log") {
-      y.type = "log";
-      y.dtick = 1;
-      y.zeroline = false;
-    } else if (view.log) {
-      const values = data.curves.flatMap((c) => [c.mean[measure], view.bounds && c.bounds[measure], view.bounds && c.printed[measure]])
-        .filter(Boolean).flatMap(present);
-      Object.assign(y, foldedTicks(scale.threshold, values));
-    } else {
-      const seen = drawn.filter((t) => t.visible).flatMap((t) => present(t.y));
-      const low = Math.min(0, ...seen), high = Math.max(0, ...seen);
-      const margin = 0.05 * (high - low || 1);
-      y.range = [low === 0 ? -margin / 2 : low - margin, high === 0 ? margin / 2 : high + margin];
-    }
-    return {
-      xaxis: x, yaxis: y, margin: { l: 12, r: 14, t: 14, b: 12 }, showlegend: false,
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      font: { family: style("--sans"), size: 12, color: text },
-      hovermode: "x unified", hoverlabel: { bgcolor: panel, bordercolor: line, font: { color: text, size: narrow ? 11 : 12 } },
-      dragmode: touch.matches ? false : "zoom",
-    };
-  }
-
-  // What a reader who cannot see the plot is told.
-  function described(data, measure, view) {
-    const last = data.rounds.length - 1;
-    const ends = data.curves.filter((_, k) => !view.hidden.has(k))
-      .map((c) => `${c.name} ${written(c.mean[measure][last])} ± ${written(c.std[measure][last])}`);
-    return `${data.measures[measure].name} against the round, ${view.log ? "logarithmic" : "linear"} axes. `
-      + `After ${data.rounds[last].toLocaleString("en-GB")} rounds: ${ends.join("; ")}.`;
-  }
-
-  function start(figure) {
-    const data = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
-    const view = { log: true, bands: true, bounds: true, hidden: new Set() };
-    const draw = () => figure.querySelectorAll(".plot-box").forEach((box) => {
-      const plot = box.querySelector(".plot");
-      const measure = box.querySelector("select").value;
-      const { formula, words } = data.measures[measure];
-      box.querySelector(".formula").textContent = formula;
-      box.querySelector(".words").textContent = words;
-      plot.setAttribute("aria-label", described(data, measure, view));
-      const narrow = plot.clientWidth < 420;
-      const drawn = traces(data, measure, view, narrow);
-      const config = { responsive: true, displaylogo: false, displayModeBar: false };
-      Plotly.react(plot, drawn, layout(data, measure, view, drawn, narrow), config);
+    if (fits(curve.bounds[measure])) made.push(bound(curve.bounds[measure], "dash", "bound"));
+    if (fits(curve.printed[measure])) made.push(bound(curve.printed[measure], "dot", "bound as printed"));
+    made.push({
+      ...common, name: plain(curve.name), mode: "lines+markers", y: mean.map(shown),
+      line: { color: colour, width: 2.2, dash: curve.dash },
+      marker: { symbol: curve.symbol, size: curve.symbol.startsWith("triangle") ? 9 : 7, color: colour, maxdisplayed: 9 },
+      text: mean.map((m, k) => `${written(m)} ± ${written(spread[k])}`), hovertemplate: `<b>%{text}</b>${named}<extra></extra>`,
+      meta: { curve: index, mean: true },
     });
-    figure.querySelectorAll("input[type='radio']").forEach((input) => input.addEventListener("change", () => {
-      view.log = input.value === "log";
-      draw();
-    }));
-    figure.querySelectorAll("input[type='checkbox']").forEach((input) => input.addEventListener("change", () => {
-      view[input.value] = input.checked;
-      draw();
-    }));
-    figure.querySelectorAll("select").forEach((select) => select.addEventListener("change", draw));
-    figure.querySelectorAll(".legend button").forEach((button) => button.addEventListener("click", () => {
-      const index = Number(button.dataset.curve);
-      if (!view.hidden.delete(index)) view.hidden.add(index);
-      button.setAttribute("aria-pressed", String(!view.hidden.has(index)));
-      draw();
-    }));
-    dark.addEventListener("change", draw);
+    return made.map((trace) => ({ showlegend: false, hoverlabel: { namelength: -1 }, ...trace }));
+  });
+}
+
+function layout(data, measure, view, drawn, narrow) {
+  const scale = data.measures[measure];
+  const text = style("--text"), quiet = style("--quiet"), line = style("--line"), panel = style("--panel");
+  const axis = { gridcolor: line, linecolor: quiet, tickcolor: quiet, zerolinecolor: quiet, ticks: "outside", ticklen: 4, automargin: true };
+  const x = { ...axis, title: { text: "round t", standoff: 8 }, type: view.log ? "log" : "linear", showline: true, zeroline: false, unifiedhovertitle: { text: "round %{x:,d}" } };
+  const y = { ...axis, type: "linear", separatethousands: true, exponentformat: "power", zeroline: true };
+  if (view.log) x.dtick = 1;
+  else x.nticks = narrow ? 5 : 8;
+  if (view.log && scale.kind === "log") {
+    y.type = "log";
+    y.dtick = 1;
+    y.zeroline = false;
+  } else if (view.log) {
+    const values = data.curves.flatMap((c) => [c.mean[measure], view.bounds && c.bounds[measure], view.bounds && c.printed[measure]])
+      .filter(Boolean).flatMap(present);
+    Object.assign(y, foldedTicks(scale.threshold, values));
+  } else {
+    const seen = drawn.filter((t) => t.visible).flatMap((t) => present(t.y));
+    const low = Math.min(0, ...seen), high = Math.max(0, ...seen);
+    const margin = 0.05 * (high - low || 1);
+    y.range = [low === 0 ? -margin / 2 : low - margin, high === 0 ? margin / 2 : high + margin];
+  }
+  return {
+    xaxis: x, yaxis: y, margin: { l: 12, r: 14, t: 14, b: 12 }, showlegend: false,
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: style("--sans"), size: 12, color: text },
+    hovermode: "x unified", hoverlabel: { bgcolor: panel, bordercolor: line, font: { color: text, size: narrow ? 11 : 12 } },
+    dragmode: touch.matches ? false : "zoom",
+  };
+}
+
+// What a reader who cannot see the plot is told.
+function described(data, measure, view) {
+  const last = data.rounds.length - 1;
+  const ends = data.curves.filter((_, k) => !view.hidden.has(k))
+    .map((c) => `${c.name} ${written(c.mean[measure][last])} ± ${written(c.std[measure][last])}`);
+  return `${data.measures[measure].name} against the round, ${view.log ? "logarithmic" : "linear"} axes. `
+    + `After ${data.rounds[last].toLocaleString("en-GB")} rounds: ${ends.join("; ")}.`;
+}
+
+function start(figure) {
+  const data = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
+  const view = { log: true, bands: true, bounds: true, hidden: new Set() };
+  const draw = () => figure.querySelectorAll(".plot-box").forEach((box) => {
+    const plot = box.querySelector(".plot");
+    const measure = box.querySelector("select").value;
+    const { formula, words } = data.measures[measure];
+    box.querySelector(".formula").textContent = formula;
+    box.querySelector(".words").textContent = words;
+    plot.setAttribute("aria-label", described(data, measure, view));
+    const narrow = plot.clientWidth < 420;
+    const drawn = traces(data, measure, view, narrow);
+    const config = { responsive: true, displaylogo: false, displayModeBar: false };
+    Plotly.react(plot, drawn, layout(data, measure, view, drawn, narrow), config);
+  });
+  figure.querySelectorAll("input[type='radio']").forEach((input) => input.addEventListener("change", () => {
+    view.log = input.value === "log";
     draw();
-  }
+  }));
+  figure.querySelectorAll("input[type='checkbox']").forEach((input) => input.addEventListener("change", () => {
+    view[input.value] = input.checked;
+    draw();
+  }));
+  figure.querySelectorAll("select").forEach((select) => select.addEventListener("change", draw));
+  figure.querySelectorAll(".legend button").forEach((button) => button.addEventListener("click", () => {
+    const index = Number(button.dataset.curve);
+    if (!view.hidden.delete(index)) view.hidden.add(index);
+    button.setAttribute("aria-pressed", String(!view.hidden.has(index)));
+    draw();
+  }));
+  dark.addEventListener("change", draw);
+  draw();
+}
 
-  async function copy(button) {
-    const code = button.parentElement.querySelector("code");
-    try {
-      await navigator.clipboard.writeText(code.textContent);
-      button.textContent = "Copied";
-    } catch {
-      getSelection().selectAllChildren(code);
-      button.textContent = "Selected";
-    }
-    setTimeout(() => { button.textContent = "Copy"; }, 1500);
-  }
-
-  document.querySelectorAll("figure.chart").forEach(start);
-  document.querySelectorAll("button.copy").forEach((button) => button.addEventListener("click", () => copy(button)));
-})();
+document.querySelectorAll("figure.chart").forEach(start);

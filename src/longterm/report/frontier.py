@@ -1,0 +1,125 @@
+"""Regret against violation on one problem: a point for each learner, and those that no other beats in both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longterm.arena.found import GRADIENTS, ORACLES, Arena, Match
+from longterm.arena.league import MEASURE_OF
+from longterm.experiments.style import publication_style
+from longterm.report.appearance import Look, look
+from longterm.report.chart import swatch
+from longterm.report.drawing import in_plain_text
+from longterm.report.figures import NO_DATES
+from longterm.report.html import Html, data_block, tag
+from longterm.report.scales import logarithmic_scale
+
+KINDS = (GRADIENTS, *(name for name, _ in ORACLES))
+"""What a learner asks for, each with a colour and a marker."""
+
+
+def look_of(match: Match) -> Look:
+    """The look of its kind."""
+    return look(KINDS.index(match.oracle))
+
+
+def on_the_frontier(matches: Sequence[Match], measure: str) -> list[Match]:
+    """Those that no other beats in both, the least violation first; slack is no merit.
+
+    Of several with the same violation and the same regret, the first.
+    """
+    found: list[Match] = []
+    for match in sorted(matches, key=lambda one: (one.lost(measure), one.mean("regret"))):
+        if not found or match.mean("regret") < found[-1].mean("regret"):
+            found.append(match)
+    return found
+
+
+def frontier_figure(matches: Sequence[Match], id: str) -> Html:
+    """The interactive figure: the violation on the horizontal axis is the one that the reader chose for the league."""
+    points = [
+        {
+            "name": match.learner,
+            "regret": match.mean("regret"),
+            "violation": {measure: match.mean(measure) for measure in MEASURE_OF.values()},
+            "lost": {measure: match.lost(measure) for measure in MEASURE_OF.values()},
+            "oracle": match.oracle,
+            "anytime": match.anytime,
+            **look_of(match)._asdict(),
+        }
+        for match in matches
+    ]
+    present = [kind for kind in KINDS if any(match.oracle == kind for match in matches)]
+    legend = [tag("span", swatch(look(KINDS.index(kind)), "none"), tag("span", kind)) for kind in present]
+    thresholds = {
+        measure: logarithmic_scale(np.array([0.0, *(match.lost(measure) for match in matches)])).threshold
+        for measure in MEASURE_OF.values()
+    }
+    regret = logarithmic_scale(np.array([0.0, *(match.mean("regret") for match in matches)])).threshold
+    caption = "Hollow: needs the number of rounds in advance. The line joins those that no other beats in both."
+    return tag(
+        "figure",
+        data_block({"points": points, "thresholds": {"regret": regret, **thresholds}}),
+        tag("div", *legend, class_="legend kinds"),
+        tag("div", class_="plot", id=id, role="img", aria_label="Regret against violation"),
+        tag("p", "", class_="best", aria_live="polite"),
+        tag("noscript", tag("p", "The figure needs JavaScript; the tables have its numbers.")),
+        tag("figcaption", caption),
+        class_="frontier",
+    )
+
+
+def write_frontiers(arena: Arena, measure: str, folder: str | Path) -> list[Path]:
+    """The same for print, all problems in one figure: frontier.pdf, .svg and .png."""
+    target, names = Path(folder), list(arena.problems)
+    target.mkdir(parents=True, exist_ok=True)
+    columns = min(3, len(names))
+    rows = -(-len(names) // columns)
+    paths = []
+    with publication_style() as plt:
+        drawing = plt.figure(figsize=(3.6 * columns, 3.0 * rows + 0.5), layout="constrained")
+        grid = drawing.subplots(rows, columns, squeeze=False).ravel()
+        for axis, name in zip(grid, names, strict=False):
+            _panel(axis, name, arena.played(name), measure)
+        for axis in grid[len(names) :]:
+            axis.remove()
+        _legend(drawing, arena)
+        for ending, metadata in NO_DATES.items():
+            path = target / f"frontier.{ending}"
+            drawing.savefig(path, metadata=metadata)
+            paths.append(path)
+    return paths
+
+
+def _panel(axis: Any, name: str, matches: Sequence[Match], measure: str) -> None:
+    best = on_the_frontier(matches, measure)
+    x, y = ([one.lost(measure) for one in best], [one.mean("regret") for one in best])
+    axis.step(x, y, where="post", color="0.5", linewidth=1, zorder=1)
+    for match in matches:
+        style = look_of(match)
+        axis.plot(
+            match.lost(measure), match.mean("regret"), style.marker, color=style.colour, markersize=5,
+            markerfacecolor=style.colour if match.anytime else "white", zorder=2,
+        )  # fmt: skip
+    for values, which in (([m.lost(measure) for m in matches], "x"), ([m.mean("regret") for m in matches], "y")):
+        threshold = logarithmic_scale(np.array([0.0, *values])).threshold
+        getattr(axis, f"set_{which}scale")("symlog", linthresh=threshold)
+    axis.set_title(in_plain_text(name), loc="left", fontsize=10)
+    axis.set(xlabel=measure.replace("_", " "), ylabel="regret")
+    axis.tick_params(labelsize=7)
+    axis.grid(visible=True, alpha=0.3)
+
+
+def _legend(drawing: Any, arena: Arena) -> None:
+    from matplotlib.lines import Line2D
+
+    present = [kind for kind in KINDS if any(not m.refused and m.oracle == kind for m in arena.matches)]
+    looks = [look(KINDS.index(kind)) for kind in present]
+    handles = [Line2D([], [], color=one.colour, marker=one.marker, linestyle="none") for one in looks]
+    handles.append(Line2D([], [], color="0.3", marker="o", markerfacecolor="white", linestyle="none"))
+    labels = [*present, "hollow: needs the horizon"]
+    drawing.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)

@@ -1,0 +1,168 @@
+"""What every learner must do, whoever wrote it: checks to be run on a problem, a learner and a stream.
+
+Each check is a function that raises an AssertionError in words. The project's own learners go through the same ones;
+with pytest, all of them for a learner of yours are
+
+    @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+    def test_mine(check):
+        check(problem, learner, stream)
+
+Streams must have at least 200 rounds. Checks that need a package that is not installed (array-api-strict, JAX) do
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from longterm.engines import run
+from longterm.errors import InputError
+from longterm.feedback import observe
+from longterm.learners import Learner
+from longterm.problems import Problem
+from longterm.streams import Stream
+from longterm.trace import Trace
+
+Check = Callable[[Problem, Learner[Any], Stream], None]
+COLUMNS = (
+    "rounds",
+    "cumulative_loss",
+    "signed_violation",
+    "hard_violation",
+    "squared_violation",
+    "largest_violation",
+    "per_constraint_violation",
+)
+"""Of a trace."""
+SAME = 1e-9
+"""Between engines, and between a batch and a single run."""
+
+
+def assert_same_trace(one: Trace, other: Trace, atol: float = 0.0, rtol_of_reports: float = 0.0) -> None:
+    """Sums, reports and the last state of two runs are equal, up to `atol`."""
+    for column in COLUMNS:
+        np.testing.assert_allclose(getattr(one, column), getattr(other, column), rtol=0, atol=atol, err_msg=column)
+    assert set(one.reports) == set(other.reports)
+    for name in one.reports:
+        mine, theirs = one.reports[name], other.reports[name]
+        np.testing.assert_allclose(mine, theirs, rtol=rtol_of_reports, atol=atol, err_msg=name)
+    for mine, theirs in zip(one.state, other.state, strict=True):
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(theirs), rtol=0, atol=atol)
+
+
+def split_equals_whole(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
+    """A run that is stopped and continued gives the same bits as one that is not: the state is all there is."""
+    keep = [1, 7, 64, 65, 100, 131, 200]
+    whole = run(problem, learner, stream, 200, record=keep)
+    part = run(problem, learner, stream, 77, record=keep[:4])
+    assert part.last_round == part.rounds[-1] == 77  # the last round of a part is kept, and dropped where it goes on
+    assert_same_trace(run(problem, learner, stream, 200, record=keep, resume=part), whole)
+    again = run(problem, learner, stream, 200, resume=run(problem, learner, stream, 77))
+    assert_same_trace(again, run(problem, learner, stream, 200))
+
+
+def batch_row_equals_single(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
+    """Learners of a batch do not touch each other."""
+    batch = run(problem, learner, stream, 150, seeds=range(4))
+    for k in (0, 3):
+        single = run(problem, learner, stream, 150, seeds=k)
+        for column in COLUMNS[1:]:
+            np.testing.assert_allclose(
+                getattr(batch, column)[:, k], getattr(single, column), rtol=0, atol=SAME, err_msg=column
+            )
+        played = learner.ask(batch.state)[k], learner.ask(single.state)
+        np.testing.assert_allclose(*played, rtol=0, atol=SAME, err_msg="x")
+
+
+def keeps_dtype(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
+    """A float32 state stays one, sums are float64 always, and the decisions are nearly the same."""
+    trace = run(problem, learner, stream, 40, dtype=np.float32)
+    found = {np.asarray(field).dtype.name for field in trace.state}
+    assert found == {"int64", "float32"}, f"the state has {sorted(found)}, it was begun in float32"
+    assert trace.sums.loss.dtype == trace.cumulative_loss.dtype == np.float64
+    double = run(problem, learner, stream, 40)
+    np.testing.assert_allclose(trace.cumulative_loss, double.cumulative_loss, rtol=1e-3, atol=1e-3)
+
+
+def is_pure(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
+    """`ask` and `tell` change nothing, and the new state holds no array of what it was told."""
+    state, block = learner.init(), stream.draw(0, 0, 5)
+    for i in range(5):
+        before = [np.array(field) for field in state]
+        x = learner.ask(state)
+        told = observe(problem, x, [a[i] for a in block.loss], [a[i] for a in block.constraint])
+        after = learner.tell(state, told)
+        np.testing.assert_array_equal(learner.ask(state), x)
+        for kept, field in zip(before, state, strict=True):
+            np.testing.assert_array_equal(kept, field)
+        assert not any(np.shares_memory(np.asarray(field), told.loss_gradient) for field in after)
+        state = after
+
+
+def refuses_bad_feedback(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
+    """What is not finite, of another shape or dtype is refused in words, and the state is as it was."""
+    state, block = learner.init(), stream.draw(0, 0, 1)
+    good = observe(problem, learner.ask(state), [a[0] for a in block.loss], [a[0] for a in block.constraint])
+    before = [np.array(field) for field in state]
+    gradient = np.asarray(good.loss_gradient)
+    for bad in (np.full_like(gradient, np.nan), gradient[..., :-1], gradient.astype(np.float32)):
+        try:
+            learner.tell(state, good._replace(loss_gradient=bad))
+        except InputError as refused:
+            found = refused.argument, refused.round, bool(refused.remedy)
+            assert found == ("loss_gradient", 1, True), found
+        else:
+            raise AssertionError(f"a loss_gradient of {bad.dtype} {bad.shape} holding {bad.flat[0]} was not refused")
+        for kept, field in zip(before, state, strict=True):
+            np.testing.assert_array_equal(kept, field)
+    learner.tell(state, good)
+
+
+def strict_arrays_agree(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
+    """The rule is written in the Array API standard: array-api-strict gives the same run."""
+    if find_spec("array_api_strict") is None:
+        return
+    ours = run(problem, learner, stream, 60, seeds=range(2))
+    strict = run(problem, learner, stream, 60, seeds=range(2), xp=import_module("array_api_strict"))
+    assert_same_trace(strict, ours, atol=1e-10)
+
+
+def engines_agree(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
+    """The compiled engine gives the same run."""
+    if find_spec("jax") is None:
+        return
+    keep = [1, 2, 17, 64, 65, 150, 199]
+    reference = run(problem, learner, stream, 200, seeds=range(2), record=keep)
+    compiled = run(problem, learner, stream, 200, seeds=range(2), record=keep, engine="jax")
+    assert_same_trace(compiled, reference, atol=SAME, rtol_of_reports=SAME)
+    assert all(isinstance(field, (np.ndarray, np.generic)) for field in compiled.state)
+
+
+CHECKS: tuple[Check, ...] = (
+    split_equals_whole,
+    batch_row_equals_single,
+    keeps_dtype,
+    is_pure,
+    refuses_bad_feedback,
+    strict_arrays_agree,
+    engines_agree,
+)
+"""All of them."""
+
+
+def check_learner(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
+    """All of them, one after the other.
+
+    >>> from longterm import AOGD, doubly_stochastic
+    >>> from longterm.streams import RandomPermutations
+    >>> from longterm.testing import check_learner
+    >>> problem = doubly_stochastic(2)
+    >>> check_learner(problem, AOGD.convex(problem), RandomPermutations(2))
+    """
+    for check in CHECKS:
+        check(problem, learner, stream)
