@@ -15,6 +15,7 @@ from longterm.linear_model._dying import ACTIVE, SIZE
 from longterm.linear_model._layout import State
 from longterm.linear_model._settings import Settings
 
+NONE, PLACES_OF_NONE = np.empty(0), np.empty(0, dtype=np.int64)
 KERNELS: dict[str, dense.Rule] = {
     "a-ftrl": "aftrl",
     "a-ogd": "aogd",
@@ -33,6 +34,7 @@ class Game(ABC):
 
     def __init__(self) -> None:
         self._kernels: dict[Any, Any] = {}
+        self._p, self._places_of_p = NONE, PLACES_OF_NONE
 
     @property
     def numbers(self) -> FloatArray:
@@ -61,6 +63,12 @@ class Game(ABC):
         if run is None:  # the name of a dtype takes longer to find than a row to learn
             run = self._kernels[kind] = self._kernel(*(dtype.name for dtype in kind))
         return int(run(rows, order, labels, weights, p, *self.state, record, trace, margins))
+
+    def _places(self, p: FloatArray) -> NDArray[np.int64]:
+        """Where parameters and state are in memory. The state's arrays are made once, and `p` is kept with them."""
+        if p is not self._p:
+            self._p, self._places_of_p = p, _one_row.places(p, *self.state)
+        return self._places_of_p
 
     @abstractmethod
     def _kernel(self, values: str, indices: str | None = None) -> Any:
@@ -107,7 +115,7 @@ class DenseGame(Game):
         return dense.kernel(self._rule, values, indices)
 
     def step(self, indices: NDArray[Any], values: NDArray[Any], y: float, weight: float, p: FloatArray) -> float:
-        if not increasing(indices, len(self._row)):
+        if not is_row(indices, values, len(self._row)):
             return np.nan
         self._row[:] = 0.0
         self._row[indices] = values
@@ -116,7 +124,7 @@ class DenseGame(Game):
     def step_dense(self, row: FloatArray, y: float, weight: float, p: FloatArray) -> float:
         if self._step is None:
             self._step = _one_row.step(self._rule)
-        return self._step(row, y, weight, p, *self.state)  # type: ignore[no-any-return]
+        return self._step(self._places(p), row, y, weight)  # type: ignore[no-any-return]
 
     def x(self, p: FloatArray) -> FloatArray:
         return dense.decision(self._rule, p, self.state)[0] + 0.0  # −0.0 becomes 0.0
@@ -146,8 +154,8 @@ class SparseGame(Game):
 
     def step(self, indices: NDArray[Any], values: NDArray[Any], y: float, weight: float, p: FloatArray) -> float:
         if self._step is None:
-            self._step = sparse.step("float64", "int64")
-        return self._step(indices, values, y, weight, p, *self.state)  # type: ignore[no-any-return]
+            self._step = _one_row.sparse_step()
+        return self._step(self._places(p), indices, values, y, weight)  # type: ignore[no-any-return]
 
     def step_dense(self, row: FloatArray, y: float, weight: float, p: FloatArray) -> float:
         indices = np.flatnonzero(row)
@@ -175,8 +183,10 @@ def game_for(settings: Settings, sparse: bool) -> Game:
     return SparseGame(settings) if sparse and settings.rule == "a-ftrl" else DenseGame(settings)
 
 
-def increasing(indices: NDArray[Any], dimension: int) -> bool:
-    """Whether these are columns of a row, in order, each once."""
+def is_row(indices: NDArray[Any], values: NDArray[Any], dimension: int) -> bool:
+    """Whether these are columns of a row, in order, each once, with a value for each."""
+    if values.ndim != 1 or values.shape != indices.shape:
+        return False
     if len(indices) == 0:
         return True
     return bool(indices[0] >= 0 and indices[-1] < dimension and (indices[1:] > indices[:-1]).all())

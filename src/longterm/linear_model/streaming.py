@@ -35,10 +35,11 @@ from longterm.linear_model._blocks import (
     weights_of,
     whole_numbers,
 )
-from longterm.linear_model._games import game_for, increasing
+from longterm.linear_model._games import game_for, is_row
 from longterm.linear_model._memory import LearnerMemory
 from longterm.linear_model._settings import Settings
 
+FLOAT, WHOLE = np.dtype(np.float64), np.dtype(np.int64)
 HEAVIEST = 1e30
 """Labels and weights beyond this are refused one by one; blocks are checked as a whole."""
 NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
@@ -116,12 +117,11 @@ class BudgetLinearLearner(LearnerMemory):
 
     def step_dense(self, row: ArrayLike, y: float, weight: float = 1.0) -> float:
         """Learn one row of `dimension` numbers; the margin before it was learned."""
-        u = np.ascontiguousarray(row, dtype=np.float64)
+        u = np.ascontiguousarray(row, FLOAT)
         if u.shape != self._shape:
             remedy = f"Give {self._settings.dimension} numbers"
             raise InputError("row", f"has shape {u.shape}", remedy, round=self.rounds + 1)
-        level = self._level
-        label = self._ready_for(u, y, weight)
+        level, label = self._level, self._ready_for(u, y, weight)
         margin = self._game.step_dense(u, label, weight, self._p)
         if margin != margin:  # NaN: the kernel refused the row
             raise self._refusal(u)
@@ -130,15 +130,14 @@ class BudgetLinearLearner(LearnerMemory):
 
     def step(self, indices: ArrayLike, values: ArrayLike, y: float, weight: float = 1.0) -> float:
         """Learn one sparse row, its column numbers increasing; the margin before it was learned."""
-        u, where = np.ascontiguousarray(values, dtype=np.float64), indices
-        if type(where) is not np.ndarray or where.dtype != np.int64 or not where.flags.c_contiguous:
-            where = whole_numbers("indices", indices)
-        if u.ndim != 1 or u.shape != where.shape:
-            what = f"has shape {where.shape}, the values {u.shape}"
-            raise InputError("indices", what, "Give an index for each value", round=self.rounds + 1)
-        level = self._level
-        label = self._ready_for(u, y, weight, where)
-        margin = self._game.step(where, u, label, weight, self._p)
+        u, where = np.ascontiguousarray(values, FLOAT), np.ascontiguousarray(indices)
+        if where.dtype is not WHOLE:
+            where = whole_numbers("indices", where)
+        level, label = self._level, self._ready_for(u, y, weight, where)
+        try:
+            margin = self._game.step(where, u, label, weight, self._p)
+        except TypeError:  # not vectors
+            margin = math.nan
         if margin != margin:
             raise self._refusal(u, where)
         self._until_sample -= 1
@@ -149,6 +148,7 @@ class BudgetLinearLearner(LearnerMemory):
         try:
             sound = (y == 1 or y == -1) if self._classifies else -HEAVIEST <= y <= HEAVIEST
             sound = sound and 0.0 <= weight <= HEAVIEST
+            label = float(y)
         except (TypeError, ValueError):  # not numbers
             sound = False
         if not sound:
@@ -158,18 +158,18 @@ class BudgetLinearLearner(LearnerMemory):
         if self._until_sample == 0:
             self._sample()
         if not self._widens:
-            return float(y)
-        if not (self._has_level and abs(y - self._level) <= self._settings.intercept_bound):
-            self._require_row(u, abs(y), weight, where)  # before the interval changes, and not only in the kernel
-            self._begin_at(float(y))
-            if abs(y - self._level) > self._settings.intercept_bound:
-                self._widen(abs(y - self._level))
-        return float(y) - self._level
+            return label
+        if not (self._has_level and abs(label - self._level) <= self._settings.intercept_bound):
+            self._require_row(u, abs(label), weight, where)  # before the interval changes, not only in the kernel
+            self._begin_at(label)
+            if abs(label - self._level) > self._settings.intercept_bound:
+                self._widen(abs(label - self._level))
+        return label - self._level
 
     def _require_row(self, u: FloatArray, size: float, weight: float, where: NDArray[np.int64] | None) -> None:
         """Raise if the row would be refused with a target of this size, whatever the interval becomes."""
         longest = float(np.abs(u).max(initial=0.0)) * math.sqrt(len(u))
-        sound = where is None or increasing(where, self._settings.dimension)
+        sound = where is None or is_row(where, u, self._settings.dimension)
         if not (sound and is_moderate(longest, size, weight, self._radius + 2 * (size + abs(self._level)))):
             raise self._refusal(u, where)
 
@@ -181,7 +181,10 @@ class BudgetLinearLearner(LearnerMemory):
         if not np.isfinite(u).all():
             what = "holds NaN or infinity"
             return NonFiniteError("row", what, "Check this row; nothing was learned from it", round=t)
-        if where is not None and not increasing(where, self._settings.dimension):
+        if where is not None and (u.ndim != 1 or u.shape != where.shape):
+            what = f"has shape {where.shape}, the values {u.shape}"
+            return InputError("indices", what, "Give an index for each value", round=t)
+        if where is not None and not is_row(where, u, self._settings.dimension):
             what = f"are not increasing within 0 … {self._settings.dimension - 1}"
             return InputError("indices", what, "Sort them, and give each once", round=t)
         what = "has numbers so large that the squares of its gradient overflow"
