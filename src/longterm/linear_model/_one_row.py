@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import carray, float64, int64
+from numba import carray, float64, int64  # type: ignore[attr-defined]
 from numpy.typing import NDArray
 
 from longterm.linear_model import _aftrl, _aftrl_sparse, _aogd, _penalised_ftrl
