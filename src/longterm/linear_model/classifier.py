@@ -38,8 +38,8 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     ----------
     budget, l1, l2 : g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget; the intercept costs nothing.
     loss : "logistic", "hinge" or "squared_hinge".
-    rule : "a-ftrl" (sparse weights, rounds that cost what a sparse row touches), "a-ogd", "penalised-ftrl" (rounds of
-        O(d log d), and almost no violation) or "mahdavi" (constant steps; needs `constants` with "rounds").
+    rule : "a-ftrl" (sparse weights, rounds that cost what a sparse row touches), "a-ogd", "penalised-ftrl" (rounds of a
+        few passes over d, and almost no violation) or "mahdavi" (constant steps; needs `constants` with "rounds").
     fit_intercept, intercept_bound : an intercept within ±intercept_bound, 4 unless given.
     constants : "online", or {"feature_norm": the length of the longest row, …} for the steps of the theorems.
     passes, shuffle, random_state : how `fit` goes through its rows. None: once, small data sets up to 100 times, until
