@@ -1,6 +1,7 @@
 """The streaming object and bad input: what is refused, in which words, and that nothing was learned from it."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -197,6 +198,13 @@ def test_labels_in_a_column_are_taken_in_every_call():
     model, other = BudgetLinearRegressor(random_state=0), BudgetLinearRegressor(random_state=0)
     for _ in range(2):
         np.testing.assert_array_equal(model.partial_fit(X, y[:, None]).coef_, other.partial_fit(X, y).coef_)
+
+
+def test_rows_without_names_after_rows_with_names_are_warned_about():
+    X, y = rows_and_labels()
+    model = BudgetLinearRegressor(random_state=0).partial_fit(pd.DataFrame(X, columns=list("abcdefg")), y)
+    with pytest.warns(UserWarning, match="valid feature names"):
+        model.partial_fit(X, y)
 
 
 def test_class_weights_that_are_set_later_count_from_then_on():

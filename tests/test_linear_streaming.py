@@ -24,6 +24,7 @@ from longterm import (
 from longterm.constraints import ElasticNetBudget, OnFirst
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model import _layout as at
+from longterm.linear_model._average import Average
 from longterm.linear_model._settings import Settings
 from longterm.losses import LeastSquares, Logistic
 from longterm.sets import Box, Product
@@ -161,6 +162,18 @@ def test_the_average_is_that_of_all_rounds_in_expectation():
     deviation = np.std(drawn, axis=0)
     assert deviation.max() > 0
     assert np.all(np.abs(np.mean(drawn, axis=0) - exact) < 4 * deviation / np.sqrt(40) + 1e-12)
+
+
+def test_an_average_by_hand():
+    average = Average(2, seed=0)
+    average.add(np.array([1.0, 0.0]), 3.0)
+    average.add(np.array([3.0, 2.0]), 5.0)
+    x, intercept = average.value(3 * 1024, np.array([5.0, 1.0]), 1.0)  # the third stretch has had no round yet
+    np.testing.assert_allclose(x, [3.0, 1.0])
+    assert intercept == 3.0
+    x, intercept = average.value(1024 + 5, np.array([5.0, 1.0]), 1.0)  # the second has, and stands for all of itself
+    np.testing.assert_allclose(x, [2.0, 1.0])
+    assert intercept == 4.0
 
 
 def test_before_the_first_draw_the_average_is_the_decision_in_force():
