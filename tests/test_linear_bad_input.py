@@ -200,6 +200,18 @@ def test_labels_in_a_column_are_taken_in_every_call():
         np.testing.assert_array_equal(model.partial_fit(X, y[:, None]).coef_, other.partial_fit(X, y).coef_)
 
 
+@pytest.mark.parametrize("of", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("model", ["last", "average", "within_budget"])
+def test_a_model_that_was_looked_at_is_not_kept_past_the_next_row(model, of):
+    X, y = rows_and_labels(n=2500, regression=True)
+    looked_at, other = (BudgetLinearRegressor(predict_with=model, random_state=0) for _ in range(2))
+    for part in np.split(np.arange(2500), 5):
+        looked_at.partial_fit(of(X[part]), y[part])
+        other.partial_fit(of(X[part]), y[part])
+        looked_at.predict(X)
+    np.testing.assert_array_equal(looked_at.predict(X), other.predict(X))
+
+
 def test_rows_without_names_after_rows_with_names_are_warned_about():
     X, y = rows_and_labels()
     model = BudgetLinearRegressor(random_state=0).partial_fit(pd.DataFrame(X, columns=list("abcdefg")), y)
