@@ -15,7 +15,7 @@ from longterm.linear_model._dying import ACTIVE, SIZE
 from longterm.linear_model._layout import State
 from longterm.linear_model._settings import Settings
 
-NONE, PLACES_OF_NONE = np.empty(0), np.empty(0, dtype=np.int64)
+NONE = np.empty(0)
 KERNELS: dict[str, dense.Rule] = {
     "a-ftrl": "aftrl",
     "a-ogd": "aogd",
@@ -29,12 +29,14 @@ class Game(ABC):
 
     is_sparse: bool
     """Whether the memory is laid out for sparse rows, and blocks must be CSR."""
+    _step: Any
+    _places: NDArray[np.int64]
     state: Any
     """A named tuple of arrays; `numbers` has the scalars at the positions of `_layout`."""
 
     def __init__(self) -> None:
         self._kernels: dict[Any, Any] = {}
-        self._p, self._places_of_p = NONE, PLACES_OF_NONE
+        self._p = NONE
 
     @property
     def numbers(self) -> FloatArray:
@@ -64,11 +66,13 @@ class Game(ABC):
             run = self._kernels[kind] = self._kernel(*(dtype.name for dtype in kind))
         return int(run(rows, order, labels, weights, p, *self.state, record, trace, margins))
 
-    def _places(self, p: FloatArray) -> NDArray[np.int64]:
-        """Where parameters and state are in memory. The state's arrays are made once, and `p` is kept with them."""
-        if p is not self._p:
-            self._p, self._places_of_p = p, _one_row.places(p, *self.state)
-        return self._places_of_p
+    def _bind(self, p: FloatArray) -> None:
+        """Load the kernel for one row, and note where `p` and the state's arrays, made once, are in memory."""
+        self._step, self._p, self._places = self._row_kernel(), p, _one_row.places(p, *self.state)
+
+    @abstractmethod
+    def _row_kernel(self) -> Any:
+        """The compiled rule for one row."""
 
     @abstractmethod
     def _kernel(self, values: str, indices: str | None = None) -> Any:
@@ -109,10 +113,12 @@ class DenseGame(Game):
         self._rule = KERNELS[settings.rule]
         self.state: State = State.start(settings.dimension)
         self._row = np.zeros(settings.dimension)
-        self._step: Any = None
 
     def _kernel(self, values: str, indices: str | None = None) -> Any:
         return dense.kernel(self._rule, values, indices)
+
+    def _row_kernel(self) -> Any:
+        return _one_row.step(self._rule)
 
     def step(self, indices: NDArray[Any], values: NDArray[Any], y: float, weight: float, p: FloatArray) -> float:
         if not is_row(indices, values, len(self._row)):
@@ -122,9 +128,9 @@ class DenseGame(Game):
         return self.step_dense(self._row, y, weight, p)
 
     def step_dense(self, row: FloatArray, y: float, weight: float, p: FloatArray) -> float:
-        if self._step is None:
-            self._step = _one_row.step(self._rule)
-        return self._step(self._places(p), row, y, weight)  # type: ignore[no-any-return]
+        if p is not self._p:
+            self._bind(p)
+        return self._step(self._places, row, y, weight)  # type: ignore[no-any-return]
 
     def x(self, p: FloatArray) -> FloatArray:
         return dense.decision(self._rule, p, self.state)[0] + 0.0  # −0.0 becomes 0.0
@@ -147,15 +153,17 @@ class SparseGame(Game):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.state: sparse.SparseState = sparse.SparseState.start(settings.dimension)
-        self._step: Any = None
 
     def _kernel(self, values: str, indices: str | None = None) -> Any:
         return sparse.kernel(values, str(indices))
 
+    def _row_kernel(self) -> Any:
+        return _one_row.sparse_step()
+
     def step(self, indices: NDArray[Any], values: NDArray[Any], y: float, weight: float, p: FloatArray) -> float:
-        if self._step is None:
-            self._step = _one_row.sparse_step()
-        return self._step(self._places(p), indices, values, y, weight)  # type: ignore[no-any-return]
+        if p is not self._p:
+            self._bind(p)
+        return self._step(self._places, indices, values, y, weight)  # type: ignore[no-any-return]
 
     def step_dense(self, row: FloatArray, y: float, weight: float, p: FloatArray) -> float:
         indices = np.flatnonzero(row)

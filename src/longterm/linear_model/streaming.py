@@ -212,6 +212,7 @@ class BudgetLinearLearner(LearnerMemory):
             if rows_in_order.ndim != 1 or np.any((rows_in_order < 0) | (rows_in_order >= block.count)):
                 raise InputError("order", "has other numbers than those of rows", f"Use 0 … {block.count - 1}")
         weights = weights_of(sample_weight, block.count)
+        self.require(block, labels, weights)
         count = block.count if order is None else len(rows_in_order)
         if record is None:
             margins = np.empty(count)
@@ -234,10 +235,9 @@ class BudgetLinearLearner(LearnerMemory):
         record: NDArray[np.int64] = NO_RECORD,
         trace: FloatArray = NO_TRACE,
     ) -> None:
-        """`learn` for what `block_of`, `labels_of` and `weights_of` made."""
+        """`learn` for what `block_of`, `labels_of` and `weights_of` made, and `require` has seen."""
         if block.count == 0:
             return
-        self.require(block, labels, weights)
         if self._game.is_sparse and not block.is_sparse:
             block = block.sparse()
         shuffled = order is not IN_ORDER
