@@ -1,4 +1,4 @@
-"""The streaming object: one row = a block, split = whole, constants, average, interval, snapshots, bad input."""
+"""The streaming object: one row = a block, split = whole, constants, average, interval, snapshots."""
 
 import pickle
 
@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from linear_learners import learner_for, rows_and_labels, same, step_all
 from longterm import (
     AFTRL,
     AOGD,
     AdaGradAOGD,
     AdaptiveAFTRL,
     AdaptivePenalisedFTRL,
-    InputError,
     MahdaviOGD,
     PenalisedFTRL,
     Problem,
@@ -24,42 +24,13 @@ from longterm import (
 from longterm.constraints import ElasticNetBudget, OnFirst
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model import _layout as at
+from longterm.linear_model._average import Average
 from longterm.linear_model._settings import Settings
 from longterm.losses import LeastSquares, Logistic
 from longterm.sets import Box, Product
 
 RULES = ("a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi")
 ONLINE = RULES[:3]
-
-
-def rows_and_labels(n=300, d=7, seed=0, regression=False):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.6)
-    signal = X[:, 0] - 0.5 * X[:, 1] + 0.3 * rng.standard_normal(n)
-    return X, signal if regression else np.where(signal > 0, 1.0, -1.0)
-
-
-def learner_for(rule, d=7, **more):
-    if rule == "mahdavi":
-        more |= {"constants": {"feature_norm": 8.0, "rounds": 3000, "label_bound": 5.0}}
-    return BudgetLinearLearner(d, 1.0, rule=rule, **more)
-
-
-def same(one, other):
-    assert one._specification() == other._specification()
-    mine, theirs = one._arrays(), other._arrays()
-    assert mine.keys() == theirs.keys()
-    for name, array in mine.items():
-        np.testing.assert_array_equal(array, theirs[name], err_msg=name)
-
-
-def step_all(learner, X, y, weights=None):
-    return np.array(
-        [
-            learner.step_dense(u, label, 1.0 if weights is None else weights[i])
-            for i, (u, label) in enumerate(zip(X, y, strict=True))
-        ]
-    )
 
 
 # --- rows, blocks, splits -------------------------------------------------------------------------------------
@@ -193,6 +164,18 @@ def test_the_average_is_that_of_all_rounds_in_expectation():
     assert np.all(np.abs(np.mean(drawn, axis=0) - exact) < 4 * deviation / np.sqrt(40) + 1e-12)
 
 
+def test_an_average_by_hand():
+    average = Average(2, seed=0)
+    average.add(np.array([1.0, 0.0]), 3.0)
+    average.add(np.array([3.0, 2.0]), 5.0)
+    x, intercept = average.value(3 * 1024, np.array([5.0, 1.0]), 1.0)  # the third stretch has had no round yet
+    np.testing.assert_allclose(x, [3.0, 1.0])
+    assert intercept == 3.0
+    x, intercept = average.value(1024 + 5, np.array([5.0, 1.0]), 1.0)  # the second has, and stands for all of itself
+    np.testing.assert_allclose(x, [2.0, 1.0])
+    assert intercept == 4.0
+
+
 def test_before_the_first_draw_the_average_is_the_decision_in_force():
     X, y = rows_and_labels(n=5)
     learner = learner_for("a-ftrl", seed=1)
@@ -312,117 +295,3 @@ def test_a_damaged_snapshot_is_refused(tmp_path):
     path.write_bytes(data)
     with pytest.raises(SnapshotError):
         BudgetLinearLearner.load(path)
-
-
-# --- bad input ------------------------------------------------------------------------------------------------
-
-GOOD = np.ones(7)
-BAD_STEPS = {
-    "NaN": lambda learner: learner.step_dense([np.nan] * 7, 1.0),
-    "infinity": lambda learner: learner.step_dense([np.inf] + [0.0] * 6, 1.0),
-    "huge": lambda learner: learner.step_dense([1e200] + [0.0] * 6, 1.0),
-    "wrong length": lambda learner: learner.step_dense([1.0], 1.0),
-    "not a label": lambda learner: learner.step_dense(GOOD, np.nan),
-    "negative weight": lambda learner: learner.step_dense(GOOD, 1.0, -1.0),
-    "infinite weight": lambda learner: learner.step_dense(GOOD, 1.0, np.inf),
-    "unsorted": lambda learner: learner.step([1, 0], [1.0, 1.0], 1.0),
-    "twice": lambda learner: learner.step([1, 1], [1.0, 1.0], 1.0),
-    "out of range": lambda learner: learner.step([7], [1.0], 1.0),
-    "negative index": lambda learner: learner.step([-1], [1.0], 1.0),
-    "two lengths": lambda learner: learner.step([1], [1.0, 2.0], 1.0),
-    "sparse NaN": lambda learner: learner.step([1], [np.nan], 1.0),
-}
-
-
-@pytest.mark.parametrize("of", [False, True])
-@pytest.mark.parametrize("loss", ["logistic", "squared"])
-@pytest.mark.parametrize("bad", BAD_STEPS)
-def test_a_bad_row_is_refused_and_nothing_was_learned(bad, loss, of):
-    X, y = rows_and_labels(n=50, regression=loss == "squared")
-    for played in (0, 50):
-        learner, other = (learner_for("a-ftrl", loss=loss, sparse=of) for _ in range(2))
-        learner.learn(X[:played], y[:played])
-        other.learn(X[:played], y[:played])
-        with pytest.raises(InputError):
-            BAD_STEPS[bad](learner)
-        same(learner, other)
-
-
-def spoilt(change):
-    X, y = rows_and_labels(n=20)
-    weights = np.ones(20)
-    change(X, y, weights)
-    return X, y, weights
-
-
-BAD_BLOCKS = {
-    "NaN": lambda X, y, w: X.__setitem__((19, 3), np.nan),
-    "infinity": lambda X, y, w: X.__setitem__((19, 3), -np.inf),
-    "huge": lambda X, y, w: X.__setitem__((19, 3), 1e120),
-    "label": lambda X, y, w: y.__setitem__(19, 0.0),
-    "negative weight": lambda X, y, w: w.__setitem__(19, -1.0),
-    "NaN weight": lambda X, y, w: w.__setitem__(19, np.nan),
-}
-
-
-@pytest.mark.parametrize("of", [False, True])
-@pytest.mark.parametrize("bad", BAD_BLOCKS)
-def test_a_bad_block_is_refused_as_a_whole(bad, of):
-    X, y, weights = spoilt(BAD_BLOCKS[bad])
-    learner, other = learner_for("a-ftrl", sparse=of), learner_for("a-ftrl", sparse=of)
-    with pytest.raises(InputError):
-        learner.learn(sparse.csr_array(X) if of else X, y, weights)
-    same(learner, other)
-
-
-@pytest.mark.parametrize(
-    ("indices", "indptr"), [([0, 9], [0, 2]), ([0, -1], [0, 2]), ([0, 1], [1, 2]), ([0, 1], [0, 3])]
-)
-def test_broken_csr_matrices_are_refused(indices, indptr):
-    matrix = sparse.csr_array((1, 7))
-    matrix.data, matrix.indices, matrix.indptr = np.ones(2), np.array(indices), np.array(indptr)
-    with pytest.raises(InputError) as refused:
-        learner_for("a-ftrl", sparse=True).learn(matrix, [1.0])
-    assert refused.value.argument == "X"
-
-
-def test_unsorted_and_repeated_csr_indices_mean_what_scipy_says():
-    matrix = sparse.csr_array((np.array([1.0, 2.0, 3.0]), np.array([4, 1, 4]), np.array([0, 3])), shape=(1, 7))
-    given_as, meant = learner_for("a-ftrl", sparse=True), learner_for("a-ftrl", sparse=True)
-    given_as.learn(matrix, [1.0])
-    meant.step([1, 4], [2.0, 4.0], 1.0)
-    same(given_as, meant)
-    assert matrix.indices.tolist() == [4, 1, 4]
-
-
-def test_an_empty_block_changes_nothing():
-    learner, other = learner_for("a-ftrl"), learner_for("a-ftrl")
-    assert learner.learn(np.empty((0, 7)), []).shape == (0,)
-    same(learner, other)
-
-
-@pytest.mark.parametrize(
-    ("more", "argument"),
-    [
-        ({"budget": 0.0}, "budget"),
-        ({"l1": -1.0}, "l1"),
-        ({"l1": 0.0, "l2": 0.0}, "l1"),
-        ({"rule": "sgd"}, "rule"),
-        ({"loss": "log"}, "loss"),
-        ({"beta": 1.0}, "beta"),
-        ({"growth": 0.0}, "growth"),
-        ({"intercept_bound": -1.0}, "intercept_bound"),
-        ({"constants": "offline"}, "constants"),
-        ({"constants": {}}, "constants"),
-        ({"constants": {"feature_norm": 1.0, "G": 2.0}}, "constants"),
-        ({"constants": {"feature_norm": -1.0}}, "feature_norm"),
-        ({"rule": "mahdavi"}, "constants"),
-        ({"loss": "huber", "loss_parameter": 0.0}, "loss_parameter"),
-        ({"loss": "quantile", "loss_parameter": 1.0}, "loss_parameter"),
-        ({"loss": "squared", "constants": {"feature_norm": 1.0}}, "constants"),
-    ],
-)
-def test_impossible_settings_are_refused(more, argument):
-    with pytest.raises(InputError) as refused:
-        BudgetLinearLearner(**({"dimension": 3, "budget": 1.0} | more))
-    assert refused.value.argument == argument

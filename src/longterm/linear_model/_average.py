@@ -38,6 +38,7 @@ class Average:
         self.length = max(SHORTEST, dimension)
         self.seed = seed
         self.sampled = Sampled(np.zeros(1, dtype=np.int64), np.empty(0))
+        self._before: tuple[int, Sampled] | None = None
 
     def next_round(self) -> int:
         """The round, counted from 1, whose decision is wanted next."""
@@ -47,8 +48,14 @@ class Average:
     def add(self, x: FloatArray, intercept: float) -> None:
         """The decision of that round."""
         drawn = np.append(x, intercept)
+        self._before = self.next_round(), self.sampled
         total = drawn if self.sampled.total.size == 0 else self.sampled.total + drawn
         self.sampled = Sampled(self.sampled.stretches + 1, total)
+
+    def take_back(self, round: int) -> None:
+        """Forget the decision of this round if it was added: the round was refused, and may not come again."""
+        if self._before is not None and self._before[0] == round:
+            self.sampled = self._before[1]
 
     def value(self, rounds: int, x: FloatArray, intercept: float) -> tuple[FloatArray, float]:
         """x̄ after so many rounds, where the decision is now x."""

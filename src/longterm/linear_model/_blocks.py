@@ -81,8 +81,12 @@ def sparse_block(X: Any, dimension: int) -> Block:
     indices, indptr = matrix.indices, matrix.indptr
     if len(indices) and (indices.min() < 0 or indices.max() >= dimension):
         raise InputError("X", f"has column indices outside 0 … {dimension - 1}", "Check how the matrix was made")
-    if indptr[0] != 0 or indptr[-1] > len(indices) or np.any(np.diff(indptr) < 0):
+    fits = len(indptr) == matrix.shape[0] + 1 and indptr[0] == 0 and indptr[-1] <= min(len(indices), len(matrix.data))
+    if not fits or np.any(np.diff(indptr) < 0):
         raise InputError("X", "has row pointers that do not fit its entries", "Check how the matrix was made")
+    if indices.dtype != indptr.dtype or indices.dtype not in (np.int32, np.int64):  # kernels want one kind for both
+        matrix = sparse.csr_array((matrix.data, indices, indptr), shape=matrix.shape)
+        indices, indptr = matrix.indices, matrix.indptr
     if not _sorted_and_unique(indices, indptr):
         matrix = matrix.copy()
         matrix.has_canonical_format = False
@@ -137,9 +141,22 @@ def weights_of(weights: Any, count: int) -> FloatArray:
     return made
 
 
-def require_moderate(longest: float, label: float, weight: float, radius: float) -> None:
-    """Raise if a gradient could come near the largest float: |slope| ≤ 2 weight (1 + radius ‖u‖ + |y|), any loss."""
+def whole_numbers(name: str, given: Any) -> NDArray[np.int64]:
+    """Row or column numbers as int64. Fractions are not cut off, and true and false are not numbers."""
+    numbers = np.asarray(given)
+    if numbers.dtype.kind not in "iu" and numbers.size:
+        raise InputError(name, f"has dtype {numbers.dtype}", "Give whole numbers")
+    return np.ascontiguousarray(numbers, dtype=np.int64)
+
+
+def is_moderate(longest: float, label: float, weight: float, radius: float) -> bool:
+    """Whether no gradient can come near the largest float: |slope| ≤ 2 weight (1 + radius ‖u‖ + |y|), any loss."""
     reach = 1.0 + longest
-    if not 2.0 * weight * (1.0 + radius * reach + label) * reach <= LARGEST_GRADIENT:
+    return 2.0 * weight * (1.0 + radius * reach + label) * reach <= LARGEST_GRADIENT
+
+
+def require_moderate(longest: float, label: float, weight: float, radius: float) -> None:
+    """Raise if a gradient could."""
+    if not is_moderate(longest, label, weight, radius):
         what = f"has numbers so large (rows up to {longest:.3g}) that their squares overflow"
         raise InputError("X", what, "Scale the features, the targets or the weights down")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numba
 from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.caching import FunctionCache
 from numba.core.extending import intrinsic
 
@@ -73,3 +73,15 @@ def _prefetch(context, array, byte):  # type: ignore[no-untyped-def]
 
 
 prefetch: Any = intrinsic(_prefetch)
+
+
+def _pointer(context, address):  # type: ignore[no-untyped-def]
+    """An address as a pointer, for `numba.carray`."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), generate
+
+
+pointer: Any = intrinsic(_pointer)

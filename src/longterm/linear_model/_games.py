@@ -15,6 +15,7 @@ from longterm.linear_model._dying import ACTIVE, SIZE
 from longterm.linear_model._layout import State
 from longterm.linear_model._settings import Settings
 
+NONE = np.empty(0)
 KERNELS: dict[str, dense.Rule] = {
     "a-ftrl": "aftrl",
     "a-ogd": "aogd",
@@ -28,11 +29,14 @@ class Game(ABC):
 
     is_sparse: bool
     """Whether the memory is laid out for sparse rows, and blocks must be CSR."""
+    _step: Any
+    _places: NDArray[np.int64]
     state: Any
     """A named tuple of arrays; `numbers` has the scalars at the positions of `_layout`."""
 
     def __init__(self) -> None:
         self._kernels: dict[Any, Any] = {}
+        self._p = NONE
 
     @property
     def numbers(self) -> FloatArray:
@@ -61,6 +65,14 @@ class Game(ABC):
         if run is None:  # the name of a dtype takes longer to find than a row to learn
             run = self._kernels[kind] = self._kernel(*(dtype.name for dtype in kind))
         return int(run(rows, order, labels, weights, p, *self.state, record, trace, margins))
+
+    def _bind(self, p: FloatArray) -> None:
+        """Load the kernel for one row, and note where `p` and the state's arrays, made once, are in memory."""
+        self._step, self._p, self._places = self._row_kernel(), p, _one_row.places(p, *self.state)
+
+    @abstractmethod
+    def _row_kernel(self) -> Any:
+        """The compiled rule for one row."""
 
     @abstractmethod
     def _kernel(self, values: str, indices: str | None = None) -> Any:
@@ -101,22 +113,24 @@ class DenseGame(Game):
         self._rule = KERNELS[settings.rule]
         self.state: State = State.start(settings.dimension)
         self._row = np.zeros(settings.dimension)
-        self._step: Any = None
 
     def _kernel(self, values: str, indices: str | None = None) -> Any:
         return dense.kernel(self._rule, values, indices)
 
+    def _row_kernel(self) -> Any:
+        return _one_row.step(self._rule)
+
     def step(self, indices: NDArray[Any], values: NDArray[Any], y: float, weight: float, p: FloatArray) -> float:
-        if not increasing(indices, len(self._row)):
+        if not is_row(indices, values, len(self._row)):
             return np.nan
         self._row[:] = 0.0
         self._row[indices] = values
         return self.step_dense(self._row, y, weight, p)
 
     def step_dense(self, row: FloatArray, y: float, weight: float, p: FloatArray) -> float:
-        if self._step is None:
-            self._step = _one_row.step(self._rule)
-        return self._step(row, y, weight, p, *self.state)  # type: ignore[no-any-return]
+        if p is not self._p:
+            self._bind(p)
+        return self._step(self._places, row, y, weight)  # type: ignore[no-any-return]
 
     def x(self, p: FloatArray) -> FloatArray:
         return dense.decision(self._rule, p, self.state)[0] + 0.0  # −0.0 becomes 0.0
@@ -139,15 +153,17 @@ class SparseGame(Game):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.state: sparse.SparseState = sparse.SparseState.start(settings.dimension)
-        self._step: Any = None
 
     def _kernel(self, values: str, indices: str | None = None) -> Any:
         return sparse.kernel(values, str(indices))
 
+    def _row_kernel(self) -> Any:
+        return _one_row.sparse_step()
+
     def step(self, indices: NDArray[Any], values: NDArray[Any], y: float, weight: float, p: FloatArray) -> float:
-        if self._step is None:
-            self._step = sparse.step("float64", "int64")
-        return self._step(indices, values, y, weight, p, *self.state)  # type: ignore[no-any-return]
+        if p is not self._p:
+            self._bind(p)
+        return self._step(self._places, indices, values, y, weight)  # type: ignore[no-any-return]
 
     def step_dense(self, row: FloatArray, y: float, weight: float, p: FloatArray) -> float:
         indices = np.flatnonzero(row)
@@ -175,8 +191,10 @@ def game_for(settings: Settings, sparse: bool) -> Game:
     return SparseGame(settings) if sparse and settings.rule == "a-ftrl" else DenseGame(settings)
 
 
-def increasing(indices: NDArray[Any], dimension: int) -> bool:
-    """Whether these are columns of a row, in order, each once."""
+def is_row(indices: NDArray[Any], values: NDArray[Any], dimension: int) -> bool:
+    """Whether these are columns of a row, in order, each once, with a value for each."""
+    if values.ndim != 1 or values.shape != indices.shape:
+        return False
     if len(indices) == 0:
         return True
     return bool(indices[0] >= 0 and indices[-1] < dimension and (indices[1:] > indices[:-1]).all())

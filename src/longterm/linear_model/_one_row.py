@@ -1,4 +1,8 @@
-"""One dense row, compiled: a block of one row mostly costs the handing over of arrays, and a row needs fewer."""
+"""One row, compiled: a block of one row mostly costs the handing over of arrays, and a row needs fewer.
+
+A learner's own arrays are the same from row to row. They are handed over as one array of their `places` in memory: each
+array that Numba takes from Python costs as much as learning ten coordinates.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,31 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import float64, int64
+from numba import carray, float64, int64  # type: ignore[attr-defined]
+from numpy.typing import NDArray
 
-from longterm.linear_model import _aftrl, _aogd, _penalised_ftrl
-from longterm.linear_model._compile import compiled, helper, readonly
+from longterm.linear_model import _aftrl, _aftrl_sparse, _aogd, _penalised_ftrl
+from longterm.linear_model._compile import compiled, helper, pointer, readonly
 
 _play_aftrl, _play_aogd = helper(_aftrl.play), helper(_aogd.play)
-_play_penalised_ftrl = helper(_penalised_ftrl.play)
+_play_penalised_ftrl, _step_sparse = helper(_penalised_ftrl.play), helper(_aftrl_sparse.step)
+
+
+def places(*arrays: NDArray[Any]) -> NDArray[np.int64]:
+    """Address and length of each array. Whoever keeps this must keep the arrays."""
+    return np.array([number for array in arrays for number in (array.ctypes.data, len(array))], dtype=np.int64)
+
+
+@helper
+def floats_at(places, i):  # type: ignore[no-untyped-def]
+    """Array i of these places, of float64."""
+    return carray(pointer(places[2 * i]), (places[2 * i + 1],), np.float64)
+
+
+@helper
+def whole_at(places, i):  # type: ignore[no-untyped-def]
+    """Array i of these places, of int64."""
+    return carray(pointer(places[2 * i]), (places[2 * i + 1],), np.int64)
 
 
 @helper
@@ -24,30 +46,45 @@ def _around(row, label, weight):  # type: ignore[no-untyped-def]
     return whole, nothing, room[:1], room[1:2], nothing, room[:0].reshape((0, 6)), room[2:]
 
 
-def aftrl(row, label, weight, p, round, vector, numbers):  # type: ignore[no-untyped-def]
+def aftrl(places, row, label, weight):  # type: ignore[no-untyped-def]
     """The margin before learning; NaN if the row is refused, and then nothing was changed."""
+    p, rounds, vector, numbers = floats_at(places, 0), whole_at(places, 1), floats_at(places, 2), floats_at(places, 3)
     rows, order, labels, weights, record, trace, margins = _around(row, label, weight)
-    played = _play_aftrl(rows, order, labels, weights, p, round, vector, numbers, record, trace, margins)
+    played = _play_aftrl(rows, order, labels, weights, p, rounds, vector, numbers, record, trace, margins)
     return margins[0] if played else math.nan
 
 
-def aogd(row, label, weight, p, round, vector, numbers):  # type: ignore[no-untyped-def]
+def aogd(places, row, label, weight):  # type: ignore[no-untyped-def]
     """The same."""
+    p, rounds, vector, numbers = floats_at(places, 0), whole_at(places, 1), floats_at(places, 2), floats_at(places, 3)
     rows, order, labels, weights, record, trace, margins = _around(row, label, weight)
-    played = _play_aogd(rows, order, labels, weights, p, round, vector, numbers, record, trace, margins)
+    played = _play_aogd(rows, order, labels, weights, p, rounds, vector, numbers, record, trace, margins)
     return margins[0] if played else math.nan
 
 
-def penalised_ftrl(row, label, weight, p, round, vector, numbers):  # type: ignore[no-untyped-def]
+def penalised_ftrl(places, row, label, weight):  # type: ignore[no-untyped-def]
     """The same."""
+    p, rounds, vector, numbers = floats_at(places, 0), whole_at(places, 1), floats_at(places, 2), floats_at(places, 3)
     rows, order, labels, weights, record, trace, margins = _around(row, label, weight)
-    played = _play_penalised_ftrl(rows, order, labels, weights, p, round, vector, numbers, record, trace, margins)
+    played = _play_penalised_ftrl(rows, order, labels, weights, p, rounds, vector, numbers, record, trace, margins)
     return margins[0] if played else math.nan
+
+
+def aftrl_sparse(places, indices, values, label, weight):  # type: ignore[no-untyped-def]
+    """The same for a sparse row, on the memory of `sparse`."""
+    p, rounds, memory, numbers = floats_at(places, 0), whole_at(places, 1), floats_at(places, 2), floats_at(places, 4)
+    heap = whole_at(places, 3).view(np.uint64)
+    return _step_sparse(indices, values, label, weight, p, rounds, memory, heap, numbers)
 
 
 @cache
 def step(rule: str) -> Any:
-    """The compiled rule for one row of float64: step(row, label, weight, parameters, *state)."""
-    row = readonly(float64)
+    """The compiled rule for one row of float64: step(places, row, label, weight)."""
     function = {"aftrl": aftrl, "aogd": aogd, "penalised_ftrl": penalised_ftrl}[rule]
-    return compiled(function, (row, float64, float64, row, int64[::1], float64[::1], float64[::1]))
+    return compiled(function, (readonly(int64), readonly(float64), float64, float64))
+
+
+@cache
+def sparse_step() -> Any:
+    """A-FTRL for one row of float64 at int64: sparse_step()(places, indices, values, label, weight)."""
+    return compiled(aftrl_sparse, (readonly(int64), readonly(int64), readonly(float64), float64, float64))

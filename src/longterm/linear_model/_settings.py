@@ -14,6 +14,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from longterm import _validate as validate
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
@@ -83,6 +85,16 @@ class Settings:
 
     def parameters(self) -> Parameters:
         """What the kernel of this rule reads."""
+        try:
+            made = self._parameters()
+        except OverflowError:
+            made = None
+        if made is None or not np.isfinite(made.as_array()).all():
+            what = f"{self.budget:g} is so large, or so small for its weights, that the steps are not finite"
+            raise InputError("budget", what, "Choose another unit for the features")
+        return made
+
+    def _parameters(self) -> Parameters:
         g = self.constraint
         ball = g.enclosing_ball()
         radius, D = math.hypot(ball.radius, self.intercept_bound), g.value_bound(ball)

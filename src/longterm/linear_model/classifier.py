@@ -38,8 +38,8 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     ----------
     budget, l1, l2 : g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget; the intercept costs nothing.
     loss : "logistic", "hinge" or "squared_hinge".
-    rule : "a-ftrl" (sparse weights, rounds that cost what a sparse row touches), "a-ogd", "penalised-ftrl" (rounds of
-        O(d log d), and almost no violation) or "mahdavi" (constant steps; needs `constants` with "rounds").
+    rule : "a-ftrl" (sparse weights, rounds that cost what a sparse row touches), "a-ogd", "penalised-ftrl" (rounds of a
+        few passes over d, and almost no violation) or "mahdavi" (constant steps; needs `constants` with "rounds").
     fit_intercept, intercept_bound : an intercept within ±intercept_bound, 4 unless given.
     constants : "online", or {"feature_norm": the length of the longest row, …} for the steps of the theorems.
     passes, shuffle, random_state : how `fit` goes through its rows. None: once, small data sets up to 100 times, until
@@ -117,7 +117,11 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn the rows once, in their order. The first call names all `classes`."""
-        if self._is_plain(X) and (classes is None or np.array_equal(classes, self.classes_)):
+        if (
+            self._is_plain(X)
+            and self._weighs_as_before()
+            and (classes is None or np.array_equal(classes, self.classes_))
+        ):
             labels, plain = np.asarray(y), self._weights(sample_weight, X)
             if labels.shape == (X.shape[0],):
                 targets = self._targets(labels)
@@ -152,11 +156,19 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
             self.classes_ = classes
             self._learners = self._make_learners(1 if len(classes) == 2 else len(classes), X, random)
         self._class_weight_values = self._values_of_class_weight()
+        self._class_weight_read = self.class_weight
+
+    def _weighs_as_before(self) -> bool:
+        """Whether `class_weight` is what it was when its values were read; "balanced" is for whole data sets."""
+        return self.class_weight is self._class_weight_read and self.class_weight != "balanced"
 
     def _values_of_class_weight(self) -> FloatArray | None:
         if self.class_weight is None or self.class_weight == "balanced":
             return None
-        return np.asarray(compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_))
+        values = np.asarray(compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_))
+        if not np.all((values >= 0) & (values < np.inf)):
+            raise InputError("class_weight", f"has the values {values.tolist()}", "Give finite weights of at least 0")
+        return values
 
     def _known(self, y: NDArray[Any]) -> NDArray[Any]:
         """The classes so far, if every label is one of them."""

@@ -82,7 +82,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows once, in their order."""
-        if self._is_plain(X):
+        if self._is_plain(X) and type(y) is np.ndarray and y.shape == (X.shape[0],) and y.dtype.kind in "fiu":
             labels = labels_of(y, X.shape[0], classifies=False)
             self._play(self._block(X), [labels], self._weights(sample_weight, X), 1, None)
             return self

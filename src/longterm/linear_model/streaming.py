@@ -29,16 +29,21 @@ from longterm.linear_model._blocks import (
     NOTHING,
     Block,
     block_of,
+    is_moderate,
     labels_of,
     require_moderate,
     weights_of,
+    whole_numbers,
 )
-from longterm.linear_model._games import game_for, increasing
+from longterm.linear_model._games import game_for, is_row
 from longterm.linear_model._memory import LearnerMemory
 from longterm.linear_model._settings import Settings
 
+FLOAT, WHOLE = np.dtype(np.float64), np.dtype(np.int64)
 HEAVIEST = 1e30
 """Labels and weights beyond this are refused one by one; blocks are checked as a whole."""
+NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
+"""The intercept's interval is never widened to less, and its V_b not beyond the square: both keep numbers finite."""
 LOG_ODDS = 4.0
 """The intercept's bound for two classes unless another is given: shares between 2 % and 98 %."""
 NO_RECORD = np.empty(0, dtype=np.int64)
@@ -90,6 +95,8 @@ class BudgetLinearLearner(LearnerMemory):
     ) -> None:
         if isinstance(constants, str) and constants != "online":
             raise InputError("constants", f"{constants!r} is not a way to find them", 'Use "online", or give a mapping')
+        if not isinstance(constants, str | Mapping):
+            raise InputError("constants", f"{constants!r} is not a mapping", 'Use "online", or give a mapping')
         given = None if isinstance(constants, str) else dict(constants)
         settings = Settings(dimension, budget, l1, l2, loss, loss_parameter, rule, 0.0, beta, growth, given)
         self._widens, self._has_level, self._level = False, False, 0.0
@@ -110,57 +117,78 @@ class BudgetLinearLearner(LearnerMemory):
 
     def step_dense(self, row: ArrayLike, y: float, weight: float = 1.0) -> float:
         """Learn one row of `dimension` numbers; the margin before it was learned."""
-        u = np.ascontiguousarray(row, dtype=np.float64)
+        u = np.ascontiguousarray(row, FLOAT)
         if u.shape != self._shape:
             remedy = f"Give {self._settings.dimension} numbers"
             raise InputError("row", f"has shape {u.shape}", remedy, round=self.rounds + 1)
-        level = self._level
-        label = self._ready_for(u, y, weight)
+        level, label = self._level, self._ready_for(u, y, weight)
         margin = self._game.step_dense(u, label, weight, self._p)
         if margin != margin:  # NaN: the kernel refused the row
-            self._require_row(u)
+            raise self._refusal(u)
         self._until_sample -= 1
         return margin + level
 
     def step(self, indices: ArrayLike, values: ArrayLike, y: float, weight: float = 1.0) -> float:
         """Learn one sparse row, its column numbers increasing; the margin before it was learned."""
-        u, where = np.ascontiguousarray(values, dtype=np.float64), np.ascontiguousarray(indices, dtype=np.int64)
-        if u.ndim != 1 or u.shape != where.shape:
-            what = f"has shape {where.shape}, the values {u.shape}"
-            raise InputError("indices", what, "Give an index for each value", round=self.rounds + 1)
-        level = self._level
-        label = self._ready_for(u, y, weight, where)
-        margin = self._game.step(where, u, label, weight, self._p)
+        u, where = np.ascontiguousarray(values, FLOAT), np.ascontiguousarray(indices)
+        if where.dtype is not WHOLE:
+            where = whole_numbers("indices", where)
+        level, label = self._level, self._ready_for(u, y, weight, where)
+        try:
+            margin = self._game.step(where, u, label, weight, self._p)
+        except TypeError:  # not vectors
+            margin = math.nan
         if margin != margin:
-            self._require_row(u, where)
+            raise self._refusal(u, where)
         self._until_sample -= 1
         return margin + level
 
     def _ready_for(self, u: FloatArray, y: float, weight: float, where: NDArray[np.int64] | None = None) -> float:
         """The label as the kernel is to see it, once it and the weight are known to be sound."""
-        sound = (y == 1 or y == -1) if self._classifies else -HEAVIEST <= y <= HEAVIEST
-        if not (sound and 0.0 <= weight <= HEAVIEST):
+        try:
+            sound = (y == 1 or y == -1) if self._classifies else -HEAVIEST <= y <= HEAVIEST
+            sound = sound and 0.0 <= weight <= HEAVIEST
+            label = float(y)
+        except (TypeError, ValueError):  # not numbers
+            sound = False
+        if not sound:
             what = f"the label is {y!r}, the weight {weight!r}"
             remedy = "Use labels −1 and +1 for two classes, finite targets for regression, weights of at least 0"
             raise InputError("y", what, remedy, round=self.rounds + 1)
         if self._until_sample == 0:
             self._sample()
         if not self._widens:
-            return float(y)
-        if not (self._has_level and abs(y - self._level) <= self._settings.intercept_bound):
-            self._require_row(u, where)  # before the interval changes, and not only in the kernel
-            self._begin_at(float(y))
-            if abs(y - self._level) > self._settings.intercept_bound:
-                self._widen(abs(y - self._level))
-        return float(y) - self._level
+            return label
+        if not (self._has_level and abs(label - self._level) <= self._settings.intercept_bound):
+            self._require_row(u, abs(label), weight, where)  # before the interval changes, not only in the kernel
+            self._begin_at(label)
+            if abs(label - self._level) > self._settings.intercept_bound:
+                self._widen(abs(label - self._level))
+        return label - self._level
 
-    def _require_row(self, u: FloatArray, where: NDArray[np.int64] | None = None) -> None:
-        if not np.all(np.abs(u) <= HEAVIEST):
-            what = f"holds NaN, infinity or a number beyond {HEAVIEST:g}"
-            raise NonFiniteError("row", what, "Check this row; nothing was learned from it", round=self.rounds + 1)
-        if where is not None and not increasing(where, self._settings.dimension):
+    def _require_row(self, u: FloatArray, size: float, weight: float, where: NDArray[np.int64] | None) -> None:
+        """Raise if the row would be refused with a target of this size, whatever the interval becomes."""
+        longest = float(np.abs(u).max(initial=0.0)) * math.sqrt(len(u))
+        sound = where is None or is_row(where, u, self._settings.dimension)
+        if not (sound and is_moderate(longest, size, weight, self._radius + 2 * (size + abs(self._level)))):
+            raise self._refusal(u, where)
+
+    def _refusal(self, u: FloatArray, where: NDArray[np.int64] | None = None) -> InputError:
+        """What is wrong with a row that cannot be learned; nothing is left of it."""
+        t = self.rounds + 1
+        self._average.take_back(t)
+        self._plan_average()
+        if not np.isfinite(u).all():
+            what = "holds NaN or infinity"
+            return NonFiniteError("row", what, "Check this row; nothing was learned from it", round=t)
+        if where is not None and (u.ndim != 1 or u.shape != where.shape):
+            what = f"has shape {where.shape}, the values {u.shape}"
+            return InputError("indices", what, "Give an index for each value", round=t)
+        if where is not None and not is_row(where, u, self._settings.dimension):
             what = f"are not increasing within 0 … {self._settings.dimension - 1}"
-            raise InputError("indices", what, "Sort them, and give each once", round=self.rounds + 1)
+            return InputError("indices", what, "Sort them, and give each once", round=t)
+        what = "has numbers so large that the squares of its gradient overflow"
+        return InputError("row", what, "Scale the features, the targets or the weights down", round=t)
 
     def learn(
         self,
@@ -180,10 +208,11 @@ class BudgetLinearLearner(LearnerMemory):
         labels = labels_of(y, block.count, self._classifies)
         rows_in_order = IN_ORDER
         if order is not None:
-            rows_in_order = np.ascontiguousarray(order, dtype=np.int64)
+            rows_in_order = whole_numbers("order", order)
             if rows_in_order.ndim != 1 or np.any((rows_in_order < 0) | (rows_in_order >= block.count)):
                 raise InputError("order", "has other numbers than those of rows", f"Use 0 … {block.count - 1}")
         weights = weights_of(sample_weight, block.count)
+        self.require(block, labels, weights)
         count = block.count if order is None else len(rows_in_order)
         if record is None:
             margins = np.empty(count)
@@ -206,10 +235,9 @@ class BudgetLinearLearner(LearnerMemory):
         record: NDArray[np.int64] = NO_RECORD,
         trace: FloatArray = NO_TRACE,
     ) -> None:
-        """`learn` for what `block_of`, `labels_of` and `weights_of` made."""
+        """`learn` for what `block_of`, `labels_of` and `weights_of` made, and `require` has seen."""
         if block.count == 0:
             return
-        self.require(block, labels, weights)
         if self._game.is_sparse and not block.is_sparse:
             block = block.sparse()
         shuffled = order is not IN_ORDER
@@ -263,9 +291,9 @@ class BudgetLinearLearner(LearnerMemory):
 
     def _widen(self, size: float) -> None:
         """The interval becomes ±2 size; the decision and its curvature stay as they are (`docs/linear_model.md`)."""
-        numbers, before = self._game.numbers, self._settings.intercept_bound
+        numbers, before, size = self._game.numbers, self._settings.intercept_bound, max(size, NARROWEST)
         limit = math.sqrt(numbers[at.INTERCEPT_SQUARES])  # curvature times bound: what holds b at the interval's end
         numbers[at.INTERCEPT_SLOPE] = min(max(numbers[at.INTERCEPT_SLOPE], -limit), limit)
         self._use(replace(self._settings, intercept_bound=2 * size))
         if before > 0.0:
-            numbers[at.INTERCEPT_SQUARES] *= (2 * size / before) ** 2
+            numbers[at.INTERCEPT_SQUARES] = min(limit * (2 * size / before), LARGEST_LIMIT) ** 2
