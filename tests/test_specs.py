@@ -115,7 +115,7 @@ CHANGES = {
     "learners: 'aogd' is not a list of tables": {"learners": "aogd"},
     "learners: is empty": {"learners": []},
     "learners: {'beta': 0.5} does not name its learner": {"learners": [{"beta": 0.5}]},
-    "learners.learner: 'aodg' is not known. Choose from ['aftrl', 'aogd'": {"learners": [{"learner": "aodg"}]},
+    "learners.learner: 'aodg' is not known. Choose from ['adagrad_aogd', ": {"learners": [{"learner": "aodg"}]},
     "learners.aogd.betta: is not a parameter of 'aogd'. Choose from ['beta', 'steps']": {
         "learners": [{"learner": "aogd", "betta": 0.5}]
     },
