@@ -30,7 +30,7 @@ def whole(tmp_path_factory):
 
 
 COMMAND = [
-    *(sys.executable, "-m", "longterm.cli", "run", "--problem", "doubly_stochastic size=3", "--rounds", "400"),
+    *(sys.executable, "-m", "longterm.cli", "run", "--problem", "doubly_stochastic size=3", "--rounds", "6000"),
     *("--sequences", "10", "--engine", "numpy", "--no-report", "--workers", "2", "--learners", "aogd", "mirror_prox"),
 ]
 
