@@ -255,8 +255,7 @@ def test_data_beside_a_checkout_are_found(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LONGTERM_DATA", "restored afterwards")
     monkeypatch.delenv("LONGTERM_DATA")
     monkeypatch.chdir(checkout)
-    options = ["--learners", "aogd", "--problems", "switching_constraints", "--rounds", "64", "--sequences", "1"]
-    assert main(["arena", *options, "--backend", "sequential", "--no-report"]) == 0
+    assert main(["data", "list"]) == 0
     assert os.environ["LONGTERM_DATA"] == str(data)
 
 

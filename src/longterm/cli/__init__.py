@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from longterm.errors import LongtermError
+
+BESIDE_A_CHECKOUT = Path("..") / "shared" / "data"
+"""Where data are looked for, too, if LONGTERM_DATA names no folder."""
 
 STOPPED = 130
 """The exit status after an interrupt, as shells have it."""
@@ -19,6 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say(f"the command line needs {error.name}: install longterm[experiments]")
     try:
         command = parse(arguments)
+        if BESIDE_A_CHECKOUT.is_dir():  # workers inherit it
+            os.environ.setdefault("LONGTERM_DATA", str(BESIDE_A_CHECKOUT.resolve()))
         command.run()
     except (LongtermError, ImportError) as error:
         return _say(str(error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +14,6 @@ from longterm.arena.league import Violation
 from longterm.arena.spec import ROUNDS, SEQUENCES
 from longterm.arena.tables import league_text, write_tables
 from longterm.cli.where import Where
-
-BESIDE_A_CHECKOUT = Path("..") / "shared" / "data"
 
 
 @dataclass(frozen=True)
@@ -62,8 +59,6 @@ class Arena:
         """Play, rank, print, write."""
         taste = Taste(self.weight, self.violation)
         spec = arena_of(self.learners, self.problems, rounds=self.rounds, sequences=self.sequences)
-        if BESIDE_A_CHECKOUT.is_dir():  # workers inherit it
-            os.environ.setdefault("LONGTERM_DATA", str(BESIDE_A_CHECKOUT.resolve()))
         found = run_arena(spec, self.out, backend=self.where.jobs)
         standings = league(found, taste)
         write_tables(found, standings, taste, self.out)

@@ -27,7 +27,7 @@ class List:
             here = "no" if find(name) is None else "yes"
             lines.append(f"{name:<12}{data.rows:>9,}{data.features:>9,}  {here:<5}{data.about}")
         lines.append(f"Downloads and parsed arrays are kept in {cache_folder()} (LONGTERM_CACHE names another folder);")
-        lines.append("LONGTERM_DATA names a folder that already has files.")
+        lines.append("LONGTERM_DATA names a folder that already has files; left out, ../shared/data is looked into.")
         sys.stdout.write("\n".join(lines) + "\n")
 
 
