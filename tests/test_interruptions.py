@@ -29,8 +29,19 @@ def whole(tmp_path_factory):
     return folder, quietly(SMALL, folder)
 
 
+# A shell's background job ignores interrupts, and so would all that it starts: listen to them again.
+LISTENING = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); import longterm.cli as c; "
 COMMAND = [
-    *(sys.executable, "-m", "longterm.cli", "run", "--problem", "doubly_stochastic size=3", "--rounds", "6000"),
+    *(
+        sys.executable,
+        "-c",
+        LISTENING + "sys.exit(c.main())",
+        "run",
+        "--problem",
+        "doubly_stochastic size=3",
+        "--rounds",
+        "2000",
+    ),
     *("--sequences", "10", "--engine", "numpy", "--no-report", "--workers", "2", "--learners", "aogd", "mirror_prox"),
 ]
 
