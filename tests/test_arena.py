@@ -289,7 +289,7 @@ def test_killed_and_started_again(arena, folder, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("default")
+@pytest.mark.filterwarnings("default")  # a cluster that closes warns of its own sockets
 def test_dask_gives_the_same_files(arena, folder, tmp_path):
     distributed = pytest.importorskip("distributed", reason="a cluster needs distributed")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}

@@ -137,7 +137,7 @@ def test_backends_that_are_not_there(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("default")
+@pytest.mark.filterwarnings("default")  # a cluster that closes warns of its own sockets
 def test_a_dask_cluster_gives_the_same(whole, tmp_path):
     distributed = pytest.importorskip("distributed", reason="a cluster needs distributed")
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:

@@ -31,7 +31,7 @@ def failing(estimator):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore")  # its checks try what warns
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -46,7 +46,7 @@ def test_scikit_learns_own_checks_pass(estimator):
     assert failing(estimator) == set(WEIGHTS_ARE_REPEATS)
 
 
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore")  # its checks try what warns
 @pytest.mark.parametrize("estimator", [SGDClassifier(), SGDRegressor()], ids=str)
 @pytest.mark.parametrize("check", WEIGHTS_ARE_REPEATS)
 def test_what_we_fail_its_own_sgd_estimators_fail_too(estimator, check):
@@ -294,7 +294,7 @@ BAD = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # scikit-learn sums infinities before it refuses them
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize("estimator", ["classifier", "regressor", "sparse classifier"])
 @pytest.mark.parametrize("bad", BAD)

@@ -99,6 +99,7 @@ class _Penalised:
     def __init__(self, rows: Rows, weights: FloatArray, g: ElasticNetBudget, tolerance: float) -> None:
         try:
             kind: Any = import_module("sklearn.linear_model").LogisticRegression
+            self._not_converged: Any = import_module("sklearn.exceptions").ConvergenceWarning
         except ImportError as error:
             raise ImportError("SAGA needs scikit-learn: pip install scikit-learn") from error
         # Newer versions tell the penalty by l1_ratio alone.
@@ -119,7 +120,7 @@ class _Penalised:
         # C Σ f + (l1 ‖x‖₁ + ½ l2 ‖x‖²)/(l1 + l2) is the penalised form, times a constant, for this C.
         self._model.set_params(C=float(np.exp(-log_penalty)) / (self._g.l1 + self._g.l2))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # one that did not converge shows in the certificate
+            warnings.simplefilter("ignore", self._not_converged)  # it shows in the certificate
             self._model.fit(self._rows.features, self._rows.labels, sample_weight=self._weights)
         return np.asarray(self._model.coef_[0], dtype=np.float64)
 

@@ -35,7 +35,7 @@ from longterm.linear_model._round import (
 from longterm.linear_model._rows import AHEAD, clear, dot_and_length, fetch, number_of_rows, whole_row
 
 
-def play(rows, order, labels, weights, p, round, z, numbers, record, trace, margins):  # type: ignore[no-untyped-def]
+def play(rows, order, labels, weights, p, round, z, numbers, record, trace, margins):
     """Play rows[order] (all, where order is empty) up to the first that must be refused; how many were played."""
     (loss_sum, signed, hard, squared, multiplier, multiplier_sum, squares, largest) = unpack(numbers)[:8]
     (scale, norm_1, norm_2, intercept, slope_sum, bound_sum, slope_squares) = unpack(numbers)[8:]

@@ -58,7 +58,7 @@ ONE = np.uint64(1)
 
 
 @helper
-def dot_and_length(indices, values, memory, threshold):  # type: ignore[no-untyped-def]
+def dot_and_length(indices, values, memory, threshold):
     """⟨u, soft(z, τ)⟩ and ‖u‖²."""
     dot = 0.0
     length = 0.0
@@ -71,7 +71,7 @@ def dot_and_length(indices, values, memory, threshold):  # type: ignore[no-untyp
 
 
 @helper
-def learn(indices, values, slope, threshold, memory, words, heap, places, round, upcoming):  # type: ignore[no-untyped-def]
+def learn(indices, values, slope, threshold, memory, words, heap, places, round, upcoming):
     """Add slope · u to z; what Σw and Σw² gain. Coordinates of the row that comes next are fetched meanwhile.
 
     Nothing here branches on whether a coordinate is active: a wrong guess would cost more than all the rest. So every
@@ -117,7 +117,7 @@ def learn(indices, values, slope, threshold, memory, words, heap, places, round,
 
 
 @exact
-def play_row(indices, values, label, weight, p, round, memory, words, heap, places, numbers, upcoming):  # type: ignore[no-untyped-def]
+def play_row(indices, values, label, weight, p, round, memory, words, heap, places, numbers, upcoming):
     """One round, if its gradient is not too long: whether it was played, and the margin ⟨u, x_t⟩ + b_t."""
     bound, l1 = p[at.INTERCEPT_BOUND], p[at.L1]
     threshold = numbers[at.MULTIPLIER_SUM] * l1
@@ -167,7 +167,7 @@ def play_row(indices, values, label, weight, p, round, memory, words, heap, plac
     return True, margin
 
 
-def play(rows, order, labels, weights, p, round, memory, heap, numbers, record, trace, margins):  # type: ignore[no-untyped-def]
+def play(rows, order, labels, weights, p, round, memory, heap, numbers, record, trace, margins):
     """Play rows[order] (all, where order is empty) up to the first that must be refused; how many were played."""
     data, indices, indptr = rows
     words, places = memory.view(np.uint64), places_for(len(memory) // 2)
@@ -206,7 +206,7 @@ def play(rows, order, labels, weights, p, round, memory, heap, numbers, record, 
     return count
 
 
-def step(indices, values, label, weight, p, round, memory, heap, numbers):  # type: ignore[no-untyped-def]
+def step(indices, values, label, weight, p, round, memory, heap, numbers):
     """Play one row; its margin, from before it was learned. NaN: it must be refused, and nothing was changed."""
     if not is_canonical(indices, values, len(memory) // 2):
         return np.nan
@@ -215,7 +215,7 @@ def step(indices, values, label, weight, p, round, memory, heap, numbers):  # ty
     return margin if played else np.nan
 
 
-def enter(p, round, memory, heap, numbers):  # type: ignore[no-untyped-def]
+def enter(p, round, memory, heap, numbers):
     """Make the heap and the sums of a state whose active coordinates have entries of any kind."""
     threshold, places = numbers[at.MULTIPLIER_SUM] * p[at.L1], places_for(len(memory) // 2)
     rebuild(threshold, memory, memory.view(np.uint64), heap, places, round, numbers)

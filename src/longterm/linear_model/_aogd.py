@@ -51,12 +51,12 @@ def descend(v: Lanes, u: Lanes, keep: Lanes, sign: Lanes, step: Lanes) -> tuple[
 
 
 @helper
-def adagrad_step(radius, squares):  # type: ignore[no-untyped-def]
+def adagrad_step(radius, squares):
     """Δ/√(2 S_t), Δ the diameter of the ball or of the interval; with S_t = 0 there is no step to take."""
     return 2.0 * radius / math.sqrt(2.0 * squares) if squares > 0.0 else 0.0
 
 
-def play(rows, order, labels, weights, p, round, v, numbers, record, trace, margins):  # type: ignore[no-untyped-def]
+def play(rows, order, labels, weights, p, round, v, numbers, record, trace, margins):
     """Play rows[order] (all, where order is empty) up to the first that must be refused; how many were played."""
     (loss_sum, signed, hard, squared, multiplier, multiplier_sum, squares, largest) = unpack(numbers)[:8]
     (scale, norm_1, norm_2, intercept, slope_sum, bound_sum, slope_squares) = unpack(numbers)[8:]

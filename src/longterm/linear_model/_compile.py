@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.caching import FunctionCache
 from numba.core.extending import intrinsic
@@ -39,13 +39,13 @@ class _FolderCache(FunctionCache):
     """Numba's cache on disk, with the sources of this folder in the key."""
 
     def _index_key(self, signature: Any, codegen: Any) -> Any:
-        return (*super()._index_key(signature, codegen), _sources())  # type: ignore[no-untyped-call]
+        return (*super()._index_key(signature, codegen), _sources())
 
 
 def compiled(function: Callable[..., Any], signature: Any) -> Any:
     """`function` for arguments of these types and no others, from the disk where it is there. It releases the GIL."""
     dispatcher: Any = numba.njit(nogil=True, fastmath=FASTMATH, error_model="numpy")(function)
-    dispatcher._cache = _FolderCache(function)  # type: ignore[no-untyped-call]
+    dispatcher._cache = _FolderCache(function)
     dispatcher.compile(signature)
     dispatcher.disable_compile()
     return dispatcher
@@ -56,10 +56,10 @@ def readonly(dtype: Any, dimensions: int = 1) -> types.Array:
     return types.Array(dtype, dimensions, "C", readonly=True)
 
 
-def _prefetch(context, array, byte):  # type: ignore[no-untyped-def]
+def _prefetch(context, array, byte):
     """Begin to load the cache line at this byte of an array's data."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         pointer = ir.IntType(8).as_pointer()
         address = builder.gep(builder.bitcast(data, pointer), [arguments[1]])
@@ -75,10 +75,10 @@ def _prefetch(context, array, byte):  # type: ignore[no-untyped-def]
 prefetch: Any = intrinsic(_prefetch)
 
 
-def _pointer(context, address):  # type: ignore[no-untyped-def]
+def _pointer(context, address):
     """An address as a pointer, for `numba.carray`."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         return builder.inttoptr(arguments[0], cgutils.voidptr_t)
 
     return types.voidptr(types.int64), generate

@@ -63,7 +63,7 @@ def room(dimension: int) -> int:
 
 
 @exact
-def places_for(dimension):  # type: ignore[no-untyped-def]
+def places_for(dimension):
     """How many bits hold k + 1 for every coordinate k."""
     places = uint64(1)
     while int64(1) << int64(places) <= dimension:
@@ -72,20 +72,20 @@ def places_for(dimension):  # type: ignore[no-untyped-def]
 
 
 @exact
-def word_of(key, k, places):  # type: ignore[no-untyped-def]
+def word_of(key, k, places):
     """The entry of coordinate k with a key ≥ 0. The sign's bit is dropped, there is none."""
     bits = np.float64(key).view(np.uint64) << uint64(1)
     return bits >> places << places | uint64(k) + uint64(1)
 
 
 @exact
-def coordinate_of(word, places):  # type: ignore[no-untyped-def]
+def coordinate_of(word, places):
     """The k of an entry."""
     return int64(word & (uint64(1) << places) - uint64(1)) - 1
 
 
 @exact
-def add(high, low, value):  # type: ignore[no-untyped-def]
+def add(high, low, value):
     """The sum high + low with one more number in it: what rounding takes from high goes to low (Knuth's two-sum)."""
     total = high + value
     part = total - high
@@ -93,7 +93,7 @@ def add(high, low, value):  # type: ignore[no-untyped-def]
 
 
 @exact
-def push(heap, size, word):  # type: ignore[no-untyped-def]
+def push(heap, size, word):
     """Put a word into a heap of this size."""
     hole = size
     while hole > 0:
@@ -106,7 +106,7 @@ def push(heap, size, word):  # type: ignore[no-untyped-def]
 
 
 @exact
-def sink(heap, size, hole, word):  # type: ignore[no-untyped-def]
+def sink(heap, size, hole, word):
     """Put a word in the place of entry `hole` and let it sink. The least of four is found without a branch to guess."""
     first = ARITY * hole + 1
     while first + ARITY <= size:
@@ -130,7 +130,7 @@ def sink(heap, size, hole, word):  # type: ignore[no-untyped-def]
 
 
 @exact
-def raise_threshold(old, new, memory, words, heap, places, round, numbers):  # type: ignore[no-untyped-def]
+def raise_threshold(old, new, memory, words, heap, places, round, numbers):
     """Take out what dies as τ rises from `old` to `new`, and bring the sums to the new τ."""
     size, active = round[SIZE], round[ACTIVE]
     sum_1, low_1, sum_2, low_2 = numbers[at.NORM_1], numbers[LOW_1], numbers[at.NORM_2], numbers[LOW_2]
@@ -174,7 +174,7 @@ def raise_threshold(old, new, memory, words, heap, places, round, numbers):  # t
 
 
 @exact
-def rebuild(threshold, memory, words, heap, places, round, numbers):  # type: ignore[no-untyped-def]
+def rebuild(threshold, memory, words, heap, places, round, numbers):
     """One entry for each active coordinate, with a new key, and the sums anew."""
     sum_1 = low_1 = sum_2 = low_2 = 0.0
     size = 0

@@ -20,7 +20,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.extending import intrinsic
 
@@ -77,12 +77,12 @@ def lanes(*, writes: int, sums: int) -> Callable[[Callable[..., tuple[Lanes, ...
     """Make an arithmetic of lanes into a function for kernels."""
 
     def make(function: Callable[..., tuple[Lanes, ...]]) -> Any:
-        def run(context, *arguments):  # type: ignore[no-untyped-def]
+        def run(context, *arguments):
             arrays = [kind for kind in arguments if isinstance(kind, types.Array)]
             numbers = [types.float64] * (len(arguments) - len(arrays))
-            result: Any = types.float64 if sums == 1 else types.UniTuple(types.float64, sums)  # type: ignore[no-untyped-call]
+            result: Any = types.float64 if sums == 1 else types.UniTuple(types.float64, sums)
 
-            def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            def generate(context, builder, signature, values):
                 totals = _generate(context, builder, signature.args, values, len(arrays), function, writes, sums)
                 return totals[0] if sums == 1 else context.make_tuple(builder, result, totals)
 
@@ -106,8 +106,8 @@ def _generate(
     types_of = [context.get_value_type(kind.dtype) for kind in kinds[:count]]
     splats = [Lanes(builder, _splat(builder, value)) for value in values[count:]]
     zero = ir.Constant(WIDE, [0.0] * WIDTH)
-    totals = [cgutils.alloca_once_value(builder, zero) for _ in range(sums)]  # type: ignore[no-untyped-call]
-    length = cgutils.unpack_tuple(builder, held[count - 1].shape)[0]  # type: ignore[no-untyped-call]
+    totals = [cgutils.alloca_once_value(builder, zero) for _ in range(sums)]
+    length = cgutils.unpack_tuple(builder, held[count - 1].shape)[0]
     whole = builder.and_(length, INTEGER(-WIDTH))
 
     def step(start: Any, mask: Any) -> None:
@@ -162,5 +162,5 @@ def _store(builder: Any, pointer: Any, value: Any, mask: Any) -> None:
 
 def _call(builder: Any, name: str, kind: Any, arguments: list[Any]) -> Any:
     form = ir.FunctionType(kind, [argument.type for argument in arguments])
-    function = cgutils.get_or_insert_function(builder.module, form, name)  # type: ignore[no-untyped-call]
+    function = cgutils.get_or_insert_function(builder.module, form, name)
     return builder.call(function, arguments, fastmath=() if kind == ir.VoidType() else FLAGS)

@@ -39,7 +39,7 @@ OF_TWO_CLASSES = frozenset({LOGISTIC, HINGE, SQUARED_HINGE})
 
 
 @numba.njit(inline="always")
-def value_and_slope(code, parameter, margin, y):  # type: ignore[no-untyped-def]
+def value_and_slope(code, parameter, margin, y):
     """f(margin) and f′(margin). One exponential at most."""
     if code == LOGISTIC:
         z = y * margin

@@ -27,26 +27,26 @@ def places(*arrays: NDArray[Any]) -> NDArray[np.int64]:
 
 
 @helper
-def floats_at(places, i):  # type: ignore[no-untyped-def]
+def floats_at(places, i):
     """Array i of these places, of float64."""
     return carray(pointer(places[2 * i]), (places[2 * i + 1],), np.float64)
 
 
 @helper
-def whole_at(places, i):  # type: ignore[no-untyped-def]
+def whole_at(places, i):
     """Array i of these places, of int64."""
     return carray(pointer(places[2 * i]), (places[2 * i + 1],), np.int64)
 
 
 @helper
-def _around(row, label, weight):  # type: ignore[no-untyped-def]
+def _around(row, label, weight):
     """What a kernel wants of one row: rows, order, labels, weights; then nothing to record, and room for margins."""
     nothing, whole, room = np.empty(0, dtype=np.int64), row.reshape((1, len(row))), np.empty(3)
     room[0], room[1] = label, weight
     return whole, nothing, room[:1], room[1:2], nothing, room[:0].reshape((0, 6)), room[2:]
 
 
-def aftrl(places, row, label, weight):  # type: ignore[no-untyped-def]
+def aftrl(places, row, label, weight):
     """The margin before learning; NaN if the row is refused, and then nothing was changed."""
     p, rounds, vector, numbers = floats_at(places, 0), whole_at(places, 1), floats_at(places, 2), floats_at(places, 3)
     rows, order, labels, weights, record, trace, margins = _around(row, label, weight)
@@ -54,7 +54,7 @@ def aftrl(places, row, label, weight):  # type: ignore[no-untyped-def]
     return margins[0] if played else math.nan
 
 
-def aogd(places, row, label, weight):  # type: ignore[no-untyped-def]
+def aogd(places, row, label, weight):
     """The same."""
     p, rounds, vector, numbers = floats_at(places, 0), whole_at(places, 1), floats_at(places, 2), floats_at(places, 3)
     rows, order, labels, weights, record, trace, margins = _around(row, label, weight)
@@ -62,7 +62,7 @@ def aogd(places, row, label, weight):  # type: ignore[no-untyped-def]
     return margins[0] if played else math.nan
 
 
-def penalised_ftrl(places, row, label, weight):  # type: ignore[no-untyped-def]
+def penalised_ftrl(places, row, label, weight):
     """The same."""
     p, rounds, vector, numbers = floats_at(places, 0), whole_at(places, 1), floats_at(places, 2), floats_at(places, 3)
     rows, order, labels, weights, record, trace, margins = _around(row, label, weight)
@@ -70,7 +70,7 @@ def penalised_ftrl(places, row, label, weight):  # type: ignore[no-untyped-def]
     return margins[0] if played else math.nan
 
 
-def aftrl_sparse(places, indices, values, label, weight):  # type: ignore[no-untyped-def]
+def aftrl_sparse(places, indices, values, label, weight):
     """The same for a sparse row, on the memory of `sparse`."""
     p, rounds, memory, numbers = floats_at(places, 0), whole_at(places, 1), floats_at(places, 2), floats_at(places, 4)
     heap = whole_at(places, 3).view(np.uint64)

@@ -54,7 +54,7 @@ def count_above(z: Lanes, threshold: Lanes) -> tuple[Lanes, ...]:
 
 
 @helper
-def root(p, a, found):  # type: ignore[no-untyped-def]
+def root(p, a, found):
     """The ν above, from (n, V₁, V₂)."""
     n, total, squares = found
     l1, l2, budget = p[at.L1], p[at.L2], p[at.BUDGET]
@@ -66,7 +66,7 @@ def root(p, a, found):  # type: ignore[no-untyped-def]
 
 
 @helper
-def least_weight(p, a, z, found):  # type: ignore[no-untyped-def]
+def least_weight(p, a, z, found):
     """The smallest ν ≥ 0 with g ≤ 0 at its argmin, from what is above any one threshold."""
     weight, size = root(p, a, found), found[0]
     found = count_above(z, weight * p[at.L1])
@@ -79,7 +79,7 @@ def least_weight(p, a, z, found):  # type: ignore[no-untyped-def]
     return weight
 
 
-def play(rows, order, labels, weights, p, round, z, numbers, record, trace, margins):  # type: ignore[no-untyped-def]
+def play(rows, order, labels, weights, p, round, z, numbers, record, trace, margins):
     """Play rows[order] (all, where order is empty) up to the first that must be refused; how many were played."""
     (loss_sum, signed, hard, squared, multiplier, weight_sum, squares, largest) = unpack(numbers)[:8]
     (scale, norm_1, norm_2, intercept, slope_sum, bound_sum, slope_squares) = unpack(numbers)[8:]

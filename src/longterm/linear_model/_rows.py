@@ -52,16 +52,16 @@ def _is_dense(rows: Any) -> bool:
 
 
 @overload(number_of_rows, jit_options=OPTIONS)
-def _number_of_rows(rows):  # type: ignore[no-untyped-def]
+def _number_of_rows(rows):
     return (lambda rows: len(rows)) if _is_dense(rows) else (lambda rows: len(rows[2]) - 1)
 
 
 @overload(dot_and_length, jit_options=OPTIONS)
-def _dot_and_length(rows, k, v):  # type: ignore[no-untyped-def]
+def _dot_and_length(rows, k, v):
     if _is_dense(rows):
         return lambda rows, k, v: _products(v, rows[k])
 
-    def sparse(rows, k, v):  # type: ignore[no-untyped-def]
+    def sparse(rows, k, v):
         data, indices, indptr = rows
         dot = 0.0
         length = 0.0
@@ -75,11 +75,11 @@ def _dot_and_length(rows, k, v):  # type: ignore[no-untyped-def]
 
 
 @overload(whole_row, jit_options=OPTIONS)
-def _whole_row(rows, k, room):  # type: ignore[no-untyped-def]
+def _whole_row(rows, k, room):
     if _is_dense(rows):
         return lambda rows, k, room: rows[k]
 
-    def sparse(rows, k, room):  # type: ignore[no-untyped-def]
+    def sparse(rows, k, room):
         data, indices, indptr = rows
         for j in range(indptr[k], indptr[k + 1]):
             room[indices[j]] = data[j]
@@ -89,11 +89,11 @@ def _whole_row(rows, k, room):  # type: ignore[no-untyped-def]
 
 
 @overload(clear, jit_options=OPTIONS)
-def _clear(rows, k, room):  # type: ignore[no-untyped-def]
+def _clear(rows, k, room):
     if _is_dense(rows):
         return lambda rows, k, room: None
 
-    def sparse(rows, k, room):  # type: ignore[no-untyped-def]
+    def sparse(rows, k, room):
         _, indices, indptr = rows
         for j in range(indptr[k], indptr[k + 1]):
             room[indices[j]] = 0.0
@@ -102,10 +102,10 @@ def _clear(rows, k, room):  # type: ignore[no-untyped-def]
 
 
 @overload(fetch, jit_options=OPTIONS)
-def _fetch(rows, labels, k):  # type: ignore[no-untyped-def]
+def _fetch(rows, labels, k):
     if _is_dense(rows):
 
-        def dense(rows, labels, k):  # type: ignore[no-untyped-def]
+        def dense(rows, labels, k):
             begin, end = k * rows.strides[0], (k + 1) * rows.strides[0]
             for byte in range(begin, end, LINE):
                 prefetch(rows, byte)
@@ -114,7 +114,7 @@ def _fetch(rows, labels, k):  # type: ignore[no-untyped-def]
 
         return dense
 
-    def sparse(rows, labels, k):  # type: ignore[no-untyped-def]
+    def sparse(rows, labels, k):
         data, indices, indptr = rows
         for j in range(indptr[k], indptr[k + 1], LINE // 8):
             prefetch(data, j * data.itemsize)

@@ -17,7 +17,7 @@ from longterm.linear_model._compile import helper
 
 
 @helper
-def is_canonical(indices, values, dimension):  # type: ignore[no-untyped-def]
+def is_canonical(indices, values, dimension):
     """Whether one row is as it should be."""
     wrong = 0
     for j in range(len(values)):
@@ -28,7 +28,7 @@ def is_canonical(indices, values, dimension):  # type: ignore[no-untyped-def]
     return inside and wrong == 0 and len(values) == len(indices)
 
 
-def first_wrong(rows, dimension):  # type: ignore[no-untyped-def]
+def first_wrong(rows, dimension):
     """The first row that is not as it should be; as many as there are rows where all are."""
     data, indices, indptr = rows
     count = len(indptr) - 1
