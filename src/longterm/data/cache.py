@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,8 @@ def cached(
     if kept is None:
         kept = parse(source)
         check(source, kept)
-        _write(target, kept)
+        named: dict[str, Any] = kept
+        write_whole(target, lambda file: np.savez(file, **named))
         for old in folder.iterdir():
             if old != target and re.fullmatch(rf"{re.escape(name)}\.[0-9a-f]+\.v\d+\.npz", old.name):
                 old.unlink(missing_ok=True)
@@ -68,13 +69,13 @@ def _read(target: Path) -> dict[str, NDArray[Any]] | None:
         return None
 
 
-def _write(target: Path, arrays: Arrays) -> None:
+def write_whole(target: Path, write: Callable[[BinaryIO], object]) -> None:
+    """A file of the cache, whole or not there at all: written beside its place, then put there."""
     part = target.with_name(f"{target.name}.{secrets.token_hex(8)}.part")
-    named: dict[str, Any] = dict(arrays)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with part.open("xb") as file:
-            np.savez(file, **named)
+            write(file)
             file.flush()
             os.fsync(file.fileno())
         part.replace(target)

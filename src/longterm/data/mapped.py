@@ -6,17 +6,14 @@ A file's name ends in a checksum of its content, and it is there whole or not at
 
 from __future__ import annotations
 
-import os
-import secrets
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from longterm._arrays import FloatArray
-from longterm.data.cache import file_hash
+from longterm.data.cache import file_hash, write_whole
 from longterm.data.files import cache_folder
 from longterm.data.libsvm import read_libsvm
 from longterm.data.load import Labelled, load
@@ -91,21 +88,8 @@ def _found(stem: Path, part: str) -> FloatArray | None:
 
 def _kept(stem: Path, part: str, array: FloatArray) -> FloatArray:
     target = stem.with_name(_file_name(stem, part, array))
-    partial = target.with_name(f"{target.name}.{secrets.token_hex(8)}.part")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("xb") as file:
-            np.save(file, np.ascontiguousarray(array))
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
-        return np.asarray(np.load(target, mmap_mode="r"))
-    except OSError as error:
-        remedy = "Set the environment variable LONGTERM_CACHE to a folder that can be written"
-        raise DataError(target, f"the cache cannot be written ({error})", remedy) from error
-    finally:
-        with suppress(OSError):
-            partial.unlink()
+    write_whole(target, lambda file: np.save(file, np.ascontiguousarray(array)))
+    return np.asarray(np.load(target, mmap_mode="r"))
 
 
 def _file_name(stem: Path, part: str, array: FloatArray) -> str:
