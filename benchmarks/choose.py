@@ -20,51 +20,44 @@ from typing import Any
 
 import numpy as np
 
-from longterm import (
+from longterm import AOGD, Problem, Trace, observe, run
+from longterm.constraints import Affine, L1Budget
+from longterm.data import load_sample
+from longterm.errors import AssumptionWarning
+from longterm.hindsight import best_budgeted_logistic, best_fixed, nearest_to_mean
+from longterm.learners import (
     AFTRL,
-    AOGD,
     COLDQ,
     LEWA,
     AdaGradAOGD,
     AdaptiveAFTRL,
     AdaptivePenalisedFTRL,
-    AssumptionWarning,
     DecayingMarginAOGD,
     DoublingRestarts,
     DriftPlusPenalty,
     FeasibleOnlineADM,
     HardYuLeeLee,
+    Learner,
     MahdaviOGD,
     NoViolationAOGD,
     OneProjectionSGD,
     PenalisedFTRL,
     PolyakFeasibility,
-    Problem,
     ProjectedOGD,
     ProximalAOGD,
     ProxPenalty,
     QuadraticPenaltyOGD,
     Restarted,
+    Sharp,
     SinhaVaze,
     StronglyConvexAFTRL,
-    Trace,
     TwoPointBandit,
     YuLeeLee,
     YuNeely,
-    budgeted_logistic,
-    covariance,
-    doubly_stochastic,
-    games,
-    observe,
-    run,
-    two_dimensional,
 )
-from longterm.constraints import Affine, L1Budget
-from longterm.data import load_sample
-from longterm.feedback import Feedback
-from longterm.hindsight import best_budgeted_logistic, best_fixed, nearest_to_mean
-from longterm.learners import Learner, Sharp
+from longterm.learners.feedback import Feedback
 from longterm.losses import Linear, Logistic
+from longterm.problems import budgeted_logistic, covariance, doubly_stochastic, games, two_dimensional
 from longterm.sets import Ball, Simplex
 from longterm.streams import NoisyTargets, PairwiseSigns, RandomPermutations, Replay, ResampledRows, Stream
 

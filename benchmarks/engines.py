@@ -11,7 +11,8 @@ import statistics
 import time
 from typing import Any
 
-from longterm import AOGD, doubly_stochastic, run
+from longterm import AOGD, run
+from longterm.problems import doubly_stochastic
 from longterm.streams import RandomPermutations
 
 REPEATS = 3

@@ -15,8 +15,8 @@ import time
 import numpy as np
 
 from longterm import AOGD, Feedback, Fleet
-from longterm.schedules import ConvexSchedule
 from longterm.sets import Ball
+from longterm.theory.schedules import ConvexSchedule
 
 DIMENSION = 10
 

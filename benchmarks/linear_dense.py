@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from linear_timing import Line, data_set, nanoseconds, ratio
-from longterm import budgeted_logistic
 from longterm.linear_model._layout import Parameters, State
 from longterm.linear_model.play import ANY_ORDER, decision, play
+from longterm.problems import budgeted_logistic
 
 BUDGET, BETA, REPEATS, FEW = 6.987, 2 / 3, 9, 3000
 COMPILE = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC")

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from linear_timing import data_set
-from longterm import Problem, budgeted_logistic
+from longterm import Problem
 from longterm.hindsight import best_budgeted_logistic
 from longterm.linear_model import _layout as at
 from longterm.linear_model._layout import Parameters, State
 from longterm.linear_model.play import decision, play
+from longterm.problems import budgeted_logistic
 from longterm.streams import ResampledRows
 
 BUDGETS = {"ijcnn1": 3.419, "covtype": 6.987}

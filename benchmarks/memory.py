@@ -11,7 +11,8 @@ import sys
 
 ONE_RUN = """
 import resource
-from longterm import AOGD, doubly_stochastic, run
+from longterm import AOGD, run
+from longterm.problems import doubly_stochastic
 from longterm.streams import RandomPermutations
 problem = doubly_stochastic(4)
 run(problem, AOGD.convex(problem), RandomPermutations(4), ROUNDS, engine=ENGINE, progress=None)

@@ -19,12 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from longterm import AOGD, AssumptionWarning, NoViolationAOGD, Problem, ProjectedOGD, covariance, observe, run
+from longterm import AOGD, Problem, observe, run
 from longterm.constraints import Scaled
 from longterm.constraints.extreme_eigenvector import full_decomposition, lanczos_one, lapack_one
-from longterm.feedback import Feedback
+from longterm.errors import AssumptionWarning
 from longterm.hindsight import nearest_to_mean
-from longterm.learners import Learner
+from longterm.learners import Learner, NoViolationAOGD, ProjectedOGD
+from longterm.learners.feedback import Feedback
+from longterm.problems import covariance
 from longterm.projections import project_onto_correlation, project_onto_psd
 from longterm.streams import PairwiseSigns
 

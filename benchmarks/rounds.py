@@ -16,7 +16,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from longterm import AOGD, doubly_stochastic, run
+from longterm import AOGD, run
+from longterm.problems import doubly_stochastic
 from longterm.streams import RandomPermutations, Replay
 
 SIZE = 8

@@ -10,7 +10,7 @@ ROOT = Path(longterm.__file__).parent
 IMPORT_EVERYTHING_OF_THE_CORE = """
 import importlib, pkgutil, sys
 allowed = {"longterm", "numpy", "scipy", "array_api_compat"}
-of_extras = ("longterm.experiments", "longterm.engines.compiled", "longterm.autodiff", "longterm.fleet_jax")
+of_extras = ("longterm.experiments", "longterm.engines.compiled", "longterm.autodiff", "longterm.live.fleet_jax")
 of_extras += ("longterm._jax_callback", "longterm.pacing.figure", "longterm.pacing.__main__")
 of_extras += ("longterm.cli", "longterm.report", "longterm.linear_model")
 

@@ -4,171 +4,69 @@ Decisions are made round after round; the constraint must hold in the long run a
 way. Start with `run`, a problem, a learner and a stream.
 """
 
-from longterm.engines import compare, run
-from longterm.errors import (
-    AlreadyToldError,
-    AssumptionWarning,
-    BrokenBoundError,
-    BrokenBoundWarning,
-    DataError,
-    ExpiredTokenError,
-    InputError,
-    JournalError,
-    LongtermError,
-    NonFiniteError,
-    ScheduleError,
-    SkippedTokenError,
-    SnapshotError,
-    StreamEndedError,
-    TokenError,
-    UnknownTokenError,
-    WindowFullError,
-)
-from longterm.facts import Constants, Counterexample, challenge
-from longterm.feedback import Feedback, observe
-from longterm.fleet import Fleet
-from longterm.learners import (
-    AFTRL,
-    AOGD,
-    COLDQ,
-    LEWA,
-    RECOO,
-    AdaGradAOGD,
-    AdaptiveAFTRL,
-    AdaptivePenalisedFTRL,
-    DecayingMarginAOGD,
-    DiagonalAdaGradAOGD,
-    DoublingAOGD,
-    DoublingRestarts,
-    DriftPlusPenalty,
-    FeasibleOnlineADM,
-    HardYuLeeLee,
-    Learner,
-    MahdaviOGD,
-    MirrorProx,
-    NetworkedSaddlePoint,
-    NoViolationAOGD,
-    NoViolationMahdaviOGD,
-    NoViolationMirrorProx,
-    OneProjectionSGD,
-    OnlineADM,
-    PenalisedFTRL,
-    PenaltyAOGD,
-    PolyakFeasibility,
-    ProjectedOGD,
-    ProximalAOGD,
-    ProxPenalty,
-    QuadraticPenaltyOGD,
-    Restarted,
-    SinhaVaze,
-    StronglyConvexAFTRL,
-    TwoPointBandit,
-    YuLeeLee,
-    YuNeely,
-)
-from longterm.live import LiveLearner, LiveState, Token
-from longterm.problems import (
-    Problem,
-    budgeted_logistic,
-    consensus,
-    covariance,
-    doubly_stochastic,
-    fair_logistic,
-    job_scheduling,
-    late_reversal,
-    noisy_doubly_stochastic,
-    online_linear_program,
-    power_allocation,
-    routing,
-    switching_constraints,
-    two_dimensional,
-)
-from longterm.slater import SlaterPoint, find_slater_point
-from longterm.trace import Trace
+from importlib import import_module
+from typing import Any
+
+from longterm.engines import Trace, compare, run
+from longterm.errors import InputError, LongtermError
+from longterm.learners import AOGD, Feedback, Learner, observe
+from longterm.live import Fleet, LiveLearner, Token
+from longterm.problems import Problem
+from longterm.theory import Constants, Counterexample, SlaterPoint, challenge, find_slater_point
 
 __version__ = "0.1.0.dev0"
 
+ROOMS = (
+    "autodiff",
+    "constraints",
+    "data",
+    "engines",
+    "errors",
+    "experiments",
+    "hindsight",
+    "learners",
+    "linear_model",
+    "live",
+    "losses",
+    "pacing",
+    "problems",
+    "projections",
+    "report",
+    "sets",
+    "storage",
+    "streams",
+    "testing",
+    "theory",
+)
+"""Reachable after ``import longterm``, loaded when first used."""
+
 __all__ = [
-    "AFTRL",
     "AOGD",
-    "COLDQ",
-    "LEWA",
-    "RECOO",
-    "AdaGradAOGD",
-    "AdaptiveAFTRL",
-    "AdaptivePenalisedFTRL",
-    "AlreadyToldError",
-    "AssumptionWarning",
-    "BrokenBoundError",
-    "BrokenBoundWarning",
     "Constants",
     "Counterexample",
-    "DataError",
-    "DecayingMarginAOGD",
-    "DiagonalAdaGradAOGD",
-    "DoublingAOGD",
-    "DoublingRestarts",
-    "DriftPlusPenalty",
-    "ExpiredTokenError",
-    "FeasibleOnlineADM",
     "Feedback",
     "Fleet",
-    "HardYuLeeLee",
     "InputError",
-    "JournalError",
     "Learner",
     "LiveLearner",
-    "LiveState",
     "LongtermError",
-    "MahdaviOGD",
-    "MirrorProx",
-    "NetworkedSaddlePoint",
-    "NoViolationAOGD",
-    "NoViolationMahdaviOGD",
-    "NoViolationMirrorProx",
-    "NonFiniteError",
-    "OneProjectionSGD",
-    "OnlineADM",
-    "PenalisedFTRL",
-    "PenaltyAOGD",
-    "PolyakFeasibility",
     "Problem",
-    "ProjectedOGD",
-    "ProxPenalty",
-    "ProximalAOGD",
-    "QuadraticPenaltyOGD",
-    "Restarted",
-    "ScheduleError",
-    "SinhaVaze",
-    "SkippedTokenError",
     "SlaterPoint",
-    "SnapshotError",
-    "StreamEndedError",
-    "StronglyConvexAFTRL",
     "Token",
-    "TokenError",
     "Trace",
-    "TwoPointBandit",
-    "UnknownTokenError",
-    "WindowFullError",
-    "YuLeeLee",
-    "YuNeely",
-    "budgeted_logistic",
     "challenge",
     "compare",
-    "consensus",
-    "covariance",
-    "doubly_stochastic",
-    "fair_logistic",
     "find_slater_point",
-    "job_scheduling",
-    "late_reversal",
-    "noisy_doubly_stochastic",
     "observe",
-    "online_linear_program",
-    "power_allocation",
-    "routing",
     "run",
-    "switching_constraints",
-    "two_dimensional",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ROOMS:
+        return import_module(f"longterm.{name}")
+    raise AttributeError(f"module 'longterm' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *ROOMS, "__version__"})

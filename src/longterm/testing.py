@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from longterm.engines import run
+from longterm.engines.trace import Trace
 from longterm.errors import InputError
-from longterm.feedback import observe
 from longterm.learners import Learner
+from longterm.learners.feedback import observe
 from longterm.problems import Problem
 from longterm.streams import Stream
-from longterm.trace import Trace
 
 Check = Callable[[Problem, Learner[Any], Stream], None]
 COLUMNS = (
@@ -158,7 +158,8 @@ CHECKS: tuple[Check, ...] = (
 def check_learner(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
     """All of them, one after the other.
 
-    >>> from longterm import AOGD, doubly_stochastic
+    >>> from longterm import AOGD
+    >>> from longterm.problems import doubly_stochastic
     >>> from longterm.streams import RandomPermutations
     >>> from longterm.testing import check_learner
     >>> problem = doubly_stochastic(2)

@@ -14,8 +14,8 @@ import numpy as np
 from longterm._arrays import FloatArray
 from longterm.bounds.base import Bound
 from longterm.constraints.prox import Prox
-from longterm.decoupled_schedules import DecoupledSchedule, StronglyConvexDecoupledSchedule
-from longterm.facts import Constants
+from longterm.theory.facts import Constants
+from longterm.theory.schedules import DecoupledSchedule, StronglyConvexDecoupledSchedule
 
 
 def power_sum(T: FloatArray, s: FloatArray) -> FloatArray:

@@ -14,10 +14,10 @@ from longterm._arrays import Array, FloatArray, to_numpy
 from longterm.bounds._decoupled import power_sum
 from longterm.bounds.base import Bound
 from longterm.constraints.prox import Prox
-from longterm.facts import Constants
 from longterm.learners.adagrad_aogd import AdaGradAOGD, AdaGradAOGDState
 from longterm.learners.adaptive_aftrl import AdaptiveAFTRL, AdaptiveAFTRLState
 from longterm.learners.adaptive_penalised_ftrl import AdaptivePenalisedFTRLState
+from longterm.theory.facts import Constants
 
 
 def adaptive_aftrl(learner: AdaptiveAFTRL, constants: Constants, state: AdaptiveAFTRLState) -> Bound:
@@ -29,7 +29,9 @@ def adaptive_aftrl(learner: AdaptiveAFTRL, constants: Constants, state: Adaptive
     With c = D²/(10R) the second term is 5 R M_T Σ t^{β−1}.
 
     >>> import numpy as np
-    >>> from longterm import AdaptiveAFTRL, run, two_dimensional
+    >>> from longterm import run
+    >>> from longterm.learners import AdaptiveAFTRL
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import adaptive_aftrl
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 
 from longterm.bounds._decoupled import power_sum, with_dual
 from longterm.bounds.base import Bound, horizons
-from longterm.facts import Constants
 from longterm.learners.aftrl import AFTRL
 from longterm.learners.strongly_convex_aftrl import StronglyConvexAFTRL
+from longterm.theory.facts import Constants
 
 
 def aftrl(learner: AFTRL, constants: Constants, rounds: ArrayLike) -> Bound:
@@ -20,7 +20,8 @@ def aftrl(learner: AFTRL, constants: Constants, rounds: ArrayLike) -> Bound:
 
     With η_t = R/(G_f √t), P ≤ (3/2) R G_f √T. D bounds the length of (g_1, …, g_m).
 
-    >>> from longterm import AFTRL, two_dimensional
+    >>> from longterm.learners import AFTRL
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import aftrl
     >>> problem = two_dimensional()
     >>> [round(float(part), 1) for part in aftrl(AFTRL.tuned(problem), problem.constants, 1000)]

@@ -21,11 +21,11 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm._validate import Hyper
 from longterm.bounds.base import Bound
-from longterm.conditions import check_conditions
 from longterm.errors import InputError
-from longterm.facts import Constants
-from longterm.schedules import ConvexSchedule, Schedule, StronglyConvexSchedule
-from longterm.step_sums import step_sums
+from longterm.theory.conditions import check_conditions
+from longterm.theory.facts import Constants
+from longterm.theory.schedules import ConvexSchedule, Schedule, StronglyConvexSchedule
+from longterm.theory.step_sums import step_sums
 
 
 def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike, *, as_printed: bool = False) -> Bound:
@@ -34,9 +34,9 @@ def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike, *, as_p
     The σ it uses is the constants': 0 for convex losses. `as_printed` puts the paper's R² U_η, which is too small,
     in the place of (Δ²/2) U_η.
 
-    >>> from longterm import two_dimensional
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import lemma_5
-    >>> from longterm.schedules import StronglyConvexSchedule
+    >>> from longterm.theory.schedules import StronglyConvexSchedule
     >>> constants = two_dimensional().constants
     >>> bound = lemma_5(StronglyConvexSchedule(constants.gradient_bound, 1.0, beta=0.5), constants, 3)
     >>> round(float(bound.regret), 4), round(float(bound.violation), 4)
@@ -64,7 +64,7 @@ def theorem_1(constants: Constants, rounds: ArrayLike, beta: Hyper = 2 / 3, *, e
     Closed form: r²G/Δ + ΔG(T^β − 1) + ΔG T^{1−β}/(2(1 − β)) + D² T^β/(3βΔG) for the regret, which on a ball is
     [2RG + D²/(6βRG)] T^β + RG T^{1−β}/(1 − β) − 3RG/2. `exact_sums` adds the sums up instead of bounding them.
 
-    >>> from longterm import late_reversal
+    >>> from longterm.problems import late_reversal
     >>> from longterm.bounds import theorem_1, theorem_1_as_printed
     >>> constants = late_reversal().constants
     >>> round(float(theorem_1(constants, 1000).regret), 2)

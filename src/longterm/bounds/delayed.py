@@ -28,9 +28,9 @@ from longterm._arrays import FloatArray
 from longterm.bounds.aogd import lemma_5
 from longterm.bounds.base import Bound
 from longterm.errors import InputError
-from longterm.facts import Constants
-from longterm.schedules import Schedule
-from longterm.step_sums import step_sums, tabulate
+from longterm.theory.facts import Constants
+from longterm.theory.schedules import Schedule
+from longterm.theory.step_sums import step_sums, tabulate
 
 
 def gradient_bound_under_delay(gradient_bound: float, delay: int) -> float:
@@ -48,9 +48,9 @@ def lemma_5_delayed(schedule: Schedule, constants: Constants, rounds: ArrayLike,
 
     A round that is never told is in neither sum; it adds at most F to the regret and D to the violation.
 
-    >>> from longterm import two_dimensional
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import gradient_bound_under_delay, lemma_5_delayed
-    >>> from longterm.schedules import StronglyConvexSchedule
+    >>> from longterm.theory.schedules import StronglyConvexSchedule
     >>> constants = two_dimensional().constants
     >>> G = gradient_bound_under_delay(constants.gradient_bound, 2)
     >>> for delay in (0, 2):

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from longterm._arrays import FloatArray
 from longterm.bounds._decoupled import power_sum
 from longterm.bounds.base import Bound, horizons
-from longterm.facts import Constants
 from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD
+from longterm.theory.facts import Constants
 
 
 def diagonal_adagrad_aogd(learner: DiagonalAdaGradAOGD, constants: Constants, rounds: ArrayLike) -> Bound:
@@ -21,7 +21,8 @@ def diagonal_adagrad_aogd(learner: DiagonalAdaGradAOGD, constants: Constants, ro
     m_T is attained at 2 or at T, and S_μ ≤ (1/θ_0) Σ t^{β−1}. The notes' 6Δ²G²T^β/θ_0 has (t − 1)/(t + 1) ≥ 1/3 for all
     t; the last term here falls to a third of that. Δ is the Euclidean diameter: Σ_k Δ_k √S_k ≤ Δ √(Σ_k S_k).
 
-    >>> from longterm import DiagonalAdaGradAOGD, Problem
+    >>> from longterm import Problem
+    >>> from longterm.learners import DiagonalAdaGradAOGD
     >>> from longterm.bounds import diagonal_adagrad_aogd
     >>> from longterm.constraints import Affine
     >>> from longterm.losses import Linear

@@ -18,7 +18,8 @@ def doubling_restarts(theorem: Callable[[Any, int], Bound], learner: DoublingRes
 
     `theorem` gives the bound from a learner and a number of rounds.
 
-    >>> from longterm import DoublingRestarts, YuNeely, two_dimensional
+    >>> from longterm.learners import DoublingRestarts, YuNeely
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import doubling_restarts, yu_neely
     >>> problem = two_dimensional()
     >>> learner = DoublingRestarts(YuNeely.tuned(problem, 1))

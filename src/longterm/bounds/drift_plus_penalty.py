@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.bounds.base import Bound, horizons
-from longterm.facts import Constants
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty
+from longterm.theory.facts import Constants
 
 
 def drift_plus_penalty(
@@ -33,7 +33,8 @@ def drift_plus_penalty(
     `slack` is an ε for which some x̂ in B has g_j^t(x̂) ≤ −ε in *every* round. Then no queue is longer than
     √( q² + 2αΔ² + 2VG_fΔ + M² ), q = (VG_fΔ + M²/2)/ε: O(√T) for V of the order of √T and α of T.
 
-    >>> from longterm import DriftPlusPenalty, two_dimensional
+    >>> from longterm.learners import DriftPlusPenalty
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import drift_plus_penalty
     >>> problem = two_dimensional()
     >>> for T in (100, 10_000):

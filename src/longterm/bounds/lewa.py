@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from longterm.bounds.base import Bound, horizons
 from longterm.errors import ScheduleError
-from longterm.facts import Constants
 from longterm.learners.lewa import LEWA
+from longterm.theory.facts import Constants
 
 
 def lewa(learner: LEWA, constants: Constants, rounds: ArrayLike) -> Bound:

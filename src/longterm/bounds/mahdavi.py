@@ -24,9 +24,9 @@ from numpy.typing import ArrayLike
 from longterm.bounds.aogd import lemma_5
 from longterm.bounds.base import Bound
 from longterm.errors import InputError
-from longterm.facts import Constants
 from longterm.learners.mahdavi_steps import scale, smallest_horizon, smallest_root
-from longterm.schedules import Schedule
+from longterm.theory.facts import Constants
+from longterm.theory.schedules import Schedule
 
 
 def vector_lemma(schedule: Schedule, constants: Constants, rounds: ArrayLike, count: int) -> Bound:
@@ -36,7 +36,8 @@ def vector_lemma(schedule: Schedule, constants: Constants, rounds: ArrayLike, co
     g = max_j g_j. It holds in every round of a run, whatever horizon its steps were made for. A ScheduleError says
     where C2 fails (its G stands for G √((m + 1)/2)).
 
-    >>> from longterm import MahdaviOGD, two_dimensional
+    >>> from longterm.learners import MahdaviOGD
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import mahdavi_theorem_4, vector_lemma
     >>> problem = two_dimensional()
     >>> steps = MahdaviOGD.vector(problem, horizon=1000).schedule

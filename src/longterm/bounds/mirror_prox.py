@@ -32,9 +32,9 @@ from numpy.typing import ArrayLike
 from longterm._arrays import FloatArray
 from longterm.bounds.base import Bound
 from longterm.errors import InputError
-from longterm.facts import Constants
 from longterm.learners.mirror_prox import MirrorProx
 from longterm.learners.no_violation_mirror_prox import NoViolationMirrorProx
+from longterm.theory.facts import Constants
 
 
 def mahdavi_theorem_12(learner: MirrorProx, constants: Constants, rounds: ArrayLike) -> Bound:
@@ -43,7 +43,8 @@ def mahdavi_theorem_12(learner: MirrorProx, constants: Constants, rounds: ArrayL
     With η = T^{−1/3} and δ = T^{−2/3}, at T: r² T^{1/3}/2 + G_f² T^{2/3} for the regret. `violation` bounds every
     Σ_t g_j(x_t) of the problem itself: rows of length 1 have been scaled back by the longest row, G_g.
 
-    >>> from longterm import MirrorProx, doubly_stochastic
+    >>> from longterm.learners import MirrorProx
+    >>> from longterm.problems import doubly_stochastic
     >>> from longterm.bounds import mahdavi_theorem_12
     >>> problem = doubly_stochastic(8)
     >>> round(float(mahdavi_theorem_12(MirrorProx.tuned(problem, 1000), problem.constants, 1000).regret), 6)

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from longterm._arrays import FloatArray
 from longterm.bounds.base import Bound, horizons
 from longterm.errors import InputError
-from longterm.facts import Constants
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint, holding_multiplier
+from longterm.theory.facts import Constants
 
 
 def networked_saddle_point(learner: NetworkedSaddlePoint, constants: Constants, rounds: ArrayLike) -> Bound:
@@ -31,7 +31,7 @@ def networked_saddle_point(learner: NetworkedSaddlePoint, constants: Constants, 
 def mean_disagreement(learner: NetworkedSaddlePoint, constants: Constants, rounds: ArrayLike) -> FloatArray:
     """E Σ_e ‖x̄_i − x̄_j‖ ≤ P/((ℓ − w) T) for the means x̄ of T rounds whose losses are drawn independently from one law.
 
-    >>> from longterm import consensus
+    >>> from longterm.problems import consensus
     >>> from longterm.bounds import mean_disagreement
     >>> from longterm.learners import NetworkedSaddlePoint
     >>> from longterm.sets import Box

@@ -20,18 +20,20 @@ from longterm._arrays import FloatArray
 from longterm.bounds.aogd import lemma_5
 from longterm.bounds.base import Bound
 from longterm.errors import InputError
-from longterm.facts import Constants
 from longterm.learners.doubling import DoublingAOGD
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD, fixed_point
 from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
-from longterm.schedules import Schedule
-from longterm.step_sums import step_sums, tabulate
+from longterm.theory.facts import Constants
+from longterm.theory.schedules import Schedule
+from longterm.theory.step_sums import step_sums, tabulate
 
 
 def corollary_1(learner: NoViolationAOGD, constants: Constants, rounds: ArrayLike) -> Bound:
     """Corollary 1, explicit, with exact sums, in every round of a run; `violation` ≤ 0 at the horizon if γ suffices.
 
-    >>> from longterm import AOGD, NoViolationAOGD, two_dimensional
+    >>> from longterm import AOGD
+    >>> from longterm.learners import NoViolationAOGD
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import corollary_1
     >>> problem = two_dimensional()
     >>> learner = NoViolationAOGD.by_exact_sums(AOGD.convex(problem), problem, horizon=20_000)

@@ -14,8 +14,8 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.bounds.base import Bound, horizons
 from longterm.errors import ScheduleError
-from longterm.facts import Constants
 from longterm.learners.one_projection_sgd import OneProjectionSGD
+from longterm.theory.facts import Constants
 
 
 def one_projection_sgd(learner: OneProjectionSGD, constants: Constants, rounds: ArrayLike) -> Bound:
@@ -30,7 +30,7 @@ def projected_answer(learner: OneProjectionSGD, constants: Constants, rounds: Ar
     `slope` is the ρ of dist(x, X) ≤ [g(x)]₊/ρ on B.
 
     >>> import numpy as np
-    >>> from longterm import two_dimensional
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import projected_answer
     >>> from longterm.learners import OneProjectionSGD
     >>> problem = two_dimensional()

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 from longterm._arrays import FloatArray
 from longterm.bounds.base import Bound, horizons
 from longterm.errors import InputError
-from longterm.facts import Constants
 from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
+from longterm.theory.facts import Constants
 
 
 def online_adm(learner: OnlineADM, constants: Constants, rounds: ArrayLike) -> Bound:
@@ -25,7 +25,7 @@ def online_adm(learner: OnlineADM, constants: Constants, rounds: ArrayLike) -> B
     Σ [g(x_t)]₊ ≤ min(D, G_g r) + G_g √( (T − 1) S ).
 
     >>> import numpy as np
-    >>> from longterm import two_dimensional
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import online_adm, online_adm_affine
     >>> from longterm.learners import OnlineADM
     >>> problem = two_dimensional()

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from longterm.bounds._decoupled import power_sum
 from longterm.bounds.base import Bound, horizons
-from longterm.facts import Constants
 from longterm.learners.penalised_ftrl import PenalisedFTRL
+from longterm.theory.facts import Constants
 
 
 def penalised_ftrl(learner: PenalisedFTRL, constants: Constants, rounds: ArrayLike) -> Bound:
@@ -19,7 +19,8 @@ def penalised_ftrl(learner: PenalisedFTRL, constants: Constants, rounds: ArrayLi
 
     With s = R/G_f, P_T ≤ (3/2) R G_f √T and P_1 = R G_f.
 
-    >>> from longterm import PenalisedFTRL, budgeted_logistic
+    >>> from longterm.learners import PenalisedFTRL
+    >>> from longterm.problems import budgeted_logistic
     >>> from longterm.bounds import penalised_ftrl
     >>> problem = budgeted_logistic([[3.0, 4.0, 0.0, 0.0]], budget=1.5)
     >>> bound = penalised_ftrl(PenalisedFTRL.tuned(problem), problem.constants, [100, 10_000])

@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike
 
 from longterm import _validate as validate
 from longterm.bounds.base import Bound
-from longterm.facts import Constants
 from longterm.learners.penalty_aogd import PenaltyAOGD
-from longterm.penalties import check_penalty
-from longterm.step_sums import step_sums
+from longterm.theory.facts import Constants
+from longterm.theory.penalties import check_penalty
+from longterm.theory.step_sums import step_sums
 
 
 def penalty_aogd(learner: PenaltyAOGD, constants: Constants, rounds: ArrayLike) -> Bound:
@@ -21,9 +21,10 @@ def penalty_aogd(learner: PenaltyAOGD, constants: Constants, rounds: ArrayLike) 
 
     The minimum is taken over a fine grid: every λ gives a bound.
 
-    >>> from longterm import PenaltyAOGD, two_dimensional
+    >>> from longterm.learners import PenaltyAOGD
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import penalty_aogd
-    >>> from longterm.penalties import Penalty
+    >>> from longterm.theory.penalties import Penalty
     >>> problem = two_dimensional()
     >>> lightest = Penalty(lambda u: u**2 / 4, lambda u: u / 2, strong_convexity=0.5)
     >>> for learner in (PenaltyAOGD.convex(problem), PenaltyAOGD.convex(problem, lightest)):

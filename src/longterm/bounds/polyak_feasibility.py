@@ -7,14 +7,15 @@ from numpy.typing import ArrayLike
 
 from longterm.bounds.base import Bound, horizons
 from longterm.errors import ScheduleError
-from longterm.facts import Constants
 from longterm.learners.polyak_feasibility import PolyakFeasibility, feasible_regret, safe_step
+from longterm.theory.facts import Constants
 
 
 def polyak_feasibility(learner: PolyakFeasibility, constants: Constants, rounds: ArrayLike) -> Bound:
     """`PolyakFeasibility`: Σ f_t(x_t) − f_t(x*) ≤ Δ²/(2η) + ηG_f²T/2 + (ϱ/ε)FT, and g(x_t) ≤ 0 in every round.
 
-    >>> from longterm import PolyakFeasibility, two_dimensional
+    >>> from longterm.learners import PolyakFeasibility
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import polyak_feasibility
     >>> problem = two_dimensional()
     >>> learner = PolyakFeasibility.tuned(problem, rounds=10_000)

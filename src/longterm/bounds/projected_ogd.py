@@ -19,7 +19,7 @@ from longterm._arrays import FloatArray
 from longterm._validate import Hyper
 from longterm.bounds.base import Bound, horizons
 from longterm.errors import InputError
-from longterm.facts import Constants
+from longterm.theory.facts import Constants
 
 
 def zinkevich(
@@ -29,7 +29,7 @@ def zinkevich(
 
     `exact_sums` adds Σ 1/√t up instead of bounding it by 2√T.
 
-    >>> from longterm import two_dimensional
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import zinkevich
     >>> float(zinkevich(two_dimensional().constants, 100).regret)
     60.0

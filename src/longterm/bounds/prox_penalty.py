@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from longterm._arrays import FloatArray
 from longterm.bounds._decoupled import power_sum
 from longterm.bounds.base import Bound, horizons
-from longterm.facts import Constants
 from longterm.learners._penalty_family import PenaltyFamily
 from longterm.learners.coldq import COLDQ
+from longterm.theory.facts import Constants
 
 
 def prox_penalty(learner: PenaltyFamily, constants: Constants, rounds: ArrayLike) -> Bound:
@@ -27,7 +27,8 @@ def prox_penalty(learner: PenaltyFamily, constants: Constants, rounds: ArrayLike
 
     (σ counts for α_t in proportion to t only.) For `COLDQ` the second line is min(D, G_g r) + (P_{T−1} + F(T − 1))/γ.
 
-    >>> from longterm import ProxPenalty, two_dimensional
+    >>> from longterm.learners import ProxPenalty
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import prox_penalty
     >>> problem = two_dimensional()
     >>> bound = prox_penalty(ProxPenalty.convex(problem), problem.constants, [100, 10_000])

@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 
 from longterm.bounds._decoupled import power_sum, with_dual
 from longterm.bounds.base import Bound, horizons
-from longterm.decoupled_schedules import StronglyConvexDecoupledSchedule
-from longterm.facts import Constants
 from longterm.learners.proximal_aogd import ProximalAOGD
+from longterm.theory.facts import Constants
+from longterm.theory.schedules import StronglyConvexDecoupledSchedule
 
 
 def proximal_aogd(learner: ProximalAOGD, constants: Constants, rounds: ArrayLike) -> Bound:
@@ -21,7 +21,8 @@ def proximal_aogd(learner: ProximalAOGD, constants: Constants, rounds: ArrayLike
     Convex losses, η_t = s/√t: P = r²/(2s) + (Δ²/(2s)) (√T − 1) + (G_f²/2) Σ η_t. Strongly convex losses,
     η_t = 1/(σt): P = (G_f²/(2σ)) (1 + ln T).
 
-    >>> from longterm import ProximalAOGD, two_dimensional
+    >>> from longterm.learners import ProximalAOGD
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import proximal_aogd
     >>> problem = two_dimensional()
     >>> [round(float(part), 1) for part in proximal_aogd(ProximalAOGD.convex(problem), problem.constants, 1000)]

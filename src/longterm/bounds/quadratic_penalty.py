@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.bounds.base import Bound, horizons
-from longterm.facts import Constants
 from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
-from longterm.step_sums import step_sums, tabulate
+from longterm.theory.facts import Constants
+from longterm.theory.step_sums import step_sums, tabulate
 
 
 def quadratic_penalty(learner: QuadraticPenaltyOGD, constants: Constants, rounds: ArrayLike) -> Bound:
@@ -25,7 +25,8 @@ def quadratic_penalty(learner: QuadraticPenaltyOGD, constants: Constants, rounds
     With c = 2 on a ball: P_T ≤ 2rG_f T^β + rG_f T^{1−β}/(1 − β) − 3rG_f/2 and √(4 (G_g²/G_f) r T^{1−β} (P_T + F T)/(1 −
     β)). The σ it uses is the constants'.
 
-    >>> from longterm import QuadraticPenaltyOGD, late_reversal
+    >>> from longterm.learners import QuadraticPenaltyOGD
+    >>> from longterm.problems import late_reversal
     >>> from longterm.bounds import quadratic_penalty, theorem_1
     >>> problem = late_reversal()
     >>> bound = quadratic_penalty(QuadraticPenaltyOGD.convex(problem), problem.constants, 1000)

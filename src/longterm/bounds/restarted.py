@@ -18,7 +18,8 @@ def restarted(theorem: Callable[[ArrayLike], Bound], every: int, rounds: ArrayLi
     `theorem` gives the learner's own bound from a horizon. The regret is that against the best decision of each
     stretch; against any fixed one it is no larger.
 
-    >>> from longterm import PenalisedFTRL, Restarted, budgeted_logistic
+    >>> from longterm.learners import PenalisedFTRL, Restarted
+    >>> from longterm.problems import budgeted_logistic
     >>> from longterm.bounds import penalised_ftrl, restarted
     >>> problem = budgeted_logistic([[3.0, 4.0, 0.0, 0.0]], budget=1.5)
     >>> learner = Restarted(PenalisedFTRL.tuned(problem), every=1000)

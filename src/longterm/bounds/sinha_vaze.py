@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 from longterm._arrays import FloatArray
 from longterm.bounds.base import Bound, horizons
 from longterm.errors import InputError
-from longterm.facts import Constants
 from longterm.learners.inner import StronglyConvexOGD
 from longterm.learners.prices import ExponentialPrice, QuadraticPrice
 from longterm.learners.sinha_vaze import SinhaVaze
+from longterm.theory.facts import Constants
 
 
 def sinha_vaze(learner: SinhaVaze, constants: Constants, rounds: ArrayLike) -> Bound:
@@ -22,7 +22,8 @@ def sinha_vaze(learner: SinhaVaze, constants: Constants, rounds: ArrayLike) -> B
 
     C is the inner learner's: √2 Δ for AdaGrad, which makes s_f = 2G_fΔ and s_g = 2G_gΔ.
 
-    >>> from longterm import SinhaVaze, two_dimensional
+    >>> from longterm.learners import SinhaVaze
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import sinha_vaze
     >>> problem = two_dimensional()
     >>> [round(float(part), 1) for part in sinha_vaze(SinhaVaze.convex(problem, 10_000), problem.constants, 10_000)]

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from longterm.bounds.base import Bound, horizons
 from longterm.errors import ScheduleError
-from longterm.facts import Constants
 from longterm.learners.two_point_bandit import TwoPointBandit, inner_radius, steps_assumption
+from longterm.theory.facts import Constants
 
 
 def two_point_bandit(learner: TwoPointBandit, constants: Constants, rounds: ArrayLike) -> Bound:
@@ -20,7 +20,8 @@ def two_point_bandit(learner: TwoPointBandit, constants: Constants, rounds: Arra
 
     with r the radius of B about its centre, ρ that of a ball inside it, and θ = ηδ.
 
-    >>> from longterm import TwoPointBandit, two_dimensional
+    >>> from longterm.learners import TwoPointBandit
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import two_point_bandit
     >>> problem = two_dimensional()
     >>> learner = TwoPointBandit.tuned(problem, rounds=10_000)

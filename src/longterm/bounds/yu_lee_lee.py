@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm.bounds.base import Bound, horizons
-from longterm.facts import Constants
 from longterm.learners.yu_lee_lee import YuLeeLee
+from longterm.theory.facts import Constants
 
 
 def yu_lee_lee(learner: YuLeeLee, constants: Constants, rounds: ArrayLike) -> Bound:
@@ -24,7 +24,8 @@ def yu_lee_lee(learner: YuLeeLee, constants: Constants, rounds: ArrayLike) -> Bo
     In the hard form [g_t]₊ stands for g_t. For g_t drawn independently of the past both hold in expectation, the signed
     form's against every x* with E g_t(x*) ≤ 0.
 
-    >>> from longterm import YuLeeLee, two_dimensional
+    >>> from longterm.learners import YuLeeLee
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import yu_lee_lee
     >>> from longterm.learners import Published, Sharp
     >>> problem = two_dimensional()

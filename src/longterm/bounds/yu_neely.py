@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from longterm import _validate as validate
 from longterm.bounds.base import Bound, horizons
 from longterm.errors import InputError
-from longterm.facts import Constants
 from longterm.learners.yu_neely import YuNeely
+from longterm.theory.facts import Constants
 
 
 def yu_neely(learner: YuNeely, constants: Constants, rounds: ArrayLike, *, slack: float | None = None) -> Bound:
@@ -25,7 +25,9 @@ def yu_neely(learner: YuNeely, constants: Constants, rounds: ArrayLike, *, slack
     `violation` is the smaller of the two; it bounds each Σ_t g_j(x_t). With γ² and α of the order of √T the last line
     is O(1).
 
-    >>> from longterm import YuNeely, find_slater_point, two_dimensional
+    >>> from longterm import find_slater_point
+    >>> from longterm.learners import YuNeely
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import yu_neely
     >>> problem = two_dimensional()
     >>> epsilon = find_slater_point(problem.constraint, problem.enclosing_set).epsilon

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import tyro
 
-from longterm.arena import Taste, arena_of, league, run_arena
-from longterm.arena.league import Violation
-from longterm.arena.spec import ROUNDS, SEQUENCES
-from longterm.arena.tables import league_text, write_tables
 from longterm.cli.where import Where
+from longterm.experiments.arena import Taste, arena_of, league, run_arena
+from longterm.experiments.arena.league import Violation
+from longterm.experiments.arena.spec import ROUNDS, SEQUENCES
+from longterm.experiments.arena.tables import league_text, write_tables
 
 
 @dataclass(frozen=True)

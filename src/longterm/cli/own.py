@@ -9,8 +9,6 @@ from typing import Annotated, Any
 
 import tyro
 
-from longterm.catalogue import learners, problems
-from longterm.catalogue.base import signature
 from longterm.cli.where import Where, table, write_report
 from longterm.errors import InputError
 from longterm.experiments import (
@@ -21,6 +19,8 @@ from longterm.experiments import (
     read_spec,
     run_experiment,
 )
+from longterm.experiments.catalogue import learners, problems
+from longterm.experiments.catalogue.base import signature
 from longterm.experiments.spec import EngineChoice
 
 

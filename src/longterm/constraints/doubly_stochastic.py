@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace, rows_at
@@ -90,6 +89,8 @@ class DoublyStochastic(Constraint):
 
     def _inside(self, over: Set) -> bool:
         """Whether `over` is seen to hold every doubly-stochastic matrix, that is, every permutation matrix."""
+        from scipy.optimize import linear_sum_assignment  # loaded when asked for
+
         if isinstance(over, Ball):
             # ‖P − C‖² = p + ‖C‖² − 2⟨P, C⟩ is largest for the permutation of least cost.
             centre = over.centre.reshape(self.size, self.size)

@@ -19,13 +19,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackError, eigsh
 
 from longterm._arrays import Array, FloatArray, column, like, namespace, norm, resolution, through_numpy
-
-# Newer versions of SciPy draw from the operating system where a Krylov space ends early, unless told not to.
-_SEEDED: dict[str, Any] = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
 
 ExtremeEigenvector = Callable[[Array], tuple[Array, Array]]
 
@@ -85,15 +80,21 @@ def _one_by_one(solve: Callable[[Any], tuple[Any, Any]], matrix: Array) -> tuple
 
 
 def _lapack(matrix: Any) -> tuple[Any, Any]:
+    from scipy.linalg import eigh  # loaded when asked for
+
     return eigh(matrix, subset_by_index=[0, 0], driver="evr", check_finite=False)
 
 
 def _lanczos(matrix: Any) -> tuple[Any, Any]:
+    from scipy.sparse.linalg import ArpackError, eigsh  # loaded when asked for
+
     if len(matrix) < 3:  # ARPACK wants k < n, and room beside it
         return _lapack(matrix)
     try:
         start = start_vector(len(matrix)).astype(matrix.dtype)
-        found: tuple[Any, Any] = eigsh(matrix, k=1, which="SA", v0=start, **_SEEDED)
+        # Newer versions of SciPy draw from the operating system where a Krylov space ends early, unless told not to.
+        seeded: dict[str, Any] = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
+        found: tuple[Any, Any] = eigsh(matrix, k=1, which="SA", v0=start, **seeded)
         return found
     except ArpackError:  # no convergence, or nothing to converge from (the zero matrix)
         return _lapack(matrix)

@@ -1,5 +1,6 @@
-"""Engines: the loop that plays rounds. They differ in speed only."""
+"""Engines: how learners are run."""
 
 from longterm.engines.run import compare, run
+from longterm.engines.trace import Trace
 
-__all__ = ["compare", "run"]
+__all__ = ["Trace", "compare", "run"]

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import Array
-from longterm.checks import BOUNDED, Limits, acceptable, faults, require_match, within
 from longterm.engines.reference import declared_limits
+from longterm.engines.trace import Recorder, Sums, Trace
 from longterm.errors import BrokenBoundError, InputError
-from longterm.feedback import observe
 from longterm.learners.base import Learner, OnBrokenBound
+from longterm.learners.checks import BOUNDED, Limits, acceptable, faults, require_match, within
+from longterm.learners.feedback import observe
 from longterm.problems import Problem
 from longterm.streams import Block
-from longterm.trace import Recorder, Sums, Trace
 
 try:
     import jax

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from longterm._arrays import Array, namespace
 from longterm._validate import Hyper
-from longterm.checks import Limits, acceptable, faults, require_match
+from longterm.engines.trace import Recorder, Sums, Trace
 from longterm.errors import BrokenBoundError
-from longterm.feedback import Feedback, observe
 from longterm.learners.base import Learner, OnBrokenBound
+from longterm.learners.checks import Limits, acceptable, faults, require_match
+from longterm.learners.feedback import Feedback, observe
 from longterm.problems import Problem
 from longterm.streams import Block
-from longterm.trace import Recorder, Sums, Trace
 
 
 class Player:

@@ -11,13 +11,13 @@ import numpy as np
 from longterm import _validate as validate
 from longterm.engines.fit import require_fit
 from longterm.engines.reference import Player
+from longterm.engines.trace import Recorder, SeedsPlayed, Trace
 from longterm.errors import InputError, StreamEndedError
 from longterm.learners.base import Learner, OnBrokenBound
 from longterm.problems import Problem
 from longterm.progress import Progress, reporter
 from longterm.streams import Seeds, Stream
 from longterm.streams.base import checked_seeds
-from longterm.trace import Recorder, SeedsPlayed, Trace
 
 if TYPE_CHECKING:
     from longterm.engines.compiled import CompiledPlayer
@@ -63,7 +63,8 @@ def run(
     InputError : naming the argument, the round and the remedy. The ``trace`` of whatever exception stops a run, an
         interrupt included, holds the run up to the round before, ready for ``resume``.
 
-    >>> from longterm import AOGD, doubly_stochastic, run
+    >>> from longterm import AOGD, run
+    >>> from longterm.problems import doubly_stochastic
     >>> from longterm.streams import RandomPermutations
     >>> problem = doubly_stochastic(4)
     >>> trace = run(problem, AOGD.convex(problem), RandomPermutations(4), rounds=100, seeds=range(3))

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from longterm._arrays import FloatArray
 from longterm.bounds import mean_disagreement, networked_saddle_point
 from longterm.engines import run
+from longterm.engines.trace import Trace
 from longterm.hindsight import nearest_to_mean
 from longterm.learners import NetworkedSaddlePoint
 from longterm.problems import consensus
 from longterm.sets import Box
 from longterm.streams import NoisyTargets
-from longterm.trace import Trace
 
 SPREAD = 0.3
 """Targets lie this far, at most, from an agent's own mean; the means lie in [SPREAD − 1, 1 − SPREAD]."""
@@ -103,7 +103,7 @@ def agents_table(meeting: Meeting) -> str:
 
 def figure(meeting: Meeting, title: str, folder: Path) -> list[Path]:
     """Left, the decisions of one sequence; right, disagreement with its bound. As PNG, PDF and SVG."""
-    from longterm.experiments.style import publication_style
+    from longterm.report.style import publication_style
 
     with publication_style() as plt:
         drawing, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")

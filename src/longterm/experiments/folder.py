@@ -19,7 +19,7 @@ from longterm.experiments.jobs import Job, jobs_of
 from longterm.experiments.records import encode, read_record
 from longterm.experiments.spec import ExperimentSpec
 from longterm.experiments.spec_files import spec_of, table_of
-from longterm.live.files import write_atomically
+from longterm.storage.files import write_atomically
 
 
 class HasStem(Protocol):

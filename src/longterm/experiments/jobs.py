@@ -22,13 +22,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm.catalogue import Game, find_learner, find_problem
 from longterm.engines import run
+from longterm.engines.trace import Trace
 from longterm.errors import AssumptionWarning, InputError
+from longterm.experiments.catalogue import Game, find_learner, find_problem
 from longterm.experiments.records import as_json
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec, kept_rounds, slug
 from longterm.learners import Learner
-from longterm.trace import Trace
 
 TRACED = ("cumulative_loss", "signed_violation", "hard_violation", "squared_violation", "largest_violation")
 

@@ -32,9 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm.catalogue import find_learner, find_problem
-from longterm.catalogue.base import fits, in_words
 from longterm.errors import InputError
+from longterm.experiments.catalogue import find_learner, find_problem
+from longterm.experiments.catalogue.base import fits, in_words
 from longterm.experiments.records import as_json
 from longterm.experiments.result import MEASURES, Role
 from longterm.streams.base import checked_seeds

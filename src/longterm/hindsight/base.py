@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
+from longterm.engines.trace import SeedsPlayed
 from longterm.errors import InputError
-from longterm.trace import SeedsPlayed
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def best_budgeted_logistic(
     """x*_t for each t in `rounds` (increasing), with gap ≤ relative_gap · loss.
 
     >>> import numpy as np
-    >>> from longterm import budgeted_logistic
+    >>> from longterm.problems import budgeted_logistic
     >>> from longterm.hindsight import best_budgeted_logistic
     >>> from longterm.streams import ResampledRows
     >>> features = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])

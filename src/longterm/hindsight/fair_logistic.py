@@ -34,7 +34,7 @@ def best_fair_logistic(
     """x*_t for each t in `rounds` (increasing), with gap ≤ relative_gap · loss, for `longterm.fair_logistic`.
 
     >>> import numpy as np
-    >>> from longterm import fair_logistic
+    >>> from longterm.problems import fair_logistic
     >>> from longterm.hindsight import best_fair_logistic
     >>> from longterm.streams import ResampledRows
     >>> rows, labels = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([1.0, -1.0, 1.0])

@@ -34,7 +34,7 @@ def best_power(
     """x*_t for each t in `rounds` (increasing), for a problem like `longterm.power_allocation`.
 
     >>> import numpy as np
-    >>> from longterm import power_allocation
+    >>> from longterm.problems import power_allocation
     >>> from longterm.hindsight import best_power
     >>> from longterm.streams import Windows
     >>> prices = np.array([0.2, 3.0, 0.2, 0.2])

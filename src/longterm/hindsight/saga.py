@@ -47,7 +47,7 @@ def best_by_saga(
     """x*_t for each t in `rounds` (increasing) by scikit-learn's SAGA; `tolerance` is SAGA's own.
 
     >>> import numpy as np
-    >>> from longterm import budgeted_logistic
+    >>> from longterm.problems import budgeted_logistic
     >>> from longterm.hindsight import best_by_saga
     >>> from longterm.streams import ResampledRows
     >>> features = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])

@@ -39,7 +39,7 @@ def nearest_to_mean(
     the problem's own projection where they are not.
 
     >>> import numpy as np
-    >>> from longterm import two_dimensional
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.hindsight import nearest_to_mean
     >>> from longterm.streams import Replay
     >>> stream = Replay([np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])])

@@ -13,6 +13,7 @@ from longterm.learners.doubling import DoublingAOGD
 from longterm.learners.doubling_restarts import DoublingRestarts
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty, DriftPlusPenaltyState
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
+from longterm.learners.feedback import Feedback, observe
 from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
 from longterm.learners.lewa import LEWA, LEWAState
@@ -68,6 +69,7 @@ __all__ = [
     "DriftPlusPenaltyState",
     "Duals",
     "FeasibleOnlineADM",
+    "Feedback",
     "HardYuLeeLee",
     "Inner",
     "LEWAState",
@@ -113,6 +115,7 @@ __all__ = [
     "YuLeeLeeState",
     "YuNeely",
     "YuNeelyState",
+    "observe",
     "smallest_root",
     "twice",
 ]

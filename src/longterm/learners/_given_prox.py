@@ -9,12 +9,11 @@ import numpy as np
 from longterm._arrays import Array, column, namespace
 from longterm._validate import Hyper, positive_scalar
 from longterm.constraints.prox import PenaltyProx, Prox
-from longterm.decoupled_schedules import StronglyConvexDecoupledSchedule
 from longterm.errors import InputError
-from longterm.feedback import Feedback
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
-from longterm.schedules import Schedule, Steps
+from longterm.theory.schedules import Schedule, Steps, StronglyConvexDecoupledSchedule
 
 
 def prox_of(learner: str, needs: frozenset[Need], problem: Problem) -> Prox:

@@ -11,13 +11,13 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array
 from longterm.constraints.prox import Prox
-from longterm.feedback import Feedback
 from longterm.learners._given_prox import as_reported, ascend, require_same_constraint, values_of
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.schedules import Schedule
 from longterm.sets import Set
+from longterm.theory.schedules import Schedule
 
 
 class AFTRLState(NamedTuple):

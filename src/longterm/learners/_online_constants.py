@@ -14,7 +14,7 @@ from longterm._arrays import Array, column, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.problems import Problem
-from longterm.schedules import Steps
+from longterm.theory.schedules import Steps
 
 SHARE = 0.1
 """dual_scale is this share of D²/R: with R M_t for F, θ_t starts from the D²/(10F) of learners that know F."""

@@ -11,8 +11,8 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, like, namespace
 from longterm._validate import Hyper
-from longterm.feedback import Feedback
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.learners.penalty_step import PenaltyStep, require_same_step
 from longterm.problems import Problem

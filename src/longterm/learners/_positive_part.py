@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from longterm._arrays import column, like, namespace, resolution
 from longterm._validate import Hyper
-from longterm.feedback import Feedback
+from longterm.learners.feedback import Feedback
 
 
 def positive_part(feedback: Feedback, constraint_bound: Hyper) -> Feedback:

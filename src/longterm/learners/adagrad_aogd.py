@@ -26,7 +26,6 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, column, dot, namespace, norm
 from longterm._validate import Hyper
-from longterm.feedback import Feedback
 from longterm.learners._online_constants import (
     add_theta,
     ascend_maximum,
@@ -35,6 +34,7 @@ from longterm.learners._online_constants import (
     positive_or_one,
 )
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.sets import Set
 
@@ -58,7 +58,9 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
     """A-OGD that finds its steps by itself: θ_t = dual_scale/(M_t t^β).
 
     >>> import numpy as np
-    >>> from longterm import AdaGradAOGD, run, two_dimensional
+    >>> from longterm import run
+    >>> from longterm.learners import AdaGradAOGD
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
     >>> trace = run(problem, AdaGradAOGD.tuned(problem), Replay([np.tile([0.8, 0.6], (2000, 1))]))

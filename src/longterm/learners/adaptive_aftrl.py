@@ -30,10 +30,10 @@ from longterm import _validate as validate
 from longterm._arrays import Array, dot, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
-from longterm.feedback import Feedback
 from longterm.learners._given_prox import as_reported, ascend, prox_of, require_same_constraint, values_of
 from longterm.learners._online_constants import about, add_theta, default_dual_scale, dual_steps, positive_or_one
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
@@ -60,7 +60,9 @@ class AdaptiveAFTRL(Learner[AdaptiveAFTRLState]):
     """A-FTRL that finds the losses' scale by itself: θ_t = dual_scale/(M_t t^β).
 
     >>> import numpy as np
-    >>> from longterm import AdaptiveAFTRL, budgeted_logistic, run
+    >>> from longterm import run
+    >>> from longterm.learners import AdaptiveAFTRL
+    >>> from longterm.problems import budgeted_logistic
     >>> from longterm.streams import ResampledRows
     >>> rng = np.random.default_rng(0)
     >>> rows = rng.standard_normal((500, 20))

@@ -29,10 +29,10 @@ from longterm._arrays import Array, column, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import PenaltyProx
 from longterm.errors import InputError
-from longterm.feedback import Feedback
 from longterm.learners._given_prox import penalty_prox_of, require_same_constraint
 from longterm.learners._online_constants import about, positive_or_one
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
@@ -56,7 +56,8 @@ class AdaptivePenalisedFTRLState(NamedTuple):
 class AdaptivePenalisedFTRL(Learner[AdaptivePenalisedFTRLState]):
     """Penalised FTRL that finds the losses' scale by itself: w_{t+1} = weight_scale M_t (t + 1)^{1+growth}.
 
-    >>> from longterm import AdaptivePenalisedFTRL, Problem, run
+    >>> from longterm import Problem, run
+    >>> from longterm.learners import AdaptivePenalisedFTRL
     >>> from longterm.constraints import ElasticNetBudget
     >>> from longterm.losses import Linear
     >>> from longterm.streams import SwitchingCosts

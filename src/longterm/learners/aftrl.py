@@ -25,10 +25,10 @@ from dataclasses import dataclass
 
 from longterm._arrays import Array, column, like
 from longterm._validate import Hyper, positive_scalar
-from longterm.decoupled_schedules import DecoupledSchedule
 from longterm.learners._given_prox import default_theta, prox_of
 from longterm.learners._leader import Leader
 from longterm.problems import Problem
+from longterm.theory.schedules import DecoupledSchedule
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,9 @@ class AFTRL(Leader):
     """A-FTRL for convex losses.
 
     >>> import numpy as np
-    >>> from longterm import AFTRL, budgeted_logistic, run
+    >>> from longterm import run
+    >>> from longterm.learners import AFTRL
+    >>> from longterm.problems import budgeted_logistic
     >>> from longterm.streams import ResampledRows
     >>> rng = np.random.default_rng(0)
     >>> rows = rng.standard_normal((500, 20))

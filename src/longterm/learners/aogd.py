@@ -23,11 +23,11 @@ import numpy as np
 from longterm._arrays import Array, column, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.feedback import Feedback
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
-from longterm.schedules import ConvexSchedule, Schedule, StronglyConvexSchedule
 from longterm.sets import Set
+from longterm.theory.schedules import ConvexSchedule, Schedule, StronglyConvexSchedule
 
 
 class AOGDState(NamedTuple):
@@ -43,7 +43,8 @@ class AOGD(Learner[AOGDState]):
     """A-OGD on an enclosing set with a schedule.
 
     >>> import numpy as np
-    >>> from longterm import AOGD, observe, two_dimensional
+    >>> from longterm import AOGD, observe
+    >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()
     >>> learner = AOGD.strongly_convex(problem, beta=0.5)
     >>> state = learner.init()

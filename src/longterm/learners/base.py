@@ -16,13 +16,13 @@ import numpy as np
 from longterm._arrays import Array, float_dtype, namespace
 from longterm._per_learner import PerLearner
 from longterm._validate import Hyper
-from longterm.assumptions import Assumption
-from longterm.checks import Limits, acceptable, faults, raise_or_warn, require_match
 from longterm.errors import AssumptionWarning, InputError
-from longterm.feedback import Feedback
+from longterm.learners.checks import Limits, acceptable, faults, raise_or_warn, require_match
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
+from longterm.theory.assumptions import Assumption
 
 OnBrokenBound = Literal["raise", "warn"]
 """What to do when a gradient or a constraint exceeds what was declared."""

@@ -22,8 +22,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.feedback import Feedback
 from longterm.learners._penalty_family import PenaltyFamily
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.learners.penalty_step import require_penalty_step
 from longterm.problems import Problem
@@ -34,7 +34,9 @@ class COLDQ(PenaltyFamily):
     """The forgetting queue for `rounds` rounds, with its floor γ.
 
     >>> import numpy as np
-    >>> from longterm import COLDQ, run, two_dimensional
+    >>> from longterm import run
+    >>> from longterm.learners import COLDQ
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
     >>> trace = run(problem, COLDQ.published(problem, rounds=500), Replay([np.tile([0.8, 0.6], (500, 1))]))

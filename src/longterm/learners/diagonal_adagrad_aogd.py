@@ -28,8 +28,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.feedback import Feedback
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.sets import Box, Set
 
@@ -48,7 +48,8 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
     """A-OGD on a box with a step for each coordinate and θ_t = θ_0/t^β.
 
     >>> import numpy as np
-    >>> from longterm import DiagonalAdaGradAOGD, Problem, run
+    >>> from longterm import Problem, run
+    >>> from longterm.learners import DiagonalAdaGradAOGD
     >>> from longterm.constraints import Affine
     >>> from longterm.losses import Linear
     >>> from longterm.sets import Box

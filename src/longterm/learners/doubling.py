@@ -1,7 +1,7 @@
 """A-OGD without violation and without a horizon, by epochs of doubling length (the usual restart trick).
 
 Epoch k has L_k = N 2^k rounds and is A-OGD on g + γ_k from the start, with γ_k = c_1 L_k^{−β/2}; N is the length of the
-first. Over every epoch with L_k ≥ c_0, Σ g(x_t) ≤ 0 (`longterm.margins`), so with N ≥ c_0 the whole sum is ≤ 0 whenever
+first. Over every epoch with L_k ≥ c_0, Σ g(x_t) ≤ 0 (`theory.margins`), so with N ≥ c_0 the whole sum is ≤ 0 whenever
 an epoch ends, and inside one at most what `longterm.bounds.doubling_epochs` gives. (With N = 1, as the trick is usually
 told, the sum over the first epochs is not made up for by any theorem.)
 Needs: a Slater point; value and one subgradient of f_t and g_t at x_t.
@@ -17,15 +17,15 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, column, like, namespace
 from longterm._validate import Hyper
-from longterm.assumptions import Assumption
-from longterm.feedback import Feedback
 from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.learners.tightened import slater_of, tighten
-from longterm.margins import beta_of, coefficient, needed_horizon
 from longterm.problems import Problem
-from longterm.slater import SlaterPoint, require_slack
+from longterm.theory.assumptions import Assumption
+from longterm.theory.margins import beta_of, coefficient, needed_horizon
+from longterm.theory.slater import SlaterPoint, require_slack
 
 
 class DoublingState(NamedTuple):
@@ -41,7 +41,9 @@ class DoublingState(NamedTuple):
 class DoublingAOGD(Learner[DoublingState]):
     """A-OGD on g + γ_k in epochs of `first_epoch`, 2 · first_epoch, 4 · first_epoch, … rounds.
 
-    >>> from longterm import AOGD, DoublingAOGD, two_dimensional
+    >>> from longterm import AOGD
+    >>> from longterm.learners import DoublingAOGD
+    >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()
     >>> learner = DoublingAOGD.of(AOGD.convex(problem), problem)
     >>> learner.first_epoch, learner.epochs(300_000)
@@ -105,7 +107,7 @@ class DoublingAOGD(Learner[DoublingState]):
 
     def check(self, problem: Problem) -> None:
         super().check(problem)
-        require_slack(self.slater, problem)
+        require_slack(self.slater, problem.constraint, problem.enclosing_set)
 
     def margin_of(self, length: Array, x: Array) -> Array:
         """γ_k of an epoch of that many rounds, in the library and dtype of x."""

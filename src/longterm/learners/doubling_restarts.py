@@ -17,13 +17,13 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, column, like, namespace
-from longterm.assumptions import Assumption
 from longterm.errors import InputError
 from longterm.learners.base import Learner
 from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.learners.restarts import Restarts
 from longterm.sets import Set
+from longterm.theory.assumptions import Assumption
 
 POWERS = 2 ** np.arange(60)
 """No run sees more epochs than this."""
@@ -33,7 +33,9 @@ POWERS = 2 ** np.arange(60)
 class DoublingRestarts(Restarts):
     """A learner made for a horizon, in epochs of `first_epoch`, 2 · first_epoch, 4 · first_epoch, … rounds.
 
-    >>> from longterm import DoublingRestarts, SinhaVaze, run, two_dimensional
+    >>> from longterm import run
+    >>> from longterm.learners import DoublingRestarts, SinhaVaze
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import NoisyTargets
     >>> problem = two_dimensional()
     >>> learner = DoublingRestarts(SinhaVaze.convex(problem, horizon=1), first_epoch=100)

@@ -32,15 +32,14 @@ from longterm import _validate as validate
 from longterm._arrays import Array, column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.facts import Constants
-from longterm.feedback import Feedback
-from longterm.joint_facts import joint_gradient_bound, joint_value_bound
 from longterm.learners.base import OnBrokenBound
 from longterm.learners.duals import Duals, OnePerConstraint, one_each
+from longterm.learners.feedback import Feedback
 from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
+from longterm.theory.facts import Constants
 
 
 class DriftPlusPenaltyState(NamedTuple):
@@ -56,7 +55,9 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     """Drift plus penalty on an enclosing set, with weights V and α and a queue for each constraint.
 
     >>> import numpy as np
-    >>> from longterm import DriftPlusPenalty, observe, two_dimensional
+    >>> from longterm import observe
+    >>> from longterm.learners import DriftPlusPenalty
+    >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()  # g = x₁ − ¼
     >>> learner = DriftPlusPenalty.neely_yu(problem, horizon=4)  # V = 2, α = 4
     >>> state = learner.init()
@@ -113,13 +114,13 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     def tuned(cls, problem: Problem, horizon: int) -> DriftPlusPenalty:
         """V = M²√T/(r G_f), α = M²T/(2r²): the same in whatever units losses, constraints and decisions are."""
         T, c = validate.count("horizon", horizon), problem.constants
-        square = (joint_value_bound(problem) + joint_gradient_bound(problem) * c.diameter) ** 2
+        square = (problem.joint_value_bound + problem.joint_gradient_bound * c.diameter) ** 2
         G_f = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
         return cls._made(problem, T, square * T**0.5 / (c.radius * G_f), square * T / (2 * c.radius**2))
 
     @classmethod
     def _made(cls, problem: Problem, horizon: int, V: Hyper, alpha: Hyper) -> DriftPlusPenalty:
-        facts = joint_gradient_bound(problem), joint_value_bound(problem), problem.constants
+        facts = problem.joint_gradient_bound, problem.joint_value_bound, problem.constants
         return cls(problem.enclosing_set, horizon, V, alpha, one_each(problem.constraint.count), *facts)
 
     def for_horizon(self, rounds: Array) -> DriftPlusPenalty:

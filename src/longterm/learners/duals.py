@@ -10,7 +10,7 @@ from typing import cast
 from longterm import _validate as validate
 from longterm._arrays import Array, column, dot, namespace
 from longterm.errors import InputError, NonFiniteError
-from longterm.feedback import Feedback
+from longterm.learners.feedback import Feedback
 
 
 class Duals(ABC):

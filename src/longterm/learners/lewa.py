@@ -32,14 +32,14 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, column, float_dtype, namespace, resolution, to_numpy
 from longterm._validate import Hyper
-from longterm.checks import raise_or_warn
 from longterm.errors import BrokenBoundError, InputError
-from longterm.feedback import Feedback
 from longterm.learners.base import Learner, OnBrokenBound
+from longterm.learners.checks import raise_or_warn
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.schedules import ConstantSchedule
 from longterm.sets import Set, Simplex
+from longterm.theory.schedules import ConstantSchedule
 
 
 class LEWAState(NamedTuple):

@@ -25,15 +25,15 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, namespace
-from longterm.assumptions import Assumption
-from longterm.facts import Constants
 from longterm.learners.duals import OneForTheMaximum
 from longterm.learners.mahdavi_ogd import MahdaviOGD
 from longterm.learners.needs import Need
 from longterm.learners.tightened import Tightened, slater_of
 from longterm.problems import Problem
-from longterm.schedules import ConstantSchedule
-from longterm.slater import SlaterPoint
+from longterm.theory.assumptions import Assumption
+from longterm.theory.facts import Constants
+from longterm.theory.schedules import ConstantSchedule
+from longterm.theory.slater import SlaterPoint
 
 
 class FixedPoint(NamedTuple):
@@ -46,7 +46,7 @@ class FixedPoint(NamedTuple):
 def fixed_point(constants: Constants) -> FixedPoint:
     """The only a and b that satisfy both equations.
 
-    >>> from longterm import two_dimensional
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.learners.mahdavi_no_violation import fixed_point
     >>> a, b = fixed_point(two_dimensional().constants)
     >>> round(a, 6), round((8 + 3 * (1.25**2 + b**2)) ** 0.5, 6)
@@ -64,7 +64,8 @@ def fixed_point(constants: Constants) -> FixedPoint:
 class NoViolationMahdaviOGD(Tightened):
     """Convex OGD, one multiplier, on g + γ.
 
-    >>> from longterm import NoViolationMahdaviOGD, two_dimensional
+    >>> from longterm.learners import NoViolationMahdaviOGD
+    >>> from longterm.problems import two_dimensional
     >>> learner = NoViolationMahdaviOGD.tuned(two_dimensional(), horizon=100_000)
     >>> round(learner.gamma, 3), [assumption.holds for assumption in learner.assumptions]
     (0.807, [True, True, True, True])

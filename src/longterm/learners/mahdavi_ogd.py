@@ -25,23 +25,25 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, column, namespace
 from longterm._validate import Hyper
-from longterm.assumptions import Assumption
-from longterm.feedback import Feedback
 from longterm.learners.aogd import AOGDState
 from longterm.learners.base import Learner, OnBrokenBound
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
+from longterm.learners.feedback import Feedback
 from longterm.learners.mahdavi_steps import DeltaRule, smallest_root, tuned_steps, twice
 from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.schedules import ConstantSchedule
 from longterm.sets import Set
+from longterm.theory.assumptions import Assumption
+from longterm.theory.schedules import ConstantSchedule
 
 
 @dataclass(frozen=True, eq=False)
 class MahdaviOGD(Learner[AOGDState]):
     """Convex OGD on an enclosing set, with constant steps θ = ηδ, η, μ = η and one or m multipliers.
 
-    >>> from longterm import MahdaviOGD, doubly_stochastic, run
+    >>> from longterm import run
+    >>> from longterm.learners import MahdaviOGD
+    >>> from longterm.problems import doubly_stochastic
     >>> from longterm.streams import RandomPermutations
     >>> problem = doubly_stochastic(3)
     >>> vector = MahdaviOGD.vector(problem, horizon=100)

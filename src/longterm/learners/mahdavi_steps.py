@@ -4,7 +4,7 @@ With r = max ‖x_1 − x‖ over B (the article's R) and m multipliers,
 
     a = r √((m + 1) G² + 2 m D²),   η = r²/(a √T),   δ ≥ (m + 1) G² + 2 δ² η².
 
-η steps both x and λ, and ηδ is the weight of the penalty: θ = ηδ and μ = η in the words of `longterm.schedules`.
+η steps both x and λ, and ηδ is the weight of the penalty: θ = ηδ and μ = η in the words of `longterm.theory.schedules`.
 
 The article asks for δ ≥ (m + 1) G² + 2 m δ² η². Its m is not needed: what the proof bounds is
 ‖g(x_t) − ηδλ_t‖² ≤ 2 ‖g(x_t)‖² + 2 η²δ² ‖λ_t‖², and only the first norm grows with m. A real δ exists if and only if
@@ -18,10 +18,10 @@ from collections.abc import Callable
 import numpy as np
 
 from longterm import _validate as validate
-from longterm.assumptions import ROUNDING
 from longterm.errors import InputError
-from longterm.facts import Constants
-from longterm.schedules import ConstantSchedule
+from longterm.theory.assumptions import ROUNDING
+from longterm.theory.facts import Constants
+from longterm.theory.schedules import ConstantSchedule
 
 DeltaRule = Callable[[float, float], float]
 """From (m + 1) G² and η to δ."""
@@ -53,7 +53,7 @@ def twice(need: float, eta: float) -> float:
 def tuned_steps(constants: Constants, horizon: int, count: int, delta: DeltaRule) -> ConstantSchedule:
     """θ = ηδ, η and μ = η for `count` multipliers and `horizon` rounds.
 
-    >>> from longterm import two_dimensional
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.learners.mahdavi_steps import smallest_root, tuned_steps
     >>> steps = tuned_steps(two_dimensional().constants, 1000, 1, smallest_root)
     >>> round(steps.eta, 6), round(steps.theta / steps.eta, 6)

@@ -23,15 +23,15 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, column, namespace
-from longterm.assumptions import Assumption
 from longterm.constraints import Affine
 from longterm.errors import InputError
-from longterm.feedback import Feedback
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
-from longterm.schedules import ConstantSchedule
 from longterm.sets import Set
+from longterm.theory.assumptions import Assumption
+from longterm.theory.schedules import ConstantSchedule
 
 
 class MirrorProxState(NamedTuple):
@@ -48,7 +48,9 @@ class MirrorProxState(NamedTuple):
 class MirrorProx(Learner[MirrorProxState]):
     """Mirror prox on an enclosing set and a polyhedron, with constant steps θ = δη, η, μ = η.
 
-    >>> from longterm import MirrorProx, doubly_stochastic, run
+    >>> from longterm import run
+    >>> from longterm.learners import MirrorProx
+    >>> from longterm.problems import doubly_stochastic
     >>> from longterm.streams import RandomPermutations
     >>> problem = doubly_stochastic(3)
     >>> learner = MirrorProx.tuned(problem, horizon=1000)

@@ -37,8 +37,8 @@ from longterm._arrays import Array, column, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints import Consensus
 from longterm.errors import InputError
-from longterm.feedback import Feedback
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Ball, Product
@@ -57,7 +57,8 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
     """Primal descent at the agents, dual ascent along the edges. `multiplier_set` is Λ, for one edge.
 
     >>> import numpy as np
-    >>> from longterm import consensus, run
+    >>> from longterm import run
+    >>> from longterm.problems import consensus
     >>> from longterm.learners import NetworkedSaddlePoint
     >>> from longterm.sets import Box
     >>> from longterm.streams import NoisyTargets

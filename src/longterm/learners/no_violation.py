@@ -1,7 +1,7 @@
 """A-OGD without violation (Jenatton, Huang, Archambeau 2016, Corollary 1, made explicit): A-OGD on g + γ.
 
 The margin γ is chosen so that all the violation that Lemma 5 allows A-OGD on g + γ is at most γT; then Σ g(x_t) ≤ 0.
-`longterm.margins` has the formulas. Three ways to a γ for a known horizon:
+`longterm.theory.margins` has the formulas. Three ways to a γ for a known horizon:
 
     NoViolationAOGD.by_theorem       γ = c_1 T^{−β/2}, from T ≥ c_0 on
     NoViolationAOGD.by_exact_sums    the γ with γT = √(2 W (𝓡_γ + F T)), about three times smaller
@@ -25,14 +25,14 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, like, namespace
 from longterm._validate import Hyper
-from longterm.assumptions import Assumption
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGD
 from longterm.learners.needs import Need
 from longterm.learners.tightened import Tightened, slater_of
-from longterm.margins import allowed_violation, beta_of, coefficient, exact_margin, needed_horizon
 from longterm.problems import Problem
-from longterm.slater import SlaterPoint
+from longterm.theory.assumptions import Assumption
+from longterm.theory.margins import allowed_violation, beta_of, coefficient, exact_margin, needed_horizon
+from longterm.theory.slater import SlaterPoint
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,7 +41,9 @@ class NoViolationAOGD(Tightened):
 
     Where the γ asked for is above ε it is ε, so that {g + γ ≤ 0} is not empty, and `assumptions` says so.
 
-    >>> from longterm import AOGD, NoViolationAOGD, two_dimensional
+    >>> from longterm import AOGD
+    >>> from longterm.learners import NoViolationAOGD
+    >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()
     >>> learner = NoViolationAOGD.by_theorem(AOGD.convex(problem), problem, horizon=50_000)
     >>> round(learner.gamma, 3), round(learner.needed_horizon), learner.assumptions[0].holds
@@ -127,7 +129,9 @@ class DecayingMarginAOGD(Tightened):
     c = c_1 is enough in the end, because Σ γ_t grows as c T^{1−β/2}/(1 − β/2); `longterm.bounds.decaying_margin` says
     from when on.
 
-    >>> from longterm import AOGD, DecayingMarginAOGD, two_dimensional
+    >>> from longterm import AOGD
+    >>> from longterm.learners import DecayingMarginAOGD
+    >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()
     >>> learner = DecayingMarginAOGD.of(AOGD.convex(problem), problem, scale=0.1)
     >>> round(learner.coefficient, 3), round(learner.needed_horizon)

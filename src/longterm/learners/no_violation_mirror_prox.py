@@ -18,19 +18,20 @@ from typing import ClassVar
 import numpy as np
 
 from longterm import _validate as validate
-from longterm.assumptions import Assumption
 from longterm.constraints import Affine
 from longterm.learners.mirror_prox import MirrorProx, steps, unit_rows
 from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.slater import SlaterPoint, find_slater_point
+from longterm.theory.assumptions import Assumption
+from longterm.theory.slater import SlaterPoint, find_slater_point
 
 
 @dataclass(frozen=True, eq=False)
 class NoViolationMirrorProx(MirrorProx):
     """Mirror prox whose `polyhedron` has been tightened by `gamma`; `slater` has its ε in rows of length 1.
 
-    >>> from longterm import NoViolationMirrorProx, two_dimensional
+    >>> from longterm.learners import NoViolationMirrorProx
+    >>> from longterm.problems import two_dimensional
     >>> learner = NoViolationMirrorProx.tuned(two_dimensional(), horizon=10_000)
     >>> round(learner.gamma, 6), all(assumption.holds for assumption in learner.assumptions)
     (0.185664, True)

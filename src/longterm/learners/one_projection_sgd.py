@@ -32,14 +32,14 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, column, namespace
 from longterm._validate import Hyper
-from longterm.feedback import Feedback
 from longterm.learners._given_projection import Projection, require_projection
 from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
-from longterm.schedules import ConstantSchedule
 from longterm.sets import Set
+from longterm.theory.schedules import ConstantSchedule
 
 
 class OneProjectionSGDState(NamedTuple):
@@ -56,7 +56,8 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
     """SGD-PD on an enclosing set. `project` is Π_X; only `answer` calls it.
 
     >>> import numpy as np
-    >>> from longterm import observe, two_dimensional
+    >>> from longterm import observe
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.learners import OneProjectionSGD
     >>> problem = two_dimensional()  # dist(x, X) = [x_1 − ¼]₊ in the disc: slope 1
     >>> onto = lambda x: np.minimum(x, [0.25, np.inf])  # Π_X for means, which lie in the disc

@@ -35,9 +35,9 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, column, like
 from longterm._validate import Hyper
-from longterm.feedback import Feedback
 from longterm.learners._given_projection import Projection, require_feasible_image, require_projection
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
@@ -57,7 +57,8 @@ class OnlineADM(Learner[OnlineADMState]):
     """Online ADM that plays x_t. `project` is Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B.
 
     >>> import numpy as np
-    >>> from longterm import run, two_dimensional
+    >>> from longterm import run
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.learners import OnlineADM
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()

@@ -27,9 +27,9 @@ from longterm import _validate as validate
 from longterm._arrays import Array, column, float_dtype, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import PenaltyProx
-from longterm.feedback import Feedback
 from longterm.learners._given_prox import penalty_prox_of, require_same_constraint
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
@@ -50,7 +50,8 @@ class PenalisedFTRL(Learner[PenalisedFTRLState]):
     """Penalised FTRL: η_t = step/√t, w_t = w_0 t^{1+growth}.
 
     >>> import numpy as np
-    >>> from longterm import PenalisedFTRL, Problem, run
+    >>> from longterm import Problem, run
+    >>> from longterm.learners import PenalisedFTRL
     >>> from longterm.constraints import ElasticNetBudget
     >>> from longterm.losses import Linear
     >>> from longterm.streams import SwitchingCosts

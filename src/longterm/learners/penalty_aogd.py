@@ -5,9 +5,9 @@ With L_t(x, λ) = f_t(x) + λ g(x) − θ_t φ(λ), g = max_j g_j, and both step
     x_{t+1} = Π_B( x_t − η_t ( ∇f_t(x_t) + λ_t ∇g(x_t) ) )          x_1 = centre of B
     λ_{t+1} = [ λ_t + μ_t ( g(x_t) − θ_t φ'(λ_t) ) ]₊               λ_1 = 0
 
-Steps: any schedule for which `longterm.penalties.check_penalty` says that C1' and C2' hold; Table 1 by default. With
+Steps: any schedule for which `theory.penalties.check_penalty` says that C1' and C2' hold; Table 1 by default. With
 `QUADRATIC`, the default, this is A-OGD itself. The answer to the paper's question is that it hardly matters: C2'
-squeezes every admissible φ between two quadratics (`longterm.penalties`).
+squeezes every admissible φ between two quadratics (`longterm.theory.penalties`).
 Needs: as A-OGD.
 Guarantees: `bounds.penalty_aogd`, A-OGD's with φ's conjugate in the place of the square (`docs/after_the_paper.md`).
 """
@@ -21,21 +21,22 @@ import numpy as np
 
 from longterm._arrays import Array, column, namespace
 from longterm._validate import Hyper
-from longterm.feedback import Feedback
 from longterm.learners.aogd import AOGDState
 from longterm.learners.base import Learner
-from longterm.penalties import QUADRATIC, Penalty
+from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
-from longterm.schedules import ConvexSchedule, Schedule
 from longterm.sets import Set
+from longterm.theory.penalties import QUADRATIC, Penalty
+from longterm.theory.schedules import ConvexSchedule, Schedule
 
 
 @dataclass(frozen=True, eq=False)
 class PenaltyAOGD(Learner[AOGDState]):
     """A-OGD on an enclosing set with a schedule and a penalty.
 
-    >>> from longterm import PenaltyAOGD, two_dimensional
-    >>> from longterm.penalties import Penalty, check_penalty
+    >>> from longterm.learners import PenaltyAOGD
+    >>> from longterm.problems import two_dimensional
+    >>> from longterm.theory.penalties import Penalty, check_penalty
     >>> problem = two_dimensional()
     >>> lighter = Penalty(lambda u: 0.4 * u**2, lambda u: 0.8 * u, strong_convexity=0.8)
     >>> learner = PenaltyAOGD.convex(problem, lighter)

@@ -20,7 +20,7 @@ from longterm._arrays import Array, column, dot, like, namespace, norm
 from longterm.constraints import VaryingAffine
 from longterm.constraints.prox import PenaltyProx
 from longterm.errors import InputError
-from longterm.feedback import Feedback
+from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.sets import Ball, Box, Set
 

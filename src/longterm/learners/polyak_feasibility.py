@@ -22,21 +22,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, dot, float_dtype, like, namespace
 from longterm._validate import Hyper
-from longterm.assumptions import Assumption
 from longterm.errors import InputError
-from longterm.facts import Constants
-from longterm.feedback import Feedback
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.learners.tightened import slater_of
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.slater import SlaterPoint, require_slack
+from longterm.theory.assumptions import Assumption
+from longterm.theory.facts import Constants
+from longterm.theory.slater import SlaterPoint, require_slack
 
 
 class PolyakFeasibilityState(NamedTuple):
@@ -51,7 +50,9 @@ class PolyakFeasibility(Learner[PolyakFeasibilityState]):
     """Polyak feasibility steps with constant η and margin ϱ.
 
     >>> import numpy as np
-    >>> from longterm import PolyakFeasibility, run, two_dimensional
+    >>> from longterm import run
+    >>> from longterm.learners import PolyakFeasibility
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
     >>> learner = PolyakFeasibility.tuned(problem, rounds=2000)
@@ -92,7 +93,7 @@ class PolyakFeasibility(Learner[PolyakFeasibilityState]):
 
     def check(self, problem: Problem) -> None:
         super().check(problem)
-        require_slack(self.slater, problem)
+        require_slack(self.slater, problem.constraint, problem.enclosing_set)
 
     @property
     def loss_gradient_bound(self) -> Hyper | None:
@@ -148,6 +149,7 @@ def feasible_regret(c: Constants, epsilon: float, eta: Hyper, margin: Hyper, T: 
 
 def best_margin(c: Constants, epsilon: float, rounds: int) -> float:
     """The ϱ in (0, ε) with the smallest bound after `rounds` rounds."""
+    from scipy.optimize import minimize_scalar  # loaded when asked for
 
     def bound(log_share: float) -> float:
         margin = np.asarray(epsilon * np.exp(log_share))

@@ -26,9 +26,9 @@ from longterm import _validate as validate
 from longterm._arrays import Array, column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.feedback import Feedback
 from longterm.learners._given_projection import require_feasible_image
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.projections import Projection
@@ -47,7 +47,9 @@ class ProjectedOGD(Learner[ProjectedOGDState]):
     """Gradient descent with steps `first_step`/t^`decay`, projected onto X by `projection`.
 
     >>> import numpy as np
-    >>> from longterm import ProjectedOGD, observe, two_dimensional
+    >>> from longterm import observe
+    >>> from longterm.learners import ProjectedOGD
+    >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()
     >>> learner = ProjectedOGD.strongly_convex(problem)
     >>> state = learner.init()

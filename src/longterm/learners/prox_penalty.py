@@ -36,7 +36,9 @@ class ProxPenalty(PenaltyFamily):
     """The family's plainest member: w_t = w_0 t^{1+growth}.
 
     >>> import numpy as np
-    >>> from longterm import ProxPenalty, run, two_dimensional
+    >>> from longterm import run
+    >>> from longterm.learners import ProxPenalty
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
     >>> trace = run(problem, ProxPenalty.strongly_convex(problem), Replay([np.tile([0.8, 0.6], (500, 1))]))

@@ -25,8 +25,6 @@ from longterm import _validate as validate
 from longterm._arrays import Array, column
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
-from longterm.decoupled_schedules import DecoupledSchedule, StronglyConvexDecoupledSchedule
-from longterm.feedback import Feedback
 from longterm.learners._given_prox import (
     as_reported,
     ascend,
@@ -39,9 +37,11 @@ from longterm.learners._given_prox import (
 )
 from longterm.learners.aogd import AOGDState
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
+from longterm.theory.schedules import DecoupledSchedule, StronglyConvexDecoupledSchedule
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,9 @@ class ProximalAOGD(Learner[AOGDState]):
     """Proximal A-OGD with the prox of a constraint on a set; the state's multiplier has shape (..., m).
 
     >>> import numpy as np
-    >>> from longterm import ProximalAOGD, run, two_dimensional
+    >>> from longterm import run
+    >>> from longterm.learners import ProximalAOGD
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
     >>> trace = run(problem, ProximalAOGD.strongly_convex(problem), Replay([np.tile([0.8, 0.6], (2000, 1))]))

@@ -31,15 +31,14 @@ from longterm import _validate as validate
 from longterm._arrays import Array, column, namespace, resolution
 from longterm._validate import Hyper
 from longterm.errors import AssumptionWarning, InputError
-from longterm.facts import Constants
-from longterm.feedback import Feedback
-from longterm.joint_facts import joint_gradient_bound
 from longterm.learners._given_prox import strong_convexity_of
 from longterm.learners.base import Learner, OnBrokenBound
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
-from longterm.penalty_schedules import PenaltySchedule
+from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.sets import Set
+from longterm.theory.facts import Constants
+from longterm.theory.schedules import PenaltySchedule
 
 
 class QuadraticPenaltyState(NamedTuple):
@@ -54,7 +53,9 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
     """OGD with a penalty [g]₊²/(2θ_t) on the maximum of the constraints, or on each of them.
 
     >>> import numpy as np
-    >>> from longterm import QuadraticPenaltyOGD, observe, two_dimensional
+    >>> from longterm import observe
+    >>> from longterm.learners import QuadraticPenaltyOGD
+    >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()  # σ = 1, G_g = 1, g = x₁ − ¼
     >>> learner = QuadraticPenaltyOGD.strongly_convex(problem)
     >>> state = learner.init()
@@ -144,4 +145,4 @@ def _curvature(problem: Problem, penalised: Duals) -> float:
     """L: G_g² for the maximum, the joint bound for all constraints."""
     if isinstance(penalised, OneForTheMaximum):
         return problem.constants.constraint_gradient_bound**2
-    return joint_gradient_bound(problem) ** 2
+    return problem.joint_gradient_bound**2

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from longterm import _validate as validate
 from longterm._arrays import Array, like, namespace
 from longterm._validate import Hyper
-from longterm.assumptions import Assumption
-from longterm.feedback import Feedback
 from longterm.learners._penalty_family import PenaltyFamily, scaled_alpha
+from longterm.learners.feedback import Feedback
 from longterm.learners.penalty_step import require_penalty_step
 from longterm.problems import Problem
+from longterm.theory.assumptions import Assumption
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,7 +33,9 @@ class RECOO(PenaltyFamily):
     """The rectified queue, with γ_t = gamma t^gamma_power and η_t = floor t^floor_power.
 
     >>> import numpy as np
-    >>> from longterm import RECOO, run, two_dimensional
+    >>> from longterm import run
+    >>> from longterm.learners import RECOO
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
     >>> trace = run(problem, RECOO.tuned(problem), Replay([np.tile([0.8, 0.6], (500, 1))]))

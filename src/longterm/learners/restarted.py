@@ -30,7 +30,8 @@ class Restarted(Restarts):
     """A learner begun anew after every `every` rounds. Its state is the learner's own, but the round counts on.
 
     >>> import numpy as np
-    >>> from longterm import AFTRL, Problem, Restarted, run
+    >>> from longterm import Problem, run
+    >>> from longterm.learners import AFTRL, Restarted
     >>> from longterm.constraints import L1Budget
     >>> from longterm.losses import Linear
     >>> from longterm.sets import Ball

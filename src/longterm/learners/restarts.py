@@ -9,8 +9,8 @@ import numpy as np
 
 from longterm._arrays import Array, namespace
 from longterm._validate import Hyper
-from longterm.feedback import Feedback
 from longterm.learners.base import Learner, OnBrokenBound
+from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 
 

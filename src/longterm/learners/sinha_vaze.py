@@ -32,15 +32,15 @@ from longterm import _validate as validate
 from longterm._arrays import Array, column, like, namespace, resolution
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.facts import Constants
-from longterm.feedback import Feedback
 from longterm.learners._given_prox import strong_convexity_of
+from longterm.learners.feedback import Feedback
 from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.inner import AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
 from longterm.learners.needs import Need
 from longterm.learners.prices import ExponentialPrice, Price, QuadraticPrice
 from longterm.problems import Problem
 from longterm.sets import Set
+from longterm.theory.facts import Constants
 
 
 class SinhaVazeState(NamedTuple):
@@ -57,7 +57,9 @@ class SinhaVaze(MadeForHorizon[SinhaVazeState]):
     """An inner learner on f_t + w_t [g_t]₊, with a price w_t for the violation so far.
 
     >>> import numpy as np
-    >>> from longterm import SinhaVaze, observe, two_dimensional
+    >>> from longterm import observe
+    >>> from longterm.learners import SinhaVaze
+    >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()  # σ = G_g = 1, g = x₁ − ¼
     >>> learner = SinhaVaze.strongly_convex(problem, horizon=1)  # w = Q/4
     >>> state = learner.init()

@@ -17,10 +17,10 @@ import numpy as np
 
 from longterm._arrays import Array, column, like
 from longterm._validate import Hyper
-from longterm.decoupled_schedules import StronglyConvexDecoupledSchedule
 from longterm.learners._given_prox import default_theta, prox_of, require_strong_convexity, strong_convexity_of
 from longterm.learners._leader import Leader
 from longterm.problems import Problem
+from longterm.theory.schedules import StronglyConvexDecoupledSchedule
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,9 @@ class StronglyConvexAFTRL(Leader):
     """A-FTRL for strongly convex losses.
 
     >>> import numpy as np
-    >>> from longterm import StronglyConvexAFTRL, run, two_dimensional
+    >>> from longterm import run
+    >>> from longterm.learners import StronglyConvexAFTRL
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
     >>> trace = run(problem, StronglyConvexAFTRL.tuned(problem), Replay([np.tile([0.8, 0.6], (2000, 1))]))

@@ -11,13 +11,13 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array
 from longterm._validate import Hyper
-from longterm.assumptions import Assumption
-from longterm.feedback import Feedback
 from longterm.learners.aogd import AOGDState
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.slater import SlaterPoint, find_slater_point, require_slack
+from longterm.theory.assumptions import Assumption
+from longterm.theory.slater import SlaterPoint, find_slater_point, require_slack
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,7 +36,7 @@ class Tightened(Learner[AOGDState]):
 
     def check(self, problem: Problem) -> None:
         super().check(problem)
-        require_slack(self.slater, problem)
+        require_slack(self.slater, problem.constraint, problem.enclosing_set)
 
     @abstractmethod
     def margin(self, t: Array, x: Array) -> Array:
@@ -73,5 +73,5 @@ def slater_of(problem: Problem, given: SlaterPoint | None) -> SlaterPoint:
     if given is None:
         return find_slater_point(problem.constraint, problem.enclosing_set)
     validate.at_most("slater", given.epsilon, problem.constants.constraint_bound, "|g| is never above D")
-    require_slack(given, problem)
+    require_slack(given, problem.constraint, problem.enclosing_set)
     return given

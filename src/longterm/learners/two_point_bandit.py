@@ -30,18 +30,18 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, column, like, namespace
 from longterm._validate import Hyper
-from longterm.assumptions import Assumption
 from longterm.errors import InputError
-from longterm.facts import Constants
-from longterm.feedback import Feedback
 from longterm.learners._directions import checked_seed, unit_direction
 from longterm.learners.aogd import AOGDState
 from longterm.learners.base import Learner, OnBrokenBound
+from longterm.learners.feedback import Feedback
 from longterm.learners.mahdavi_steps import smallest_root
 from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.schedules import ConstantSchedule
 from longterm.sets import Ball, Set
+from longterm.theory.assumptions import Assumption
+from longterm.theory.facts import Constants
+from longterm.theory.schedules import ConstantSchedule
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,9 @@ class TwoPointBandit(Learner[AOGDState]):
     """Algorithm 3 with constant steps θ = ηδ, η, μ = η, and ζ = `distance`.
 
     >>> import numpy as np
-    >>> from longterm import TwoPointBandit, run, two_dimensional
+    >>> from longterm import run
+    >>> from longterm.learners import TwoPointBandit
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
     >>> learner = TwoPointBandit.tuned(problem, rounds=2000, seed=np.arange(3))

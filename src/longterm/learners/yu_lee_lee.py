@@ -34,10 +34,10 @@ from longterm import _validate as validate
 from longterm._arrays import Array, column, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.feedback import Feedback
 from longterm.learners._given_prox import strong_convexity_of
 from longterm.learners._positive_part import positive_part
 from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
 from longterm.learners.yu_lee_lee_rates import Published, Rates, rates_of
 from longterm.problems import Problem
 from longterm.sets import Set
@@ -58,7 +58,9 @@ class YuLeeLee(Learner[YuLeeLeeState]):
     """The signed form. The rates hold Δ, G and D.
 
     >>> import numpy as np
-    >>> from longterm import YuLeeLee, run, two_dimensional
+    >>> from longterm import run
+    >>> from longterm.learners import YuLeeLee
+    >>> from longterm.problems import two_dimensional
     >>> from longterm.learners import Sharp
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
@@ -149,7 +151,9 @@ class HardYuLeeLee(YuLeeLee):
     """The hard form: it is told [g_t]₊, so that no slack round makes up for a broken one.
 
     >>> import numpy as np
-    >>> from longterm import HardYuLeeLee, observe, two_dimensional
+    >>> from longterm import observe
+    >>> from longterm.learners import HardYuLeeLee
+    >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()
     >>> learner = HardYuLeeLee.convex(problem)
     >>> state = learner.tell(learner.init(), observe(problem, np.zeros(2), [np.array([0.8, 0.6])]))  # g(x_1) = −¼

@@ -29,15 +29,14 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array, column, like, namespace
 from longterm._validate import Hyper
-from longterm.assumptions import Assumption
 from longterm.constraints.prox import Prox
-from longterm.feedback import Feedback
-from longterm.joint_facts import joint_gradient_bound
 from longterm.learners._given_prox import as_reported, prox_of, require_same_constraint, values_of
+from longterm.learners.feedback import Feedback
 from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
+from longterm.theory.assumptions import Assumption
 
 
 class YuNeelyState(NamedTuple):
@@ -53,7 +52,8 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
     """Yu and Neely's method with the prox of a constraint on a set.
 
     >>> import numpy as np
-    >>> from longterm import Problem, YuNeely, run
+    >>> from longterm import Problem, run
+    >>> from longterm.learners import YuNeely
     >>> from longterm.constraints import Affine
     >>> from longterm.losses import Linear
     >>> from longterm.sets import Ball
@@ -148,4 +148,4 @@ def _facts(problem: Problem, horizon: int) -> tuple[Prox, int, float, float]:
     """The constraint's prox, T, G_m and G_f."""
     prox = prox_of(YuNeely.__name__, YuNeely.needs, problem)
     G_f = validate.positive_scalar("loss_gradient_bound", problem.constants.loss_gradient_bound)
-    return prox, validate.count("horizon", horizon), joint_gradient_bound(problem), G_f
+    return prox, validate.count("horizon", horizon), problem.joint_gradient_bound, G_f

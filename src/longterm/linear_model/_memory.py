@@ -17,8 +17,8 @@ from longterm.linear_model import _layout as at
 from longterm.linear_model._average import Average, Sampled
 from longterm.linear_model._games import Game, game_for
 from longterm.linear_model._settings import Settings
-from longterm.live.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.projections import project_onto_elastic_net
+from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"
 VERSION = 1

@@ -19,12 +19,12 @@ import numpy as np
 from longterm import _validate as validate
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
-from longterm.facts import Constants
 from longterm.learners.mahdavi_steps import smallest_root, tuned_steps
 from longterm.linear_model._layout import Parameters
 from longterm.linear_model._losses import CODES, HINGE, HUBER, LOGISTIC, OF_TWO_CLASSES, QUANTILE
 from longterm.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
 from longterm.sets import Ball
+from longterm.theory.facts import Constants
 
 RULES = ("a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi")
 GIVEN = frozenset({"feature_norm", "label_bound", "rounds"})

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from longterm.experiments.style import publication_style
 from longterm.linear_model.example import Course, Study
+from longterm.report.style import publication_style
 
 OURS = {"a-ftrl": ("A-FTRL, budget given", "C0", "-"), "penalised-ftrl": ("penalised FTRL, budget given", "C2", "--")}
 THEIRS = {

@@ -1,7 +1,8 @@
-"""Learners inside a service: ask and tell in any order, snapshots, a journal."""
+"""Learners inside a service: ask and tell in any order, snapshots, a journal; fleets of equal learners."""
 
+from longterm.live.fleet import Fleet
 from longterm.live.learner import LiveLearner
 from longterm.live.view import LiveState
 from longterm.live.window import Token
 
-__all__ = ["LiveLearner", "LiveState", "Token"]
+__all__ = ["Fleet", "LiveLearner", "LiveState", "Token"]

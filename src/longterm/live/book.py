@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from longterm._arrays import Array
-from longterm.feedback import Feedback
+from longterm.engines.trace import Sums
+from longterm.learners.feedback import Feedback
 from longterm.live.window import Closed, Token, Window
-from longterm.trace import Sums
 
 _COUNTERS = ("told", "skipped", "expired", "losses_told", "largest_delay")
 _HOW: tuple[Closed, ...] = ("told", "skipped")

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from longterm.errors import JournalError
-from longterm.live.files import write_all, write_atomically
+from longterm.storage.files import write_all, write_atomically
 
 MAGIC = b"\x89LTJRNL\n"
 VERSION = 1

@@ -25,18 +25,18 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array
 from longterm.errors import InputError, SnapshotError
-from longterm.feedback import Feedback
 from longterm.learners.base import Learner, OnBrokenBound
+from longterm.learners.feedback import Feedback
 from longterm.live.book import Book, state_arrays
 from longterm.live.journal import Journal
-from longterm.live.packing import pack
 from longterm.live.recovery import recover
-from longterm.live.snapshot import Snapshot, identity_of, read_snapshot, write_snapshot
-from longterm.live.specification import difference, specification
 from longterm.live.told import Oracle, feedback_at, limits_of, require_finite, require_usable, with_arrays
 from longterm.live.view import LiveState
 from longterm.live.window import Token, Window
 from longterm.problems import Problem
+from longterm.storage.packing import pack
+from longterm.storage.snapshot import Snapshot, identity_of, read_snapshot, write_snapshot
+from longterm.storage.specification import difference, specification
 
 KIND = "live learner"
 VERSION = 1
@@ -57,7 +57,8 @@ class LiveLearner:
         acknowledged survives the death of the process, not that of the machine.
 
     >>> import numpy as np
-    >>> from longterm import AOGD, LiveLearner, two_dimensional
+    >>> from longterm import AOGD, LiveLearner
+    >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()
     >>> live = LiveLearner(AOGD.strongly_convex(problem, beta=0.5), problem)
     >>> first, second = live.ask(), live.ask()

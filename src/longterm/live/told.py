@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from longterm._arrays import Array
-from longterm.checks import Limits, acceptable, faults, raise_or_warn, require_match
 from longterm.engines.fit import require_fit
 from longterm.engines.reference import declared_limits
 from longterm.errors import InputError, NonFiniteError
-from longterm.feedback import Feedback, observe
 from longterm.learners.base import Learner, OnBrokenBound
+from longterm.learners.checks import Limits, acceptable, faults, raise_or_warn, require_match
+from longterm.learners.feedback import Feedback, observe
 from longterm.problems import Problem
 from longterm.streams import Block
 

@@ -14,7 +14,7 @@ POINTS = 600
 
 def figure(found: Study, title: str, folder: Path, k: int) -> list[Path]:
     """Draw the k-th budget over time, and all budgets beside each other, as PNG, PDF and SVG."""
-    from longterm.experiments.style import publication_style
+    from longterm.report.style import publication_style
 
     T = len(found.auctions)
     kept = np.unique(np.linspace(0, T - 1, min(POINTS, T)).astype(int))

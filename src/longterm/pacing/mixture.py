@@ -35,8 +35,8 @@ from longterm._arrays import Array, column, dot, like, namespace, rows_at
 from longterm._validate import Hyper
 from longterm.constraints import VaryingAffine
 from longterm.errors import InputError
-from longterm.feedback import Feedback, observe
 from longterm.learners import AOGD, AOGDState
+from longterm.learners.feedback import Feedback, observe
 from longterm.losses import Linear
 from longterm.pacing.base import Outcome, Pacer
 from longterm.pacing.history import PriceHistory

@@ -19,7 +19,7 @@ def budgeted_logistic(features: ArrayLike, budget: float, *, l1: float = 1.0, l2
     D = max(ρ, (√d − 1) R) and F = R max ‖u_t‖.
 
     >>> import numpy as np
-    >>> from longterm import budgeted_logistic
+    >>> from longterm.problems import budgeted_logistic
     >>> c = budgeted_logistic(np.array([[3.0, 4.0, 0.0, 0.0]]), budget=1.5).constants
     >>> c.radius, c.gradient_bound, c.constraint_bound, round(c.loss_range, 12)
     (1.0, 5.0, 1.5, 5.0)

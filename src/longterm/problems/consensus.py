@@ -17,7 +17,7 @@ def consensus(agents: int, edges: Sequence[tuple[int, int]], each: Set) -> Probl
     A decision holds all agents, one after another, and so does a target (targets lie in the set too: `NoisyTargets`
     makes such a stream). In hindsight the best common point is the mean of all targets of all agents.
 
-    >>> from longterm import consensus
+    >>> from longterm.problems import consensus
     >>> from longterm.sets import Box
     >>> ring = consensus(4, [(0, 1), (1, 2), (2, 3), (3, 0)], Box.cube(1, -1.0, 1.0))
     >>> ring.dimension, ring.constraint.count, ring.constants.constraint_bound

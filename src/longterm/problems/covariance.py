@@ -33,7 +33,7 @@ def covariance(
 
     Targets must be symmetric and in the box. Then every learner that starts at the centre stays symmetric.
 
-    >>> from longterm import covariance
+    >>> from longterm.problems import covariance
     >>> c = covariance(4, unit_diagonal=False).constants
     >>> round(c.radius**2, 9), c.constraint_gradient_bound, round(c.constraint_bound, 6)
     (12.0, 1.0, 2.632051)

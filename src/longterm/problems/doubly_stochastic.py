@@ -23,7 +23,7 @@ def doubly_stochastic(size: int, enclosing: Literal["ball", "rows"] = "ball") ->
     `enclosing="rows"` takes B = row-stochastic matrices: Δ = √(2p), and only the 2p column constraints remain.
     Targets must lie in B; permutation matrices do.
 
-    >>> from longterm import doubly_stochastic
+    >>> from longterm.problems import doubly_stochastic
     >>> constants = doubly_stochastic(4).constants
     >>> constants.radius, constants.gradient_bound, constants.constraint_bound, constants.loss_range
     (2.0, 4.0, 5.0, 8.0)

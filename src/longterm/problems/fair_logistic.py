@@ -27,7 +27,7 @@ def fair_logistic(features: ArrayLike, sensitive: ArrayLike, budget: float, limi
     finds the best x in hindsight.
 
     >>> import numpy as np
-    >>> from longterm import fair_logistic
+    >>> from longterm.problems import fair_logistic
     >>> rows = np.array([[3.0, 4.0], [3.0, 0.0]])
     >>> problem = fair_logistic(rows, sensitive=[1, 0], budget=1.5, limit=0.25)
     >>> problem.constraint.values(np.array([0.0, 1.0]))  # 1 + ½ − 1½; the covariance is 1

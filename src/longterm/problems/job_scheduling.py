@@ -43,7 +43,7 @@ def job_scheduling(servers: int = 12) -> Problem:
     The comparators differ by much: x must do n/2 jobs to be feasible in expectation, and nearly all n to be feasible in
     every round. R = √n/2, Δ = √n, G = max(√n, ‖h‖), F = n, D = n; x = 1 is a Slater point in expectation, with n/2.
 
-    >>> from longterm import job_scheduling
+    >>> from longterm.problems import job_scheduling
     >>> c = job_scheduling(4).constants
     >>> c.diameter, c.loss_gradient_bound, c.loss_range, c.constraint_bound
     (2.0, 2.0, 4.0, 4.0)

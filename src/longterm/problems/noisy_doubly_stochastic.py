@@ -23,7 +23,7 @@ def noisy_doubly_stochastic(size: int, noise: float = 0.5) -> Problem:
 
         R = √p,  D = p + 1,  G = R + ρ,  F = 2Rρ,  σ = 1,     ρ² = p (1 + ν)² + (p² − p) ν² ≥ ‖Y_t‖², attained.
 
-    >>> from longterm import noisy_doubly_stochastic
+    >>> from longterm.problems import noisy_doubly_stochastic
     >>> c = noisy_doubly_stochastic(4, noise=0.5).constants
     >>> c.radius, c.constraint_bound, round(c.gradient_bound, 4), round(c.loss_range, 4)  # ρ = √12
     (2.0, 5.0, 5.4641, 13.8564)

@@ -22,7 +22,7 @@ def online_linear_program(
     JMLR 21 (2020)). 0 is feasible, and (−1, …, −1) is a Slater point. R = √d, Δ = 2R, and with
     ρ = √d (T^0.1 + 2) ≥ ‖c_t‖: G = max(ρ, max_j ‖a_j‖), F = 2Rρ, D = max_j (Σ_k a_jk + b_j).
 
-    >>> from longterm import online_linear_program
+    >>> from longterm.problems import online_linear_program
     >>> c = online_linear_program(1024).constants
     >>> round(c.loss_gradient_bound, 4), round(c.loss_range, 4)  # √2 · 4, and 2√2 times that
     (5.6569, 16.0)

@@ -31,7 +31,7 @@ def power_allocation(prices: ArrayLike, devices: int = 5) -> Problem:
     R = 2√n, Δ = 4√n, D = max(2, 2.6n), G and F exact (`longterm.losses.PricedUtility`), σ = min_i w_i a_i²/(1 + 4a_i)².
     Buying nothing is a Slater point, with slack min(2, 1.4n).
 
-    >>> from longterm import power_allocation
+    >>> from longterm.problems import power_allocation
     >>> problem = power_allocation([0.2, 3.0], devices=5)
     >>> c = problem.constants
     >>> round(c.radius, 4), c.constraint_bound, round(c.gradient_bound, 4), round(c.strong_convexity, 4)

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
+import numpy as np
+
 from longterm import _validate as validate
 from longterm.constraints import Constraint
+from longterm.constraints.prox import AffineProx
 from longterm.errors import InputError
-from longterm.facts import Constants
 from longterm.losses import Loss
 from longterm.projections import Projection
 from longterm.sets import Set
+from longterm.theory.facts import Constants
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,3 +83,26 @@ class Problem:
             strong_convexity=self.loss.strong_convexity,
         )
         return replace(derived, **self.declared)
+
+    @cached_property
+    def joint_gradient_bound(self) -> float:
+        """G_m with ‖Σ_j w_j ∇g_j(x)‖ ≤ G_m‖w‖ on B, which makes x ↦ (g_1(x), …, g_m(x)) G_m-Lipschitz.
+
+        σ_max(A) for fixed affine constraints, √m G_g for others.
+
+        >>> from longterm.problems import doubly_stochastic, two_dimensional
+        >>> two_dimensional().joint_gradient_bound, round(doubly_stochastic(8).joint_gradient_bound ** 2, 9)
+        (1.0, 33.0)
+        """
+        affine = self.constraint.as_affine()
+        if affine is not None:
+            return float(np.linalg.norm(affine.matrix, 2))
+        return float(np.sqrt(self.constraint.count) * self.constants.constraint_gradient_bound)
+
+    @cached_property
+    def joint_value_bound(self) -> float:
+        """D_m ≥ ‖(g_1(x), …, g_m(x))‖ on B: at most √m D, D itself where there is one constraint."""
+        separate = float(np.sqrt(self.constraint.count) * self.constants.constraint_bound)
+        if self.constraint.as_affine() is None:
+            return separate
+        return min(separate, AffineProx(self.constraint, self.enclosing_set).values_norm_bound())

@@ -95,7 +95,7 @@ def routing(network: Network = SMALL) -> Problem:
     largest Σ_e [Σ_k amount_k (P_{e,i_k} − P_{e,j_k})]₊ over pairs i_k, j_k of paths of the demands k: latencies that
     are 1 where one split has more and 0 where the other has.
 
-    >>> from longterm import routing
+    >>> from longterm.problems import routing
     >>> problem = routing()
     >>> c = problem.constants
     >>> problem.dimension, problem.constraint.count, round(c.loss_gradient_bound, 4), round(c.loss_range, 2)

@@ -16,7 +16,7 @@ def two_dimensional() -> Problem:
     f_t(x) = ½ ‖x − target_t‖², g(x) = x_1 − ¼, B the unit disc: R = 1, G = 2, D = 5/4, F = 2, σ = 1.
     The best fixed decision is the mean of the targets with its first coordinate cut off at ¼.
 
-    >>> from longterm import two_dimensional
+    >>> from longterm.problems import two_dimensional
     >>> two_dimensional().constants.constraint_bound
     1.25
     """

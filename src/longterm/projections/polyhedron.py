@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray
@@ -119,6 +118,8 @@ class Polyhedron:
         return self._plane.to_space(nearest)
 
     def _nearest(self, w: FloatArray) -> Nearest:
+        from scipy.optimize import nnls  # loaded when asked for
+
         excess = self._rows @ w - self._limits
         scale = excess.max(initial=0.0)
         if not scale > 0:

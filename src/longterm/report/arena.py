@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from longterm.arena.found import Arena, Match
-from longterm.arena.league import MEASURE_OF, Standing, Taste
-from longterm.arena.tables import short
+from longterm.experiments.arena.found import Arena, Match
+from longterm.experiments.arena.league import MEASURE_OF, Standing, Taste
+from longterm.experiments.arena.tables import short
 from longterm.report.components import Cell, Section, Table, command, details, facts, power, tiles, two_lines
 from longterm.report.document import write_document
 from longterm.report.frontier import frontier_figure

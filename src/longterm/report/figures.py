@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from longterm.experiments.result import Result
-from longterm.experiments.style import publication_style
 from longterm.report.linear import draw_linear
 from longterm.report.log_log import draw_log_log
+from longterm.report.style import publication_style
 from longterm.report.words import slug
 
 VIEWS = {"log-log": draw_log_log, "linear": draw_linear}

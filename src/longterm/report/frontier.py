@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from longterm.arena.found import GRADIENTS, ORACLES, Arena, Match
-from longterm.arena.league import MEASURE_OF
-from longterm.experiments.style import publication_style
+from longterm.experiments.arena.found import GRADIENTS, ORACLES, Arena, Match
+from longterm.experiments.arena.league import MEASURE_OF
 from longterm.report.appearance import Look, look
 from longterm.report.chart import swatch
 from longterm.report.drawing import in_plain_text
 from longterm.report.figures import NO_DATES
 from longterm.report.html import Html, data_block, tag
 from longterm.report.scales import logarithmic_scale
+from longterm.report.style import publication_style
 
 KINDS = (GRADIENTS, *(name for name, _ in ORACLES))
 """What a learner asks for, each with a colour and a marker."""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, namespace
@@ -53,6 +52,8 @@ class Product(Set):
         return namespace(direction).concat([factor.extreme_point(part) for factor, part in pairs], axis=-1)
 
     def half_spaces(self) -> tuple[FloatArray, FloatArray] | None:
+        from scipy.linalg import block_diag  # loaded when asked for
+
         found = [pair for pair in (factor.half_spaces() for factor in self.factors) if pair is not None]
         if len(found) < len(self.factors):
             return None

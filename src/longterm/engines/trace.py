@@ -1,0 +1,244 @@
+"""What happened in a run: sums over the rounds, kept at chosen rounds, however long the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm._arrays import Array, FloatArray, namespace, to_numpy
+from longterm.errors import InputError
+from longterm.learners.feedback import Feedback
+
+
+class Sums(NamedTuple):
+    """Running totals over rounds 1 … t, float64 whatever the learner's dtype."""
+
+    loss: Array
+    """Σ f_s(x_s), shape (...,)."""
+    signed: Array
+    """Σ max_j g_j(x_s)."""
+    hard: Array
+    """Σ [max_j g_j(x_s)]₊."""
+    squared: Array
+    """Σ [max_j g_j(x_s)]₊²."""
+    largest: Array
+    """max_s max_j g_j(x_s)."""
+    per_constraint: Array
+    """Σ g_j(x_s), shape (..., m)."""
+
+    @classmethod
+    def zero(cls, batch_shape: tuple[int, ...], constraints: int, xp: Any = np) -> Sums:
+        """Before round 1."""
+        zero = xp.zeros(batch_shape, dtype=xp.float64)
+        return cls(zero, zero, zero, zero, zero - xp.inf, xp.zeros((*batch_shape, constraints), dtype=xp.float64))
+
+    def add(self, told: Feedback) -> Sums:
+        """One more round. Pure: engines carry it like a state."""
+        xp = namespace(self.loss)
+        worst = xp.astype(told.constraint, xp.float64, copy=False)
+        positive = xp.maximum(worst, 0.0)
+        return Sums(
+            self.loss + xp.astype(told.loss, xp.float64, copy=False),
+            self.signed + worst,
+            self.hard + positive,
+            self.squared + positive * positive,
+            xp.maximum(self.largest, worst),
+            self.per_constraint + xp.astype(told.constraint_values, xp.float64, copy=False),
+        )
+
+
+SeedsPlayed = int | tuple[int, ...]
+"""One seed, or those of a batch, in order."""
+
+
+class Comparator(Protocol):
+    """The best fixed decision in hindsight at chosen rounds (`longterm.hindsight`)."""
+
+    @property
+    def rounds(self) -> NDArray[np.int64]:
+        """The rounds t, increasing."""
+
+    @property
+    def loss(self) -> FloatArray:
+        """Σ_{s≤t} f_s(x*_t), rounds first, then the seeds."""
+
+    @property
+    def seeds(self) -> SeedsPlayed:
+        """The seeds it was found for."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A run, at the rounds it was asked to keep. Arrays have these rounds first, then the batch axes.
+
+    `state` and `sums` are those after the last round, so that ``run(..., resume=trace)`` continues it.
+    """
+
+    rounds: NDArray[np.int64]
+    """The rounds t that were kept."""
+    cumulative_loss: FloatArray
+    """Σ_{s≤t} f_s(x_s)."""
+    signed_violation: FloatArray
+    """Σ_{s≤t} max_j g_j(x_s): what the paper bounds."""
+    hard_violation: FloatArray
+    """Σ_{s≤t} [max_j g_j(x_s)]₊: no round makes up for another."""
+    squared_violation: FloatArray
+    """Σ_{s≤t} [max_j g_j(x_s)]₊²."""
+    largest_violation: FloatArray
+    """max_{s≤t} max_j g_j(x_s)."""
+    per_constraint_violation: FloatArray
+    """Σ_{s≤t} g_j(x_s), j on the last axis."""
+    reports: dict[str, NDArray[Any]]
+    """What the learner reported in those rounds: multiplier, theta, eta, mu, …"""
+    state: Any = field(repr=False)
+    sums: Sums = field(repr=False)
+    seeds: SeedsPlayed = 0
+    """The seed of the run, or those on the last batch axis."""
+    warnings: Mapping[str, str] = field(default_factory=dict)
+    """Declared bounds that were broken, by name, where the user chose to go on: the first round of each."""
+
+    @property
+    def last_round(self) -> int:
+        """How many rounds were played."""
+        return int(np.max(np.asarray(self.state.round))) - 1
+
+    @property
+    def long_term_violation(self) -> FloatArray:
+        """max_j Σ_{s≤t} g_j(x_s): the paper's long-term constraint itself."""
+        return np.asarray(self.per_constraint_violation.max(axis=-1))
+
+    @property
+    def multiplier(self) -> NDArray[Any]:
+        """λ_t in the kept rounds."""
+        return self.reports["multiplier"]
+
+    @property
+    def theta(self) -> NDArray[Any]:
+        """θ_t in the kept rounds."""
+        return self.reports["theta"]
+
+    @property
+    def eta(self) -> NDArray[Any]:
+        """η_t in the kept rounds."""
+        return self.reports["eta"]
+
+    @property
+    def mu(self) -> NDArray[Any]:
+        """μ_t in the kept rounds."""
+        return self.reports["mu"]
+
+    def regret(self, comparator: Comparator) -> FloatArray:
+        """Σ_{s≤t} f_s(x_s) − Σ_{s≤t} f_s(x*_t), at the kept rounds."""
+        if not np.array_equal(self.rounds, comparator.rounds):
+            raise InputError(
+                "comparator",
+                "was found for other rounds than the trace keeps",
+                "Ask for it at trace.rounds",
+            )
+        if comparator.seeds != self.seeds:
+            what = f"was found for seeds {comparator.seeds}, the run had {self.seeds}"
+            raise InputError("comparator", what, "Ask for it with the seeds of the run")
+        best = np.asarray(comparator.loss)
+        grid = (1,) * (self.cumulative_loss.ndim - best.ndim)  # a grid of hyper-parameters stands before the seeds
+        return self.cumulative_loss - best.reshape(len(best), *grid, *best.shape[1:])
+
+
+def log_spaced(per_decade: int = 20) -> Iterator[int]:
+    """1, 2, 3, … thinning out to `per_decade` rounds for each power of ten, without end."""
+    latest, step = 0, 0
+    while True:
+        candidate = round(10 ** (step / per_decade))
+        step += 1
+        if candidate > latest:
+            latest = candidate
+            yield candidate
+
+
+class Recorder:
+    """Collects the kept rounds while a run goes on."""
+
+    def __init__(self, record: Sequence[int] | None, earlier: Trace | None, seeds: SeedsPlayed = 0) -> None:
+        self._wanted = log_spaced() if record is None else iter(_checked_rounds(record))
+        self._rows: list[tuple[int, Sums, dict[str, Array]]] = []
+        self._seeds = seeds
+        self._earlier = earlier
+        self.next: int | None = 0
+        done = 0 if earlier is None else earlier.last_round
+        while self.next is not None and self.next < done:
+            self.next = next(self._wanted, None)
+        # The last round of a part is kept whether it was asked for or not; the whole run would not have it.
+        self._drop_last_of_earlier = done > 0 and self.next != done
+        if self.next is not None and self.next <= done:
+            self.next = self._next_after(done)
+
+    def _next_after(self, t: int) -> int | None:
+        """The next round to keep, None where no more are wanted."""
+        return next((wanted for wanted in self._wanted if wanted > t), None)
+
+    def keep(self, t: int, sums: Sums, report: dict[str, Array]) -> None:
+        """Keep round t."""
+        self._rows.append((t, sums, report))
+        self.next = self._next_after(t)
+
+    def trace(self, sums: Sums, report: dict[str, Array], state: Any, warnings: Mapping[str, str]) -> Trace:
+        """Everything kept so far, and the latest round (whose report this is) whether it was wanted or not."""
+        rows = list(self._rows)
+        latest = int(np.max(np.asarray(state.round))) - 1
+        if self._earlier is not None and self._earlier.last_round == latest:
+            return self._earlier
+        if (rows[-1][0] if rows else 0) < latest:
+            rows.append((latest, sums, report))
+        batch_shape = tuple(sums.loss.shape)
+        made: dict[str, Any] = {"rounds": np.array([t for t, _, _ in rows], dtype=np.int64)}
+        for column, total in _SUM_OF_COLUMN.items():
+            shape = (0, *getattr(sums, total).shape)
+            values = [to_numpy(getattr(kept, total)) for _, kept, _ in rows]
+            made[column] = np.stack(values) if values else np.empty(shape)
+        made["reports"] = {
+            name: np.stack([_in_batch(kept[name], batch_shape) for _, _, kept in rows])
+            if rows
+            else np.empty((0, *batch_shape))
+            for name in report
+        }
+        trace = Trace(**made, state=state, sums=sums, seeds=self._seeds, warnings=dict(warnings))
+        if self._earlier is None:
+            return trace
+        kept = len(self._earlier.rounds) - self._drop_last_of_earlier
+        return _joined(self._earlier, kept, trace)
+
+
+_SUM_OF_COLUMN = {
+    "cumulative_loss": "loss",
+    "signed_violation": "signed",
+    "hard_violation": "hard",
+    "squared_violation": "squared",
+    "largest_violation": "largest",
+    "per_constraint_violation": "per_constraint",
+}
+
+
+def _joined(earlier: Trace, kept: int, later: Trace) -> Trace:
+    """The first `kept` rows of the earlier part, then the later part."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(earlier, name)[:kept], getattr(later, name)])
+        for name in ("rounds", *_SUM_OF_COLUMN)
+    }
+    reports = {name: np.concatenate([earlier.reports[name][:kept], later.reports[name]]) for name in later.reports}
+    return replace(later, **columns, reports=reports)
+
+
+def _in_batch(value: Array, batch_shape: tuple[int, ...]) -> NDArray[Any]:
+    """A report is per learner; one that is the same for all is spread over the batch."""
+    array = to_numpy(value)
+    return np.broadcast_to(array, batch_shape) if array.ndim <= len(batch_shape) else array
+
+
+def _checked_rounds(record: Sequence[int]) -> list[int]:
+    rounds = np.asarray(record)
+    if rounds.ndim != 1 or rounds.size == 0 or rounds.dtype.kind not in "iu" or rounds.min() < 1:
+        raise InputError("record", f"{record!r} is not a list of rounds", "Give rounds counted from 1, or None")
+    return [int(t) for t in np.unique(rounds)]

@@ -1,0 +1,145 @@
+"""The tables of an arena: for the terminal, as CSV and as JSON. Times are kept apart: all else is the same every time.
+
+league.csv     a line for each learner, by rank
+matches.csv    a line for each learner on each problem, refusals with their reason
+arena.json     both, what was asked for, and what was left out
+speed.csv      µs per round
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from longterm.experiments.arena.found import MEASURED, Arena, Match
+from longterm.experiments.arena.league import Standing, Taste
+from longterm.experiments.folder import JobFolder
+from longterm.storage.files import write_atomically
+
+
+def write_tables(arena: Arena, standings: Sequence[Standing], taste: Taste, folder: str | Path) -> None:
+    """Write them all."""
+    kept = JobFolder(folder)
+    leagues = [league_row(one, taste, len(arena.problems)) for one in standings]
+    matches = [match_row(one) for one in arena.matches]
+    for name, rows in (("league.csv", leagues), ("matches.csv", matches), ("speed.csv", _speed(arena))):
+        write_atomically(kept.path / name, _csv(rows))
+    asked = {"weight": taste.weight, "violation": taste.violation, **arena.spec.table()}
+    problems = {name: dict(about) for name, about in arena.problems.items()}
+    content = {"asked": asked, "problems": problems, "left_out": dict(arena.left_out)}
+    kept.write_json("arena.json", _finite({**content, "league": leagues, "matches": matches}))
+
+
+def league_row(one: Standing, taste: Taste, problems: int) -> dict[str, Any]:
+    """One learner."""
+    first = one.matches[0]
+    return {
+        "rank": one.rank,
+        "learner": one.learner,
+        "score": one.score,
+        "regret_share": one.shares["regret"],
+        "violation_share": one.shares[taste.measure],
+        "played": len(one.matches),
+        "problems": problems,
+        "regret_slope": one.slope("regret"),
+        "violation_slope": one.slope(taste.measure),
+        "bound_ratio": one.bound_ratio,
+        "bounds_held": one.verdicts("held"),
+        "bounds_held_on_average": one.verdicts("held on average"),
+        "bounds_broken": one.verdicts("broken"),
+        "oracle": first.oracle,
+        "anytime": first.anytime,
+        "also_needs": ", ".join(first.also_needs),
+    }
+
+
+def match_row(one: Match) -> dict[str, Any]:
+    """One learner on one problem."""
+    row: dict[str, Any] = {"learner": one.learner, "problem": one.problem, "refused": one.refused}
+    for measure in MEASURED:
+        row[measure] = None if one.refused else one.mean(measure)
+        row[f"{measure}_std"] = None if one.refused else one.std(measure)
+    for measure in MEASURED[:-1]:
+        row[f"{measure}_slope"] = None if one.refused else one.slope(measure)
+    for measure in MEASURED[:-1]:
+        row[f"{measure}_of_bound"] = one.ratios[measure][0] if measure in one.ratios else None
+    return {**row, "bounds": one.verdict, "assumptions": " ".join(one.warnings)}
+
+
+def league_text(arena: Arena, standings: Sequence[Standing], taste: Taste) -> str:
+    """For the terminal: the league, then bounds that were broken, refusals by reason, and what was left out."""
+    widest = max(len(one.learner) for one in standings) + 2
+    columns = ("score", "regret", "violation", "played", "T^regret", "T^viol.", "of bound", "µs/round")
+    lines = [
+        f"score = {1 - taste.weight:g} × regret + {taste.weight:g} × {taste.violation} violation, shares from 0 to 1, "
+        "less is better",
+        " " * (widest + 4) + "".join(f"{column:>10}" for column in columns) + "  anytime  oracle",
+    ]
+    for one in standings:
+        cells = (
+            f"{one.score:.3f}",
+            f"{one.shares['regret']:.3f}",
+            f"{one.shares[taste.measure]:.3f}",
+            f"{len(one.matches)}/{len(arena.problems)}",
+            short(one.slope("regret")),
+            short(one.slope(taste.measure)),
+            short(one.bound_ratio),
+            short(one.microseconds, 0),
+        )
+        first = one.matches[0]
+        needs = ", ".join((first.oracle, *first.also_needs))
+        lines.append(
+            f"{one.rank:>3} {one.learner:<{widest}}"
+            + "".join(f"{cell:>10}" for cell in cells)
+            + f"  {'yes' if first.anytime else 'no':<7}  {needs}"
+        )
+    return "\n".join([*lines, *_findings(arena)]) + "\n"
+
+
+def _findings(arena: Arena) -> Iterable[str]:
+    for match in arena.matches:
+        if match.verdict == "broken":
+            found = ", ".join(f"{measure} {single:.3g} of it" for measure, (single, _) in match.ratios.items())
+            yield f"bound broken: {match.learner} on {match.problem}: {found}"
+    refused = [match for match in arena.matches if match.refused]
+    yield f"{len(refused)} of {len(arena.matches)} matches were refused; matches.csv has the reasons"
+    idle = [name for name in arena.learners if not arena.of(name)]
+    if idle:
+        yield f"refused every problem: {', '.join(idle)}"
+    for problem, reason in arena.left_out.items():
+        yield f"left out: {problem}: {reason}"
+
+
+def _speed(arena: Arena) -> list[dict[str, Any]]:
+    return [
+        {"learner": one.learner, "problem": one.problem, "microseconds_per_round": round(one.microseconds, 1)}
+        for one in arena.matches
+        if one.microseconds is not None
+    ]
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    text = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: "" if value is None else value for key, value in row.items()} for row in rows)
+    return text.getvalue().encode()
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: a bound of 0 that was broken is the word."""
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return "infinite" if isinstance(value, float) and math.isinf(value) else value
+
+
+def short(value: float | None, digits: int = 2) -> str:
+    """A number with so many digits, never −0.00; a dash for none."""
+    return "–" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"

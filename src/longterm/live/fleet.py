@@ -1,0 +1,252 @@
+"""A fleet: very many independent learners as one object, each with its own round and hyper-parameters.
+
+All of them follow the same rule; a request reaches a few of them at a time. `ask` reads the decisions of those
+few, `tell` updates them and no others, at the cost of the few. A campaign, a device or a user is a row.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from longterm import _validate as validate
+from longterm.errors import InputError, SnapshotError
+from longterm.learners.base import Learner, OnBrokenBound
+from longterm.learners.checks import Limits, acceptable, faults, raise_or_warn, require_match
+from longterm.learners.feedback import Feedback
+from longterm.live.book import restored_state, state_arrays
+from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
+from longterm.storage.specification import difference, specification
+
+if TYPE_CHECKING:
+    from longterm.live.fleet_jax import JaxRows
+
+KIND, VERSION = "fleet", 1
+TOTALS = ("signed_violation", "hard_violation")
+
+Who = ArrayLike | None
+"""Which learners: their numbers, a mask over all of them, or None for all."""
+
+
+class Fleet:
+    """`size` learners of one kind. Hyper-parameters that are arrays must hold one value per learner.
+
+    Not thread-safe: one thread at a time may call it. A call that raises changes nothing.
+
+    >>> import numpy as np
+    >>> from longterm import AOGD, Feedback, Fleet
+    >>> from longterm.theory.schedules import ConvexSchedule
+    >>> from longterm.sets import Ball
+    >>> fleet = Fleet(AOGD(Ball(2), ConvexSchedule(2.0, 1.0, beta=np.array([0.5, 0.6, 0.7]))), size=3)
+    >>> told = Feedback(np.array([[1.0, 0.0]]), np.array([0.2]), np.array([[0.0, 1.0]]))
+    >>> fleet.tell(told, who=[1])
+    >>> fleet.rounds, fleet.ask(who=[1])
+    (array([1, 2, 1]), array([[-1.,  0.]]))
+    """
+
+    def __init__(
+        self,
+        learner: Learner[Any],
+        size: int,
+        *,
+        dtype: Any = None,
+        on_broken_bound: OnBrokenBound = "raise",
+        engine: Literal["numpy", "jax"] = "numpy",
+    ) -> None:
+        self.size = validate.dimension("size", size)
+        if learner.batch_shape not in ((), (self.size,)):
+            what = f"its hyper-parameters have shape {learner.batch_shape}"
+            raise InputError("learner", what, f"Give single numbers, or arrays of shape ({self.size},)")
+        if engine not in ("numpy", "jax"):
+            raise InputError("engine", f"{engine!r} is not known", "Choose 'numpy' or 'jax'")
+        if engine == "jax" and learner.reads_pullback:
+            what = f"{type(learner).__name__} calls a function (pullback, constraint_at), which cannot be compiled"
+            raise InputError("engine", what, "Use engine='numpy' for this fleet")
+        if on_broken_bound not in ("raise", "warn"):
+            raise InputError("on_broken_bound", f"{on_broken_bound!r} is not known", "Choose 'raise' or 'warn'")
+        self._on_broken_bound = on_broken_bound
+        self.learner = learner.with_hyper_arrays(
+            {path: np.broadcast_to(a, (self.size,)) for path, a in learner.hyper_arrays().items()}
+        )
+        single = learner.init((self.size,), dtype=dtype)
+        state = type(single)(*(self._per_row(np.asarray(field)) for field in single))
+        self._template = np.zeros_like(learner.ask(state)[0])  # the shape and dtype of one decision
+        self._engine = engine
+        self._rows = self._made(state, {name: np.zeros(self.size) for name in TOTALS})
+
+    def _made(self, state: Any, totals: dict[str, NDArray[np.float64]]) -> NumpyRows | JaxRows:
+        if self._engine == "numpy":
+            return NumpyRows(self.learner, state, totals)
+        from longterm.live.fleet_jax import JaxRows
+
+        return JaxRows(self.learner, state, totals)
+
+    def _per_row(self, field: NDArray[Any]) -> NDArray[Any]:
+        shape = field.shape if field.shape[:1] == (self.size,) else (self.size, *field.shape)
+        return np.array(np.broadcast_to(field, shape))
+
+    @property
+    def state(self) -> Any:
+        """The learners' states, one row each, as NumPy arrays: a view that cannot be written to and changes later."""
+        return type(self._rows.state)(*(_read_only(field) for field in self._rows.state))
+
+    @property
+    def rounds(self) -> NDArray[np.int64]:
+        """The round that each learner is about to play, counted from 1."""
+        return np.asarray(self.state.round)
+
+    @property
+    def signed_violation(self) -> NDArray[np.float64]:
+        """Σ g(x_t) so far, per learner."""
+        return np.asarray(self._rows.totals["signed_violation"])
+
+    @property
+    def hard_violation(self) -> NDArray[np.float64]:
+        """Σ [g(x_t)]₊ so far, per learner."""
+        return np.asarray(self._rows.totals["hard_violation"])
+
+    def ask(self, who: Who = None) -> NDArray[Any]:
+        """The decisions of these learners, one row each, in the order asked for."""
+        return self._rows.decisions(self._numbers(who))
+
+    def tell(self, feedback: Feedback, who: Who = None) -> None:
+        """One round for each of these learners; row i of the feedback belongs to the i-th of them.
+
+        All or none: if one row is refused (NaN, a wrong shape, a broken bound), no learner changes.
+        """
+        numbers = self._numbers(who)
+        x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
+        require_match(feedback, x, None)
+        self._of(numbers).require(feedback, x, None, self._on_broken_bound)
+        limits = Limits.around(
+            x,
+            loss_gradient=self._picked(self.learner.loss_gradient_bound, numbers),
+            constraint_gradient=self._picked(self.learner.constraint_gradient_bound, numbers),
+        )
+        with np.errstate(all="ignore"):
+            good = np.asarray(acceptable(feedback, limits))
+        if not good.all():
+            self._refuse(feedback, limits, numbers, good)
+        self._rows.advance(numbers, feedback)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the whole fleet to `path`, atomically: a crash leaves the old file or the new one."""
+        metadata = {"learner": specification(self.learner), "size": self.size, "dtype": self._template.dtype.name}
+        arrays = state_arrays(self.state) | self._rows.totals
+        write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        learner: Learner[Any],
+        *,
+        on_broken_bound: OnBrokenBound = "raise",
+        engine: Literal["numpy", "jax"] = "numpy",
+    ) -> Self:
+        """The fleet that was saved, on either engine; it continues bit for bit on the one it was saved from.
+
+        `learner` must be made as the saved one was. A SnapshotError says what is wrong with a file that is not whole,
+        not of a fleet, newer than this library, or of another learner.
+        """
+        path = Path(path)
+        stored, _ = read_snapshot(path, KIND, VERSION)
+        try:
+            size, dtype = stored.metadata["size"], np.dtype(stored.metadata["dtype"])
+            made = cls(learner, size, dtype=dtype, on_broken_bound=on_broken_bound, engine=engine)
+            other = difference(stored.metadata["learner"], specification(made.learner))
+            if other is not None:
+                raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
+            state = restored_state(made.state, {name: np.array(array) for name, array in stored.arrays.items()})
+            made._rows = made._made(state, {name: np.array(stored.arrays[name]) for name in TOTALS})
+        except SnapshotError:
+            raise
+        except (KeyError, ValueError, TypeError) as error:
+            raise SnapshotError(path, "another learner", str(error), "Load it with the learner it is of") from None
+        return made
+
+    def _numbers(self, who: Who) -> NDArray[np.int64] | None:
+        """Which rows, as distinct numbers in range; None for all."""
+        if who is None:
+            return None
+        given = np.asarray(who)
+        if given.size == 0:
+            given = given.astype(np.int64)
+        if given.dtype == bool and given.shape == (self.size,):
+            return np.flatnonzero(given)
+        if given.ndim != 1 or given.dtype.kind not in "iu":
+            what = f"has shape {given.shape} and dtype {given.dtype}"
+            raise InputError("who", what, f"Give a list of learner numbers, or a mask of {self.size} booleans")
+        if given.size and (given.min() < 0 or given.max() >= self.size):
+            raise InputError("who", f"names learners outside 0 … {self.size - 1}", "Number them from 0")
+        if _names_twice(given):
+            raise InputError("who", "names a learner twice", "Tell its rounds one after another, in two calls")
+        return given
+
+    def _of(self, numbers: NDArray[np.int64] | None) -> Learner[Any]:
+        """The learner with the hyper-parameters of these rows."""
+        arrays = self.learner.hyper_arrays()
+        return self.learner.with_hyper_arrays({path: self._picked(array, numbers) for path, array in arrays.items()})
+
+    @staticmethod
+    def _picked(value: Any, numbers: NDArray[np.int64] | None) -> Any:
+        return value[numbers] if isinstance(value, np.ndarray) and numbers is not None else value
+
+    def _refuse(
+        self, feedback: Feedback, limits: Limits, numbers: NDArray[np.int64] | None, good: NDArray[np.bool_]
+    ) -> None:
+        row = int(np.argmin(good))
+        number = row if numbers is None else int(numbers[row])
+        for fault in faults(feedback, limits, int(self.rounds[number])):
+            fault.args = (f"learner {number}: {fault}",)
+            raise_or_warn([fault], self._on_broken_bound)
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _names_twice(numbers: NDArray[np.int64]) -> bool:
+    """Whether a number appears more than once; sorting integers costs less than the update they ask for."""
+    ordered = np.sort(numbers)
+    return bool(np.any(ordered[1:] == ordered[:-1]))
+
+
+class NumpyRows:
+    """The rows of a fleet in NumPy arrays, updated in place."""
+
+    def __init__(self, learner: Learner[Any], state: Any, totals: dict[str, NDArray[np.float64]]) -> None:
+        self._learner = learner
+        self.state = state
+        self.totals = totals
+
+    @cached_property
+    def _hyper(self) -> dict[str, NDArray[Any]]:
+        return self._learner.hyper_arrays()
+
+    def decisions(self, numbers: NDArray[np.int64] | None) -> NDArray[Any]:
+        """X of these rows, copied."""
+        x = self._learner.ask(self.state)
+        return np.array(x) if numbers is None else x[numbers]
+
+    def advance(self, numbers: NDArray[np.int64] | None, feedback: Feedback) -> None:
+        """Apply the rule to these rows."""
+        worst = np.asarray(feedback.constraint, dtype=np.float64)
+        if numbers is None:
+            self.state = self._learner.update(self.state, feedback)
+            self.totals["signed_violation"] += worst
+            self.totals["hard_violation"] += np.maximum(worst, 0)
+            return
+        learner = self._learner.with_hyper_arrays({path: array[numbers] for path, array in self._hyper.items()})
+        rows = type(self.state)(*(field[numbers] for field in self.state))
+        for field, new in zip(self.state, learner.update(rows, feedback), strict=True):
+            field[numbers] = new
+        self.totals["signed_violation"][numbers] += worst
+        self.totals["hard_violation"][numbers] += np.maximum(worst, 0)

@@ -1,0 +1,1 @@
+"""Files that survive: atomic writes, packing, snapshots, specifications of what a state belongs to."""

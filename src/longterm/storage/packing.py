@@ -1,0 +1,82 @@
+"""Named arrays and a little JSON as bytes: what a snapshot and a journal record have inside.
+
+    4 bytes  length of the header, little-endian
+    header   JSON, UTF-8: {"metadata": …, "arrays": [[name, dtype, shape], …]}
+    arrays   raw little-endian bytes, one after another, in the header's order
+
+A NumPy scalar is not a 0-dimensional array (their powers may differ in the last bit), so it has the shape
+null and comes back as a scalar. Numbers only: nothing in these bytes can name code, let alone run it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from longterm._arrays import Array
+from longterm.errors import InputError
+
+DTYPES = frozenset(["<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|i1", "|b1"])
+_LENGTH = struct.Struct("<I")
+
+
+class MalformedError(ValueError):
+    """Bytes that `pack` did not make. Readers of files turn it into words about their file."""
+
+
+def pack(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
+    """Metadata (anything that JSON can hold, finite numbers only) and arrays as bytes.
+
+    >>> import numpy as np
+    >>> from longterm.storage.packing import pack, unpack
+    >>> unpack(pack({"kind": "pair"}, {"x": np.array([1.0, 2.0]), "round": np.int64(3)}))
+    ({'kind': 'pair'}, {'x': array([1., 2.]), 'round': np.int64(3)})
+    """
+    index: list[tuple[str, str, tuple[int, ...] | None]] = []
+    parts: list[bytes] = []
+    for name, value in arrays.items():
+        array = np.asarray(value)
+        little = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
+        if little.dtype.str not in DTYPES:
+            raise InputError(name, f"has dtype {array.dtype}", f"Only these can be stored: {sorted(DTYPES)}")
+        index.append((name, little.dtype.str, None if isinstance(value, np.generic) else array.shape))
+        parts.append(little.tobytes())
+    header = json.dumps({"metadata": metadata, "arrays": index}, separators=(",", ":"), allow_nan=False).encode()
+    return b"".join([_LENGTH.pack(len(header)), header, *parts])
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Metadata and arrays from bytes; a MalformedError if `pack` could not have made them."""
+    try:
+        (length,) = _LENGTH.unpack_from(data)
+        start = _LENGTH.size
+        header = json.loads(data[start : start + length].decode())
+        metadata, index = dict(header["metadata"]), [(str(n), str(t), s) for n, t, s in header["arrays"]]
+    except (struct.error, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise MalformedError(f"the header cannot be read ({error})") from None
+    arrays: dict[str, Array] = {}
+    start += length
+    for name, dtype, shape in index:
+        if dtype not in DTYPES or not _is_shape(shape) or name in arrays:
+            raise MalformedError(f"the entry of {name!r} makes no sense")
+        stop = start + math.prod(shape or ()) * np.dtype(dtype).itemsize
+        if stop > len(data):
+            raise MalformedError(f"the bytes of {name!r} are missing")
+        # A copy: it is aligned, it is writeable, and it does not keep the whole file in memory.
+        flat = np.frombuffer(data[start:stop], dtype=dtype).astype(np.dtype(dtype).newbyteorder("="))
+        arrays[name] = flat[0] if shape is None else flat.reshape(shape)
+        start = stop
+    if start != len(data):
+        raise MalformedError(f"{len(data) - start} bytes are left over")
+    return metadata, arrays
+
+
+def _is_shape(shape: Any) -> bool:
+    if shape is None:
+        return True
+    return isinstance(shape, list) and len(shape) <= 32 and all(type(n) is int and n >= 0 for n in shape)

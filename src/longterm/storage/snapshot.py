@@ -1,0 +1,105 @@
+"""Snapshot files: a kind, a version, named arrays and a little JSON, checked from the first byte to the last.
+
+    8 bytes   magic
+    4 bytes   version of this layout, little-endian
+    8 bytes   length of the whole file
+    body      `longterm.storage.packing`: kind, version of the kind, metadata, arrays
+    32 bytes  SHA-256 of everything before; it also serves as the snapshot's identity
+
+Magic, version, length and the final SHA-256 stay where they are in every version to come, so that a damaged
+file is never taken for a newer one. This module knows nothing of learners: whatever has a state stores it
+under a kind of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from longterm._arrays import Array
+from longterm.errors import SnapshotError
+from longterm.storage.files import write_atomically
+from longterm.storage.packing import MalformedError, pack, unpack
+
+MAGIC = b"\x89LTSNAP\n"
+VERSION = 1
+_PRELUDE = struct.Struct("<8sIQ")
+_CHECKSUM = 32
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a snapshot file holds."""
+
+    kind: str
+    """Whose state this is: "live learner", for example."""
+    version: int
+    """The version of that kind's metadata and arrays, from 1."""
+    metadata: Mapping[str, Any] = field(repr=False)
+    arrays: Mapping[str, Array] = field(repr=False)
+
+    def encode(self) -> bytes:
+        """The bytes of the file."""
+        body = pack({"kind": self.kind, "version": self.version, "metadata": self.metadata}, self.arrays)
+        data = _PRELUDE.pack(MAGIC, VERSION, _PRELUDE.size + len(body) + _CHECKSUM) + body
+        return data + hashlib.sha256(data).digest()
+
+
+def identity_of(data: bytes) -> bytes:
+    """The identity of a snapshot, from its bytes."""
+    return data[-_CHECKSUM:]
+
+
+def write_snapshot(path: Path, snapshot: Snapshot) -> bytes:
+    """Write it atomically: a crash leaves the old file or the new one. Returns its identity."""
+    data = snapshot.encode()
+    write_atomically(path, data)
+    return identity_of(data)
+
+
+def read_snapshot(path: Path, kind: str, version: int) -> tuple[Snapshot, bytes]:
+    """The snapshot in a file, and its identity; a SnapshotError unless it is whole, of this kind, and not newer."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise SnapshotError(path, "missing", "there is no such file", "Give a file that save() made") from None
+    return decode(data, path, kind, version)
+
+
+def decode(data: bytes, path: Path, kind: str, version: int) -> tuple[Snapshot, bytes]:
+    """The snapshot in the bytes of a file; `path` is for the words of an error."""
+    if data[: len(MAGIC)] != MAGIC[: len(data)]:
+        raise SnapshotError(path, "foreign", "this is not a snapshot of longterm", "Give a file that save() made")
+    if len(data) < _PRELUDE.size:
+        raise _truncated(path, len(data), "at least " + str(_PRELUDE.size + _CHECKSUM))
+    _, layout, length = _PRELUDE.unpack_from(data)
+    if len(data) < length:
+        raise _truncated(path, len(data), str(length))
+    if hashlib.sha256(data[:-_CHECKSUM]).digest() != data[-_CHECKSUM:]:
+        raise SnapshotError(path, "corrupted", "the checksum does not match the contents", "Restore it from a copy")
+    if layout > VERSION:
+        raise _newer(path, f"its layout is version {layout}, this library reads up to {VERSION}")
+    try:
+        body, arrays = unpack(data[_PRELUDE.size : -_CHECKSUM])
+        found = Snapshot(str(body["kind"]), int(body["version"]), dict(body["metadata"]), arrays)
+    except (MalformedError, KeyError, TypeError, ValueError) as error:
+        raise SnapshotError(path, "corrupted", str(error), "Restore it from a copy") from None
+    if found.kind != kind:
+        raise SnapshotError(
+            path, "foreign", f"it holds the state of a {found.kind}, not of a {kind}", "Load it as what it is"
+        )
+    if found.version > version:
+        raise _newer(path, f"its {kind} is version {found.version}, this library reads up to {version}")
+    return found, identity_of(data)
+
+
+def _truncated(path: Path, size: int, wanted: str) -> SnapshotError:
+    return SnapshotError(path, "truncated", f"it has {size} bytes of {wanted}", "Restore it from a copy")
+
+
+def _newer(path: Path, what: str) -> SnapshotError:
+    return SnapshotError(path, "newer", what, "Install the version of longterm that made it, or a later one")

@@ -1,0 +1,154 @@
+"""Penalties φ on the multiplier, and the condition that A-OGD's proof puts on them.
+
+The paper's Lagrangian has −θ_t λ²/2; with another φ it is L_t(x, λ) = f_t(x) + λ g(x) − θ_t φ(λ). The proof asks that φ
+is convex with φ(0) = 0, that φ' is its derivative, and, for every t ≥ 2 and λ ≥ 0 that can occur,
+
+    C1'   1/μ_t − 1/μ_{t−1} − κ θ_t ≤ 0                          κ the strong convexity of φ
+    C2'   η_t G² λ² + μ_t θ_t² φ'(λ)² ≤ θ_t φ(λ)
+
+For φ(λ) = λ²/2, κ = 1, these are C1 and C2. C2' leaves little choice: φ ≥ (η_t G²/θ_t) λ², and (√φ)' ≤ 1/(2√(μ_t θ_t)),
+so φ ≤ λ²/(4 μ_t θ_t). Every φ that passes lies between two quadratics (with Table 1, between λ²/6 and 3λ²/4), and none
+changes the rate. Among φ = c λ² themselves Table 1 admits ¼ ≤ c ≤ ½ (and C1' asks 2c ≥ 1 − β); the paper's c = ½ is the
+largest. c = ¼ leaves the regret's bound as it is and divides that of the violation by nearly √2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm import _validate as validate
+from longterm._arrays import Array, FloatArray
+from longterm.errors import InputError, ScheduleError
+from longterm.theory.conditions import ROUNDING, Condition
+from longterm.theory.facts import Constants
+from longterm.theory.schedules import Schedule
+from longterm.theory.step_sums import step_sums, tabulate
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """φ, its derivative φ', and κ with φ'(b) − φ'(a) ≥ κ (b − a) for 0 ≤ a ≤ b; written for arrays of any library."""
+
+    value: Callable[[Array], Array]
+    derivative: Callable[[Array], Array]
+    strong_convexity: float = 0.0
+    """κ; 0 for a φ that is only convex, which needs steps μ_t that do not decrease."""
+
+    def __post_init__(self) -> None:
+        kappa = validate.non_negative_scalar("strong_convexity", self.strong_convexity)
+        validate.remember(self, strong_convexity=kappa)
+        require_penalty(self)
+
+
+def _half_square(multiplier: Array) -> Array:
+    return multiplier**2 / 2
+
+
+def _itself(multiplier: Array) -> Array:
+    return multiplier
+
+
+@dataclass(frozen=True)
+class PenaltyConditions:
+    """C1' and C2', checked."""
+
+    c1: Condition
+    c2: Condition
+
+    @property
+    def hold(self) -> bool:
+        """Whether both held."""
+        return self.c1.holds and self.c2.holds
+
+    def require(self) -> None:
+        """Raise a ScheduleError for the first that does not hold."""
+        for condition in (self.c1, self.c2):
+            if not condition.holds:
+                remedy = "Use QUADRATIC, or a φ between the two quadratics of `longterm.theory.penalties`"
+                raise ScheduleError("penalty", str(condition), remedy, round=condition.failing_round)
+
+    def __str__(self) -> str:
+        return f"{self.c1}\n{self.c2}"
+
+
+SAMPLES = 257
+"""How many λ are tried: sampling can prove a condition wrong, never right."""
+
+
+def check_penalty(penalty: Penalty, schedule: Schedule, constants: Constants, horizon: int) -> PenaltyConditions:
+    """Check C1' and C2' for t = 2 … horizon and λ up to D Σ μ_t, which no λ_t exceeds.
+
+    >>> from longterm.problems import two_dimensional
+    >>> from longterm.theory.penalties import QUADRATIC, Penalty, check_penalty
+    >>> from longterm.theory.schedules import ConvexSchedule
+    >>> constants = two_dimensional().constants
+    >>> schedule = ConvexSchedule(constants.diameter, constants.gradient_bound)
+    >>> check_penalty(QUADRATIC, schedule, constants, 100).hold
+    True
+    >>> fourth = Penalty(lambda u: u**4 / 4, lambda u: u**3)
+    >>> print(check_penalty(fourth, schedule, constants, 100).c2)
+    C2' (η_t G² λ² + μ_t θ_t² φ'(λ)² ≤ θ_t φ(λ)) fails first in round 2, by 1886.33
+    """
+    validate.count("horizon", horizon)
+    require_single(schedule)
+    G, kappa = constants.gradient_bound, penalty.strong_convexity
+    top = constants.constraint_bound * float(step_sums(schedule, horizon).mu)
+    tried = np.linspace(0.0, 1.0, SAMPLES) ** 2 * top
+    value, slope = (np.asarray(part(tried), dtype=np.float64).tolist() for part in (penalty.value, penalty.derivative))
+    first: dict[str, tuple[int, float]] = {}
+
+    def note(name: str, rounds: NDArray[np.int64], excess: FloatArray) -> None:
+        bad = ~(excess <= 0)
+        if name not in first and np.any(bad):
+            k = int(np.argmax(bad))
+            first[name] = (int(rounds[k]), float(excess[k]))
+
+    for steps in tabulate(schedule, horizon):
+        theta, eta, mu, rounds = steps.theta[1:], steps.eta[1:], steps.mu[1:], steps.rounds[1:]
+        note("C1'", rounds, np.diff(1 / steps.mu) - kappa * theta - ROUNDING / mu)
+        worst = np.full(theta.shape, -np.inf)
+        for at, phi, pull in zip(tried.tolist(), value, slope, strict=True):
+            excess = eta * (G * at) ** 2 + mu * (theta * pull) ** 2 - theta * phi
+            worst = np.maximum(worst, excess - ROUNDING * theta * abs(phi))
+        note("C2'", rounds, worst)
+    statements = {
+        "C1'": "1/μ_t − 1/μ_{t−1} − κ θ_t ≤ 0",
+        "C2'": "η_t G² λ² + μ_t θ_t² φ'(λ)² ≤ θ_t φ(λ)",
+    }
+    return PenaltyConditions(
+        *(Condition(name, statement, horizon, *first.get(name, (None, 0.0))) for name, statement in statements.items())
+    )
+
+
+def require_single(schedule: Schedule) -> None:
+    """Raise for a grid of schedules."""
+    if schedule.batch_shape:
+        raise InputError("schedule", "is a grid of schedules", "Check one at a time")
+
+
+def require_penalty(penalty: Penalty) -> None:
+    """Raise if φ is not 0 at 0, φ' not its derivative, or κ not its strong convexity, as far as points can tell."""
+    points = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 121)])
+    with np.errstate(all="ignore"):  # what is not finite is refused below
+        value, slope = (np.asarray(part(points), dtype=np.float64) for part in (penalty.value, penalty.derivative))
+    if value.shape != points.shape or slope.shape != points.shape:
+        what = f"returned shapes {value.shape} and {slope.shape} for λ of shape {points.shape}"
+        raise InputError("penalty", what, "Write φ and φ' for arrays of any shape")
+    scale = np.abs(value).max() + 1e-300
+    if not np.all(np.isfinite(value + slope)) or value[0] != 0:
+        raise InputError("penalty", f"is {value[0]:g} at 0, or not finite", "Give a φ with φ(0) = 0, finite on [0, ∞)")
+    # Convexity with derivative φ' and modulus κ, in one: φ(b) ≥ φ(a) + φ'(a)(b − a) + (κ/2)(b − a)², both ways.
+    step = points[None, :] - points[:, None]
+    gap = value[:, None] + slope[:, None] * step + penalty.strong_convexity / 2 * step**2 - value[None, :]
+    i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
+    if gap[i, j] > 1e-9 * min(scale, 1 + abs(value[i]) + abs(value[j])):
+        what = f"breaks φ(b) ≥ φ(a) + φ'(a)(b − a) + κ(b − a)²/2 at a = {points[i]:g}, b = {points[j]:g}"
+        raise InputError("penalty", what, "Give a convex φ, its own derivative, and a κ that holds")
+
+
+QUADRATIC = Penalty(_half_square, _itself, strong_convexity=1.0)
+"""The paper's own φ(λ) = λ²/2."""

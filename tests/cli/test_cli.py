@@ -1,0 +1,219 @@
+"""The command `longterm`: what it prints, what it writes, and what it says to mistakes."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from longterm.cli import main
+
+pytest.importorskip("tyro", reason="the command line is of the extra `experiments`")
+pytest.importorskip("joblib", reason="experiments need the extra `experiments`")
+
+QUICK = ["--rounds", "40", "--sequences", "2", "--workers", "1"]
+OWN = ["run", "--problem", "doubly_stochastic size=3", "--learners", "aogd", *QUICK]
+DOCS = Path(__file__).parents[2] / "docs" / "experiments.md"
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LONGTERM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("LONGTERM_DATA", raising=False)
+
+
+@pytest.fixture
+def reports(monkeypatch):
+    """In the place of figures and pages, which have tests of their own: what was asked for."""
+    asked = []
+    fake = ModuleType("longterm.report")
+    fake.write_figures = lambda result, folder: asked.append((result.name, Path(folder))) or []
+    fake.write_page = lambda results, path, title: asked.append((title, [r.name for r in results], path)) or path
+    monkeypatch.setitem(sys.modules, "longterm.report", fake)
+    return asked
+
+
+def test_reproduce_writes_results_figures_and_one_page(reports, capsys):
+    assert main(["reproduce", "dsm", "sample", "--learners", "convex-a-ogd", *QUICK, "--rho", "5"]) == 0
+    printed = capsys.readouterr().out
+    assert "Convex A-OGD" in printed
+    assert "certified" in printed
+    for name in ("dsm", "sample"):
+        summary = json.loads(Path(f"results/{name}/summary.json").read_text())
+        assert list(summary["curves"]) == ["Convex A-OGD"]
+        assert (name, Path(f"results/{name}/figures")) in reports
+    assert summary["problem"]["budget"] == 5
+    assert reports[-1][1:] == (["dsm", "sample"], Path("results/report.html"))
+
+
+def test_each_experiment_takes_the_curves_that_it_has(reports):
+    words = ["--learners", "Convex A-OGD", "strongly-convex-a-ogd", "--rho", "5", *QUICK]
+    assert main(["reproduce", "dsm", "sample", *words]) == 0
+    for name, curves in (("dsm", ["Convex A-OGD", "Strongly convex A-OGD"]), ("sample", ["Convex A-OGD"])):
+        assert sorted(json.loads(Path(f"results/{name}/summary.json").read_text())["curves"]) == curves
+    words[1:3] = ["convex-a-ogd", "strongly-convex-a-ogd"]  # the same in other words goes on in the same folder
+    assert main(["reproduce", "dsm", "sample", *words]) == 0
+
+
+def test_a_page_that_cannot_be_written_is_said(capsys):
+    Path("plain").touch()
+    assert main([*OWN, "--out", "mine", "--no-report"]) == 0
+    assert main(["report", "mine", "--out", "plain/report.html"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("longterm: [Errno")
+
+
+def test_all_is_the_papers_three(reports, capsys):
+    assert main(["reproduce", "all", *QUICK, "--backend", "nothing"]) == 2
+    assert main(["reproduce", "all", "sample", "--sequences", "0"]) == 2
+    assert "sequences: 0 is not a whole number" in capsys.readouterr().err
+
+
+def test_run_report_and_the_manifest_again(reports, capsys):
+    words = ["run", "--problem", "doubly_stochastic size=3", "--learners", "aogd beta=[0.5,0.75]", *QUICK]
+    assert main([*words, "--engine", "numpy", "--name", "mine"]) == 0
+    assert main(["run", "results/mine/manifest.json", "--out", "again", "--no-report", "--workers", "1"]) == 0
+    assert Path("again/summary.json").read_bytes() == Path("results/mine/summary.json").read_bytes()
+    assert [what[0] for what in reports] == ["mine", "mine"]
+    assert main(["report", "again", "results/mine", "--out", "both.html", "--title", "Both"]) == 0
+    assert reports[-1] == ("Both", ["mine", "mine"], Path("both.html"))
+    assert main(["run", "results/mine/manifest.json", "--rounds", "50", "--out", "again"]) == 2
+    assert "rounds was 40, now 50" in capsys.readouterr().err
+
+
+def test_data(capsys, monkeypatch, tmp_path):
+    assert main(["data", "list"]) == 0
+    assert re.search(r"ijcnn1 +49,990 +22  no", capsys.readouterr().out)
+    assert main(["data", "path", "ijcnn1"]) == 2
+    assert re.search(r"longterm: ijcnn1.bz2: is not here. Download https://\S+ and put it", capsys.readouterr().err)
+    (tmp_path / "ijcnn1.bz2").write_bytes(b"")
+    monkeypatch.setenv("LONGTERM_DATA", str(tmp_path))
+    for action in ("path", "fetch"):
+        assert main(["data", action, "ijcnn1"]) == 0
+        assert capsys.readouterr().out == f"{tmp_path / 'ijcnn1.bz2'}\n"
+    assert main(["data", "path", "mnist"]) == 2
+    assert main(["data", "fetch"]) == 2
+    assert main(["reproduce", "ijcnn1", *QUICK, "--no-report"]) == 2  # an empty file is not the data set
+    said = capsys.readouterr().err
+    assert "ijcnn1.bz2" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        (["run", "nothing.toml"], "cannot be read"),
+        (["run", "--problem", "knapsack", "--learners", "aogd"], "problem.name: 'knapsack' is not known"),
+        (["run", "--problem", "doubly_stochastic", "--learners", "aogd beta"], "is not key=value"),
+        (["run", "--problem", "doubly_stochastic size='3", "--learners", "aogd"], "cannot be read"),
+        (["reproduce"], "experiments: is empty"),
+        (["reproduce", "dsm", "--rho", "3"], "no experiment here has a budget"),
+        (["reproduce", "dsm", "--learners", "adam"], "'adam' is no curve"),
+        (["report"], "folders: is empty"),
+        (["report", "nowhere"], "is not the folder of an experiment"),
+        (["reproduce", "dsm", "--backend", "dask"], "scheduler: is missing"),
+        (["reproduce", "dsm", "--workers", "0"], "workers: 0 is not"),
+        (["reproduce", "sample", "--rho", "nan"], "problem.budget: nan is neither"),
+        (["reproduce", "dsm", "sample", "--learners", "convex-mirror-prox"], "'sample' has none of"),
+        ([*OWN, "--name", "../elsewhere"], "name: '../elsewhere' cannot be the name of a folder"),
+        ([*OWN, "--name", ""], "name: '' cannot be the name of a folder"),
+        ([*OWN, "--out", "plain/file"], "plain/file: cannot be made"),
+        (
+            ["run", "--problem", "budgeted_logistic share=1", "--learners", "aogd", *QUICK],
+            "share: 1.0 is outside (0, 1). Give the share",
+        ),
+    ],
+)
+def test_mistakes_are_one_message_and_exit_code_2(words, match, capsys):
+    Path("plain").touch()
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert match in said
+    assert said.splitlines()[-1].startswith("longterm: ")
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("words", [["bogus"], ["reproduce", "dsm", "--rounds", "many"], ["reproduce", "figure5"]])
+def test_what_cannot_be_parsed_exits_with_2(words, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    assert left.value.code == 2
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["reproduce"], ["run"], ["report"], ["data"], ["data", "fetch"], ["catalogue"]]
+)
+def test_help_teaches(command, capsys):
+    with pytest.raises(SystemExit) as left:
+        main([*command, "--help"])
+    assert left.value.code == 0
+    printed = capsys.readouterr().out
+    assert "longterm" in printed
+    if command not in ([], ["data"]):
+        assert "try:" in printed
+
+
+def test_the_catalogue_is_shown(capsys):
+    assert main(["catalogue"]) == 0
+    printed = capsys.readouterr().out
+    assert "aogd(steps='convex', beta=" in printed
+    assert "budgeted_logistic(data='sample'" in printed
+
+
+def test_an_interrupt_and_a_missing_extra_are_said(monkeypatch, capsys):
+    import longterm.cli.reproduce as module
+
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "run_experiment", stop)
+    assert main(["reproduce", "dsm"]) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+
+    def missing(*arguments, **options):
+        raise ImportError("experiments need joblib: install longterm[experiments]")
+
+    monkeypatch.setattr(module, "run_experiment", missing)
+    assert main(["reproduce", "dsm"]) == 2
+    assert "install longterm[experiments]" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "tyro", None)
+    monkeypatch.delitem(sys.modules, "longterm.cli.commands")
+    assert main(["data", "list"]) == 2
+    assert "tyro: install longterm[experiments]" in capsys.readouterr().err
+
+
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", DOCS.read_text(encoding="utf-8"), flags=re.DOTALL)
+COMMANDS = [line for kind, block in BLOCKS for line in block.splitlines() if line.startswith("longterm ")]
+NEEDS_MORE = re.compile(r"\ball\b|ijcnn1|dask|ray")
+"""The network, minutes, or a cluster: these are only parsed here. The data's have a test above."""
+
+
+def test_every_command_of_the_docs_is_one(monkeypatch):
+    from longterm.cli.commands import parse
+
+    assert len(COMMANDS) >= 12
+    for line in COMMANDS:
+        parse(shlex.split(line, comments=True)[1:])
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_docs_run(reports, capsys):
+    (mine, *_) = [block for kind, block in BLOCKS if kind == "toml"]
+    Path("mine.toml").write_text(mine)
+    for line in COMMANDS:
+        if not NEEDS_MORE.search(line):
+            words = shlex.split(line, comments=True)[1:]
+            slow = words[0] == "reproduce"
+            assert main([*words, *(QUICK if slow else [])]) == 0, capsys.readouterr().err
+    assert Path("quick/summary.json").read_bytes() == Path("again/summary.json").read_bytes()
+
+
+def test_the_python_of_the_docs_runs(tmp_path):
+    (code,) = [block for kind, block in BLOCKS if kind == "python"]
+    Path("mine.py").write_text(code)
+    done = subprocess.run([sys.executable, "mine.py"], capture_output=True, text=True, check=True)
+    assert "A-OGD, beta = 0.5" in done.stdout

@@ -1,0 +1,305 @@
+"""The arena: its numbers are those of plain runs, its ranking is worked by hand, and it goes on where it was."""
+
+import csv
+import io
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from longterm import AOGD, InputError, run
+from longterm.cli import main
+from longterm.cli.commands import parse
+from longterm.experiments import Backend
+from longterm.experiments.arena import Taste, arena_of, league, run_arena
+from longterm.experiments.arena.found import MEASURED, growth
+from longterm.experiments.arena.spec import every_learner, every_problem, problem_name
+from longterm.experiments.arena.tables import league_text, write_tables
+from longterm.experiments.catalogue import find_learner, find_problem
+from longterm.learners import MahdaviOGD, Need
+
+ALONE = Backend("sequential")
+LEARNERS = ("aogd", "mahdavi_ogd", "mirror_prox", "projected_ogd")
+PROBLEMS = ("doubly_stochastic size=3", "switching_constraints")
+
+
+def played(folder, **options):
+    spec = arena_of(LEARNERS, PROBLEMS, rounds=1024, sequences=2)
+    return run_arena(spec, folder, backend=ALONE, out=io.StringIO(), **options)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("arena")
+
+
+@pytest.fixture(scope="module")
+def arena(folder):
+    found = played(folder)
+    write_tables(found, league(found), Taste(), folder)
+    return found
+
+
+def table(path):
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+def match_of(arena, learner, problem):
+    return next(m for m in arena.matches if (m.learner, m.problem) == (learner, problem))
+
+
+# --- what was measured ---------------------------------------------------------------------------------------------
+
+
+def test_numbers_are_those_of_plain_runs(arena):
+    game = find_problem("doubly_stochastic").build(size=3)
+    one = match_of(arena, "A-OGD", "doubly stochastic, size = 3")
+    trace = run(game.problem, AOGD.convex(game.problem), game.stream, 1024, seeds=range(2), record=[64, 256])
+    assert one.horizons == (64, 256, 1024)
+    np.testing.assert_array_equal(one.measures["regret"], trace.regret(game.best(trace.rounds, range(2))))
+    for measure in MEASURED[1:-2]:
+        np.testing.assert_array_equal(one.measures[measure], getattr(trace, measure))
+    np.testing.assert_array_equal(one.measures["per_constraint_violation"], trace.long_term_violation)
+    np.testing.assert_array_equal(one.measures["largest_violation"], trace.largest_violation)
+    assert one.mean("regret") == one.measures["regret"][-1].mean()
+
+
+def test_a_learner_that_needs_the_horizon_is_run_for_each(arena):
+    game = find_problem("doubly_stochastic").build(size=3)
+    one = match_of(arena, "Convex OGD", "doubly stochastic, size = 3")
+    for place, T in enumerate((64, 256, 1024)):
+        trace = run(game.problem, MahdaviOGD.aggregate(game.problem, T), game.stream, T, seeds=range(2))
+        np.testing.assert_array_equal(one.measures["hard_violation"][place], trace.hard_violation[-1])
+    assert not one.anytime
+    assert match_of(arena, "A-OGD", "doubly stochastic, size = 3").anytime
+
+
+def test_bounds_are_the_theorems(arena):
+    game = find_problem("doubly_stochastic").build(size=3)
+    one = match_of(arena, "A-OGD", "doubly stochastic, size = 3")
+    from longterm.bounds import theorem_1
+
+    kept = [16, 32, 64, 128, 256, 512, 1024]
+    trace = run(game.problem, AOGD.convex(game.problem), game.stream, 1024, seeds=range(2), record=kept)
+    bound = theorem_1(game.problem.constants, kept)
+    regret = trace.regret(game.best(trace.rounds, range(2)))
+    assert one.ratios["regret"][0] == pytest.approx((regret / bound.regret[:, None]).max(), rel=1e-12)
+    assert one.ratios["regret"][1] == pytest.approx((regret.mean(axis=1) / bound.regret).max(), rel=1e-12)
+    assert one.verdict == "held"
+
+
+def test_what_a_learner_asks_for_is_what_it_needs(arena):
+    asks = {m.learner: (m.oracle, m.also_needs) for m in arena.played("doubly stochastic, size = 3")}
+    assert asks == {
+        "A-OGD": ("gradients", ()),
+        "Convex OGD": ("gradients", ()),
+        "Mirror prox": ("affine g", ("fixed g",)),
+        "Projected OGD": ("projection", ("fixed g",)),
+    }
+
+
+def test_refusals_are_listed_with_their_reason(arena, folder):
+    refused = {m.learner: m.refused for m in arena.matches if m.refused}
+    assert set(refused) == {"Mirror prox", "Projected OGD"}
+    assert "needs the same constraint in every round" in refused["Mirror prox"]
+    rows = table(folder / "matches.csv")
+    assert [row["learner"] for row in rows if row["refused"]] == ["Mirror prox", "Projected OGD"]
+    assert "2 of 8 matches were refused" in league_text(arena, league(arena), Taste())
+
+
+def test_a_horizon_that_is_too_short_costs_the_slope_not_the_match(tmp_path):
+    spec = arena_of(["mahdavi_ogd"], ["consensus"], rounds=512, sequences=1)
+    (one,) = run_arena(spec, tmp_path, backend=ALONE, out=io.StringIO()).matches
+    assert not one.refused
+    assert one.horizons == (128, 512)  # its steps ask for 73 rounds
+    assert one.slope("regret") is None
+
+
+def test_theorems_on_hard_violation_are_not_held_against_a_comparator_in_expectation(tmp_path):
+    spec = arena_of(["coldq", "aogd"], ["job_scheduling", "job_scheduling benchmark='every round'"], rounds=64)
+    found = run_arena(spec, tmp_path, backend=ALONE, out=io.StringIO())
+    verdicts = {(m.learner, m.problem): m.verdict for m in found.matches}
+    assert verdicts["COLDQ", "job scheduling"] == "none"
+    assert verdicts["COLDQ", "job scheduling, benchmark = every round"] == "held"
+    assert verdicts["A-OGD", "job scheduling"] == "held"
+
+
+def test_and_with_reason():
+    """Who breaks a random constraint in no round pays in every round, against x* that is feasible in expectation."""
+    rounds, entry, regret = np.array([256, 1024]), find_learner("coldq"), {}
+    for benchmark in ("in expectation", "every round"):
+        game = find_problem("job_scheduling").build(benchmark=benchmark)
+        learner = entry.learner(game.problem, 1024, {})
+        trace = run(game.problem, learner, game.stream, 1024, seeds=range(2), record=[256], progress=None)
+        regret[benchmark] = trace.regret(game.best(rounds, range(2)))
+    bound = entry.bound(learner, game.problem, rounds)["regret"]
+    assert np.all(regret["in expectation"][-1] > 2 * bound[-1])
+    assert growth((256, 1024), regret["in expectation"].mean(axis=1)) > 0.9
+    assert np.all(regret["every round"] <= bound[:, None])
+
+
+# --- what is asked for -------------------------------------------------------------------------------------
+
+
+def test_bad_tastes_and_arenas_are_refused():
+    for build, argument in (
+        (lambda: Taste(1.5), "weight"),
+        (lambda: Taste(0.5, "soft"), "violation"),
+        (lambda: arena_of(["aogd"], ["routing"], rounds=10), "rounds"),
+        (lambda: arena_of(["aogd", "aogd"], ["routing"]), "learners"),
+        (lambda: arena_of(["aogd"], ["routing", "routing"]), "problems"),
+        (lambda: arena_of(["nobody"], ["routing"]), "learners.learner"),
+    ):
+        with pytest.raises(InputError) as refused:
+            build()
+        assert refused.value.argument == argument
+
+
+def test_the_command_that_plays_it_again_does():
+    assert arena_of().command == "longterm arena"
+    words = ["aogd steps='strongly convex' beta=0.5 name='My β'", "quadratic_penalty every=true"]
+    spec = arena_of(words, ["doubly_stochastic size=3"], rounds=100, sequences=2)
+    _, _, *options = shlex.split(spec.command)
+    asked = parse(["arena", *options])
+    again = arena_of(asked.learners, asked.problems, rounds=asked.rounds, sequences=asked.sequences)
+    assert again == spec
+
+
+def test_by_default_all_play_all():
+    names = [one.name for one in every_learner()]
+    assert len(set(names)) == len(names) >= 40
+    assert "Quadratic penalty, every" in names
+    assert [problem_name(one) for one in every_problem()][:2] == ["doubly stochastic", "budgeted logistic"]
+
+
+# --- files ---------------------------------------------------------------------------------------------------------
+
+
+def contents(folder):
+    apart = ("timings.json", "speed.csv", ".lock")
+    every = (path for path in folder.rglob("*") if path.is_file() and path.name not in apart)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in every}
+
+
+def test_tables_hold_the_same_numbers(arena, folder):
+    kept = json.loads((folder / "arena.json").read_text())
+    rows = table(folder / "league.csv")
+    assert [row["learner"] for row in rows] == [one.learner for one in league(arena)]
+    assert [float(row["score"]) for row in rows] == [one.score for one in league(arena)]
+    assert [row["score"] for row in kept["league"]] == [one.score for one in league(arena)]
+    assert kept["asked"]["weight"] == 0.5
+    assert all("microseconds" not in key for row in kept["league"] + kept["matches"] for key in row)
+    assert table(folder / "speed.csv")[0]["learner"] == "A-OGD"
+
+
+def test_what_is_missing_is_played_and_gives_the_same_bytes(arena, folder, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    gone = sorted((copy / "runs").iterdir())[::3]
+    for path in gone[1:]:
+        path.unlink()
+    gone[0].write_bytes(gone[0].read_bytes()[:-40])  # one was cut short
+    said = io.StringIO()
+    spec = arena_of(LEARNERS, PROBLEMS, rounds=1024, sequences=2)
+    again = run_arena(spec, copy, backend=ALONE, out=said)
+    assert f"{len(gone)} of {len(gone)} jobs" in said.getvalue()
+    write_tables(again, league(again), Taste(), copy)
+    assert contents(copy) == contents(folder)
+
+
+def test_another_arena_is_refused_and_another_taste_is_not(arena, folder):
+    with pytest.raises(InputError, match="holds another arena"):
+        run_arena(arena_of(LEARNERS, PROBLEMS, rounds=2048, sequences=2), folder, backend=ALONE)
+    before = contents(folder)
+    write_tables(arena, league(arena, Taste(1.0, "hard")), Taste(1.0, "hard"), folder)
+    assert {name for name, data in contents(folder).items() if data != before[name]} == {"league.csv", "arena.json"}
+    write_tables(arena, league(arena), Taste(), folder)
+    assert contents(folder) == before
+
+
+def test_problems_without_data_are_left_out_with_the_remedy(tmp_path, monkeypatch):
+    monkeypatch.setenv("LONGTERM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("LONGTERM_DATA", raising=False)
+    spec = arena_of(["aogd"], ["power_allocation", "switching_constraints"], rounds=64, sequences=1)
+    found = run_arena(spec, tmp_path / "out", backend=ALONE, out=io.StringIO())
+    assert list(found.problems) == ["switching constraints"]
+    assert "LONGTERM_DATA" in found.left_out["power allocation"]
+    assert "left out: power allocation: " in league_text(found, league(found), Taste())
+
+
+def test_the_command(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ["--learners", "aogd", "coldq", "--problems", "switching_constraints", "--rounds", "64"]
+    options += ["--backend", "sequential", "--sequences", "1", "--out", "here"]
+    assert main(["arena", *options]) == 0
+    said = capsys.readouterr().out
+    assert "COLDQ" in said
+    assert {path.name for path in (tmp_path / "here").iterdir()} >= {"arena.html", "league.csv", "figures"}
+    assert (tmp_path / "here" / "figures" / "frontier.pdf").stat().st_size > 1000
+    assert main(["arena", *options, "--weight", "1", "--violation", "hard", "--no-report"]) == 0
+    assert "score = 0 × regret + 1 × hard violation" in capsys.readouterr().out
+    assert main(["arena", *options, "--weight", "7"]) == 2
+
+
+def test_data_beside_a_checkout_are_found(tmp_path, monkeypatch, capsys):
+    data, checkout = tmp_path / "shared" / "data", tmp_path / "checkout"
+    data.mkdir(parents=True)
+    checkout.mkdir()
+    monkeypatch.setenv("LONGTERM_DATA", "restored afterwards")
+    monkeypatch.delenv("LONGTERM_DATA")
+    monkeypatch.chdir(checkout)
+    assert main(["data", "list"]) == 0
+    assert os.environ["LONGTERM_DATA"] == str(data)
+
+
+def command(folder, *more):
+    words = [
+        sys.executable,
+        "-m",
+        "longterm.cli",
+        "arena",
+        "--out",
+        str(folder),
+        "--rounds",
+        "1024",
+        "--sequences",
+        "2",
+    ]
+    return [*words, "--learners", *LEARNERS, "--problems", *PROBLEMS, "--no-report", *more]
+
+
+@pytest.mark.slow
+def test_killed_and_started_again(arena, folder, tmp_path):
+    out = tmp_path / "out"
+    process = subprocess.Popen(command(out, "--workers", "2"), stderr=subprocess.DEVNULL, start_new_session=True)
+    while process.poll() is None and len(list(out.glob("runs/*.json"))) < 2:
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert len(list(out.glob("runs/*.json"))) < 10
+    subprocess.run(command(out, "--workers", "2"), check=True, capture_output=True)
+    assert contents(out) == contents(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # a cluster that closes warns of its own sockets
+def test_dask_gives_the_same_files(arena, folder, tmp_path):
+    distributed = pytest.importorskip("distributed", reason="a cluster needs distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster:
+        spec = arena_of(LEARNERS, PROBLEMS, rounds=1024, sequences=2)
+        backend = Backend("dask", scheduler=cluster.scheduler_address)
+        found = run_arena(spec, tmp_path, backend=backend, out=io.StringIO())
+    write_tables(found, league(found), Taste(), tmp_path)
+    assert contents(tmp_path) == contents(folder)
+
+
+def test_needs_are_kept_by_name(folder, arena):
+    assert match_of(arena, "Convex OGD", "switching constraints").needs == {Need.HORIZON}

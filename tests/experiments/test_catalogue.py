@@ -1,0 +1,190 @@
+"""Names for learners and problems: ours can all be built, others' are found, and parameters are checked."""
+
+import warnings
+from functools import cache
+from importlib.metadata import EntryPoint
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from longterm import AOGD, InputError, run
+from longterm import learners as package
+from longterm.data import find
+from longterm.errors import AssumptionWarning
+from longterm.experiments.catalogue import (
+    LearnerEntry,
+    ProblemEntry,
+    find_learner,
+    find_problem,
+    learners,
+    lookup,
+    problems,
+)
+from longterm.experiments.catalogue.base import signature
+from longterm.experiments.catalogue.paper import papers_constraint_bound
+from longterm.experiments.result import MEASURES
+from longterm.learners import Learner, MahdaviOGD, twice
+from longterm.problems import doubly_stochastic, two_dimensional
+
+SMALL = {
+    "doubly_stochastic": {"size": 3},
+    "budgeted_logistic": {"budget": 3.0},
+    "covariance": {"size": 3},
+    "noisy_doubly_stochastic": {"size": 3},
+    "online_linear_program": {"rounds": 50},
+}
+"""What makes a problem small; the others are small by default."""
+
+
+@cache
+def small(problem):
+    return find_problem(problem).build(**SMALL.get(problem, {}))
+
+
+HERE = [name for name, entry in problems().items() if entry.data is None or find(entry.data) is not None]
+"""The problems whose data are here."""
+
+
+def learner_settings():
+    return [(name, settings) for name, entry in learners().items() for settings in entry.variants]
+
+
+@pytest.mark.parametrize("problem", HERE)
+@pytest.mark.parametrize(("learner", "settings"), learner_settings())
+@pytest.mark.filterwarnings("ignore::longterm.errors.AssumptionWarning")
+def test_every_learner_plays_every_problem_or_says_why_not(learner, settings, problem):
+    game, entry = small(problem), find_learner(learner)
+    entry.check(settings, learner)
+    made = made_for(game, entry, settings)
+    if isinstance(made, InputError):
+        assert made.remedy
+        return
+    trace = run(game.problem, made, game.stream, 50, progress=None)
+    rounds = np.array([1, 20, 50])
+    for theorem in (entry.bound, entry.printed):
+        for measure, values in ({} if theorem is None else theorem(made, game.problem, rounds)).items():
+            assert measure in MEASURES
+            assert values.shape == rounds.shape
+            assert np.all(np.isfinite(values))
+    assert trace.last_round == 50
+
+
+@pytest.mark.parametrize("learner", learners())
+def test_every_learner_plays_somewhere_and_says_what_it_is(learner):
+    entry = find_learner(learner)
+    assert entry.about
+    assert entry.title
+    made = [made_for(small(problem), entry, entry.variants[0]) for problem in HERE]
+    assert any(isinstance(one, Learner) for one in made)
+
+
+def made_for(game, entry, settings):
+    """The learner, or why there is none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)
+        try:
+            made = entry.learner(game.problem, 50, settings)
+            made.check(game.problem)
+        except InputError as refused:
+            return refused
+    return made
+
+
+def test_every_learner_of_the_package_has_a_name():
+    """By its class, so that one that is added to the package and forgotten here is noticed."""
+    built = {
+        type(made_for(small(problem), find_learner(name), settings))
+        for name, settings in learner_settings()
+        for problem in HERE
+    }
+    every = {one for one in vars(package).values() if isinstance(one, type) and issubclass(one, Learner)}
+    assert {one.__name__ for one in every - built if not one.__abstractmethods__} == set()
+
+
+@pytest.mark.parametrize("problem", HERE)
+def test_every_problem_knows_its_best_decision(problem):
+    assert find_problem(problem).about
+    game = small(problem)
+    best = game.best(np.array([1, 10, 50]), 2)
+    assert best.x.shape == (3, game.problem.dimension)
+    assert np.all(best.gap <= 1e-6 * np.maximum(np.abs(best.loss), game.problem.constants.loss_range))
+
+
+def test_the_forms_of_convex_ogd():
+    problem = doubly_stochastic(3)
+    build = find_learner("mahdavi_ogd").build
+    assert build(problem, 400).schedule.eta == MahdaviOGD.aggregate(problem, 400).schedule.eta
+    each = build(problem, 4000, multipliers="each", delta="twice")
+    assert each.schedule.theta == MahdaviOGD.vector(problem, 4000, twice).schedule.theta
+    stated = build(problem, 400, constraint_bound="paper")
+    assert stated.schedule.eta > build(problem, 400).schedule.eta  # √3 is less than 4
+    assert stated.schedule.eta == build(problem, 400, constraint_bound=3**0.5).schedule.eta
+    drawn = build(problem, 400, multipliers="one, counted as many", constraint_bound="paper")
+    wanted = MahdaviOGD.one_multiplier_counted_as_many(problem, 400, constraint_bound=3**0.5)
+    assert drawn.schedule.eta == wanted.schedule.eta
+
+
+def test_the_papers_D_of_budgets():
+    problem = find_problem("budgeted_logistic").build(budget=3.0).problem
+    R = 7**0.5 - 1
+    assert papers_constraint_bound(problem) == pytest.approx(54**0.5 * R + R**2 / 2)
+    assert papers_constraint_bound(problem) > problem.constants.constraint_bound
+    with pytest.raises(InputError, match="states no D"):
+        papers_constraint_bound(two_dimensional())
+
+
+def build_mine(problem, rounds, speed: float, kind: Literal["a", "b"] = "a", **more):
+    """Mine, of another package."""
+    return AOGD.convex(problem, speed)
+
+
+MINE = LearnerEntry("mine", build_mine, "Mine")
+NOT_A_BUILDER = 3
+
+
+def test_other_packages_add_names_and_cannot_change_ours(monkeypatch):
+    there = {"mine": "MINE", "plain": "build_mine", "aogd": "build_mine", "broken": "nothing"}
+
+    def points(group):
+        return [EntryPoint(n, f"test_catalogue:{w}", group) for n, w in there.items() if group == "longterm.learners"]
+
+    lookup._all.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(lookup, "entry_points", points)
+        with pytest.warns(UserWarning, match="test_catalogue:nothing cannot be loaded"):
+            assert find_learner("mine") is MINE
+        assert find_learner("plain").about == "Mine, of another package."
+        assert find_learner("aogd").title == "A-OGD"
+        assert isinstance(find_learner("mine").learner(two_dimensional(), 10, {"speed": 0.5}), AOGD)
+    lookup._all.cache_clear()
+    with pytest.raises(InputError, match="'mine' is not known"):
+        find_learner("mine")
+
+
+def test_a_function_named_by_where_it_is():
+    assert isinstance(find_learner("test_catalogue:MINE"), LearnerEntry)
+    assert isinstance(find_problem("test_catalogue:build_mine"), ProblemEntry)
+    for name, match in (
+        ("test_catalogue:nothing", "cannot be imported"),
+        ("no_such_module:build", "cannot be imported"),
+        ("test_catalogue:NOT_A_BUILDER", "Name a function that builds"),
+    ):
+        with pytest.raises(InputError, match=match):
+            find_learner(name)
+
+
+def test_parameters_are_held_against_the_builder():
+    MINE.check({"speed": 1, "kind": "b", "anything": [3]}, "learners.mine")
+    for given, match in (
+        ({}, "learners.mine.speed: is missing. 'mine' needs it"),
+        ({"speed": True}, "True is not a number"),
+        ({"speed": 0.5, "kind": "c"}, "'c' is not one of 'a', 'b'"),
+    ):
+        with pytest.raises(InputError) as refused:
+            MINE.check(given, "learners.mine")
+        assert match in str(refused.value)
+    assert signature(find_learner("penalised_ftrl")) == "penalised_ftrl(w_0=None, growth=0.5)"
+    wrong = LearnerEntry("wrong", lambda problem, rounds: 3)
+    with pytest.raises(InputError, match="'wrong' built a int"):
+        wrong.learner(two_dimensional(), 10, {})

@@ -1,0 +1,302 @@
+"""From a specification to a folder: what is there is not computed again, and what is computed is always the same."""
+
+import io
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from longterm import AOGD, InputError, run
+from longterm.experiments import LearnerSpec, load_result, spec_of, summary_of
+from longterm.experiments import run as run_module
+from longterm.experiments.catalogue import find_problem
+from longterm.experiments.folder import ResultFolder
+from longterm.experiments.progress import Lines
+from longterm.experiments.records import decode, encode
+from longterm.experiments.remarks import remarks_on
+from longterm.experiments.result import MEASURES
+from longterm.experiments.spec import kept_rounds
+from longterm.hindsight import nearest_to_mean
+from longterm.problems import doubly_stochastic
+from longterm.streams import RandomPermutations
+from small_experiment import SMALL, TABLE, files, quietly
+
+pytest.importorskip("joblib", reason="experiments need the extra `experiments`")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole") / "small"
+    return folder, quietly(SMALL, folder)
+
+
+def test_a_result_is_what_the_loop_and_hindsight_give(whole):
+    _, result = whole
+    problem, stream, rounds = doubly_stochastic(3), RandomPermutations(3), kept_rounds(60, 10)
+    best = nearest_to_mean(problem, stream, rounds, seeds=[0, 1, 2])
+    np.testing.assert_array_equal(result.rounds, rounds)
+    assert [curve.name for curve in result.curves] == ["A-OGD, beta = 0.5", "A-OGD, beta = 0.75", "Mirror prox"]
+    for curve, beta in zip(result.curves, (0.5, 0.75), strict=False):
+        trace = run(problem, AOGD.convex(problem, beta), stream, 60, seeds=range(3), record=rounds)
+        np.testing.assert_allclose(curve.measures["regret"], trace.regret(best), atol=1e-9)
+        for measure in ("signed_violation", "hard_violation", "squared_violation"):
+            np.testing.assert_allclose(curve.measures[measure], getattr(trace, measure), atol=1e-9)
+        np.testing.assert_allclose(curve.measures["per_constraint_violation"], trace.long_term_violation, atol=1e-9)
+        assert set(curve.bounds) == {"regret", "signed_violation"}
+        assert set(curve.printed_bounds) == {"regret", "signed_violation"}
+        assert curve.bounds["regret"].shape == rounds.shape
+    assert result.certified_gap.shape == (len(rounds), 3)
+    assert result.certified_gap.max() == 0
+    assert result.seeds == (0, 1, 2)
+    assert result.problem["constants"]["constraint_bound"] == problem.constants.constraint_bound
+    assert result.versions["numpy"] == np.__version__
+
+
+def test_the_folder_is_the_result(whole):
+    folder, result = whole
+    again = load_result(folder)
+    assert again.remarks == result.remarks
+    for one, other in zip(again.curves, result.curves, strict=True):
+        assert all(np.array_equal(one.measures[m], other.measures[m]) for m in MEASURES)
+        assert one.learner == other.learner
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert set(manifest) == {"spec", "seeds", "versions"}
+    assert spec_of(manifest["spec"]) == SMALL
+    assert len(list((folder / "runs").iterdir())) == 1 + 1 + 3 + 3 * 3
+    assert set(json.loads((folder / "timings.json").read_text())) == {p.stem for p in (folder / "runs").iterdir()}
+
+
+def test_the_summary_has_the_schema_that_others_read(whole):
+    folder, result = whole
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary == json.loads(json.dumps(summary_of(result)))
+    assert set(summary) == {"curves", "problem"}
+    assert set(summary["curves"]) == {curve.name for curve in result.curves}
+    for curve in result.curves:
+        there = summary["curves"][curve.name]
+        assert set(there) == {*MEASURES, "certified_gap"}
+        for measure in MEASURES:
+            assert there[measure] == {
+                "mean": pytest.approx(curve.measures[measure][-1].mean()),
+                "std": pytest.approx(curve.measures[measure][-1].std()),
+            }
+        assert there["certified_gap"] == 0
+
+
+def test_frames_are_tidy(whole):
+    pytest.importorskip("pandas", reason="frames are pandas'")
+    frame = whole[1].frame()
+    assert list(frame.columns) == ["curve", "sequence", "round", *MEASURES, "certified_gap"]
+    assert len(frame) == 3 * 3 * len(whole[1].rounds)
+    last = frame[(frame["curve"] == "Mirror prox") & (frame["round"] == 60) & (frame["sequence"] == 2)]
+    assert last["regret"].item() == whole[1].curves[2].measures["regret"][-1, 2]
+
+
+def test_what_is_there_is_not_computed_again(whole, tmp_path, monkeypatch):
+    folder = tmp_path / "copy"
+    shutil.copytree(whole[0], folder)
+    for missing in ("mirror-prox-1", "comparator-2"):
+        (folder / "runs" / f"{missing}.json").unlink()
+    done = []
+    work = run_module.work
+    monkeypatch.setattr(run_module, "work", lambda spec, job, known: done.append(job.stem) or work(spec, job, known))
+    quietly(SMALL, folder)
+    assert sorted(done) == ["comparator-2", "mirror-prox-1"]
+    assert files(folder) == files(whole[0])
+    quietly(SMALL, folder)
+    assert len(done) == 2
+
+
+def cut(data):
+    return data[: len(data) // 2]
+
+
+def flipped(data):
+    return data.replace(b"0.7", b"0.8", 1) if b"0.7" in data else data[:-9] + b"1" + data[-8:]
+
+
+@pytest.mark.parametrize("damage", [cut, flipped, lambda data: b"", lambda data: data + b" ", lambda data: b"\xff{}"])
+@pytest.mark.parametrize("stem", ["problem", "bounds", "comparator-0", "a-ogd-beta-0.5-1"])
+def test_a_damaged_file_is_found_and_made_again(whole, tmp_path, damage, stem):
+    folder = tmp_path / "copy"
+    shutil.copytree(whole[0], folder)
+    path = folder / "runs" / f"{stem}.json"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(InputError, match=rf"runs/{stem}.json is missing or damaged.*again"):
+        load_result(folder)
+    (folder / "runs" / "problem.json.partial").write_bytes(b"left by a crash")
+    quietly(SMALL, folder)
+    assert files(folder) == files(whole[0])
+
+
+def test_a_file_under_another_name_is_not_that_run(whole, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(whole[0], folder)
+    shutil.copy(folder / "runs" / "mirror-prox-0.json", folder / "runs" / "mirror-prox-1.json")
+    quietly(SMALL, folder)
+    assert files(folder) == files(whole[0])
+
+
+def test_records_are_exact():
+    content = {"job": "x", "values": [0.1, 1e-300, -0.0, 5e-324, 1 / 3, 1e22], "word": "θ"}
+    assert decode(encode(content)) == content
+    assert str(decode(encode(content))["values"][2]) == "-0.0"
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        encode({"job": "x", "value": float("nan")})
+
+
+def test_a_folder_of_something_else_is_refused(whole, tmp_path, monkeypatch):
+    folder = tmp_path / "copy"
+    shutil.copytree(whole[0], folder)
+    with pytest.raises(InputError, match=r"another experiment: rounds was 60, now 70\. Give another folder"):
+        quietly(replace(SMALL, rounds=70), folder)
+    with pytest.raises(InputError, match="another experiment: learners was"):
+        quietly(replace(SMALL, learners=(LearnerSpec("aogd"),)), folder)
+    assert files(folder) == files(whole[0])
+    monkeypatch.setattr(run_module, "versions", lambda spec: {"numpy": "1.0"})
+    assert quietly(SMALL, folder).name == "small"  # whole: nothing would be added to it
+    (folder / "runs" / "bounds.json").unlink()
+    with pytest.raises(InputError, match=r"begun with other versions: .*numpy was"):
+        quietly(SMALL, folder)
+    (folder / "manifest.json").unlink()
+    with pytest.raises(InputError, match="has results but no manifest"):
+        quietly(SMALL, folder)
+    with pytest.raises(InputError, match="not the folder of an experiment"):
+        load_result(folder)
+    (folder / "manifest.json").write_text("{")
+    with pytest.raises(InputError, match="cannot be read"):
+        load_result(folder)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be made"):
+        quietly(SMALL, tmp_path / "file" / "folder")
+
+
+def test_two_processes_do_not_work_in_one_folder(whole):
+    pytest.importorskip("fcntl", reason="no such locks on this system")
+    with ResultFolder(whole[0]).locked(), pytest.raises(InputError, match="another process is at work"):
+        quietly(SMALL, whole[0])
+
+
+def test_the_engine_is_chosen_by_the_length_of_the_runs(monkeypatch):
+    there = replace(SMALL, engine="auto")
+    monkeypatch.setattr(run_module, "find_spec", lambda name: name)
+    assert run_module.engine_for(there) == "numpy"
+    assert run_module.engine_for(replace(there, rounds=100_000)) == "jax"
+    assert run_module.engine_for(replace(there, rounds=None)) == "jax"
+    assert run_module.engine_for(replace(there, engine="jax")) == "jax"
+    monkeypatch.setattr(run_module, "find_spec", lambda name: None)
+    assert run_module.engine_for(replace(there, rounds=None)) == "numpy"
+
+
+def test_steps_that_no_theorem_covers_are_said(tmp_path):
+    spec = replace(
+        SMALL, rounds=20, learners=(LearnerSpec("mahdavi_ogd", {"delta": "twice", "constraint_bound": 0.1}),)
+    )
+    result = quietly(spec, tmp_path)
+    assert result.curves[0].bounds == {}
+    assert any("MahdaviOGD" in remark.text and remark.verdict == "note" for remark in result.remarks)
+
+
+def test_a_problem_without_a_length_asks_for_rounds(tmp_path):
+    with pytest.raises(InputError, match="rounds: 'doubly_stochastic' has no length"):
+        quietly(replace(SMALL, rounds=None), tmp_path)
+
+
+def test_progress_says_jobs_rate_and_time_left():
+    out, times = io.StringIO(), iter([0.0, 2.0, 3.0, 8.0, 9.0])
+    step = Lines("mine", 4, out, lambda: next(times))
+    for _ in range(4):
+        step()
+    assert out.getvalue().splitlines() == [
+        "mine: 1 of 4 jobs",
+        "mine: 3 of 4 jobs, 0.38 a second, 3 s left",
+        "mine: 4 of 4 jobs, 0.44 a second, 0 s left",
+    ]
+
+
+GAMES_WITHOUT_DATA = ("switching_constraints", "job_scheduling", "routing", "online_linear_program", "covariance")
+
+
+@pytest.mark.parametrize("name", GAMES_WITHOUT_DATA)
+def test_every_problem_of_the_catalogue_is_an_experiment(name, tmp_path):
+    """Constraints that change from round to round among them: their comparators have no one value of g."""
+    spec = spec_of({"problem": {"name": name}, "learners": [{"learner": "aogd"}], "rounds": 20, "seeds": 2})
+    result = quietly(spec, tmp_path / name)
+    assert np.all(np.isfinite(result.curves[0].measures["regret"]))
+    assert result.certified_gap.max() <= 1e-6
+    assert json.loads((tmp_path / name / "summary.json").read_text())["problem"]["rounds"] == 20
+
+
+def test_a_mistake_is_found_before_the_first_run_and_can_be_mended(tmp_path):
+    folder, right = tmp_path / "small", {**TABLE, "learners": [{"learner": "aogd", "beta": [0.5, 0.75]}]}
+    with pytest.raises(InputError, match=r"1\.75 is outside"):
+        quietly(spec_of({**TABLE, "learners": [{"learner": "aogd", "beta": [0.5, 1.75]}]}), folder)
+    assert not list((folder / "runs").iterdir())
+    quietly(spec_of(right), folder)
+    with pytest.raises(InputError, match=r'learners was .*\[0.5, 0.75\].*, now \[{"beta": 0.5'):
+        quietly(spec_of({**TABLE, "learners": [{"learner": "aogd", "beta": 0.5}]}), folder)
+
+
+def test_a_manifest_that_is_not_ours_is_left_alone(tmp_path):
+    (tmp_path / "manifest.json").write_text('{"name": "an app of the web"}')
+    with pytest.raises(InputError, match=r"manifest\.json cannot be read"):
+        quietly(SMALL, tmp_path)
+    assert json.loads((tmp_path / "manifest.json").read_text()) == {"name": "an app of the web"}
+
+
+def test_a_grid_over_two_parameters_in_any_order(tmp_path):
+    """The manifest has them in order of the alphabet; the curves are the same, and equal tables are equal folders."""
+    first = {"learner": "mahdavi_ogd", "multipliers": ["one", "each"], "delta": ["smallest root", "twice"]}
+    other = dict(reversed(first.items()))
+    result = quietly(spec_of({**TABLE, "learners": [first]}), tmp_path / "grid")
+    assert [curve.name for curve in result.curves][1] == "Convex OGD, delta = smallest root, multipliers = each"
+    assert quietly(spec_of({**TABLE, "learners": [other]}), tmp_path / "grid").curves[0].name == result.curves[0].name
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("dsm", {"name": "routing"}), ("covtype", {"name": "budgeted_logistic", "data": "sample", "budget": 3.0})],
+)
+def test_an_experiment_of_ones_own_may_have_the_name_of_one_of_the_papers(tmp_path, name, problem):
+    table = {"name": name, "problem": problem, "learners": [{"learner": "aogd", "name": "Convex A-OGD"}]}
+    result = quietly(spec_of({**table, "rounds": 20, "seeds": 1}), tmp_path / name)
+    assert not [remark for remark in result.remarks if "aper" in remark.text or "Figure" in remark.text]
+    assert "-0" not in str(result.problem.get("comparator_unused_budget"))
+
+
+def test_the_certificate_is_the_share_of_the_loss_and_the_summary_has_the_worst(tmp_path):
+    problem = {"name": "budgeted_logistic", "data": "sample", "budget": 3.0}
+    table = {"problem": problem, "learners": [{"learner": "aogd"}], "rounds": 30, "seeds": [4, 9], "record": 6}
+    result = quietly(spec_of(table), tmp_path / "sample")
+    game = find_problem("budgeted_logistic").build(data="sample", budget=3.0)
+    for column, seed in enumerate((4, 9)):  # each sequence on its own, warm-started along its own rounds
+        alone = game.best(result.rounds, seed)
+        np.testing.assert_allclose(result.certified_gap[:, column], alone.gap / alone.loss, rtol=1e-12)
+    assert result.certified_gap.max() > 0
+    worse = result.certified_gap.copy()
+    worse[0, 1] = 0.5  # not in the last round
+    for gaps in (worse, result.certified_gap):
+        assert summary_of(replace(result, certified_gap=gaps))["curves"]["A-OGD"]["certified_gap"] == gaps.max()
+
+
+def test_a_curve_above_its_bound_is_said(whole):
+    low = {"regret": np.zeros_like(whole[1].rounds, dtype=float)}
+    curves = tuple(replace(curve, bounds=low) for curve in whole[1].curves[:1])
+    (broken, *_) = remarks_on(replace(whole[1], curves=curves), {})
+    assert broken.verdict == "differs"
+    assert "Above the bound of its theorem: A-OGD, beta = 0.5 (regret)" in broken.text
+
+
+def test_a_budget_is_chosen_once_and_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("LONGTERM_CACHE", str(tmp_path / "cache"))
+    rows = np.random.default_rng(0).integers(1, 9, (40, 4))
+    text = "".join(f"{1 if a > b else -1} 1:{a} 2:{b} 3:{c} 4:{d}\n" for a, b, c, d in rows)
+    (tmp_path / "mine.txt").write_text(text)
+    problem = {"name": "budgeted_logistic", "data": str(tmp_path / "mine.txt"), "share": 0.5}
+    result = quietly(spec_of({"problem": problem, "learners": [{"learner": "aogd"}], "seeds": 1}), tmp_path / "mine")
+    kept = json.loads((tmp_path / "mine" / "runs" / "problem.json").read_text())["content"]
+    assert kept["parameters"]["budget"] == result.problem["budget"] > 0
+    assert kept["facts"]["budget_chosen"] is True
+    assert kept["rounds"] == 40

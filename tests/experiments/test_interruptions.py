@@ -1,0 +1,169 @@
+"""Stopped, killed, spread over processes and machines: an experiment ends with the same files."""
+
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from longterm import AOGD, InputError, run
+from longterm.data import load_sample
+from longterm.errors import DataError, LongtermError, SnapshotError, TokenError
+from longterm.experiments import Backend, LearnerSpec, spec_of
+from longterm.problems import budgeted_logistic
+from longterm.streams import ResampledRows
+from small_experiment import SMALL, files, quietly
+
+pytest.importorskip("joblib", reason="experiments need the extra `experiments`")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole") / "small"
+    return folder, quietly(SMALL, folder)
+
+
+# A shell's background job ignores interrupts, and so would all that it starts: listen to them again.
+LISTENING = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); import longterm.cli as c; "
+COMMAND = [
+    *(
+        sys.executable,
+        "-c",
+        LISTENING + "sys.exit(c.main())",
+        "run",
+        "--problem",
+        "doubly_stochastic size=3",
+        "--rounds",
+        "2000",
+    ),
+    *("--sequences", "10", "--engine", "numpy", "--no-report", "--workers", "2", "--learners", "aogd", "mirror_prox"),
+]
+
+
+def start(folder):
+    """What it says goes to a file: workers outlive a killed process for a while, and would hold a pipe open."""
+    with folder.with_suffix(".said").open("wb") as said:
+        return subprocess.Popen([*COMMAND, "--out", str(folder)], stderr=said, stdout=subprocess.DEVNULL)
+
+
+def end(process, folder):
+    """Its exit status, and what it said."""
+    status = process.wait()
+    return status, folder.with_suffix(".said").read_text()
+
+
+def wait_for(process, folder, count):
+    """Until so many jobs are done."""
+    while process.poll() is None and len(list(folder.glob("runs/*.json"))) < count:
+        time.sleep(0.005)
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_it_ends_with_the_same_files(tmp_path):
+    pytest.importorskip("tyro", reason="the command line is of the extra `experiments`")
+    undisturbed, folder, draw = tmp_path / "undisturbed", tmp_path / "killed", random.Random(1)
+    assert end(start(undisturbed), undisturbed)[0] == 0
+    for count in (draw.randint(0, 2), draw.randint(3, 7)):
+        process = start(folder)
+        wait_for(process, folder, count)
+        time.sleep(draw.random() / 20)
+        process.send_signal(signal.SIGKILL)
+        assert end(process, folder)[0] == -signal.SIGKILL
+        assert not (folder / "summary.json").exists()
+    process = start(folder)
+    wait_for(process, folder, len(list(folder.glob("runs/*.json"))) + 1)  # it is at work
+    process.send_signal(signal.SIGINT)
+    status, said = end(process, folder)
+    assert status == 130, said
+    assert "the same command goes on" in said
+    assert "Traceback" not in said
+    assert not (folder / "summary.json").exists()
+    assert end(start(folder), folder)[0] == 0
+    assert files(folder) == files(undisturbed)
+
+
+def test_a_lost_worker_is_said_and_the_rest_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("LOSE_ONCE", str(tmp_path / "lost"))
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")])
+    )
+    spec = replace(SMALL, learners=(LearnerSpec("small_experiment:lose_the_worker", name="mine"), LearnerSpec("aogd")))
+    with pytest.raises(LongtermError, match="a worker was lost"):
+        quietly(spec, tmp_path / "folder", Backend(workers=2))
+    quietly(spec, tmp_path / "folder", Backend(workers=2))
+    quietly(spec, tmp_path / "other")
+    assert files(tmp_path / "folder") == files(tmp_path / "other")
+
+
+def test_what_a_worker_refuses_is_said_in_its_words(tmp_path, monkeypatch):
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")])
+    )
+    spec = replace(SMALL, learners=(LearnerSpec("small_experiment:refuse", name="mine"),))
+    with pytest.raises(DataError, match=r"mine.csv, line 3: is empty\. Fill it") as refused:
+        quietly(spec, tmp_path, Backend(workers=2))
+    assert (refused.value.line, refused.value.remedy) == (3, "Fill it")
+
+
+def test_errors_travel_between_processes():
+    for error in (
+        InputError("x", "is wrong", "Mend it", round=4, trace={"a": 1}),
+        SnapshotError("file", "truncated", "ends early", "Restore it"),
+        TokenError(3, "is unknown", "Ask first"),
+        LongtermError("plain"),
+    ):
+        there = pickle.loads(pickle.dumps(error))
+        assert type(there) is type(error)
+        assert (str(there), there.__dict__) == (str(error), error.__dict__)
+
+
+def test_another_backend_by_registering_it(whole, tmp_path):
+    backend = Backend("mine", 1, None, "small_experiment:register_mine")
+    quietly(SMALL, tmp_path / "folder", backend)
+    assert files(tmp_path / "folder") == files(whole[0])
+
+
+def test_backends_that_are_not_there(tmp_path):
+    for backend, match in (
+        (Backend("nothing"), "not known to joblib"),
+        (Backend(scheduler="tcp://127.0.0.1:1"), "means nothing to 'loky'"),
+        (Backend("dask"), "scheduler: is missing"),
+        (Backend("mine", register="no_such_module:function"), "cannot be imported"),
+    ):
+        with pytest.raises(InputError, match=match):
+            quietly(SMALL, tmp_path / "folder", backend)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # a cluster that closes warns of its own sockets
+def test_a_dask_cluster_gives_the_same(whole, tmp_path):
+    distributed = pytest.importorskip("distributed", reason="a cluster needs distributed")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+        quietly(SMALL, tmp_path / "folder", Backend("dask", scheduler=cluster.scheduler_address))
+    assert files(tmp_path / "folder") == files(whole[0])
+
+
+@pytest.mark.slow
+def test_processes_and_jax_give_the_same_as_one_process(tmp_path):
+    pytest.importorskip("jax", reason="the compiled engine needs the extra `jax`")
+    rows = {"name": "budgeted_logistic", "data": "sample"}
+    learners = [{"learner": "aogd"}, {"learner": "aftrl"}]
+    spec = spec_of({"problem": rows, "learners": learners, "rounds": 300, "seeds": 2, "record": 8, "engine": "jax"})
+    one = quietly(spec, tmp_path / "one")
+    quietly(spec, tmp_path / "two", Backend(workers=2))
+    assert files(tmp_path / "one") == files(tmp_path / "two")
+    assert one.spec["engine"] == "jax"
+    assert one.certified_gap.max() <= 1e-6
+    assert one.problem["comparator_on_the_boundary"]
+    assert one.problem["offline_nonzeros"] == 16
+    sample = load_sample()
+    problem = budgeted_logistic(sample.features, one.problem["budget"])
+    trace = run(problem, AOGD.convex(problem), ResampledRows(sample.features, sample.labels), 300, seeds=range(2))
+    np.testing.assert_allclose(one.curves[0].measures["signed_violation"][-1], trace.signed_violation[-1], rtol=1e-9)

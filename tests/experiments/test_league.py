@@ -1,0 +1,88 @@
+"""The league's ranking, verdicts, slopes and frontier, on tables small enough to be worked by hand."""
+
+import numpy as np
+import pytest
+
+from longterm.experiments import LearnerSpec, ProblemSpec
+from longterm.experiments.arena import ArenaSpec, Match, Taste, league
+from longterm.experiments.arena.found import MEASURED, Arena, growth
+from longterm.experiments.arena.league import shares
+from longterm.experiments.arena.tables import league_text, short
+from longterm.report.frontier import on_the_frontier
+
+
+def made(learner, problem, regret, violation, ratios=None, **more):
+    values = {"regret": regret} | dict.fromkeys(MEASURED[1:], violation)
+    return Match(
+        learner,
+        problem,
+        horizons=(16, 64, 256),
+        measures={name: np.full((3, 2), float(value)) for name, value in values.items()},
+        noise=dict.fromkeys(MEASURED, np.full(3, 1e-9)),
+        ratios=ratios or {},
+        **more,
+    )
+
+
+def tiny(*matches):
+    names = list(dict.fromkeys(m.learner for m in matches))
+    spec = ArenaSpec(
+        tuple(LearnerSpec("aogd", {"beta": 0.1 + 0.1 * k}, name) for k, name in enumerate(names)),
+        (ProblemSpec("routing"),),
+    )
+    return Arena(spec, matches, {m.problem: {} for m in matches}, {})
+
+
+def test_ranking_by_hand():
+    arena = tiny(
+        made("a", "one", 0, 9), made("b", "one", 1, 3), made("c", "one", 3, 0), made("d", "one", 9, -5),
+        made("a", "two", 2, 0), made("b", "two", 2, 0), made("c", "two", -7, 0), Match("d", "two", refused="no"),
+    )  # fmt: skip
+    # one: s = 3 for the regret, s = 6 for the violation; two: s = 2 for the regret, nothing is broken.
+    regret = {"a": (0 + 1 / 2) / 2, "b": (1 / 4 + 1 / 2) / 2, "c": (1 / 2 + 0) / 2, "d": (3 / 4 + 1 / 2) / 2}
+    broken = {"a": (9 / 15 + 0) / 2, "b": (3 / 9 + 0) / 2, "c": 0.0, "d": (0 + 1 / 2) / 2}
+    for weight in (0.0, 0.3, 0.5, 1.0):
+        table = league(arena, Taste(weight, "hard"))
+        wanted = {k: (1 - weight) * regret[k] + weight * broken[k] for k in "abcd"}
+        assert {one.learner: one.score for one in table} == pytest.approx(wanted)
+        assert [one.learner for one in table] == sorted("abcd", key=lambda k: wanted[k])
+    first, second, *_ = league(arena, Taste(0.0))
+    assert (first.learner, second.learner, first.rank, second.rank) == ("a", "c", 1, 1)  # ¼ each
+
+
+def test_shares():
+    assert shares([0.0, 1.0, 3.0, 9.0]) == [0.0, 0.25, 0.5, 0.75]
+    assert shares([-1.0, 0.0]) == [0.0, 0.0]
+
+
+def test_noise_is_no_violation():
+    arena = tiny(made("a", "one", 1, 1e-12), made("b", "one", 1, 4.0))
+    assert league(arena, Taste(1.0))[0].score == 0.0
+    assert league(arena, Taste(1.0))[1].score == 0.5  # the scale is b's alone
+    assert arena.matches[0].slope("hard_violation") is None
+
+
+def test_verdicts():
+    held, average = {"regret": (0.9, 0.5)}, {"regret": (1.2, 0.9)}
+    assert made("a", "one", 1, 1).verdict == "none"
+    assert made("a", "one", 1, 1, held).verdict == "held"
+    assert made("a", "one", 1, 1, held | {"hard_violation": (1.1, 1.0)}).verdict == "held on average"
+    assert made("a", "one", 1, 1, average).verdict == "held on average"
+    assert made("a", "one", 1, 1, average | {"hard_violation": (3.0, 2.0)}).verdict == "broken"
+    broken = tiny(made("a", "one", 1, 1, {"regret": (3.0, 2.0)}))
+    assert "bound broken: a on one: regret 3 of it" in league_text(broken, league(broken), Taste())
+
+
+def test_there_is_no_minus_nought():
+    assert [short(value) for value in (-0.001, -0.3, None)] == ["0.00", "-0.30", "–"]
+
+
+def test_growth_through_three_horizons():
+    assert growth((16, 64, 256), np.array([4.0, 8.0, 16.0])) == pytest.approx(0.5)
+    assert growth((16, 64, 256), np.array([4.0, 0.0, 16.0])) is None
+
+
+def test_the_frontier_by_hand():
+    points = [("a", 5, -3), ("b", 4, 1), ("c", 4.5, 1), ("d", -1, 2), ("e", 0, 3), ("f", -1, 2)]
+    matches = [made(name, "one", regret, broken) for name, regret, broken in points]
+    assert [m.learner for m in on_the_frontier(matches, "hard_violation")] == ["a", "b", "d"]

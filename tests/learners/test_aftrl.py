@@ -1,0 +1,264 @@
+"""A-FTRL, both forms: by hand, against a plain rewriting, its bounds, its zeros, what it needs."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from longterm import AOGD, Feedback, Fleet, InputError, Problem, observe, run
+from longterm.bounds import aftrl, strongly_convex_aftrl
+from longterm.constraints import Affine, ElasticNetBudget, L1Budget
+from longterm.learners import AFTRL, AFTRLState, StronglyConvexAFTRL
+from longterm.losses import Linear, SquaredDistance
+from longterm.problems import budgeted_logistic, two_dimensional
+from longterm.sets import Ball, Box
+from longterm.streams import Replay, ResampledRows
+from longterm.theory.schedules import DecoupledSchedule, StronglyConvexDecoupledSchedule
+from opponents import KINDS, best_in_box, play_linear
+
+UP, RIGHT = np.array([0.0, 1.0]), np.array([1.0, 0.0])
+
+
+def told_targets(problem, learner, targets):
+    state = learner.init()
+    for target in targets:
+        state = learner.tell(state, observe(problem, learner.ask(state), [target]))
+    return state
+
+
+def test_first_rounds_by_hand():
+    problem = two_dimensional()  # ½‖x − target‖², g = x₁ − ¼, the unit disc
+    learner = AFTRL(problem.constraint.prox(problem.enclosing_set), DecoupledSchedule(1.0, 1.0, 0.5))
+    state = told_targets(problem, learner, [RIGHT])
+    # x_1 = 0 is slack, so λ_2 = 0; z_1 = (−1, 0); η_2 = 1/√2.
+    np.testing.assert_allclose(state.x, [np.sqrt(0.5), 0])
+    assert float(state.multiplier[0]) == 0
+    state = told_targets(problem, learner, [RIGHT, RIGHT])
+    # θ_2 = 1/√2, μ_2 = √2/3, so λ_3 = (√2/3)(√½ − ¼) = Λ_3; z_2 = −1 + (√½ − 1); x_3 = (−z_2 − Λ_3)/√3.
+    multiplier = np.sqrt(2) / 3 * (np.sqrt(0.5) - 0.25)
+    assert float(state.multiplier[0]) == pytest.approx(multiplier)
+    assert float(state.x[0]) == pytest.approx((2 - np.sqrt(0.5) - multiplier) / np.sqrt(3))
+
+
+def test_a_round_under_a_budget_by_hand():
+    g = ElasticNetBudget(3, budget=1.0, l1=2.0, l2=3.0)
+    learner = AFTRL(g.prox(Ball(3, 10.0)), DecoupledSchedule(step=2.0, theta_0=1.0, beta=0.5))
+    before = AFTRLState(np.asarray(3), np.zeros(3), np.array([0.5]), np.array([-4.0, 3.0, 1.0]), np.array([0.8]))
+    after = learner.update(before, Feedback(np.array([-1.0, 0.0, 1.0]), np.asarray(0.6), np.zeros(3)))
+    # θ_3 = 1/√3, μ_3 = √3/4: λ_4 = ½ + (√3/4)(0.6 − ½/√3) = 0.375 + 0.15√3; η_4 = 1.
+    multiplier = 0.375 + 0.15 * np.sqrt(3)
+    total = 0.8 + multiplier
+    assert float(after.multiplier[0]) == pytest.approx(multiplier)
+    assert float(after.multiplier_sum[0]) == pytest.approx(total)
+    expected = np.array([5 - 2 * total, -(3 - 2 * total), 0.0]) / (1 + 3 * total)
+    np.testing.assert_allclose(after.x, expected, atol=1e-15)
+    assert after.x[2] == 0.0
+
+
+def test_first_rounds_of_the_strongly_convex_form_by_hand():
+    problem = two_dimensional()
+    schedule = StronglyConvexDecoupledSchedule(strong_convexity=1.0, theta_0=1.0, beta=0.5)
+    learner = StronglyConvexAFTRL(problem.constraint.prox(problem.enclosing_set), schedule)
+    np.testing.assert_allclose(told_targets(problem, learner, [RIGHT]).x, [1, 0])
+    # λ_3 = μ_2 · ¾ = √2/4; the models add up to −⟨(1, 1), x⟩ + ‖x‖².
+    state = told_targets(problem, learner, [RIGHT, UP])
+    np.testing.assert_allclose(state.x, [(1 - np.sqrt(2) / 4) / 2, 0.5])
+
+
+def test_on_squared_distances_the_strongly_convex_form_follows_the_mean():
+    rng = np.random.default_rng(0)
+    slack = Problem(Ball(3, 2.0), SquaredDistance(3, targets=Ball(3)), Affine([[1.0, 0, 0]], [5.0]))
+    targets = Ball(3).project(rng.standard_normal((50, 3)))
+    state = told_targets(slack, StronglyConvexAFTRL.tuned(slack), targets)
+    np.testing.assert_allclose(state.x, targets.mean(axis=0), atol=1e-12)
+
+
+def test_every_affine_constraint_has_a_multiplier_of_its_own():
+    rng = np.random.default_rng(1)
+    A, b = rng.standard_normal((3, 4)), rng.uniform(-0.2, 0.4, 3)
+    low, high = np.array([-1.0, 0.5, -2.0, -1.0]), np.array([1.0, 2.0, -0.5, 3.0])
+    problem = Problem(Box(low, high), Linear(4), Affine(A, b))
+    learner = AFTRL.tuned(problem, beta=0.6, theta_0=0.7)
+    costs = rng.standard_normal((60, 4))
+    costs /= np.linalg.norm(costs, axis=1, keepdims=True)
+    centre, R = (low + high) / 2, np.linalg.norm(high - low) / 2
+    x, z, multiplier, total = centre, np.zeros(4), np.zeros(3), np.zeros(3)
+    for t, cost in enumerate(costs, start=1):
+        z, theta = z + cost, 0.7 / t**0.6
+        multiplier = np.maximum(multiplier + (A @ x - b - theta * multiplier) / (theta * (t + 1)), 0)
+        total = total + multiplier
+        x = np.clip(centre - R / np.sqrt(t + 1) * (z + A.T @ total), low, high)
+    trace = run(problem, learner, Replay([costs]))
+    np.testing.assert_allclose(trace.state.x, x, atol=1e-11)
+    np.testing.assert_allclose(trace.state.multiplier, multiplier, atol=1e-11)
+    assert trace.multiplier.shape == (len(trace.rounds), 3)
+
+
+# --- bounds -------------------------------------------------------------------------------------------------
+
+seeds = st.integers(0, 10**6)
+horizons = st.integers(1, 200)
+factors = st.floats(0.05, 20)
+
+
+def best_in_budget(g, cost):
+    """min ⟨cost, x⟩ with l1‖x‖₁ + ½ l2‖x‖² ≤ ρ: by duality, a concave function of one number."""
+
+    def dual(nu):
+        return -(np.maximum(np.abs(cost) - nu * g.l1, 0) ** 2).sum() / (2 * nu * g.l2) - nu * g.budget
+
+    high = np.abs(cost).sum() + np.linalg.norm(cost) / np.sqrt(g.budget * g.l2) + 1e-12
+    return -minimize_scalar(lambda nu: -dual(nu), bounds=(0, high), method="bounded", options={"xatol": 1e-12}).fun
+
+
+def budget_problem(seed, d=4):
+    rng = np.random.default_rng(seed)
+    g = ElasticNetBudget(d, rng.uniform(0.1, 2), l1=rng.uniform(0.1, 2), l2=rng.uniform(0.1, 2))
+    return Problem(g.enclosing_ball() if seed % 2 else Ball(d, 1.5 * g.enclosing_ball().radius), Linear(d, 2.0), g)
+
+
+@given(kind=KINDS, seed=seeds, T=horizons, theta=factors, step=st.floats(0.2, 5), beta=st.floats(0.05, 0.95))
+def test_bounds_under_a_budget(kind, seed, T, theta, step, beta):
+    problem = budget_problem(seed)
+    tuned = AFTRL.tuned(problem, beta).schedule
+    learner = AFTRL(
+        problem.constraint.prox(problem.enclosing_set),
+        DecoupledSchedule(step * tuned.step, theta * tuned.theta_0, beta),
+    )
+    game = play_linear(problem, learner, kind, T, seed)
+    bound = aftrl(learner, problem.constants, T)
+    regret = game.loss - best_in_budget(problem.constraint, game.costs.sum(axis=0))
+    assert regret <= float(bound.regret) * (1 + 1e-9)
+    assert game.values.sum() <= float(bound.violation) * (1 + 1e-9)
+
+
+@given(kind=KINDS, seed=seeds, T=horizons, theta=factors, beta=st.floats(0.05, 0.95))
+def test_bounds_with_a_multiplier_for_each_affine_constraint(kind, seed, T, theta, beta):
+    rng = np.random.default_rng(seed)
+    B, rows = Box(rng.uniform(-2, -0.5, 3), rng.uniform(0.5, 2, 3)), rng.standard_normal((4, 3))
+    problem = Problem(B, Linear(3), Affine(rows, rows @ rng.uniform(-0.4, 0.4, 3)))
+    learner = AFTRL.tuned(problem, beta, theta * AFTRL.tuned(problem).schedule.theta_0)
+    game = play_linear(problem, learner, kind, T, seed)
+    best = best_in_box(B.lower, B.upper, problem.constraint.matrix, problem.constraint.offset, game.costs.sum(axis=0))
+    bound = aftrl(learner, problem.constants, T)
+    assert game.loss - best <= float(bound.regret) * (1 + 1e-9)
+    together = np.linalg.norm(np.maximum(game.values.sum(axis=0), 0))
+    assert together <= float(bound.violation) * (1 + 1e-9)
+
+
+@given(seed=seeds, T=horizons, theta=factors, turning=st.booleans(), beta=st.floats(0.05, 0.95))
+def test_bounds_for_strongly_convex_losses(seed, T, theta, turning, beta):
+    problem = two_dimensional()
+    rng = np.random.default_rng(seed)
+    angles = rng.uniform(0, 2 * np.pi, T) if not turning else np.pi * (np.arange(1, T + 1) > T / 2)
+    targets = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    learner = StronglyConvexAFTRL.tuned(problem, beta, theta * StronglyConvexAFTRL.tuned(problem).schedule.theta_0)
+    trace = run(problem, learner, Replay([targets]), record=[T])
+    centre = targets.mean(axis=0)
+    best = np.minimum(centre, [0.25, np.inf])  # the mean, cut at ¼, still lies in the disc
+    regret = float(trace.cumulative_loss[-1]) - 0.5 * ((targets - best) ** 2).sum()
+    bound = strongly_convex_aftrl(learner, problem.constants, T)
+    assert regret <= float(bound.regret) * (1 + 1e-9)
+    assert float(trace.signed_violation[-1]) <= float(bound.violation) * (1 + 1e-9)
+
+
+def test_the_regret_bound_is_within_sight():
+    """Costs at right angles to all before them cost nothing and leave ‖z_T‖ = √T: regret √T, bound (3/2)√T."""
+    problem, z, costs = Problem(Ball(2), Linear(2), L1Budget(2, budget=2.0)), RIGHT, [RIGHT]
+    for _ in range(999):
+        costs.append(np.array([-z[1], z[0]]) / np.linalg.norm(z))
+        z = z + costs[-1]
+    learner = AFTRL.tuned(problem, theta_0=1e9)  # g never binds, and its part of the bound is next to nothing
+    regret = float(run(problem, learner, Replay([np.array(costs)])).cumulative_loss[-1]) + np.linalg.norm(z)
+    assert 0.6 < regret / float(aftrl(learner, problem.constants, 1000).regret) <= 1
+
+
+def test_bounds_of_a_grid_and_of_horizons():
+    problem = budget_problem(1)
+    grid = AFTRL.tuned(problem, beta=np.array([0.4, 0.7]), theta_0=np.array([0.5, 2.0]))
+    whole = aftrl(grid, problem.constants, [10, 1000, 50])
+    assert whole.regret.shape == whole.violation.shape == (3, 2)
+    for j, (beta, theta) in enumerate([(0.4, 0.5), (0.7, 2.0)]):
+        alone = aftrl(AFTRL.tuned(problem, beta, theta), problem.constants, 1000)
+        assert float(alone.violation) == pytest.approx(whole.violation[1, j])
+
+
+@given(T=st.integers(1, 3000), beta=st.floats(0.02, 0.98), theta_0=st.floats(0.1, 10))
+def test_the_sums_in_the_bound_are_no_smaller_than_the_exact_ones(T, beta, theta_0):
+    problem, t = budget_problem(1), np.arange(1.0, T + 1)
+    c, learner = problem.constants, AFTRL.tuned(problem, beta, theta_0)
+    R, G, D = c.radius, c.loss_gradient_bound, c.constraint_bound
+    exact = R * G * np.sqrt(T) / 2 + R * G / 2 * (1 / np.sqrt(t)).sum() + D**2 / 2 * (t**beta / theta_0 / t).sum()
+    violation = np.sqrt(2 * ((theta_0 / t**beta).sum() + theta_0) * (exact + c.loss_range * T))
+    bound = aftrl(learner, c, T)
+    assert exact <= float(bound.regret) * (1 + 1e-12) <= 2 * exact
+    assert violation <= float(bound.violation) * (1 + 1e-12) <= 2 * violation
+
+
+# --- what it is for -----------------------------------------------------------------------------------------
+
+
+def test_iterates_are_sparse_where_those_of_aogd_are_not():
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((1000, 30))
+    labels = np.sign(rows[:, :3] @ [1.0, -0.7, 0.5] + 0.2 * rng.standard_normal(1000))
+    problem, stream = budgeted_logistic(rows, budget=0.8), ResampledRows(rows, labels)
+    ours, theirs = (run(problem, make(problem), stream, 4000) for make in (AFTRL.tuned, AOGD.convex))
+    assert np.flatnonzero(ours.state.x).tolist() == [0, 1, 2]
+    assert np.count_nonzero(theirs.state.x) == 30
+    assert float(ours.cumulative_loss[-1]) < float(theirs.cumulative_loss[-1])
+
+
+def test_a_grid_and_a_fleet_run_as_if_alone():
+    problem, theta = budget_problem(1), np.array([0.5, 1.0, 4.0])
+    grid, costs = AFTRL.tuned(problem, theta_0=theta), np.random.default_rng(0).uniform(-1, 1, (40, 4))
+    together = run(problem, grid, Replay([costs]))
+    fleet = Fleet(grid, 3)
+    for cost in costs:
+        x = fleet.ask()
+        told = observe(problem, x, [np.tile(cost, (3, 1))])
+        for k in range(3):  # one after another, so that rounds differ on the way; g_j is left out
+            fleet.tell(Feedback(told.loss_gradient[[k]], told.constraint[[k]], told.constraint_gradient[[k]]), who=[k])
+    for k in range(3):
+        alone = run(problem, AFTRL.tuned(problem, theta_0=theta[k]), Replay([costs]))
+        np.testing.assert_allclose(together.state.x[k], alone.state.x, atol=1e-12)
+        np.testing.assert_allclose(fleet.state.x[k], alone.state.x, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda p: AFTRL.tuned(p, theta_0=0.0), "theta_0"),
+        (lambda p: AFTRL.tuned(p, theta_0=np.nan), "theta_0"),
+        (lambda p: AFTRL.tuned(p, beta=1.0), "beta"),
+        (lambda p: DecoupledSchedule(-1.0, 1.0), "step"),
+        (lambda p: StronglyConvexDecoupledSchedule(0.0, 1.0), "strong_convexity"),
+        (lambda p: StronglyConvexAFTRL.tuned(p), "problem"),
+        (
+            lambda p: AFTRL.tuned(Problem(p.enclosing_set, p.loss, p.constraint, declared={"loss_range": 0})),
+            "loss_range",
+        ),
+        (lambda p: aftrl(AFTRL.tuned(p), p.constants, 0), "rounds"),
+    ],
+)
+def test_bad_input_is_refused(call, argument):
+    with pytest.raises(InputError) as refused:
+        call(budget_problem(1))
+    assert refused.value.argument == argument
+
+
+def test_a_sigma_that_the_losses_do_not_have_is_refused():
+    problem = two_dimensional()
+    prox = problem.constraint.prox(problem.enclosing_set)
+    learner = StronglyConvexAFTRL(prox, StronglyConvexDecoupledSchedule(2.0, 1.0))
+    with pytest.raises(InputError, match="σ = 2"):
+        run(problem, learner, Replay([np.ones((3, 2)) / 2]))
+
+
+def test_many_constraints_need_all_their_values():
+    problem = Problem(Ball(2), Linear(2), Affine(np.eye(2), [0.1, 0.2]))
+    learner = AFTRL.tuned(problem)
+    with pytest.raises(InputError, match="2 multipliers") as refused:
+        learner.tell(learner.init(), Feedback(RIGHT, np.asarray(-0.1), RIGHT))
+    assert refused.value.argument == "constraint_values"

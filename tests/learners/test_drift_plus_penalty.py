@@ -1,0 +1,254 @@
+"""Drift plus penalty: by hand, its presets, its bounds with constraints of an adversary, in windows and by chance."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longterm import InputError, Problem, observe, run
+from longterm.bounds import drift_plus_penalty, drift_plus_penalty_expected
+from longterm.constraints import Affine, L2Budget, VaryingAffine
+from longterm.learners import DriftPlusPenalty
+from longterm.losses import Linear
+from longterm.problems import doubly_stochastic, two_dimensional
+from longterm.sets import Ball, Box
+from longterm.streams import RandomCosts, RandomPermutations, Replay, SwitchingCosts
+from opponents import KINDS, best_in_box, cut_problem, play_cut, play_linear, slope
+
+seeds = st.integers(0, 10**6)
+
+
+def test_first_rounds_by_hand():
+    # T = 4: V = 2, α = 4, steps of ⅛. f = ½‖x − (1, 0)‖², g = x_1 − ¼.
+    problem = two_dimensional()
+    learner = DriftPlusPenalty.neely_yu(problem, horizon=4)
+    assert (learner.V, learner.alpha) == (2.0, 4)
+    state, seen = learner.init(), []
+    for _ in range(3):
+        state = learner.tell(state, observe(problem, learner.ask(state), [np.array([1.0, 0.0])]))
+        seen.append((float(state.x[0]), float(state.queue)))
+    assert seen[0] == (0.25, 0.0)  # 0 + 2 · 1/8; the queue sees g at the *new* point: −¼ + ¼
+    assert seen[1] == (0.25 + 2 * 0.75 / 8, 0.1875)  # ĝ(x_3) = 0 + 0.1875
+    assert seen[2] == (0.4375 + (2 * 0.5625 - 0.1875) / 8, 0.1875 + 0.1875 + 0.9375 / 8)
+    assert float(learner.report(state)["multiplier"]) == seen[2][1] / 2
+
+
+def test_a_queue_for_each_of_several_constraints_that_change():
+    rng = np.random.default_rng(0)
+    problem = Problem(Ball(3), Linear(3), VaryingAffine(3, 2, 1.0, 1.0))
+    learner = DriftPlusPenalty.tuned(problem, 100)
+    x, queue, cost = rng.uniform(-0.3, 0.3, 3), np.array([0.7, 0.0]), rng.uniform(-0.5, 0.5, 3)
+    A = rng.standard_normal((2, 3))
+    A, b = A / np.linalg.norm(A, axis=1, keepdims=True), rng.uniform(-1, 1, 2)
+    state = learner.init()._replace(x=x, queue=queue)
+    after = learner.tell(state, observe(problem, x, [cost], [A, b]))
+    moved = problem.enclosing_set.project(x - (learner.V * cost + A.T @ queue) / (2 * learner.alpha))
+    np.testing.assert_allclose(after.x, moved)
+    np.testing.assert_allclose(after.queue, np.maximum(queue + A @ moved - b, 0.0), atol=1e-12)
+
+
+def test_the_queue_sees_the_linearised_constraint_where_g_bends():
+    problem = Problem(Ball(2, radius=2.0), Linear(2), L2Budget(2, budget=0.5))
+    learner = DriftPlusPenalty.neely_yu(problem, 9)
+    state = learner.init()._replace(x=np.array([0.6, 0.8]), queue=np.asarray(1.0))
+    after = learner.update(state, observe(problem, state.x, [np.array([1.0, 0.0])]))
+    moved = np.array([0.6, 0.8]) - (3 * np.array([1.0, 0.0]) + np.array([0.6, 0.8])) / 18
+    np.testing.assert_allclose(after.x, moved)
+    assert float(after.queue) == pytest.approx(1.0 + 0.5 + np.array([0.6, 0.8]) @ (moved - [0.6, 0.8]))
+
+
+def test_presets():
+    problem, T = cut_problem(), 400
+    one, two = DriftPlusPenalty.yu_neely_wei(problem, T), DriftPlusPenalty.neely_yu(problem, T)
+    assert (one.V, one.alpha) == (two.V, two.alpha) == (20.0, 400)
+    narrow, wide = (DriftPlusPenalty.liakopoulos(problem, T, window=4, V=V) for V in (10.0, 100.0))
+    assert (narrow.V, narrow.alpha, wide.alpha) == (10.0, 400.0, 2000.0)
+    assert DriftPlusPenalty.liakopoulos(problem, T, window=4).V == 40.0  # √(KT)
+    grid = DriftPlusPenalty.liakopoulos(problem, T, window=4, V=np.array([10.0, 100.0]))
+    np.testing.assert_allclose(grid.alpha, [400.0, 2000.0])
+    tuned = DriftPlusPenalty.tuned(problem, T)
+    bound = drift_plus_penalty(tuned, problem.constants, T)
+    assert float(bound.regret) == pytest.approx(1.5 * problem.constants.radius * 20.0)  # (3/2) r G_f √T
+
+
+def test_tuned_weights_do_not_depend_on_units():
+    costs = np.random.default_rng(0).uniform(-0.5, 0.5, (50, 2))
+    plain = Problem(Ball(2), Linear(2), Affine([[0.6, 0.8]], [0.1]))
+    other = Problem(Ball(2, radius=10.0), Linear(2, 300.0), Affine([[42.0, 56.0]], [70.0]))
+    one, two = (run(p, DriftPlusPenalty.tuned(p, 50), Replay([c])) for p, c in ((plain, costs), (other, 300 * costs)))
+    np.testing.assert_allclose(two.state.x, 10 * one.state.x, atol=1e-12)
+
+
+def test_many_constraints_at_once():
+    """96 queues on 8 × 8 matrices: the pushforward is one product, and agrees with the gradients one by one."""
+    problem = doubly_stochastic(8)
+    trace = run(problem, DriftPlusPenalty.neely_yu(problem, 200), RandomPermutations(8), 200)
+    assert trace.state.queue.shape == (96,)
+    bound = drift_plus_penalty(DriftPlusPenalty.neely_yu(problem, 200), problem.constants, 200)
+    assert float(trace.long_term_violation[-1]) <= float(bound.violation)
+
+
+# --- constraints of an adversary ---------------------------------------------------------------------------------
+
+
+@given(kind=KINDS, seed=seeds, T=st.integers(1, 150), preset=st.sampled_from(["neely_yu", "tuned", "liakopoulos"]))
+def test_fixed_constraints_stay_under_the_bound(kind, seed, T, preset):
+    rng = np.random.default_rng(seed)
+    B = Box(rng.uniform(-2, -0.5, 3), rng.uniform(0.5, 2, 3))
+    rows = rng.standard_normal((2, 3))
+    inside, slack = B.sample(rng, 3).mean(axis=0), float(10 ** rng.uniform(-2, 0))
+    problem = Problem(B, Linear(3, 2.0), Affine(rows, rows @ inside + slack))
+    extra = {"window": 1} if preset == "liakopoulos" else {}
+    learner = getattr(DriftPlusPenalty, preset)(problem, T, **extra)
+    game = play_linear(problem, learner, kind, T, seed)
+    regret = game.loss - best_in_box(B.lower, B.upper, rows, rows @ inside + slack, game.costs.sum(axis=0))
+    for slater in (None, slack):
+        bound = drift_plus_penalty(learner, problem.constants, T, slack=slater)
+        assert regret <= float(bound.regret) * (1 + 1e-9)
+        assert game.values.sum(axis=0).max() <= float(bound.violation) * (1 + 1e-9)
+    spent = 2 * (float(bound.regret) * learner.V + learner.V * problem.constants.loss_range * T)
+    assert np.linalg.norm(game.state.queue) <= np.sqrt(spent)
+
+
+@given(seed=seeds, T=st.integers(1, 150), K=st.integers(1, 12))
+def test_comparators_that_are_feasible_over_windows(seed, T, K):
+    """In every K rounds in a row (K − 1) offsets are bad for x* and one makes up for them."""
+    rng = np.random.default_rng(seed)
+    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, offset_bound=2.0))
+    rows = rng.standard_normal((T, 1, 2))
+    rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
+    comparator, costs = rng.uniform(-0.4, 0.4, 2), RandomCosts(2).draw(seed, 0, T).loss[0]
+    pattern = np.concatenate([np.full(K - 1, 1.0 / max(K - 1, 1)), [-1.0]])  # g_t(x*) over one window: sums to 0
+    pattern = pattern if K > 1 else np.zeros(1)
+    offsets = rows @ comparator - 0.5 * np.resize(rng.permutation(pattern), T)[:, None]
+    learner = DriftPlusPenalty.liakopoulos(problem, max(T, K), window=K)
+    trace = run(problem, learner, Replay([costs], [rows, offsets]))
+    bound = drift_plus_penalty(learner, problem.constants, T, window=K)
+    assert float(trace.cumulative_loss[-1]) - float((costs @ comparator).sum()) <= float(bound.regret) * (1 + 1e-9)
+    assert float(trace.signed_violation[-1]) <= float(bound.violation) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "make", [DriftPlusPenalty.neely_yu, DriftPlusPenalty.tuned, lambda p, T: DriftPlusPenalty.liakopoulos(p, T, 8)]
+)
+def test_the_signed_violation_grows_like_the_square_root_under_slater(make):
+    problem, horizons = cut_problem(), (4000, 16_000)
+    games = [play_cut(make(problem, T), T) for T in horizons]
+    for game, T in zip(games, horizons, strict=True):
+        bound = drift_plus_penalty(make(problem, T), problem.constants, T, slack=0.5)
+        assert game.signed <= float(bound.violation)
+        assert game.regret <= float(bound.regret)
+    assert slope(horizons, [game.signed for game in games]) == pytest.approx(0.5, abs=0.1)
+
+
+def test_nothing_is_promised_about_the_hard_violation():
+    """The queue lets slack rounds pay for broken ones, for ever: Σ [g]₊ grows with T where Σ g grows with √T."""
+    problem, horizons = cut_problem(), (4000, 16_000)
+    games = [play_cut(DriftPlusPenalty.neely_yu(problem, T), T) for T in horizons]
+    assert slope(horizons, [game.hard for game in games]) > 0.9
+
+
+# --- constraints by chance ----------------------------------------------------------------------------------------
+
+
+def test_slack_and_feasible_on_average_will_do():
+    """g_t = ±(x_1 + x_2) + 2ξ_t with E ξ = ¼: no point is feasible in every round; x* and x̂ are on average."""
+    T, S = 2000, 40
+    rng = np.random.default_rng(0)
+    problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), VaryingAffine(2, 1, row_norm=2.0, offset_bound=1.5))
+    learner = DriftPlusPenalty.yu_neely_wei(problem, T)
+    signs = rng.choice([2.0, 0.0], (T, S))  # E of the row is (1, 1)
+    rows, offsets = signs[..., None, None] * np.ones(2) * 0.5**0.5, -0.5 + rng.choice([-1.0, 1.0], (T, S, 1))
+    cost = np.full((S, 2), -(0.5**0.5))
+    state, loss, signed = learner.init((S,)), np.zeros(S), np.zeros(S)
+    for t in range(T):
+        told = observe(problem, state.x, [cost], [rows[t], offsets[t]])
+        loss, signed, state = loss + told.loss, signed + told.constraint, learner.update(state, told)
+    best = float(cost[0] @ np.full(2, -0.25 * 2**0.5)) * T  # E g = √½ (x_1 + x_2) + ½ ≤ 0
+    slack = 2**0.5 - 0.5  # of (−1, −1), on average
+    bound = drift_plus_penalty_expected(learner, problem.constants, T, slack=slack)
+    assert float(np.mean(loss)) - best <= float(bound.regret)
+    assert 0 < float(np.mean(signed)) <= float(bound.violation)
+
+
+def test_the_expected_violation_is_of_order_root_T():
+    problem = cut_problem()
+    horizons = (10**10, 10**12)  # before that, a constant is the larger part
+    bounds = [
+        drift_plus_penalty_expected(DriftPlusPenalty.neely_yu(problem, T), problem.constants, T, slack=0.5)
+        for T in horizons
+    ]
+    assert slope(horizons, [float(bound.violation) for bound in bounds]) == pytest.approx(0.5, abs=0.03)
+
+
+# --- the formulas, and what is refused ---------------------------------------------------------------------------
+
+
+def test_the_bound_by_hand():
+    # V = 2, α = 4, T = 4, g = x_1 − ¼ on the unit disc: r = 1, Δ = 2, G_f = 2, G_g = G_m = 1, D_m = 5/4, F = 2.
+    problem = two_dimensional()
+    learner = DriftPlusPenalty.neely_yu(problem, 4)
+    B = 1.25 + 2
+    total = 4 + 4 * 4 * 4 / 16 + B**2 * 2
+    bound = drift_plus_penalty(learner, problem.constants, 4)
+    assert float(bound.regret) == pytest.approx(total / 2)
+    queue = np.sqrt(2 * (total + 2 * 2 * 4))
+    assert float(bound.violation) == pytest.approx(queue + 4 * (2 * 2 + queue) / 8)
+    windows = drift_plus_penalty(learner, problem.constants, 4, window=3)
+    assert float(windows.regret - bound.regret) == pytest.approx(2 * B * 1.25 * 4 / 2 / 2)
+    far = drift_plus_penalty(learner, problem.constants, 10**6, slack=1.25)
+    spent = 2 * 2 * 2 + B**2 / 2
+    queue = np.sqrt((spent / 1.25) ** 2 + 2 * 4 * 4 + 2 * spent)
+    assert float(far.violation) == pytest.approx(queue + 10**6 * (4 + queue) / 8)
+    expected = drift_plus_penalty_expected(learner, problem.constants, 4, slack=1.25)
+    jump = 2 * B + 4 + 1.25
+    queue = 2 * (spent / 1.25 + 2 * 8**0.5) + 1.25 + np.sqrt(2 * spent)
+    queue += 2 * jump**2 / 1.25 * np.log(9 * jump**2 / 1.25**2)
+    assert float(expected.violation) == pytest.approx(queue + 4 * (4 + queue) / 8)
+    assert float(expected.regret) == float(bound.regret)
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda p: DriftPlusPenalty.neely_yu(p, 0), "horizon"),
+        (lambda p: DriftPlusPenalty.liakopoulos(p, 100, window=0), "window"),
+        (lambda p: DriftPlusPenalty.liakopoulos(p, 100, window=10, V=5.0), "V"),
+        (lambda p: DriftPlusPenalty.liakopoulos(p, 100, window=10, V=500.0), "V"),
+        (lambda p: drift_plus_penalty(DriftPlusPenalty.neely_yu(p, 9), p.constants, 9, slack=0.0), "slack"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(call, argument):
+    with pytest.raises(InputError) as refused:
+        call(two_dimensional())
+    assert refused.value.argument == argument
+
+
+def test_a_learner_with_several_queues_asks_for_slopes():
+    problem = doubly_stochastic(2)
+    learner = DriftPlusPenalty.neely_yu(problem, 9)
+    state = learner.init()
+    told = observe(problem, state.x, [np.zeros(4)])
+    for missing in ("pullback", "pushforward"):
+        with pytest.raises(InputError, match="observe") as refused:
+            learner.tell(state, told._replace(**{missing: None}))
+        assert refused.value.argument == missing
+    single = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
+    learner = DriftPlusPenalty.neely_yu(single, 9)  # one constraint: arrays are enough
+    told = observe(single, np.zeros(2), [np.zeros(2)])
+    learner.tell(learner.init(), told._replace(pullback=None, pushforward=None))
+
+
+def test_it_plays_costs_that_switch_without_a_horizon_that_fits():
+    problem = Problem(Box.cube(3, -1.0, 1.0), Linear(3), Affine([[1.0, 1.0, 0.0]], [0.2]))
+    trace = run(problem, DriftPlusPenalty.tuned(problem, 100), SwitchingCosts(3), 400)
+    bound = drift_plus_penalty(DriftPlusPenalty.tuned(problem, 100), problem.constants, 400)
+    assert float(trace.signed_violation[-1]) <= float(bound.violation)
+
+
+def test_facts_about_all_constraints_together():
+    varying = Problem(Ball(2), Linear(2), VaryingAffine(2, 4, row_norm=3.0, offset_bound=1.0))
+    assert (varying.joint_gradient_bound, varying.joint_value_bound) == (6.0, 8.0)  # √4 · 3, √4 · (3 + 1)
+    fixed = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0], [1.0, 0.0]], [0.0, 0.0]))
+    assert fixed.joint_gradient_bound == pytest.approx(2**0.5)
+    assert fixed.joint_value_bound == pytest.approx(2**0.5)

@@ -1,0 +1,328 @@
+"""Convex OGD of Mahdavi, Jin and Yang: by hand, its steps, its theorem, and the paper's table."""
+
+import dataclasses
+
+import array_api_strict
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_bounds import best_linear, linprog_over
+
+from longterm import AOGD, InputError, Problem, compare, observe, run
+from longterm.bounds import lemma_5, mahdavi_theorem_4, vector_lemma
+from longterm.constraints import Affine, VaryingAffine
+from longterm.errors import AssumptionWarning, NonFiniteError
+from longterm.hindsight import nearest_to_mean
+from longterm.learners import MahdaviOGD, Need, OneForTheMaximum, OnePerConstraint, smallest_root, twice
+from longterm.learners.mahdavi_steps import smallest_horizon
+from longterm.losses import Linear
+from longterm.problems import doubly_stochastic, two_dimensional
+from longterm.sets import Ball, Box
+from longterm.streams import RandomCosts, RandomPermutations, Replay
+from longterm.theory.facts import Constants
+from longterm.theory.schedules import ConstantSchedule
+from zoo import D, sets
+
+SETS = sets()
+seeds = st.integers(0, 10**6)
+
+# --- pencil and paper ---------------------------------------------------------------------------------------
+
+CORNER = Problem(Ball(2, radius=2.0), Linear(2, 1.5), Affine([[1.0, 0.0], [0.0, 1.0]], [0.5, 0.25]))
+STEPS = ConstantSchedule(theta=0.5, eta=1.0, mu=1.0)  # η = 1, δ = ½
+COSTS = [np.array(c) for c in ([-1.0, -1.0], [0.0, -1.0], [0.0, 0.0])]
+
+
+def play(learner):
+    state = learner.init()
+    for cost in COSTS:
+        state = learner.update(state, observe(CORNER, learner.ask(state), [cost]))
+        yield state.x, state.multiplier
+
+
+def test_first_rounds_with_a_multiplier_for_each_constraint():
+    learner = MahdaviOGD(CORNER.enclosing_set, STEPS, OnePerConstraint(2))
+    (x2, l2), (x3, l3), (x4, l4) = play(learner)
+    np.testing.assert_allclose(x2, [1, 1])
+    np.testing.assert_allclose(l2, [0, 0])  # g(0) = (−½, −¼)
+    np.testing.assert_allclose(x3, np.array([1, 2]) * 2 / np.sqrt(5))  # (1, 2), pulled back to radius 2
+    np.testing.assert_allclose(l3, [0.5, 0.75])  # g(1, 1)
+    np.testing.assert_allclose(x4, x3 - l3)
+    np.testing.assert_allclose(l4, l3 + (x3 - [0.5, 0.25] - 0.5 * l3))
+
+
+def test_first_rounds_with_one_multiplier_for_the_maximum():
+    learner = MahdaviOGD(CORNER.enclosing_set, STEPS, OneForTheMaximum())
+    (x2, l2), (x3, l3), (x4, l4) = play(learner)
+    np.testing.assert_allclose(x2, [1, 1])
+    assert l2 == 0
+    assert l3 == 0.75  # max(½, ¾)
+    np.testing.assert_allclose(x4, x3 - [0, 0.75])  # the second constraint is the larger at x_3 too
+    assert l4 == pytest.approx(0.75 + x3[1] - 0.25 - 0.5 * 0.75)
+
+
+def test_the_aggregate_form_is_aogd_with_constant_steps():
+    problem, stream = doubly_stochastic(3), RandomPermutations(3)
+    learner = MahdaviOGD.aggregate(problem, 200)
+    ours, theirs = (
+        run(problem, rule, stream, 200, seeds=range(3))
+        for rule in (learner, AOGD(problem.enclosing_set, learner.schedule))
+    )
+    np.testing.assert_array_equal(ours.state.x, theirs.state.x)
+    np.testing.assert_array_equal(ours.signed_violation, theirs.signed_violation)
+
+
+def test_a_grid_of_steps_is_a_batch():
+    problem, stream = doubly_stochastic(3), RandomPermutations(3)
+    etas = np.array([0.01, 0.02])
+    grid, *alone = (
+        MahdaviOGD(problem.enclosing_set, ConstantSchedule(0.5 * eta, eta, eta), OnePerConstraint(21))
+        for eta in (etas, *etas.tolist())
+    )
+    together = run(problem, grid, stream, 60, seeds=range(2))
+    assert together.multiplier.shape[1:] == (2, 2, 21)
+    for i, learner in enumerate(alone):
+        single = run(problem, learner, stream, 60, seeds=1)
+        np.testing.assert_allclose(together.cumulative_loss[:, i, 1], single.cumulative_loss, atol=1e-9)
+
+
+# --- the steps ----------------------------------------------------------------------------------------------
+
+
+FACTS = {
+    "radius": 2.0,
+    "diameter": 4.0,
+    "loss_gradient_bound": 3.0,
+    "constraint_gradient_bound": 1.0,
+    "constraint_bound": 5.0,
+    "loss_range": 7.0,
+}
+
+
+def constants(**changed):
+    return Constants(**{**FACTS, **changed})
+
+
+@given(need=st.floats(1e-3, 1e3), share=st.floats(1e-12, 1.0))
+def test_delta_solves_its_equation_and_twice_is_enough_exactly_where_it_exists(need, share):
+    eta = np.sqrt(share / (8 * need))
+    delta = smallest_root(need, eta)
+    assert delta == pytest.approx(need + 2 * delta**2 * eta**2, rel=1e-7)
+    assert need <= delta <= twice(need, eta) * (1 + 1e-6)
+    assert twice(need, eta) >= (need + 2 * twice(need, eta) ** 2 * eta**2) * (1 - 1e-12)
+    beyond = eta * np.sqrt(1.01 / share)
+    assert twice(need, beyond) < need + 2 * twice(need, beyond) ** 2 * beyond**2
+
+
+def test_a_horizon_without_delta_is_refused_with_the_shortest_that_has_one():
+    problem = Problem(Ball(2, radius=10.0), Linear(2, 100.0), Affine([[1e-3, 0.0]], [0.0]))
+    with pytest.raises(InputError, match=r"horizon: 100 rounds are too few.* Give at least (\d+)") as refused:
+        MahdaviOGD.aggregate(problem, 100)
+    least = smallest_horizon(problem.constants, 1)
+    assert str(least) in refused.value.remedy
+    MahdaviOGD.aggregate(problem, least)
+    with pytest.raises(InputError):
+        MahdaviOGD.aggregate(problem, least - 1)
+    # The condition as printed, 2√2 η (m + 1) ≤ 1, lost G: it holds here at T = 100, where no δ exists.
+    a = 10.0 * np.sqrt(2 * 100.0**2)
+    assert 2 * np.sqrt(2) * 100.0 / (a * 10) * 2 <= 1
+    # The simple δ can always be computed: it plays, and the loop warns.
+    simple = MahdaviOGD.aggregate(problem, 100, delta=twice)
+    with pytest.warns(AssumptionWarning, match="does not hold"):
+        run(problem, simple, RandomCosts(2, 100.0), 5)
+
+
+def test_theorem_4_by_hand():
+    a = 2 * np.sqrt(4 * 9 + 6 * 25)  # r √((m + 1) G² + 2 m D²), m = 3
+    bound, T = mahdavi_theorem_4(constants(), 10_000, count=3), 10_000
+    delta = smallest_root(36.0, 4 / (a * 100))
+    assert float(bound.regret) == pytest.approx(a * 100)
+    root = np.sqrt(2 * (7 * T + a * 100) * 100 * (delta * 4 / a + a / 4))
+    assert float(bound.violation) == pytest.approx(root)
+    with pytest.raises(InputError, match="no real root"):
+        mahdavi_theorem_4(constants(constraint_bound=0.1), 10)
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_the_lemma_at_the_tuned_horizon_is_the_theorem(count):
+    problem = Problem(Box.cube(3, -1, 2), Linear(3, 2.0), Affine(np.eye(3)[[0, 1, 2, 0, 1]][:count], np.ones(count)))
+    steps = MahdaviOGD.vector(problem, 5000).schedule
+    exact, closed = (
+        vector_lemma(steps, problem.constants, 5000, count),
+        mahdavi_theorem_4(problem.constants, 5000, count),
+    )
+    assert float(exact.regret) == pytest.approx(float(closed.regret))
+    assert float(closed.violation) * 0.999 < float(exact.violation) <= float(closed.violation)
+    if count == 1:
+        lemma = lemma_5(steps, problem.constants, 5000)
+        assert (float(lemma.regret), float(lemma.violation)) == (float(exact.regret), float(exact.violation))
+
+
+def test_more_multipliers_than_the_steps_were_made_for_are_noticed():
+    problem = doubly_stochastic(3)
+    steps = MahdaviOGD.aggregate(problem, 1000).schedule
+    assert not MahdaviOGD(problem.enclosing_set, steps, OnePerConstraint(21)).assumptions[0].holds
+    with pytest.raises(InputError, match="C2"):
+        vector_lemma(steps, problem.constants, 1000, 21)
+
+
+# --- the bound ----------------------------------------------------------------------------------------------
+
+
+def play_against(problem, learner, kind, rounds, seed, parameters=()):
+    """Costs drawn beforehand, or by an adversary who sees x_t: costs, total loss, Σ_t g_j, Σ_t max_j g_j."""
+    rng = np.random.default_rng(seed)
+    norm, direction = problem.loss.cost_norm, rng.standard_normal(problem.dimension)
+    state, costs, loss, sums, worst = learner.init(), [], 0.0, 0.0, 0.0
+    for t in range(rounds):
+        x = learner.ask(state)
+        if kind == "adaptive":  # charge for standing where it is, seldom for being feasible
+            direction = x - problem.enclosing_set.centre + 1e-2 * rng.standard_normal(x.shape)
+        elif kind == "switching":
+            direction = -direction if t & (t + 1) == 0 else direction
+        elif kind == "pushing":  # out of the feasible set, against the first constraint
+            direction = -observe(problem, x, [direction], [p[t] for p in parameters]).pullback(
+                np.eye(problem.constraint.count)[0]
+            )
+        else:
+            direction = rng.standard_normal(x.shape)
+        costs.append(norm * direction / max(np.linalg.norm(direction), 1e-12))
+        told = observe(problem, x, [costs[-1]], [p[t] for p in parameters])
+        loss, sums, worst = loss + float(told.loss), sums + told.constraint_values, worst + float(told.constraint)
+        state = learner.tell(state, told)
+    return np.array(costs), loss, sums, worst
+
+
+KINDS = st.sampled_from(["random", "switching", "adaptive", "pushing"])
+
+
+@given(seed=seeds, rounds=st.integers(1, 120), horizon=st.integers(150, 3000), kind=KINDS, count=st.integers(1, 4))
+def test_theorem_4_holds_for_both_forms_on_a_box(seed, rounds, horizon, kind, count):
+    rng = np.random.default_rng(seed)
+    B = SETS["box"]
+    matrix = rng.standard_normal((count, D))
+    inside = B.sample(rng, 3).mean(axis=0)
+    problem = Problem(B, Linear(D, 2.0), Affine(matrix, matrix @ inside + rng.uniform(0, 0.1, count)))
+    for learner in (MahdaviOGD.vector(problem, horizon), MahdaviOGD.aggregate(problem, horizon, delta=twice)):
+        costs, loss, sums, worst = play_against(problem, learner, kind, rounds, seed)
+        regret = loss - linprog_over(B, matrix, problem.constraint.offset, costs.sum(axis=0))
+        bound = vector_lemma(learner.schedule, problem.constants, rounds, learner.duals.count)
+        assert regret <= float(bound.regret) * (1 + 1e-9)
+        vector = np.linalg.norm(np.maximum(sums, 0))
+        assert (vector if learner.duals.count == count > 1 else worst) <= float(bound.violation) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", SETS)
+@settings(max_examples=30)
+@given(seed=seeds, rounds=st.integers(1, 120), kind=KINDS)
+def test_theorem_4_holds_on_every_set(name, seed, rounds, kind):
+    rng, B = np.random.default_rng(seed), SETS[name]
+    row = rng.standard_normal((1, D))
+    problem = Problem(B, Linear(D, 2.0), Affine(row, row @ B.sample(rng, 3).mean(axis=0)))
+    least = smallest_horizon(problem.constants, 1)
+    learner = MahdaviOGD.vector(problem, max(rounds, least))
+    costs, loss, sums, _ = play_against(problem, learner, kind, rounds, seed)
+    regret = loss - best_linear(B, row, problem.constraint.offset, costs.sum(axis=0))
+    bound = vector_lemma(learner.schedule, problem.constants, rounds, 1)
+    assert regret <= float(bound.regret) * (1 + 1e-9)
+    assert float(sums[0]) <= float(bound.violation) * (1 + 1e-9)
+
+
+@settings(max_examples=30)
+@given(seed=seeds, kind=KINDS)
+def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, kind):
+    rng = np.random.default_rng(seed)
+    T, d = 120, 3
+    normals = rng.standard_normal((T, 2, d))
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    comparator = rng.uniform(-0.5, 0.5, d)
+    offsets = np.clip(normals @ comparator, -1.0, 1.0)  # the comparator lies on every boundary
+    problem = Problem(Ball(d, radius=2.0), Linear(d), VaryingAffine(d, 2, row_norm=1.0, offset_bound=1.0))
+    for learner in (MahdaviOGD.vector(problem, T), MahdaviOGD.aggregate(problem, T)):
+        costs, loss, sums, worst = play_against(problem, learner, kind, T, seed, (normals, offsets))
+        bound = mahdavi_theorem_4(problem.constants, T, learner.duals.count)
+        assert loss - float((costs @ comparator).sum()) <= float(bound.regret)
+        assert (np.linalg.norm(np.maximum(sums, 0)) if learner.duals.shape else worst) <= float(bound.violation)
+
+
+# --- the paper's table --------------------------------------------------------------------------------------
+
+
+def test_the_three_convex_ogd_rows_of_the_table():
+    problem, stream = doubly_stochastic(8), RandomPermutations(8)
+    stated = dataclasses.replace(problem, declared={"constraint_bound": 8**0.5})  # the D of the paper, which is wrong
+    learners = {
+        "one counted as 96": MahdaviOGD.one_multiplier_counted_as_many(problem, 1000, constraint_bound=8**0.5),
+        "vector": MahdaviOGD.vector(stated, 1000, delta=twice),
+        "aggregate": MahdaviOGD.aggregate(stated, 1000, delta=twice),
+    }
+    traces = compare(problem, learners, stream, 1000, seeds=range(10), record=[1000])
+    best = nearest_to_mean(problem, stream, [1000], seeds=range(10))
+    wanted = {"one counted as 96": (168.0, 527), "vector": (83.0, 257), "aggregate": (38.9, 64)}
+    for name, (regret, violation) in wanted.items():
+        assert traces[name].regret(best)[-1].mean() == pytest.approx(regret, rel=0.02)
+        assert traces[name].signed_violation[-1].mean() == pytest.approx(violation, rel=0.02)
+
+
+def test_the_mixed_instantiation_is_reached_by_its_name_only():
+    problem = doubly_stochastic(8)
+    mixed = MahdaviOGD.one_multiplier_counted_as_many(problem, 1000, constraint_bound=8**0.5)
+    assert isinstance(mixed.duals, OneForTheMaximum)
+    assert mixed.schedule.eta == pytest.approx(0.001313, rel=1e-3)
+    assert mixed.schedule.theta / mixed.schedule.eta == pytest.approx(6208)
+    assert MahdaviOGD.aggregate(problem, 1000).schedule.eta > 4 * mixed.schedule.eta
+    with pytest.raises(TypeError, match="constraint_bound"):
+        MahdaviOGD.one_multiplier_counted_as_many(problem, 1000)
+
+
+# --- bad input ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "argument"),
+    [
+        ({"pullback": None}, InputError, "pullback"),
+        ({"constraint_values": None}, InputError, "constraint_values"),
+        ({"constraint_values": np.zeros(3)}, InputError, "constraint_values"),
+        ({"constraint_values": np.zeros(2, dtype=np.float32)}, InputError, "constraint_values"),
+        ({"constraint_values": np.array([np.nan, 0.0])}, NonFiniteError, "constraint_values"),
+        ({"loss_gradient": np.array([np.inf, 0.0])}, NonFiniteError, "loss_gradient"),
+    ],
+)
+def test_tell_refuses_what_a_vector_of_multipliers_cannot_use(changed, error, argument):
+    learner = MahdaviOGD.vector(CORNER, 100)
+    state = learner.init()
+    good = observe(CORNER, learner.ask(state), [COSTS[1]])
+    with pytest.raises(error) as refused:
+        learner.tell(state, good._replace(**changed))
+    assert (refused.value.argument, refused.value.round) == (argument, 1)
+    assert int(learner.tell(state, good).round) == 2
+
+
+@pytest.mark.parametrize("horizon", [0, -3, 2.5, True, "10"])
+def test_a_horizon_is_a_whole_number_of_rounds(horizon):
+    with pytest.raises(InputError, match="horizon"):
+        MahdaviOGD.vector(CORNER, horizon)
+
+
+def test_it_says_that_it_needs_the_horizon():
+    assert MahdaviOGD.needs == {Need.HORIZON}
+
+
+def test_strict_arrays_through_tell():
+    learner, problem = MahdaviOGD.vector(two_dimensional(), 100), two_dimensional()
+    ours, strict = learner.init(), learner.init(xp=array_api_strict)
+    for target in np.random.default_rng(1).uniform(-0.5, 0.5, (20, 2)):
+        ours = learner.tell(ours, observe(problem, ours.x, [target]))
+        strict = learner.tell(strict, observe(problem, strict.x, [array_api_strict.asarray(target)]))
+    np.testing.assert_allclose(np.asarray(strict.multiplier), ours.multiplier, atol=1e-14)
+
+
+def test_a_replayed_stream_gives_the_same_run_as_tell():
+    learner = MahdaviOGD.vector(CORNER, 100)
+    trace = run(CORNER, learner, Replay([np.array(COSTS)]))
+    state = learner.init()
+    for cost in COSTS:
+        state = learner.tell(state, observe(CORNER, state.x, [cost]))
+    np.testing.assert_array_equal(trace.state.x, state.x)

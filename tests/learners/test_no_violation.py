@@ -1,0 +1,128 @@
+"""Learners without violation: what they are told, and what they report before round 1."""
+
+import numpy as np
+import pytest
+from test_no_violation_runs import TARGETS
+
+from longterm import AOGD, InputError, Problem, SlaterPoint, observe, run
+from longterm.bounds import mahdavi_theorem_8
+from longterm.constraints import Affine
+from longterm.errors import AssumptionWarning
+from longterm.learners import DecayingMarginAOGD, DoublingAOGD, Need, NoViolationAOGD, NoViolationMahdaviOGD
+from longterm.losses import Linear
+from longterm.problems import two_dimensional
+from longterm.sets import Ball
+from longterm.streams import Replay
+from longterm.theory.margins import exact_margin
+from longterm.theory.schedules import ConstantSchedule
+
+# --- what the learners are told -----------------------------------------------------------------------------
+
+
+def test_first_rounds_by_hand():
+    # A-OGD with θ = ½, η = 1, μ = 1 on g = x − ½ with γ = ¼: λ sees x − ¼.
+    problem = Problem(Ball(1, radius=4.0), Linear(1), Affine([[1.0]], [0.5]))
+    rule = AOGD(problem.enclosing_set, ConstantSchedule(0.5, 1.0, 1.0))
+    learner = NoViolationAOGD(learner=rule, slater=SlaterPoint(4.0), gamma=0.25)
+    state, seen = learner.init(), []
+    for _ in range(3):
+        state = learner.tell(state, observe(problem, learner.ask(state), [np.array([-1.0])]))
+        seen.append((float(state.x[0]), float(state.multiplier)))
+    # x: 0 → 1 → 2 → 3 − λ_3; λ: [0 − ¼]₊ = 0, then 1 − ¼ = ¾, then ¾ + (2 − ¼ − ½·¾)
+    assert seen == [(1.0, 0.0), (2.0, 0.75), (2.25, 2.125)]
+    assert float(learner.report(state)["margin"]) == 0.25
+
+
+def test_a_decaying_margin_by_hand():
+    problem = two_dimensional()
+    learner = DecayingMarginAOGD(learner=AOGD.convex(problem, 0.5), slater=SlaterPoint(1.0), coefficient=2.0)
+    margins = [float(learner.margin(np.asarray(t), np.zeros(1))) for t in (1, 16, 81, 256)]
+    assert margins == pytest.approx([1.0, 1.0, 2 / 3, 0.5])  # min(1, 2 t^{−1/4})
+    assert learner.needed_horizon == pytest.approx(16)
+
+
+def test_epochs_double_and_start_again():
+    problem = two_dimensional()
+    rule = AOGD.convex(problem)
+    learner = DoublingAOGD(learner=rule, slater=SlaterPoint(1.0), coefficient=1.0, first_epoch=3)
+    assert learner.epochs(25) == [(1, 3), (4, 6), (10, 12), (22, 24)]
+    targets = np.random.default_rng(0).uniform([-0.5, -0.6], [0.7, 0.6], (21, 2))
+    state = learner.init()
+    for t, target in enumerate(targets, start=1):
+        starts = t in (1, 4, 10)
+        assert (int(state.epoch_start) == t) == starts
+        if starts:
+            assert (state.x.tolist(), float(state.multiplier)) == ([0, 0], 0)
+        state = learner.tell(state, observe(problem, state.x, [target]))
+    # The last epoch is A-OGD on g + 12^{−1/3} by itself.
+    alone = NoViolationAOGD(learner=rule, slater=SlaterPoint(1.0), gamma=12 ** (-1 / 3))
+    trace = run(problem, alone, Replay([targets[9:20]]))
+    state = learner.init()
+    for target in targets[:20]:
+        state = learner.tell(state, observe(problem, state.x, [target]))
+    np.testing.assert_allclose(state.x, trace.state.x, atol=1e-14)
+    np.testing.assert_allclose(state.multiplier, trace.state.multiplier, atol=1e-14)
+
+
+def test_a_grid_of_scales_is_one_run():
+    problem, scales = two_dimensional(), np.array([0.05, 0.2])
+    rule = AOGD.convex(problem)
+    for build in (
+        lambda s: NoViolationAOGD.by_theorem(rule, problem, 50_000, scale=s),
+        lambda s: DecayingMarginAOGD.of(rule, problem, scale=s),
+        lambda s: DoublingAOGD.of(rule, problem, scale=s),
+    ):
+        with pytest.warns(AssumptionWarning, match="1 ≤ scale"):
+            together = run(problem, build(scales), TARGETS, 80, seeds=range(2))
+        with pytest.warns(AssumptionWarning):
+            alone = run(problem, build(0.2), TARGETS, 80, seeds=1)
+        np.testing.assert_allclose(together.signed_violation[:, 1, 1], alone.signed_violation, atol=1e-9)
+
+
+# --- what is reported before round 1 ------------------------------------------------------------------------
+
+
+def test_c0_is_reported_and_a_shorter_horizon_is_warned_of():
+    problem = two_dimensional()
+    rule = AOGD.convex(problem)
+    early = NoViolationAOGD.by_theorem(rule, problem, 40_000)
+    assert early.needed_horizon == pytest.approx(40_427.2, abs=0.1)
+    assert early.gamma == pytest.approx(1.25)  # ε: the tightened set is not empty
+    with pytest.warns(AssumptionWarning, match="c_0 ≤ T does not hold .*at least 40428"):
+        run(problem, early, TARGETS, 5)
+    in_time = NoViolationAOGD.by_theorem(rule, problem, 40_428)
+    assert all(assumption.holds for assumption in in_time.assumptions)
+    assert not NoViolationAOGD.by_exact_sums(rule, problem, 500).assumptions[0].holds
+    assert NoViolationAOGD.by_exact_sums(rule, problem, 1000).assumptions[0].holds
+    assert not DoublingAOGD.of(rule, problem, first_epoch=100).assumptions[0].holds
+    odd = AOGD(problem.enclosing_set, ConstantSchedule(theta=1.0, eta=0.01, mu=0.1))
+    assert NoViolationAOGD.by_exact_sums(odd, problem, 1000).needed_horizon is None
+
+
+def test_a_margin_of_ones_own_is_checked():
+    problem = two_dimensional()
+    rule = AOGD.convex(problem)
+    with pytest.raises(InputError, match=r"not below ε = 1\.25"):
+        NoViolationAOGD.given(rule, problem, 1000, 1.25)
+    with pytest.raises(InputError, match="not below ε"):
+        NoViolationAOGD.given(rule, problem, 1000, 0.2, slater=SlaterPoint(0.1))
+    assert not NoViolationAOGD.given(rule, problem, 10_000, 0.1).assumptions[0].holds
+    enough = exact_margin(rule.schedule, problem.constants, 10_000)
+    assert NoViolationAOGD.given(rule, problem, 10_000, enough).assumptions[0].holds
+    assert not NoViolationAOGD.given(rule, problem, 2, 0.5).assumptions[0].holds  # too short for any γ: no refusal
+
+
+def test_theorem_8_reports_its_conditions():
+    problem = two_dimensional()
+    late, early = (NoViolationMahdaviOGD.tuned(problem, T) for T in (20_000, 10))
+    assert [assumption.holds for assumption in late.assumptions] == [True] * 4
+    assert [assumption.holds for assumption in early.checked] == [False, True, False]
+    with pytest.raises(InputError, match="Theorem 8"):
+        mahdavi_theorem_8(early, problem.constants, 10)
+    with pytest.raises(InputError, match="not the learner's horizon"):
+        mahdavi_theorem_8(late, problem.constants, 10_000)
+
+
+def test_they_say_what_they_need():
+    assert NoViolationAOGD.needs == {Need.SLATER_POINT, Need.HORIZON}
+    assert DoublingAOGD.needs == DecayingMarginAOGD.needs == {Need.SLATER_POINT}

@@ -1,0 +1,238 @@
+"""Learners that find their constants: by hand, their bounds on badly scaled streams, silence at first, scale."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_aftrl import best_in_budget, budget_problem, horizons, seeds
+
+from longterm import Feedback, InputError, Problem, observe, run
+from longterm.bounds import adagrad_aogd, adaptive_aftrl, adaptive_penalised_ftrl
+from longterm.constraints import Affine, L1Budget, L2Budget
+from longterm.learners import AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL
+from longterm.losses import Linear
+from longterm.problems import budgeted_logistic
+from longterm.sets import Ball, Box
+from longterm.streams import Replay, ResampledRows
+from opponents import KINDS, best_in_box, play_linear
+
+LEARNERS = (AdaptiveAFTRL, AdaptivePenalisedFTRL, AdaGradAOGD)
+each_learner = pytest.mark.parametrize("made", LEARNERS)
+
+
+def bound_of(learner, constants, state):
+    if isinstance(learner, AdaptivePenalisedFTRL):
+        return adaptive_penalised_ftrl(constants, state)
+    return (adaptive_aftrl if isinstance(learner, AdaptiveAFTRL) else adagrad_aogd)(learner, constants, state)
+
+
+def told(gradient, constraint, constraint_gradient=(0.0, 0.0)):
+    return Feedback(np.array(gradient), np.asarray(constraint), np.array(constraint_gradient))
+
+
+# --- by hand ------------------------------------------------------------------------------------------------
+
+
+def test_first_rounds_of_aftrl_by_hand():
+    g = L1Budget(2, budget=1.0)
+    learner = AdaptiveAFTRL(g.prox(Ball(2, 2.0)), dual_scale=3.0, beta=0.5)
+    state = learner.tell(learner.init(), told([-3.0, 4.0], -1.0))
+    # V_1 = 25, a_2 = 5/2, λ_2 = 0: x_2 = (3, −4)/2.5, on the ball. M_1 = 5: θ_1 = 3/5, 1/μ_1 = 6/5.
+    np.testing.assert_allclose(state.x, [1.2, -1.6])
+    assert (float(state.multiplier[0]), float(state.theta_sum)) == (0.0, pytest.approx(1.2))
+    state = learner.tell(state, told([0.0, -12.0], 1.8))
+    # M_2 = 12: θ_2 = 1/(4√2), μ_2 = 4√2/3, λ_3 = 2.4√2; V_2 = 169, a_3 = 6.5; −z_2 = (3, 8).
+    assert float(state.multiplier[0]) == pytest.approx(2.4 * np.sqrt(2))
+    np.testing.assert_allclose(state.x, [0.0, (8 - 2.4 * np.sqrt(2)) / 6.5], atol=1e-15)
+    assert float(state.theta_sum) == pytest.approx(1.2 + 1 / (4 * np.sqrt(2)))
+
+
+def test_first_rounds_of_penalised_ftrl_by_hand():
+    g = L1Budget(2, budget=1.0)
+    learner = AdaptivePenalisedFTRL(g.prox(Ball(2, 2.0)), weight_scale=0.05, growth=1.0)
+    state = learner.tell(learner.init(), told([-3.0, 4.0], -1.0))
+    # w_2 = 0.05 · 5 · 4 = 1; alone, (3, −4)/2.5 needs ν with 7 − 2ν = 2.5 on the budget: 2.25 > 1.
+    assert float(state.weight_sum) == float(state.multiplier) == 1.0
+    np.testing.assert_allclose(state.x, [2 / 2.5, -3 / 2.5])
+    assert float(state.inverse_sum) == pytest.approx(2 / 1.0)
+    state = learner.tell(state, told([0.0, 0.0], 1.0))
+    # w_3 = 0.05 · 5 · 9 = 2.25: W_3 = 3.25 holds ν = 2.25.
+    assert float(state.multiplier) == pytest.approx(2.25)
+    np.testing.assert_allclose(state.x, [0.75 / 2.5, -1.75 / 2.5])
+    assert float(state.inverse_sum) == pytest.approx(2 + 1 / 2.25)
+
+
+def test_first_rounds_of_aogd_by_hand():
+    learner = AdaGradAOGD(Ball(2, 2.0), dual_scale=3.0, beta=0.5)
+    state = learner.tell(learner.init(), told([-3.0, 4.0], 0.6, [1.0, 0.0]))
+    # S_1 = 25, η_1 = 4/√50: x_2 = 4(3, −4)/√50, longer than 2, so 2(3, −4)/5. θ_1 = 3/5, μ_1 = 1/1.2, λ_2 = ½.
+    np.testing.assert_allclose(state.x, [1.2, -1.6])
+    assert float(state.multiplier) == pytest.approx(0.5)
+    state = learner.tell(state, told([3.0, 0.0], -0.1, [4.0, 0.0]))
+    # d_2 = (5, 0): S_2 = 50, η_2 = 0.4, x_3 = (−0.8, −1.6). M_2 = 5: θ_2 = 0.6/√2, λ_3 = ½ + (√2/1.8)(−0.1 − 0.3/√2).
+    np.testing.assert_allclose(state.x, [-0.8, -1.6])
+    assert float(state.multiplier) == pytest.approx(0.5 + np.sqrt(2) / 1.8 * (-0.1 - 0.3 / np.sqrt(2)))
+
+
+# --- bounds -------------------------------------------------------------------------------------------------
+
+
+def scales_of(kind, T, seed):
+    """How long the gradients are: alike, tiny or silent at first, changed in the middle, of all sizes."""
+    t, rng = np.arange(T), np.random.default_rng(seed)
+    return {
+        "even": np.ones(T),
+        "tiny first": np.where(t < 3, 1e-6, 1.0),
+        "silent first": np.where(t < T // 2, 0.0, 1.0),
+        "larger later": np.where(t < T // 2, 1.0, 1e6),
+        "smaller later": np.where(t < T // 2, 1e6, 1.0),
+        "growing": 2.0 ** np.minimum(t, 300),
+        "wild": 10.0 ** rng.uniform(-8, 8, T),
+        "never": np.zeros(T),
+    }[kind]
+
+
+SCALES = st.sampled_from(
+    ["even", "tiny first", "silent first", "larger later", "smaller later", "growing", "wild", "never"]
+)
+
+
+@each_learner
+@given(kind=KINDS, scale=SCALES, seed=seeds, T=horizons, factor=st.floats(0.05, 20), power=st.floats(0.05, 0.95))
+def test_bounds_on_badly_scaled_streams(made, kind, scale, seed, T, factor, power):
+    problem, scales = budget_problem(seed), scales_of(scale, T, seed)
+    tuned = made.tuned(problem)
+    if made is AdaptivePenalisedFTRL:
+        learner = made.tuned(problem, factor * tuned.weight_scale, power)
+    else:
+        learner = made.tuned(problem, power, factor * tuned.dual_scale)
+    with np.errstate(all="raise", under="ignore"):
+        game = play_linear(problem, learner, kind, T, seed, scales)
+    loss_range = problem.constants.loss_range * scales.max()
+    bound = bound_of(learner, replace(problem.constants, loss_range=loss_range), game.state)
+    regret = game.loss - best_in_budget(problem.constraint, game.costs.sum(axis=0)) if scales.any() else 0.0
+    assert regret <= float(bound.regret) * (1 + 1e-9) + 1e-9
+    hard = made is AdaptivePenalisedFTRL
+    violation = np.maximum(game.values, 0).sum() if hard else game.values.sum()
+    assert violation <= float(bound.violation) * (1 + 1e-9) + 1e-12 * T
+    assert all(np.isfinite(np.asarray(field)).all() for field in game.state)
+
+
+@given(kind=KINDS, scale=SCALES, seed=seeds, T=horizons)
+def test_bounds_with_a_multiplier_for_each_affine_constraint(kind, scale, seed, T):
+    rng, scales = np.random.default_rng(seed), scales_of(scale, T, seed)
+    B, rows = Box(np.full(3, -1.5), np.full(3, 1.5)), rng.standard_normal((4, 3))
+    problem = Problem(B, Linear(3), Affine(rows, rng.uniform(0.0, 0.4, 4)))
+    learner = AdaptiveAFTRL.tuned(problem)
+    game = play_linear(problem, learner, kind, T, seed, scales)
+    total, unit = game.costs.sum(axis=0), max(np.abs(game.costs).max(), 1e-300)  # the solver wants ordinary numbers
+    matrix, offset = problem.constraint.matrix, problem.constraint.offset
+    best = unit * best_in_box(B.lower, B.upper, matrix, offset, total / unit)
+    constants = replace(problem.constants, loss_range=problem.constants.loss_range * scales.max())
+    bound = adaptive_aftrl(learner, constants, game.state)
+    assert game.loss - best <= float(bound.regret) * (1 + 1e-9) + 1e-9 * scales.max()
+    together = np.linalg.norm(np.maximum(game.values.sum(axis=0), 0))
+    assert together <= float(bound.violation) * (1 + 1e-9)
+
+
+@given(
+    sizes=st.lists(
+        st.floats(0, 1e6, allow_subnormal=False).map(lambda b: b if b > 1e-100 else 0.0), min_size=1, max_size=60
+    )
+)
+def test_the_lemma_behind_the_primal_side(sizes):
+    """Σ h(b_t, √V_{t−1}/R) ≤ 2R√V_T, with R = 1."""
+    b = np.array(sizes)
+    before = np.sqrt(np.concatenate([[0.0], np.cumsum(b**2)[:-1]]))
+    length = np.where(b <= 2 * before, b / np.maximum(before, 1e-300), 2.0)
+    assert (b * length - before * length**2 / 2).sum() <= 2 * np.linalg.norm(b) * (1 + 1e-12)
+
+
+def test_the_lemma_cannot_do_with_less():
+    """A single gradient after silence costs 2R√V: the constant 2 is attained."""
+    problem = Problem(Ball(2), Linear(2), L1Budget(2, budget=2.0))
+    costs = np.array([[1.0, 0.0], [-1e9, 0.0]])  # x_2 = (−1, 0), then a surprise
+    trace = run(problem, AdaptiveAFTRL.tuned(problem), Replay([costs]), on_broken_bound="warn")
+    regret = float(trace.cumulative_loss[-1]) + 1e9 - 1
+    assert regret == pytest.approx(2 * np.sqrt(float(trace.state.square_sum)), rel=1e-6)
+
+
+@given(seed=seeds, T=horizons, kind=KINDS)
+def test_aogds_directions_are_bounded_beforehand(seed, T, kind):
+    problem = budget_problem(seed)
+    learner, c = AdaGradAOGD.tuned(problem), problem.constants
+    game, t = play_linear(problem, learner, kind, T, seed), np.arange(1, T + 1)
+    theta = learner.dual_scale / (2.0 * t ** (2 / 3))  # every cost has norm 2
+    regret = game.loss - best_in_budget(problem.constraint, game.costs.sum(axis=0))
+    bound = 2 * c.diameter * 2 * np.sqrt(T) + 6 * (c.diameter * c.constraint_gradient_bound) ** 2 / theta[-1]
+    bound += c.constraint_bound**2 / 2 * ((t + 2) / (t + 1) / (theta * t)).sum()
+    assert regret <= bound
+
+
+# --- what the rules are for ---------------------------------------------------------------------------------
+
+
+@each_learner
+def test_until_the_first_gradient_nothing_moves(made):
+    problem = budget_problem(1)
+    learner = made.tuned(problem)
+    state, silent = learner.init(), observe(problem, np.zeros(4), [np.zeros(4)])
+    for _ in range(5):
+        state = learner.tell(state, silent)
+    np.testing.assert_array_equal(state.x, np.zeros(4))
+    assert not np.any(state.multiplier)
+    bound = bound_of(learner, problem.constants, state)
+    assert float(bound.regret) == float(bound.violation) == 0.0
+    state = learner.tell(state, observe(problem, state.x, [np.array([0.0, 1e-8, 0.0, 0.0])]))
+    assert state.x[1] < 0
+
+
+@each_learner
+def test_losses_in_other_units_lead_to_the_same_decisions(made):
+    problem, costs = budget_problem(1), np.random.default_rng(0).uniform(-1, 1, (60, 4))
+    learner, far = made.tuned(problem), 2.0**40  # a power of two: the same bits
+    one, other = (
+        run(problem, learner, Replay([scale * costs]), on_broken_bound="warn", record=[60]) for scale in (1.0, far)
+    )
+    np.testing.assert_array_equal(one.state.x, other.state.x)
+    np.testing.assert_allclose(far * one.state.multiplier, other.state.multiplier, rtol=1e-14)
+
+
+@each_learner
+def test_one_feature_in_units_a_million_times_too_small(made):
+    rng = np.random.default_rng(5)
+    rows = rng.standard_normal((400, 8))
+    labels = np.sign(rows[:, 0] + 0.5 * rng.standard_normal(400))
+    rows[:, 7] *= 1e6
+    problem = budgeted_logistic(rows, budget=1.0)
+    with np.errstate(over="raise", invalid="raise"):
+        trace = run(problem, made.tuned(problem), ResampledRows(rows, labels), 3000, record=[3000])
+    bound = bound_of(made.tuned(problem), problem.constants, trace.state)
+    assert np.isfinite(trace.state.x).all()
+    violation = trace.hard_violation if made is AdaptivePenalisedFTRL else trace.signed_violation
+    assert float(violation[-1]) <= float(bound.violation)
+    assert float(trace.cumulative_loss[-1]) <= 3000 * np.log(2) + float(bound.regret)  # x* = 0 is feasible
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda p: AdaptiveAFTRL.tuned(p, dual_scale=0.0), "dual_scale"),
+        (lambda p: AdaptiveAFTRL.tuned(p, beta=1.0), "beta"),
+        (lambda p: AdaGradAOGD.tuned(p, dual_scale=np.nan), "dual_scale"),
+        (lambda p: AdaGradAOGD.tuned(p, beta=0.0), "beta"),
+        (lambda p: AdaptivePenalisedFTRL.tuned(p, weight_scale=-1.0), "weight_scale"),
+        (lambda p: AdaptivePenalisedFTRL.tuned(p, growth=0.0), "growth"),
+        (
+            lambda p: AdaptivePenalisedFTRL(L1Budget(1, budget=0.5).prox(Box([-0.5], [3.0])), weight_scale=1.0),
+            "prox",
+        ),
+        (lambda p: AdaptivePenalisedFTRL.tuned(Problem(Ball(2, 0.5), Linear(2), L2Budget(2, 0.8))), "learner"),
+    ],
+)
+def test_bad_input_is_refused(call, argument):
+    with pytest.raises(InputError) as refused:
+        call(budget_problem(1))
+    assert refused.value.argument == argument

@@ -1,0 +1,85 @@
+"""A method and a problem of another package, as docs/arena.md has them, take part in everything."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import longterm
+
+ROOT = Path(__file__).parents[2]
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "arena.md").read_text(encoding="utf-8"), re.DOTALL)
+METHOD, TESTS, PROBLEM = BLOCKS
+POINTS = """[longterm.learners]
+exact_penalty = exact_penalty:build
+
+[longterm.problems]
+wall = wall:wall
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder as pip leaves it: two modules, and what their package says of itself."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "exact_penalty.py").write_text(METHOD)
+    (folder / "wall.py").write_text(PROBLEM)
+    (folder / "test_exact_penalty.py").write_text(TESTS)
+    about = folder / "exact_penalty-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: exact-penalty\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(POINTS)
+    return folder
+
+
+@pytest.fixture
+def here(site, tmp_path, monkeypatch):
+    source = Path(longterm.__file__).parents[1]
+    monkeypatch.setenv("PYTHONPATH", f"{site}:{source}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def longterm_says(*arguments):
+    done = subprocess.run([sys.executable, "-m", "longterm.cli", *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_method_is_short():
+    assert len([line for line in METHOD.splitlines() if line.strip()]) < 40
+
+
+def test_it_passes_the_common_battery(site, here):
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(site / "test_exact_penalty.py")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "7 passed" in done.stdout
+
+
+def test_it_is_in_the_catalogue_and_in_the_arena(here):
+    said = longterm_says("catalogue")
+    assert "exact_penalty(price=2.0)\n      Gradient descent with an exact penalty." in said
+    options = ["--learners", "exact_penalty", "aogd", "--problems", "wall", "routing", "--rounds", "256"]
+    said = longterm_says("arena", *options, "--sequences", "2", "--workers", "1", "--out", "arena")
+    assert "exact_penalty" in said
+    assert "2/2" in said
+    page = (here / "arena" / "arena.html").read_text()
+    assert page.count("exact_penalty") > 3
+    assert ">Wall</h2>" in page
+
+
+def test_it_runs_and_is_reported(here):
+    options = ["--problem", "wall distance=0.5", "--learners", "exact_penalty price=[1,4]", "aogd", "--rounds", "200"]
+    said = longterm_says("run", *options, "--sequences", "2", "--workers", "1", "--out", "mine")
+    assert "exact_penalty, price = 4" in said
+    assert "exact_penalty, price = 4" in (here / "mine" / "report.html").read_text()
+
+
+def test_by_module_and_function(here):
+    options = ["--learners", "exact_penalty:build price=1", "--problems", "wall:wall", "--rounds", "64"]
+    assert "exact_penalty:build, price = 1" in longterm_says(
+        "arena", *options, "--sequences", "1", "--workers", "1", "--out", "arena", "--no-report"
+    )

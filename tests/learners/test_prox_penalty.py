@@ -1,0 +1,343 @@
+"""The prox-penalty family: its step, first rounds by hand, bounds, and an O(1) violation without a queue."""
+
+import array_api_strict
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_penalised_ftrl import best_of
+
+from longterm import Feedback, InputError, Problem, observe, run
+from longterm.bounds import prox_penalty, prox_penalty_varying
+from longterm.constraints import Affine, ElasticNetBudget, L1Budget, L2Budget, VaryingAffine
+from longterm.errors import AssumptionWarning
+from longterm.learners import COLDQ, RECOO, ProxPenalty
+from longterm.learners.penalty_step import BudgetStep, HalfSpaceStep, PenaltyStep, Stepped, penalty_step_of
+from longterm.losses import Linear, SquaredDistance
+from longterm.problems import doubly_stochastic
+from longterm.sets import Ball, Box, Simplex
+from longterm.streams import RandomCosts, Replay, SwitchingCosts
+from opponents import KINDS, best_in_box, play_linear, regret_in_a_ball, slope
+
+seeds, horizons = st.integers(0, 10**6), st.integers(1, 150)
+
+
+# --- the step -----------------------------------------------------------------------------------------------
+
+
+def objective(x, feedback, weight, curvature, at):
+    """⟨z, y⟩ + w [g(y)]₊ + (a/2) ‖y − x‖² for an affine g."""
+    g = feedback.constraint + (at - x) @ feedback.constraint_gradient
+    return at @ feedback.loss_gradient + weight * np.maximum(g, 0) + curvature / 2 * ((at - x) ** 2).sum(axis=-1)
+
+
+def random_step(rng, ball):
+    d = int(rng.integers(1, 5))
+    lower = rng.standard_normal(d)
+    B = Ball(d, rng.uniform(0.5, 2), lower) if ball else Box(lower, lower + rng.uniform(0.1, 2, d))
+    x = B.sample(rng, 3).mean(axis=0)
+    slope = rng.standard_normal(d) * (rng.random(d) < 0.8)
+    told = Feedback(3 * rng.standard_normal(d), np.asarray(rng.standard_normal()), slope)
+    weight = np.asarray(rng.exponential(2) * 10.0 ** rng.integers(-1, 3))
+    return B, x, told, weight, np.asarray(rng.exponential(2) + 0.1)
+
+
+@given(seed=seeds, ball=st.booleans())
+def test_the_half_space_step_is_the_argmin(seed, ball):
+    rng = np.random.default_rng(seed)
+    B, x, told, weight, curvature = random_step(rng, ball)
+    step = HalfSpaceStep(B).step(x, told, weight, curvature)
+    assert bool(B.contains(step.x))
+    assert float(step.constraint) == pytest.approx(float(told.constraint + (step.x - x) @ told.constraint_gradient))
+    assert 0 <= float(step.multiplier) <= float(weight)
+    best = objective(x, told, weight, curvature, step.x)
+    # The objective is strongly convex, so whoever beats x⁺ does it nearby too.
+    for size in (1.0, 1e-2, 1e-4):
+        others = B.project(step.x + size * rng.standard_normal((300, len(x))))
+        allowed = 1e-9 * (1 + float(weight))
+        assert best <= objective(x, told, weight, curvature, others).min() + allowed
+
+
+def test_the_half_space_step_by_hand():
+    box = Box.cube(2, 0.0, 1.0)
+    told = Feedback(np.array([-3.0, -1.0]), np.asarray(-0.5), np.array([1.0, 1.0]))  # g = x₁ + x₂ − ½ at x_t = 0
+    far = HalfSpaceStep(box).step(np.zeros(2), told, np.asarray(9.0), np.asarray(2.0))
+    # y = (1.5, 0.5); y − τ(1, 1) clipped: at τ = ½ it is (1, 0), at τ = 1 it is (½, 0): g = 0 and ν = aτ = 2.
+    np.testing.assert_allclose(far.x, [0.5, 0.0], atol=1e-12)
+    assert float(far.multiplier) == pytest.approx(2.0)
+    near = HalfSpaceStep(box).step(np.zeros(2), told, np.asarray(0.4), np.asarray(2.0))
+    np.testing.assert_allclose(near.x, [1.0, 0.3])  # ν = w = 0.4: y − 0.2 (1, 1) = (1.3, 0.3)
+    assert float(near.constraint) == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("ball", [True, False])
+def test_the_step_in_a_batch_in_strict_arrays_and_where_nothing_is_feasible(ball):
+    rng = np.random.default_rng(3)
+    B = Ball(3) if ball else Box.cube(3, -1.0, 1.0)
+    x, loss, slope = (0.5 * rng.standard_normal((7, 3)) for _ in range(3))
+    slope[2] = 0.0
+    g = np.linspace(-9, 9, 7)  # from never to always infeasible
+    weight, curvature = np.full(7, 2.0), np.full(7, 1.5)
+    whole = HalfSpaceStep(B).step(x, Feedback(loss, g, slope), weight, curvature)
+    assert np.all(np.isfinite(whole.x))
+    np.testing.assert_allclose(whole.multiplier[[-1, 0]], [2.0, 0.0])
+    for k in range(7):
+        alone = HalfSpaceStep(B).step(x[k], Feedback(loss[k], np.asarray(g[k]), slope[k]), weight[k], curvature[k])
+        np.testing.assert_allclose(whole.x[k], alone.x, atol=1e-12)
+    arrays = [array_api_strict.asarray(a) for a in (x, loss, g, slope, weight, curvature)]
+    strict = HalfSpaceStep(B).step(arrays[0], Feedback(*arrays[1:4]), *arrays[4:])
+    np.testing.assert_allclose(np.asarray(strict.x), whole.x, atol=1e-12)
+    single = [a.astype(np.float32) for a in (x, loss, g, slope, weight, curvature)]
+    low = HalfSpaceStep(B).step(single[0], Feedback(*single[1:4]), *single[4:])
+    assert low.x.dtype == low.constraint.dtype == np.float32
+
+
+def test_the_compiled_engine_steps_alike_on_a_box():
+    pytest.importorskip("jax")
+    problem = Problem(Box.cube(3, -1.0, 1.0), Linear(3), Affine([[1.0, 1.0, 0.0]], [0.2]))
+    learner = RECOO.tuned(problem, gamma=0.1, floor=0.1)
+    traces = [run(problem, learner, RandomCosts(3), 200, seeds=range(2), engine=e) for e in ("numpy", "jax")]
+    np.testing.assert_allclose(traces[0].state.x, traces[1].state.x, atol=1e-9)
+    np.testing.assert_allclose(traces[0].hard_violation, traces[1].hard_violation, atol=1e-9)
+
+
+# --- by hand ------------------------------------------------------------------------------------------------
+
+LINE = Problem(Box.cube(1, -2.0, 2.0), Linear(1), Affine([[1.0]], [0.5]))  # g = x − ½
+PULL = np.array([-1.0])
+
+
+def played(learner, rounds, problem=LINE, cost=PULL):
+    state, seen = learner.init(), []
+    for _ in range(rounds):
+        state = learner.tell(state, observe(problem, state.x, [cost]))
+        seen.append(float(state.x[0]))
+    return state, seen
+
+
+def test_first_rounds_by_hand():
+    learner = ProxPenalty(penalty_step=HalfSpaceStep(LINE.enclosing_set), alpha=0.25, w_0=0.1, growth=1.0)
+    _, seen = played(learner, 2)
+    # α_1 = ¼: y = 0 + 1/(2α_1) = 2; w_1 = 0.1 takes back 0.1/(2α_1) = 0.2.
+    # α_2 = √2/4: y = 1.8 + √2, clipped to 2 after w_2 = 0.1 · 2² took back 0.4 √2.
+    assert seen == pytest.approx([1.8, 2.0])
+    assert 1.8 + 0.6 * np.sqrt(2) > 2
+
+
+def test_recoo_by_hand():
+    learner = RECOO(
+        penalty_step=HalfSpaceStep(LINE.enclosing_set),
+        alpha=0.5,
+        gamma=0.2,
+        floor=1.0,
+        gamma_power=1.0,
+        floor_power=0.5,
+    )
+    state, seen = played(learner, 1)
+    # Q_1 = η_1 = 1, γ_1 = 0.2: w_1 = 0.2; α_1 = ½: y = 1, back by 0.2: x_2 = 0.8; Q grows by γ_1 [0.8 − ½]₊ = 0.06.
+    assert seen == pytest.approx([0.8])
+    assert float(state.queue) == pytest.approx(1.06)
+    state, seen = played(learner, 2)
+    # Q_2 = max(1.06, √2) = √2, γ_2 = 0.4, w_2 = 0.4√2, 2α_2 = √2: x_3 = 0.8 + 1/√2 − 0.4 = 1.1071.
+    assert seen[1] == pytest.approx(0.4 + np.sqrt(0.5))
+    assert float(state.queue) == pytest.approx(np.sqrt(2) + 0.4 * (seen[1] - 0.5))
+
+
+def test_coldq_by_hand():
+    learner = COLDQ(penalty_step=HalfSpaceStep(LINE.enclosing_set), alpha=0.5, rounds=4, floor=0.1)
+    state, seen = played(learner, 1)
+    assert float(state.queue) == pytest.approx(0.1)  # Q_1 = γ
+    assert seen == pytest.approx([0.9])
+    state, seen = played(learner, 2)
+    # Q_2 = ¾ · 0.1 + [0.9 − ½]₊ = 0.475; x_3 = 0.9 + (1 − 0.475)/√2.
+    assert float(state.queue) == pytest.approx(0.475)
+    assert seen[1] == pytest.approx(0.9 + 0.525 / np.sqrt(2))
+    infeasible = Problem(LINE.enclosing_set, Linear(1), Affine([[1.0]], [-0.5]))
+    state, _ = played(learner, 1, problem=infeasible)
+    assert float(state.queue) == pytest.approx(0.1)  # whatever g(x_1) = ½ is
+    assert COLDQ.published(LINE, 200).floor == pytest.approx(2.5 / 2 * 200)
+
+
+def test_budgets_take_their_own_prox():
+    problem = Problem(Ball(3, 2.0), Linear(3), L1Budget(3, budget=0.5))
+    learner = ProxPenalty.convex(problem)
+    assert isinstance(learner.penalty_step, BudgetStep)
+    told = Feedback(np.array([-3.0, 1.0, 0.0]), np.asarray(-0.5), np.zeros(3))
+    step = learner.penalty_step.step(np.zeros(3), told, np.asarray(2.0), np.asarray(2.0))
+    np.testing.assert_allclose(step.x, [0.5, 0.0, 0.0])  # soft((3, −1, 0), 2)/2
+    assert float(step.constraint) == pytest.approx(0.0)
+
+
+# --- the bounds ---------------------------------------------------------------------------------------------
+
+
+def members(problem, T, scale, growth):
+    tuned = ProxPenalty.convex(problem)
+    step, alpha, w_0 = tuned.penalty_step, tuned.alpha, scale * tuned.w_0
+    return [
+        ProxPenalty(penalty_step=step, alpha=alpha, w_0=w_0, growth=growth),
+        RECOO(penalty_step=step, alpha=alpha, gamma=0.5, floor=2 * w_0, gamma_power=0.5 + growth),
+        COLDQ.published(problem, T, share=min(scale, 0.9) * problem.constants.constraint_bound, alpha=alpha),
+    ]
+
+
+@given(
+    kind=KINDS,
+    seed=seeds,
+    T=horizons,
+    which=st.sampled_from(["elastic net", "ℓ1", "ℓ2", "box", "half-ball"]),
+    member=st.integers(0, 2),
+    scale=st.floats(1e-4, 1),
+    growth=st.floats(0.1, 1.5),
+)
+def test_bounds_with_a_fixed_constraint(kind, seed, T, which, member, scale, growth):
+    rng = np.random.default_rng(seed)
+    if which == "box":  # infeasible centre: round 1 is in the theorem too
+        problem = Problem(Box.cube(3, -1.0, 1.0), Linear(3, 2.0), Affine(rng.uniform(0.5, 1, (1, 3)), [-0.4]))
+    elif which == "half-ball":
+        problem = Problem(Ball(3, 1.5), Linear(3, 2.0), Affine([[1.0, 0.0, 0.0]], [-0.5]))
+    else:
+        g = {"elastic net": ElasticNetBudget(4, 0.7), "ℓ1": L1Budget(4, 0.7), "ℓ2": L2Budget(4, 0.7)}[which]
+        problem = Problem(Ball(4, 1.0), Linear(4, 2.0), g)
+    learner = members(problem, T, scale, growth)[member]
+    game = play_linear(problem, learner, kind, T, seed)
+    total = game.costs.sum(axis=0)
+    if which == "box":
+        best = best_in_box(-np.ones(3), np.ones(3), problem.constraint.matrix, problem.constraint.offset, total)
+    elif which == "half-ball":  # along the first axis at most −½: on the edge, or farther if that is better
+        first = min(-0.5, -1.5 * total[0] / np.linalg.norm(total))
+        best = first * total[0] - np.sqrt(1.5**2 - first**2) * np.linalg.norm(total[1:])
+    else:
+        best = best_of(problem.constraint, total)
+    bound = prox_penalty(learner, problem.constants, T)
+    assert game.loss - best <= float(bound.regret) * (1 + 1e-9) + 1e-9
+    assert np.maximum(game.values, 0).sum() <= float(bound.violation) * (1 + 1e-9) + 1e-9
+
+
+@given(seed=seeds, T=horizons, box=st.booleans(), member=st.integers(0, 2), scale=st.floats(1e-3, 1))
+def test_bounds_with_constraints_that_change(seed, T, box, member, scale):
+    rng = np.random.default_rng(seed)
+    B = Box.cube(2, -1.0, 1.0) if box else Ball(2)
+    normals = rng.standard_normal((T, 1, 2))
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    comparator = rng.uniform(-0.5, 0.5, 2)
+    offsets, costs = normals @ comparator, SwitchingCosts(2).draw(seed, 0, T).loss[0]
+    problem = Problem(B, Linear(2), VaryingAffine(2, 1, row_norm=1.0, offset_bound=1.0))
+    learner = members(problem, T, scale, 0.5)[member]
+    trace = run(problem, learner, Replay([costs], [normals, offsets]))
+    bound = prox_penalty_varying(learner, problem.constants, T)
+    assert float(trace.cumulative_loss[-1]) - float((costs @ comparator).sum()) <= float(bound.regret) + 1e-9
+    assert float(trace.hard_violation[-1]) <= float(bound.violation)
+
+
+@given(seed=seeds, T=horizons, switch=st.booleans(), scale=st.floats(1e-3, 1))
+def test_bounds_for_strongly_convex_losses(seed, T, switch, scale):
+    rng = np.random.default_rng(seed)
+    B, anchors = Ball(3), Ball(3).sample(rng, 30)
+    targets = B.sample(rng, T)
+    if switch:
+        targets = np.where(np.frexp(np.arange(1, T + 1))[1] % 2 == 0, 1.0, -1.0)[:, None] * anchors[0]
+    problem = Problem(B, SquaredDistance(3), Affine([[1.0, 0.0, 0.0]], [-0.1]))
+    learner = ProxPenalty.strongly_convex(problem, w_0=scale * ProxPenalty.convex(problem).w_0)
+    trace = run(problem, learner, Replay([targets]))
+    feasible = np.concatenate([anchors[anchors[:, 0] <= -0.1], [[-0.1, 0.0, 0.0]]])
+    best = min(float(problem.loss.value(x, targets).sum()) for x in feasible)
+    bound = prox_penalty(learner, problem.constants, T)
+    assert float(trace.cumulative_loss[-1]) - best <= float(bound.regret) * (1 + 1e-9)
+    assert float(trace.hard_violation[-1]) <= float(bound.violation) * (1 + 1e-9)
+
+
+def test_hard_violation_stops_growing():
+    problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[1.0, 0.5]], [0.3]))
+    for member in range(3):
+        learner = members(problem, 5000, 1e-4, 0.5)[member]  # tiny weights, so that there is something to see
+        trace = run(problem, learner, SwitchingCosts(2), 5000, record=[100, 1000, 5000], progress=None)
+        first, second, third = trace.hard_violation.tolist()
+        assert first > 0
+        assert third <= second + 0.02 * max(second, 1)
+
+
+@pytest.mark.parametrize("member", range(3))
+def test_regret_grows_like_the_root(member):
+    problem, rounds = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5)), [500, 2000, 8000]
+    regret = regret_in_a_ball(problem, lambda T: members(problem, T, 1.0, 0.5)[member], rounds)
+    learners = [members(problem, T, 1.0, 0.5)[member] for T in rounds]
+    bounds = [float(prox_penalty(m, problem.constants, T).regret) for m, T in zip(learners, rounds, strict=True)]
+    assert np.all(regret <= bounds)
+    assert 0.35 <= slope(rounds, regret) <= 0.65
+
+
+def test_the_formula():
+    problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[1.0]], [-0.5]))  # Δ = 2, r = G = 1, D = 3/2, F = 2
+    learner = ProxPenalty(penalty_step=HalfSpaceStep(problem.enclosing_set), alpha=0.5, w_0=4.0, growth=1.0)
+    bound = prox_penalty(learner, problem.constants, 1)
+    assert float(bound.regret) == pytest.approx(0.25 / 0.5 + 0.5)
+    assert float(bound.violation) == pytest.approx(1.0)  # round 1 alone: min(D, G r)
+    two = prox_penalty(learner, problem.constants, 2)
+    assert float(two.violation) == pytest.approx(1 + (2 + 0.5 + 0.5) / 4)
+    inverse = 2 * (1 + (np.sqrt(9) - 1) / 0.5)
+    nine = prox_penalty(learner, problem.constants, 9)
+    assert float(nine.regret) == pytest.approx(inverse / 4 + 0.5 + 4 * 0.5 * 2)
+    cold = COLDQ(penalty_step=learner.penalty_step, alpha=0.5, rounds=10, floor=5.0)
+    before = float(prox_penalty(learner, problem.constants, 9).regret)
+    assert float(prox_penalty(cold, problem.constants, 10).violation) == pytest.approx(1 + (before + 18) / 5)
+    moving = prox_penalty_varying(cold, problem.constants, 9)
+    energy = 2 * inverse * (before + inverse / 4 + 18)
+    assert float(moving.violation) == pytest.approx((before + 18) / 5 + np.sqrt(energy))
+
+
+# --- what it needs ------------------------------------------------------------------------------------------
+
+
+def test_what_has_a_closed_form():
+    several = Affine([[1.0, 0.0], [0.0, 1.0]], [0.1, 0.1])
+    one = Affine([[1.0, 0.0]], [0.1])
+    assert penalty_step_of(Problem(Ball(2), Linear(2), several)) is None
+    assert penalty_step_of(Problem(Simplex(2), Linear(2), one)) is None
+    assert penalty_step_of(Problem(Ball(2), Linear(2), VaryingAffine(2, 2, 1.0, 1.0))) is None
+    assert isinstance(penalty_step_of(Problem(Ball(2), Linear(2), one)), HalfSpaceStep)
+    for made in (ProxPenalty.convex, RECOO.tuned, lambda p: COLDQ.published(p, 10)):
+        with pytest.raises(InputError, match="closed form"):
+            made(doubly_stochastic(3))
+
+
+def test_a_step_for_another_constraint_is_refused_and_one_of_the_users_own_is_not():
+    budget = Problem(Ball(2, 2.0), Linear(2), L2Budget(2, budget=0.5))
+    other = Problem(Ball(2, 2.0), Linear(2), L2Budget(2, budget=0.6))
+    affine = Problem(Ball(2, 2.0), Linear(2), Affine([[1.0, 0.0]], [0.1]))
+    for problem in (other, affine):
+        with pytest.raises(InputError, match="another constraint"):
+            run(problem, ProxPenalty.convex(budget), RandomCosts(2), 5)
+
+    class Own(PenaltyStep):
+        over = Box.cube(2, -1.0, 1.0)
+
+        def step(self, x, feedback, weight, curvature):
+            moved = np.clip(x - feedback.loss_gradient / curvature[..., None], -1.0, 0.1)
+            return Stepped(moved, moved.max(axis=-1) - 0.1, weight)
+
+    corner = Problem(Own.over, Linear(2), Affine(np.eye(2), [0.1, 0.1]))
+    trace = run(corner, ProxPenalty(penalty_step=Own(), alpha=1.0, w_0=1.0), RandomCosts(2), 100)
+    assert float(trace.largest_violation[-1]) <= 1e-12
+
+
+def test_an_assumption_and_bad_input():
+    slow = RECOO(penalty_step=HalfSpaceStep(LINE.enclosing_set), alpha=1.0, gamma=1.0, floor=1.0, gamma_power=0.4)
+    with pytest.warns(AssumptionWarning, match="α_t/γ_t"):
+        run(LINE, slow, RandomCosts(1), 5)
+    step = HalfSpaceStep(LINE.enclosing_set)
+    for call, argument in (
+        (lambda: ProxPenalty(penalty_step=step, alpha=0.0, w_0=1.0), "alpha"),
+        (lambda: ProxPenalty(penalty_step=step, alpha=1.0, w_0=-1.0), "w_0"),
+        (lambda: RECOO(penalty_step=step, alpha=1.0, gamma=0.0, floor=1.0), "gamma"),
+        (lambda: COLDQ(penalty_step=step, alpha=1.0, rounds=0, floor=1.0), "rounds"),
+        (lambda: COLDQ.published(LINE, 10, share=2.5), "share"),
+        (lambda: ProxPenalty.strongly_convex(LINE), "problem"),
+        (
+            lambda: run(LINE, ProxPenalty(penalty_step=step, alpha=0.5, power=1.0, w_0=1.0), RandomCosts(1), 2),
+            "learner",
+        ),
+    ):
+        with pytest.raises(InputError) as refused:
+            call()
+        assert refused.value.argument == argument

@@ -1,0 +1,255 @@
+import importlib.util
+
+import numpy as np
+import pytest
+
+from longterm import AOGD, Feedback, Fleet, InputError, observe
+from longterm.errors import BrokenBoundError, BrokenBoundWarning, NonFiniteError, SnapshotError
+from longterm.learners import MahdaviOGD, ProjectedOGD
+from longterm.problems import doubly_stochastic, two_dimensional
+from longterm.sets import Ball, Simplex
+from longterm.theory.schedules import ConvexSchedule
+from zoo import learners as zoo_learners
+
+HAS_JAX = importlib.util.find_spec("jax") is not None
+ENGINES = ["numpy", *(["jax"] if HAS_JAX else [])]
+N, D = 20, 3
+
+
+def learner(n=N, B=None):
+    rng = np.random.default_rng(0)
+    return AOGD(B or Ball(D), ConvexSchedule(2.0, rng.uniform(1, 2, n), rng.uniform(0.2, 0.8, n)))
+
+
+def alone(fleet_learner, k):
+    arrays = fleet_learner.hyper_arrays()
+    return fleet_learner.with_hyper_arrays({path: array[k] for path, array in arrays.items()})
+
+
+def feedback(rng, k):
+    gradient, normal = rng.standard_normal((2, k, D))
+    gradient /= np.linalg.norm(gradient, axis=1, keepdims=True)
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    return Feedback(gradient, rng.uniform(-1, 1, k), normal)
+
+
+def row(told, i):
+    return Feedback(told.loss_gradient[i], told.constraint[i], told.constraint_gradient[i])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("form", ["numbers", "mask", "all"])
+def test_every_learner_runs_as_if_alone(engine, form):
+    fleet = Fleet(learner(), N, engine=engine)
+    single = [alone(learner(), k) for k in range(N)]
+    states = [one.init() for one in single]
+    signed, hard = np.zeros(N), np.zeros(N)
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        numbers = np.arange(N) if form == "all" else rng.permutation(N)[: rng.integers(1, N)]
+        if form == "mask":
+            numbers = np.sort(numbers)
+        told = feedback(rng, len(numbers))
+        who = {"numbers": numbers, "mask": np.isin(np.arange(N), numbers), "all": None}[form]
+        np.testing.assert_allclose(fleet.ask(who), [states[k].x for k in numbers], atol=1e-12)
+        fleet.tell(told, who)
+        for i, k in enumerate(numbers):
+            states[k] = single[k].tell(states[k], row(told, i))
+            signed[k] += told.constraint[i]
+            hard[k] += max(told.constraint[i], 0)
+    np.testing.assert_allclose(fleet.state.x, [s.x for s in states], atol=1e-10)
+    np.testing.assert_allclose(fleet.state.multiplier, [s.multiplier for s in states], atol=1e-10)
+    np.testing.assert_array_equal(fleet.rounds, [int(s.round) for s in states])
+    np.testing.assert_allclose(fleet.signed_violation, signed, atol=1e-12)
+    np.testing.assert_allclose(fleet.hard_violation, hard, atol=1e-12)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_bad_row_changes_nobody(engine):
+    fleet = Fleet(learner(), N, engine=engine)
+    rng = np.random.default_rng(2)
+    fleet.tell(feedback(rng, N))
+    before = [np.array(field) for field in fleet.state]
+    bad = feedback(rng, 3)
+    bad.loss_gradient[1, 0] = np.nan
+    with pytest.raises(NonFiniteError, match="learner 7: loss_gradient in round 2"):
+        fleet.tell(bad, who=[4, 7, 5])
+    long = feedback(rng, 3)
+    long.constraint_gradient[2] *= 5
+    with pytest.raises(BrokenBoundError, match="learner 5"):
+        fleet.tell(long, who=[4, 7, 5])
+    for kept, field in zip(before, fleet.state, strict=True):
+        np.testing.assert_array_equal(kept, field)
+    fleet.tell(feedback(rng, 3), who=[4, 7, 5])
+    assert fleet.rounds[[4, 7, 5, 6]].tolist() == [3, 3, 3, 2]
+
+
+def test_a_broken_bound_may_be_warned_of():
+    fleet = Fleet(learner(), N, on_broken_bound="warn")
+    told = feedback(np.random.default_rng(0), 1)
+    with pytest.warns(BrokenBoundWarning, match="learner 3"):
+        fleet.tell(told._replace(loss_gradient=5 * told.loss_gradient), who=[3])
+    assert fleet.rounds[3] == 2
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_asking_for_none_and_telling_none(engine):
+    fleet = Fleet(learner(), N, engine=engine)
+    assert fleet.ask(who=np.zeros(N, dtype=bool)).shape == (0, D)
+    fleet.tell(feedback(np.random.default_rng(0), 0), who=np.array([], dtype=int))
+    assert fleet.rounds.tolist() == [1] * N
+
+
+@pytest.mark.parametrize(
+    ("who", "argument"),
+    [([0, 0], "who"), ([N], "who"), ([-1], "who"), ([0.5], "who"), ([[0]], "who"), (np.ones(3, dtype=bool), "who")],
+)
+def test_numbers_that_name_nobody(who, argument):
+    fleet = Fleet(learner(), N)
+    with pytest.raises(InputError) as refused:
+        fleet.ask(who)
+    assert refused.value.argument == argument
+
+
+def test_impossible_fleets():
+    for make, argument in (
+        (lambda: Fleet(learner(3), N), "learner"),
+        (lambda: Fleet(learner(), 0), "size"),
+        (lambda: Fleet(learner(), N, engine="fortran"), "engine"),
+        (lambda: Fleet(learner(), N).tell(feedback(np.random.default_rng(0), 2), who=[1]), "loss_gradient"),
+    ):
+        with pytest.raises(InputError) as refused:
+            make()
+        assert refused.value.argument == argument
+
+
+def test_ask_gives_copies():
+    fleet = Fleet(learner(), N)
+    fleet.ask()[:] = 7
+    fleet.ask(who=[1])[:] = 7
+    assert not np.any(fleet.state.x == 7)
+
+
+def test_shared_hyper_parameters_and_other_sets():
+    fleet = Fleet(AOGD(Simplex(D), ConvexSchedule(1.5, 1.0, 0.5)), 5, dtype=np.float32)
+    told = Feedback(*(np.asarray(a, dtype=np.float32) for a in feedback(np.random.default_rng(1), 2)[:3]))
+    fleet.tell(told, who=[1, 3])
+    assert fleet.ask().dtype == np.float32
+    np.testing.assert_allclose(fleet.ask().sum(axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_stopped_fleet_continues_bit_for_bit(engine, dtype, tmp_path):
+    def told(rng, k):
+        return Feedback(*(np.asarray(a, dtype=dtype) for a in feedback(rng, k)[:3]))
+
+    fleet = Fleet(learner(), N, engine=engine, dtype=dtype)
+    rng = np.random.default_rng(3)
+    for _ in range(10):
+        fleet.tell(told(rng, 5), rng.permutation(N)[:5])
+    fleet.save(tmp_path / "fleet")
+    restored = Fleet.load(tmp_path / "fleet", learner(), engine=engine)
+    for _ in range(10):
+        who, news = rng.permutation(N)[:7], told(rng, 7)
+        for one in (fleet, restored):
+            one.tell(news, who)
+    for mine, theirs in zip(fleet.state, restored.state, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+        assert mine.dtype == theirs.dtype
+    np.testing.assert_array_equal(fleet.signed_violation, restored.signed_violation)
+    np.testing.assert_array_equal(fleet.hard_violation, restored.hard_violation)
+
+
+def test_a_fleet_may_change_engines(tmp_path):
+    fleet = Fleet(learner(), N)
+    fleet.tell(feedback(np.random.default_rng(0), N))
+    fleet.save(tmp_path / "fleet")
+    for engine in ("numpy", *(["jax"] if HAS_JAX else [])):
+        np.testing.assert_array_equal(Fleet.load(tmp_path / "fleet", learner(), engine=engine).ask(), fleet.ask())
+
+
+def test_files_that_are_not_this_fleet(tmp_path):
+    path = tmp_path / "fleet"
+    Fleet(learner(), N).save(path)
+    other = AOGD(Ball(D), ConvexSchedule(2.0, 1.0, 0.5))
+    with pytest.raises(SnapshotError, match="learner") as refused:
+        Fleet.load(path, other)
+    assert refused.value.reason == "another learner"
+    with pytest.raises(SnapshotError):
+        Fleet.load(path, AOGD(Simplex(D), learner().schedule))
+    data = path.read_bytes()
+    for cut in (0, 5, 100, len(data) - 1):
+        path.write_bytes(data[:cut])
+        with pytest.raises(SnapshotError):
+            Fleet.load(path, learner())
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        damaged = bytearray(data)
+        damaged[rng.integers(len(data))] ^= 1 << rng.integers(8)
+        path.write_bytes(bytes(damaged))
+        with pytest.raises(SnapshotError):
+            Fleet.load(path, learner())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("rule", sorted(zoo_learners(two_dimensional())))
+def test_every_learner_of_the_zoo_in_a_fleet_with_rounds_of_its_own(engine, rule):
+    problem = two_dimensional()
+    single = zoo_learners(problem)[rule]
+    if engine == "jax" and single.reads_pullback:
+        with pytest.raises(InputError, match="pullback"):
+            Fleet(single, 3, engine=engine)
+        return
+    fleet, states = Fleet(single, 3, engine=engine), [single.init() for _ in range(3)]
+    rng = np.random.default_rng(0)
+    for who in (
+        [1],
+        [1],
+        [0, 1],
+        [0, 1],
+        [2, 0],
+        [0, 1, 2],
+        [1],
+        [1, 2],
+        [0, 1],
+    ):
+        x = fleet.ask(who)
+        targets = rng.uniform(-0.5, 0.5, (len(who), 2))
+        fleet.tell(observe(problem, x, [targets]), who)
+        for i, k in enumerate(who):
+            states[k] = single.update(states[k], observe(problem, single.ask(states[k]), [targets[i]]))
+    np.testing.assert_allclose(fleet.ask(), [single.ask(state) for state in states], atol=1e-10)
+    for field, rows in zip(fleet.state, zip(*states, strict=True), strict=True):
+        np.testing.assert_allclose(field, rows, atol=1e-10)
+
+
+def test_what_a_learner_needs_beyond_the_common_part_is_asked_for():
+    problem = doubly_stochastic(2)
+    fleet = Fleet(MahdaviOGD.vector(problem, 1000), 2)
+    told = observe(problem, fleet.ask(), [np.zeros((2, 4))])
+    with pytest.raises(InputError, match="pullback"):
+        fleet.tell(told._replace(pullback=None))
+    values = told.constraint_values.copy()
+    values[1, 3] = np.nan
+    with pytest.raises(NonFiniteError, match="constraint_values"):
+        fleet.tell(told._replace(constraint_values=values))
+    fleet.tell(told)
+    assert fleet.rounds.tolist() == [2, 2]
+
+
+def test_a_bound_on_losses_alone_is_kept():
+    problem = two_dimensional()
+    fleet = Fleet(ProjectedOGD.convex(problem), 3)
+    told = Feedback(np.full((3, 2), 1e6), np.zeros(3), np.zeros((3, 2)))
+    with pytest.raises(BrokenBoundError, match="loss_gradient"):
+        fleet.tell(told)
+
+
+def test_the_state_cannot_be_written_to_from_outside():
+    fleet = Fleet(learner(), N)
+    with pytest.raises(ValueError, match="read-only"):
+        fleet.state.x[...] = 99
+    assert fleet.ask(who=[]).shape == (0, D)
+    with pytest.raises(InputError, match="wran"):
+        Fleet(learner(), N, on_broken_bound="wran")

@@ -1,0 +1,167 @@
+"""Problems that tell methods apart: their constants, streams, comparators, and learners within their bounds."""
+
+import pickle
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from longterm import AOGD, InputError, challenge, run
+from longterm.bounds import aftrl, theorem_1, theorem_1_strongly_convex, vector_lemma, zinkevich
+from longterm.hindsight import (
+    EveryRound,
+    InExpectation,
+    OnAverage,
+    best_by_cvxpy,
+    best_fair_logistic,
+    best_power,
+)
+from longterm.learners import AFTRL, MahdaviOGD, ProjectedOGD
+from longterm.problems import fair_logistic, games, mean_of_arrivals, power_allocation
+from longterm.problems.games import Game
+from longterm.streams import (
+    ResampledRows,
+    Windows,
+)
+
+RNG = np.random.default_rng(5)
+PRICES = 0.6 + 0.5 * np.sin(np.arange(500) / 20) + RNG.uniform(-0.1, 0.1, 500)
+ROWS = np.column_stack([RNG.integers(0, 2, (300, 5)), np.ones(300)]).astype(float)
+SENSITIVE = (ROWS[:, 0] + RNG.integers(0, 2, 300) > 1).astype(float)
+LABELS = np.sign(2 * ROWS[:, 0] - ROWS[:, 1] - 0.5 + RNG.standard_normal(300))
+
+
+def power_game():
+    problem, stream = power_allocation(PRICES, 3), Windows(PRICES)
+    return Game(problem, stream, lambda rounds, seeds: best_power(problem, stream, rounds, seeds=seeds))
+
+
+def fair_game():
+    problem, stream = fair_logistic(ROWS, SENSITIVE, 1.5, 0.01), ResampledRows(ROWS, LABELS)
+    return Game(problem, stream, lambda rounds, seeds: best_fair_logistic(problem, stream, rounds, seeds=seeds))
+
+
+SMALL_GAMES = {
+    "noisy doubly stochastic": games.noisy_doubly_stochastic(3),
+    "online linear program": games.online_linear_program(400),
+    "power": power_game(),
+    "routing": games.routing(),
+    "fair logistic": fair_game(),
+    "switching constraints": games.switching_constraints(),
+    "switching constraints on average": games.switching_constraints(instance=1, benchmark="on average"),
+    "jobs": games.job_scheduling(6),
+    "jobs in every round": games.job_scheduling(6, benchmark="every round"),
+}
+each_game = pytest.mark.parametrize("game", SMALL_GAMES.values(), ids=SMALL_GAMES)
+BENCHMARK = {
+    "switching constraints": EveryRound(),
+    "switching constraints on average": OnAverage(),
+    "jobs": InExpectation(mean_of_arrivals(6)),
+    "jobs in every round": EveryRound(),
+}
+
+
+@each_game
+def test_no_counterexample_to_the_constants(game):
+    problem, B, c = game.problem, game.problem.enclosing_set, game.problem.constants
+    points = B.sample(np.random.default_rng(0), 400)
+    assert np.linalg.norm(points - B.centre, axis=1).max() <= c.radius * (1 + 1e-12)
+    block = game.stream.draw(1, 0, 400)
+    for t in (0, 1, 2, 150, 399):
+        loss, constraint = ([array[t] for array in arrays] for arrays in (block.loss, block.constraint))
+        assert challenge(problem.loss, B, parameters=loss, samples=400) == []
+        assert challenge(problem.constraint, B, parameters=constraint, samples=400) == []
+        # What is declared is tighter than what the parts know of themselves, and still true.
+        values, gradients = problem.loss.value_and_gradient(points, *loss)
+        assert np.linalg.norm(gradients, axis=1).max() <= c.loss_gradient_bound * (1 + 1e-12)
+        assert np.ptp(values) <= c.loss_range * (1 + 1e-12)
+        assert np.abs(problem.constraint.values(points, *constraint)).max() <= c.constraint_bound * (1 + 1e-12)
+
+
+@each_game
+def test_rounds_are_the_same_however_they_are_reached(game):
+    whole = game.stream.draw(3, 0, 300)
+    arrays = whole.loss + whole.constraint
+    for start, stop in ((0, 1), (5, 70), (63, 65), (127, 300)):
+        part = game.stream.draw(3, start, stop)
+        for one, other in zip(part.loss + part.constraint, arrays, strict=True):
+            np.testing.assert_array_equal(one, other[start:stop])
+    (batch,) = game.stream.blocks([3, 9], 0, 300)
+    for one, other in zip(batch.loss + batch.constraint, arrays, strict=True):
+        np.testing.assert_array_equal(one[:, 0], other)
+    assert any(not np.array_equal(one[:, 0], one[:, 1]) for one in batch.loss)
+
+
+@pytest.mark.parametrize("name", SMALL_GAMES)
+def test_the_best_in_hindsight_is_certified_and_agrees_with_cvxpy(name):
+    game = SMALL_GAMES[name]
+    best = game.best([6, 300], [0, 1])
+    benchmark = BENCHMARK.get(name)
+    slow = best_by_cvxpy(game.problem, game.stream, [6, 300], seeds=[0, 1], benchmark=benchmark, solver="CLARABEL")
+    scale = np.array([6, 300])[:, None] * game.problem.constants.loss_range
+    np.testing.assert_allclose(best.loss / scale, slow.loss / scale, atol=1e-6)
+    tight = 1e-6 if name == "fair logistic" else 1e-12
+    assert np.all(best.gap <= tight * scale)
+    assert np.all(game.problem.enclosing_set.contains(best.x))
+    again = game.best([300], 1)
+    np.testing.assert_allclose(again.loss[0], best.loss[1, 1], atol=1e-6 * scale[1, 0])
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL_GAMES if name != "switching constraints on average"])
+def test_learners_keep_their_bounds_against_what_their_theory_allows(name):
+    game, rounds = SMALL_GAMES[name], [20, 100, 400]
+    problem, c = game.problem, game.problem.constants
+    best = game.best(rounds, [0, 1])
+    fixed = not problem.constraint.parameters
+
+    def held(learner, bound, violation):
+        trace = run(problem, learner, game.stream, 400, seeds=[0, 1], record=rounds)
+        regret = trace.regret(best) + best.gap
+        # Against a comparator that is feasible in expectation, the bound is on the expected regret.
+        assert np.all((regret.mean(axis=1, keepdims=True) if name == "jobs" else regret) <= bound.regret[:, None])
+        assert np.all(getattr(trace, violation) <= bound.violation[:, None] + 1e-6)
+
+    for beta in (0.5, 2 / 3):
+        held(AOGD.convex(problem, beta), theorem_1(c, rounds, beta, exact_sums=True), "signed_violation")
+    vector = MahdaviOGD.vector(problem, 4000)
+    held(vector, vector_lemma(vector.schedule, c, rounds, problem.constraint.count), "long_term_violation")
+    if c.strong_convexity > 0:
+        held(AOGD.strongly_convex(problem), theorem_1_strongly_convex(c, rounds), "signed_violation")
+    if fixed and problem.projection is not None:
+        held(ProjectedOGD.convex(problem), zinkevich(c, rounds), "hard_violation")
+    if fixed and problem.constraint.prox(problem.enclosing_set) is not None:
+        learner = AFTRL.tuned(problem)
+        held(learner, aftrl(learner, c, rounds), "long_term_violation")
+
+
+@pytest.mark.parametrize("build", [games.noisy_doubly_stochastic, games.routing, games.job_scheduling])
+def test_a_game_can_be_sent_to_another_process(build):
+    game = build()
+    copy = pickle.loads(pickle.dumps(game))
+    np.testing.assert_array_equal(copy.best([50], 2).loss, game.best([50], 2).loss)
+
+
+def test_every_game_is_built_by_its_name():
+    assert set(games.GAMES) == {
+        "noisy_doubly_stochastic",
+        "online_linear_program",
+        "power_allocation",
+        "routing",
+        "fair_logistic",
+        "switching_constraints",
+        "job_scheduling",
+    }
+    assert games.GAMES["online_linear_program"](100).length == 100
+    with pytest.raises(InputError, match="benchmark"):
+        games.switching_constraints(benchmark="in expectation")
+
+
+def test_the_example_of_the_page_on_problems_runs():
+    page = (Path(__file__).parents[2] / "docs" / "problems.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n([^`]*)```", page)
+    played = {}
+    exec(compile(code, "problems.md", "exec"), played)
+    assert played["regret"].shape == (*played["trace"].rounds.shape, 3)
+    for name in games.GAMES:
+        assert f"| `{name}` |" in page

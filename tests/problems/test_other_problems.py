@@ -1,0 +1,62 @@
+"""A learner made for one problem is not let loose on another that it does not fit."""
+
+import numpy as np
+import pytest
+
+from longterm import AOGD, InputError, Problem, SlaterPoint, run
+from longterm.constraints import Affine
+from longterm.constraints.extreme_eigenvector import lanczos_one
+from longterm.learners import (
+    DoublingAOGD,
+    FeasibleOnlineADM,
+    MirrorProx,
+    NoViolationAOGD,
+    NoViolationMirrorProx,
+    ProjectedOGD,
+)
+from longterm.losses import Linear
+from longterm.problems import doubly_stochastic
+from longterm.sets import Ball, Simplex
+from longterm.streams import RandomCosts
+
+
+def half_plane(b):
+    return Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [b]))
+
+
+WIDE, NARROW = half_plane(0.9), half_plane(-0.5)
+MAKERS = {
+    "mirror prox": lambda p: MirrorProx.tuned(p, 100),
+    "mirror prox without violation": lambda p: NoViolationMirrorProx.tuned(p, 10**6),
+    "projected": lambda p: ProjectedOGD.convex(p),
+    "feasible ADM": lambda p: FeasibleOnlineADM.tuned(p, p.projection, 100),
+    "no violation": lambda p: NoViolationAOGD.given(AOGD.convex(p), p, 1000, 0.1),
+    "doubling": lambda p: DoublingAOGD.of(AOGD.convex(p), p),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.filterwarnings("ignore::longterm.AssumptionWarning")
+def test_a_learner_for_a_wider_set_is_refused_on_a_narrower_one(name):
+    learner = MAKERS[name](WIDE)
+    run(WIDE, learner, RandomCosts(2), 5)
+    with pytest.raises(InputError):
+        run(NARROW, learner, RandomCosts(2), 5)
+
+
+def test_a_slater_point_is_not_taken_on_trust_where_there_can_be_none():
+    problem = doubly_stochastic(2)
+    with pytest.raises(InputError, match="no interior"):
+        NoViolationAOGD.given(AOGD.convex(problem), problem, 1000, 0.1, slater=SlaterPoint(0.5))
+
+
+def test_lanczos_on_the_zero_matrix():
+    value, vector = lanczos_one(np.zeros((5, 5)))
+    assert float(value) == 0.0
+    assert np.linalg.norm(vector) == pytest.approx(1.0)
+
+
+def test_projection_onto_the_simplex_far_away():
+    for scale in (1e16, 1e150, 1e300):
+        far = Simplex(3).project(scale * np.array([1.0, -1.0, 0.5]))
+        np.testing.assert_array_equal(far, [1.0, 0.0, 0.0])

@@ -1,0 +1,103 @@
+"""The arena's page in a real browser: it loads alone, ranks again as the reader wishes, and nothing overflows."""
+
+import io
+
+import pytest
+
+from browser import chromium, open_at, requested
+from longterm.experiments import Backend
+from longterm.experiments.arena import Taste, arena_of, league, run_arena
+from longterm.report.arena import write_arena_page
+from longterm.report.frontier import on_the_frontier
+
+WebDriverWait = pytest.importorskip(
+    "selenium.webdriver.support.ui", reason="the browser test needs selenium"
+).WebDriverWait
+
+pytestmark = pytest.mark.slow
+
+SIZES = {"phone": (360, 800), "desktop": (1440, 900)}
+READY = "return [...document.querySelectorAll('.plot')].every(plot => plot.data && plot.querySelector('.scatterlayer'))"
+OUTSIDE = """const scrolls = e => e && (['auto', 'scroll', 'hidden'].includes(getComputedStyle(e).overflowX)
+                 || scrolls(e.parentElement));
+             return [...document.querySelectorAll('section, section *')]
+                 .filter(e => e.getBoundingClientRect().right > innerWidth + 0.5 && !scrolls(e.parentElement))
+                 .map(e => e.outerHTML.slice(0, 80))"""
+SET = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event(arguments[2]))"
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def arena(tmp_path_factory):
+    learners = ["aogd", "quadratic_penalty", "yu_lee_lee", "projected_ogd", "coldq", "aogd beta=0.5 name='<b>&x</b>'"]
+    spec = arena_of(learners, ["expert_advice", "switching_constraints"], rounds=256, sequences=2)
+    return run_arena(spec, tmp_path_factory.mktemp("arena"), backend=Backend("sequential"), out=io.StringIO())
+
+
+@pytest.fixture(scope="module")
+def page(arena, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "arena.html"
+    return write_arena_page(arena, league(arena), Taste(), path).as_uri()
+
+
+def ready(driver):
+    WebDriverWait(driver, 10).until(lambda d: d.execute_script(READY))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_it_loads_alone_and_fits(driver, page, size, scheme):
+    open_at(driver, page, *SIZES[size], scheme)
+    ready(driver)
+    for closed in driver.find_elements("css selector", "details"):
+        driver.execute_script("arguments[0].open = true", closed)
+    assert [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+    assert requested(driver) == {page}
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= SIZES[size][0]
+    assert driver.execute_script(OUTSIDE) == []
+    assert driver.find_elements("css selector", "main b") == []  # a name does not become markup
+
+
+def shown(driver):
+    rows = driver.find_elements("css selector", ".league tbody tr")
+    return [
+        (row.find_element("css selector", "th").text, row.find_elements("css selector", "td")[1].text) for row in rows
+    ]
+
+
+@pytest.mark.parametrize("taste", [Taste(0.0), Taste(0.9, "hard"), Taste(1.0, "largest")])
+def test_the_league_is_ranked_again(driver, page, arena, taste):
+    open_at(driver, page, *SIZES["desktop"])
+    ready(driver)
+    driver.execute_script(SET, driver.find_element("css selector", ".violation"), taste.measure, "change")
+    driver.execute_script(SET, driver.find_element("css selector", ".weight"), str(taste.weight), "input")
+    found = shown(driver)
+    wanted = [(one.learner, f"{one.score:.3f}") for one in league(arena, taste)]
+    assert sorted(found) == sorted(wanted)
+    assert [score for _, score in found] == [score for _, score in wanted]
+
+
+def test_the_frontier_follows_the_violation(driver, page, arena):
+    open_at(driver, page, *SIZES["desktop"])
+    ready(driver)
+    for measure in ("hard_violation", "per_constraint_violation"):
+        driver.execute_script(SET, driver.find_element("css selector", ".violation"), measure, "change")
+        for problem, id in (("expert advice", "expert-advice"), ("switching constraints", "switching-constraints")):
+            best = "; ".join(match.learner for match in on_the_frontier(arena.played(problem), measure))
+            text = driver.find_element("css selector", f"#{id} .best").text
+            assert text == f"On the frontier, the least violation first: {best}."
+
+
+def test_a_marked_learner_stands_out(driver, page):
+    open_at(driver, page, *SIZES["desktop"])
+    ready(driver)
+    driver.execute_script(SET, driver.find_element("css selector", ".mark"), "A-OGD", "change")
+    sizes = "return arguments[0].data[1].marker.size.map((s, k) => [arguments[0].data[1].customdata[k], s])"
+    for plot in driver.find_elements("css selector", ".plot"):
+        assert [name for name, size in driver.execute_script(sizes, plot) if size > 10] == ["A-OGD"]
+    assert [row.text for row in driver.find_elements("css selector", "tr.marked th")] == ["A-OGD"]

@@ -1,0 +1,341 @@
+"""Figures and page, without a browser: what is in them is what the result has."""
+
+import base64
+import dataclasses
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.text import Text
+
+from longterm.errors import InputError
+from longterm.experiments.result import MEASURES
+from longterm.report import write_figures, write_page
+from longterm.report.appearance import COLOURS, look
+from longterm.report.chart import SHAPES, chart_data
+from longterm.report.experiment import certificate
+from longterm.report.growth import last_decade_slope
+from longterm.report.linear import draw_linear
+from longterm.report.log_log import draw_log_log
+from longterm.report.panels import panels
+from longterm.report.style import publication_style
+from longterm.report.tables import regret_table, violation_table
+from longterm.report.words import problem_facts
+from results import HOSTILE, dsm, hostile, many, sample
+
+SMALL = (3, 200, 2)
+
+
+@pytest.fixture
+def plt():
+    with publication_style() as plt:
+        yield plt
+
+
+def means_drawn(axis):
+    return [line.get_ydata() for line in axis.get_lines() if len(line.get_ydata()) > 2]
+
+
+def alone(result):
+    """One curve, one sequence, one round."""
+    first = result.curves[0]
+    one = dataclasses.replace(
+        first, measures={m: v[-1:, :1] for m, v in first.measures.items()}, bounds={}, printed_bounds={}
+    )
+    gap = result.certified_gap[-1:, :1]
+    return dataclasses.replace(result, rounds=result.rounds[-1:], seeds=(0,), curves=(one,), certified_gap=gap)
+
+
+# Figures
+
+
+@pytest.mark.parametrize(
+    "result",
+    [hostile(), pytest.param(many(20), marks=pytest.mark.slow), alone(dsm(*SMALL))],
+    ids=["odd", "many", "one"],
+)
+def test_figures_of_any_result(result, tmp_path):
+    paths = write_figures(result, tmp_path / "new" / "folder")
+    assert len(set(paths)) == 6
+    assert {path.suffix for path in paths} == {".pdf", ".svg", ".png"}
+    starts = {".pdf": b"%PDF", ".svg": b"<?xml", ".png": b"\x89PNG"}
+    for path in paths:
+        assert path.parent == tmp_path / "new" / "folder"
+        assert path.read_bytes().startswith(starts[path.suffix])
+
+
+@pytest.mark.slow
+def test_the_same_result_gives_the_same_bytes(tmp_path):
+    """In another process, a second later, with another hash seed."""
+    script = (
+        "import sys; from results import dsm; from longterm.report import write_figures, write_page;"
+        "write_figures(dsm(3, 200, 2), sys.argv[1]); write_page(dsm(3, 200, 2), sys.argv[1] + '/page.html')"
+    )
+    paths = [*write_figures(dsm(*SMALL), tmp_path / "here"), write_page(dsm(*SMALL), tmp_path / "here" / "page.html")]
+    there = tmp_path / "there"
+    where = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    settings = os.environ | {"PYTHONPATH": where, "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo"}
+    subprocess.run([sys.executable, "-c", script, str(there)], check=True, env=settings)
+    assert sorted(path.name for path in paths) == sorted(path.name for path in there.iterdir())
+    for path in paths:
+        assert path.read_bytes() == (there / path.name).read_bytes(), path.name
+
+
+def test_every_curve_bound_and_slope_is_drawn(plt):
+    result = dsm(*SMALL)
+    drawing = draw_log_log(plt, result)
+    groups = panels(result)
+    assert groups[:2] == [("regret",), ("signed_violation", "hard_violation")]  # g ≥ 0 everywhere
+    for axis, group in zip(drawing.axes, groups, strict=True):
+        drawn = means_drawn(axis)
+        for curve in result.curves:
+            assert any(np.array_equal(curve.mean(group[0]), line) for line in drawn), curve.name
+            for bounds in (curve.bounds, curve.printed_bounds):
+                assert all(any(np.array_equal(bounds[m], line) for line in drawn) for m in group if m in bounds)
+        assert axis.get_xscale() == axis.get_yscale() == "log"
+    slopes = [text.get_text() for text in drawing.axes[0].texts]
+    for curve in result.curves:
+        slope = last_decade_slope(result.rounds, curve.mean("regret"))
+        assert any(f"{slope:.2f}" in text for text in slopes), curve.name
+
+
+def test_no_data_is_lost_where_sums_are_negative_or_zero(plt):
+    result = sample(150, 3)
+    drawing = draw_log_log(plt, result)
+    signed = drawing.axes[1]
+    assert panels(result)[1] == ("signed_violation", "per_constraint_violation")  # one constraint
+    assert signed.get_yscale() == "symlog"
+    low, high = signed.get_ylim()
+    for curve in result.curves:
+        mean = curve.mean("signed_violation")
+        assert mean.min() < 0
+        assert any(np.array_equal(mean, line) for line in means_drawn(signed))
+        assert low < mean.min()
+        assert mean.max() < high
+    hard = drawing.axes[2]
+    assert hard.get_yscale() == "symlog"  # A-OGD's hard violation is 0, which no logarithm shows
+    assert hard.get_ylim()[0] < 0
+
+
+@pytest.mark.parametrize("draw", [draw_log_log, draw_linear])
+@pytest.mark.parametrize("result", [dsm(), sample(), many(12)], ids=lambda r: r.name)
+def test_nothing_covers_anything(plt, draw, result):
+    drawing = draw(plt, result)
+    drawing.canvas.draw()
+    boxes = [axis.get_tightbbox() for axis in drawing.axes]
+    legend = drawing.legends[0].get_window_extent()
+    assert len(drawing.legends[0].get_texts()) > len(result.curves)
+    for k, box in enumerate(boxes):
+        assert not box.overlaps(legend)
+        assert not any(box.overlaps(other) for other in boxes[:k])
+    for axis in drawing.axes:
+        slopes = sorted((Text.get_window_extent(text) for text in axis.texts), key=lambda box: box.y0)
+        assert not any(one.shrunk(1, 0.8).overlaps(other) for one, other in pairwise(slopes))
+    page = drawing.bbox
+    assert page.x0 <= legend.x0
+    assert legend.x1 <= page.x1
+    assert legend.y0 >= page.y0
+
+
+def test_the_linear_view_enlarges_the_low_curves(plt):
+    result = dsm()
+    drawing = draw_linear(plt, result)
+    regret, violation = drawing.axes
+    assert regret.child_axes == []
+    (zoom,) = violation.child_axes
+    highest = zoom.get_ylim()[1]
+    low = [curve.name for curve in result.curves if curve.mean("signed_violation").max() < highest]
+    assert low == ["Convex A-OGD", "Strongly convex A-OGD", "Convex mirror prox"]
+    # The inset covers no curve of the panel behind it.
+    drawing.canvas.draw()
+    frame = zoom.get_window_extent()
+    for curve in result.curves:
+        points = violation.transData.transform(np.column_stack([result.rounds, curve.mean("signed_violation")]))
+        assert not any(frame.contains(*point) for point in points), curve.name
+
+
+def test_slopes_by_hand():
+    t = np.array([1, 5, 10, 20, 50, 100])
+    assert last_decade_slope(t, 3 * t**0.5) == pytest.approx(0.5)
+    assert last_decade_slope(t, np.where(t < 10, 1e9, -2.0 * t)) == pytest.approx(1.0)  # only the last decade counts
+    assert last_decade_slope(t, 0.0 * t) is None
+    assert last_decade_slope(t[-2:], 1.0 * t[-2:]) is None
+
+
+def luminance(colour):
+    parts = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one, other):
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_colours_stand_out_and_looks_do_not_repeat():
+    css = (Path(write_page.__code__.co_filename).parent / "page.css").read_text()
+    light, dark = re.findall(r"--panel: (#[0-9a-f]{6})", css)
+    for on_light, on_dark in COLOURS:
+        assert contrast(on_light, light) >= 3
+        assert contrast(on_dark, dark) >= 3
+    for panel, block in zip((light, dark), re.findall(r":root \{(.*?)\}", css, re.DOTALL), strict=True):
+        for name in ("text", "quiet", "accent", "good", "bad"):
+            (colour,) = re.findall(rf"--{name}: (#[0-9a-f]{{6}})", block)
+            assert contrast(colour, panel) >= 4.5, name
+    assert len({look(k) for k in range(56)}) == 56
+    assert all(look(k).symbol in SHAPES for k in range(56))
+
+
+# Tables and page
+
+
+class Page(HTMLParser):
+    """Cells by table caption and row, headings, ids, scripts."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tables, self.ids, self.scripts, self.tags, self.text = [], [], [], [], []
+        self.inside, self.row = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.tags.append((tag, given))
+        if tag not in ("meta", "input"):
+            self.inside.append(tag)
+        if "id" in given:
+            self.ids.append(given["id"])
+        if tag == "tr":
+            self.row = []
+        if tag == "td":
+            value = given.get("data-value")
+            self.row.append(None if value is None else float(value))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        self.inside.remove(tag)
+        if tag == "tr" and self.row:
+            self.tables[-1][1].append(self.row)
+
+    def handle_data(self, data):
+        if self.inside and self.inside[-1] == "caption":
+            self.tables.append((data, []))
+        if self.inside and self.inside[-1] == "script":
+            self.scripts[-1] += data
+        elif "style" not in self.inside:
+            self.text.append(data)
+
+
+def first_table(text, caption):
+    return next(rows for full, rows in Page(text).tables if full.startswith(caption))
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    results = [dsm(*SMALL), sample(150, 3), hostile(), hostile(), many(12)]
+    path = write_page(results, tmp_path_factory.mktemp("page") / "deep" / "report.html", title=HOSTILE)
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_tables_have_the_numbers_of_the_result(written):
+    result = dsm(*SMALL)
+    regret = first_table(written, "Regret after 200 rounds")
+    violation = first_table(written, "Violation after 200 rounds")
+    for row, curve in zip(regret, result.curves, strict=True):
+        mean, read_off, bound, ratio, printed, slope, gap = row
+        assert mean == curve.measures["regret"][-1].mean()
+        assert read_off == curve.read_off.get("regret")
+        assert bound == (curve.bounds["regret"][-1] if curve.bounds else None)
+        assert printed == (curve.printed_bounds["regret"][-1] if curve.printed_bounds else None)
+        assert ratio == (mean / bound if curve.bounds else None)
+        assert slope == pytest.approx(last_decade_slope(result.rounds, curve.mean("regret")))
+        assert gap == result.certified_gap[-1].max()
+    for row, curve in zip(violation, result.curves, strict=True):
+        assert row[0] == curve.mean("signed_violation")[-1]
+        assert row[6] == curve.mean("hard_violation")[-1]
+        assert row[-2:] == [curve.mean(m)[-1] for m in ("squared_violation", "per_constraint_violation")]
+
+
+def test_the_numbers_on_the_way(written):
+    result = dsm(*SMALL)
+    rows = first_table(written, "Hard violation, ")
+    at = np.searchsorted(result.rounds, [1, 10, 100, 200])
+    assert rows == [curve.mean("hard_violation")[at].tolist() for curve in result.curves]
+
+
+def test_slack_is_called_so():
+    result = sample(150, 3)
+    assert "below 0" in [cell.content for _, cells in violation_table(result).rows for cell in cells]
+    assert [cell.best for _, cells in regret_table(result).rows for cell in cells].count(True) == 1
+
+
+def test_the_figure_has_all_curves_and_all_rounds():
+    result = sample(150, 3)
+    data = chart_data(result)
+    assert data["rounds"] == result.rounds.tolist()
+    for drawn, curve in zip(data["curves"], result.curves, strict=True):
+        for measure in MEASURES:
+            np.testing.assert_allclose(drawn["mean"][measure], curve.mean(measure), rtol=1e-6)
+            np.testing.assert_allclose(drawn["std"][measure], curve.std(measure), rtol=1e-6)
+    odd = chart_data(hostile())["curves"][0]
+    assert odd["bounds"]["regret"] == [1.0, None, None, 1e30]
+
+
+def test_the_page_stands_alone_and_cannot_be_broken_into(written):
+    page = Page(written)
+    assert not [tag for tag, given in page.tags if "src" in given or tag in ("link", "iframe", "img", "b")]
+    assert all(given["href"].startswith("#") for tag, given in page.tags if tag == "a")
+    assert all(given["href"][1:] in page.ids for tag, given in page.tags if tag == "a")
+    assert len(page.ids) == len(set(page.ids))
+    own = [script for script, (_, given) in zip(page.scripts, _scripts(page), strict=True) if "type" not in given]
+    assert len(own) == 2
+    assert sum("plotly.js v" in script for script in page.scripts) == 1
+    (policy,) = [given["content"] for tag, given in page.tags if given.get("http-equiv") == "Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'")
+    for script in own:
+        assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in policy
+    assert "".join(page.text).count(HOSTILE) > 20
+    assert "alert('x')" not in "".join(own)
+
+
+def _scripts(page):
+    return [(tag, given) for tag, given in page.tags if tag == "script"]
+
+
+def test_remarks_commands_and_words_are_there(written):
+    text = "".join(Page(written).text)
+    result = dsm(*SMALL)
+    for remark in result.remarks:
+        assert remark.text in text
+    assert result.command in text
+    for name, value in problem_facts(result.problem):
+        assert name in text
+        assert value in text
+    assert "R, radius of the enclosing set" in text
+    assert "seeds 0–1" in text
+    assert "seeds 3, 5, 9" in text
+
+
+def test_the_certificate_says_how_exact_the_comparator_is():
+    result = dsm(*SMALL)
+    assert "closed form" in certificate(result)
+    half = dataclasses.replace(result, certified_gap=result.certified_gap + 5e-7)
+    assert "5e−07 of it, which is within" in certificate(half)
+    assert "which is not within" in certificate(dataclasses.replace(half, certified_gap=half.certified_gap * 10))
+    assert "no certificate" in certificate(hostile())
+
+
+def test_a_page_of_nothing_is_refused(tmp_path):
+    with pytest.raises(InputError, match="results"):
+        write_page([], tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()
+    assert write_page(alone(dsm(*SMALL)), tmp_path / "one.html").stat().st_size > 1e6

@@ -1,0 +1,429 @@
+"""One of everything: sets, losses, constraints, problems with a stream each, learners. Tests multiply them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from longterm import AOGD, InputError, Problem, SlaterPoint, find_slater_point
+from longterm._arrays import column, dot, like, namespace
+from longterm.constraints import (
+    Affine,
+    Consensus,
+    Constraint,
+    CustomConstraint,
+    DoublyStochastic,
+    ElasticNetBudget,
+    L1Budget,
+    L2Budget,
+    Maximum,
+    OnFirst,
+    PositiveSemidefinite,
+    Scaled,
+    Smooth,
+    Stack,
+    VaryingAffine,
+)
+from longterm.constraints.prox import PenaltyProx
+from longterm.learners import (
+    AFTRL,
+    COLDQ,
+    LEWA,
+    RECOO,
+    AdaGradAOGD,
+    AdaGradDiagonal,
+    AdaptiveAFTRL,
+    AdaptivePenalisedFTRL,
+    DecayingMarginAOGD,
+    DiagonalAdaGradAOGD,
+    DoublingAOGD,
+    DoublingRestarts,
+    DriftPlusPenalty,
+    FeasibleOnlineADM,
+    HardYuLeeLee,
+    Learner,
+    MahdaviOGD,
+    MirrorProx,
+    NetworkedSaddlePoint,
+    NoViolationAOGD,
+    NoViolationMahdaviOGD,
+    OneProjectionSGD,
+    OnlineADM,
+    PenalisedFTRL,
+    PenaltyAOGD,
+    PolyakFeasibility,
+    ProjectedOGD,
+    ProximalAOGD,
+    ProxPenalty,
+    QuadraticPenaltyOGD,
+    Restarted,
+    Sharp,
+    SinhaVaze,
+    StronglyConvexAFTRL,
+    TwoPointBandit,
+    YuLeeLee,
+    YuNeely,
+    twice,
+)
+from longterm.learners.penalty_step import penalty_step_of
+from longterm.losses import (
+    Absolute,
+    CustomLoss,
+    Hinge,
+    Huber,
+    LeastSquares,
+    Linear,
+    Logistic,
+    Loss,
+    Quantile,
+    SquaredDistance,
+    SquaredHinge,
+)
+from longterm.problems import (
+    budgeted_logistic,
+    consensus,
+    covariance,
+    doubly_stochastic,
+    power_allocation,
+    random_half_spaces,
+    switching_constraints,
+    two_dimensional,
+)
+from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
+from longterm.streams import (
+    NoisyTargets,
+    PairwiseSigns,
+    RandomCosts,
+    RandomPermutations,
+    Replay,
+    ResampledRows,
+    Stream,
+    SwitchingConstraints,
+    SwitchingCosts,
+    Windows,
+)
+from longterm.theory.penalties import Penalty
+from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule
+
+D = 6  # every set of the zoo has six coordinates, so that any loss and constraint fits any set
+
+
+def sets() -> dict[str, Set]:
+    return {
+        "ball": Ball(D, radius=1.5),
+        "moved ball": Ball(D, radius=0.7, centre=np.linspace(-1, 1, D)),
+        "box": Box(np.linspace(-2, -1, D), np.linspace(0.5, 3, D)),
+        "simplex": Simplex(D, total=2.0),
+        "rows": RowStochastic(2, 3),
+        "product": Product([Ball(2, radius=0.5), Simplex(3), Box([-1.0], [2.0])]),
+    }
+
+
+def losses() -> dict[str, Loss]:
+    return {
+        "squared distance": SquaredDistance(D, targets=Ball(D, radius=2.0)),
+        "linear": Linear(D, cost_norm=3.0),
+        "logistic": Logistic(D, feature_norm=2.0),
+        "hinge": Hinge(D, feature_norm=2.0),
+        "absolute": Absolute(D, feature_norm=2.0, label_bound=1.0),
+        "least squares": LeastSquares(D, feature_norm=2.0, label_bound=1.0),
+        "squared hinge": SquaredHinge(D, feature_norm=2.0),
+        "Huber": Huber(D, feature_norm=2.0, label_bound=1.0, threshold=0.8),
+        "quantile": Quantile(D, feature_norm=2.0, label_bound=1.0, level=0.3),
+        "custom": CustomLoss(
+            D,
+            function=lambda x, a: (x[..., 0] - a) ** 2,
+            derivative=lambda x, a: 2 * (x[..., 0] - a)[..., None] * first_axis(x),
+            declared_gradient_bound=20.0,
+            declared_range=50.0,
+            parameters={"a": ()},
+        ),
+    }
+
+
+def first_axis(x: Any) -> Any:
+    """e_1, in x's own library."""
+    import array_api_compat
+
+    xp = array_api_compat.array_namespace(x)
+    return xp.astype(xp.arange(x.shape[-1]) == 0, x.dtype)
+
+
+def parameters_of(function: Loss | Constraint, rng: np.random.Generator) -> list[np.ndarray]:
+    """Parameters of one round that respect what the function declares."""
+    made = []
+    for name, shape in function.parameters.items():
+        values = rng.standard_normal(shape)
+        kind = name.split("[")[0]
+        if kind in ("features", "target"):
+            values *= 2.0 / np.linalg.norm(values)
+        elif kind == "cost":
+            values *= 3.0 / np.linalg.norm(values)
+        elif kind == "matrix":
+            values /= np.linalg.norm(values, axis=-1, keepdims=True)
+        elif kind == "offset":
+            values = rng.uniform(-1, 1, shape)
+        elif kind == "label":
+            values = np.sign(values)
+        made.append(np.asarray(values))
+    return made
+
+
+def constraints() -> dict[str, Constraint]:
+    rng = np.random.default_rng(7)
+    affine = Affine(rng.standard_normal((4, D)), rng.uniform(0.1, 1, 4))
+    return {
+        "affine": affine,
+        "varying affine": VaryingAffine(D, count=3, row_norm=1.0, offset_bound=1.0),
+        "elastic net": ElasticNetBudget(D, budget=1.2, l1=0.7, l2=1.3),
+        "l1": L1Budget(D, budget=1.0),
+        "l2": L2Budget(D, budget=0.8),
+        "scaled": Scaled(affine, factor=2.5),
+        "smooth": Smooth(ElasticNetBudget(D, budget=1.2, l1=0.0, l2=1.3), smoothness=1.3),
+        "on the first": OnFirst(ElasticNetBudget(D - 2, budget=1.2), free=2),
+        "stack": Stack([affine, L2Budget(D, budget=0.8), VaryingAffine(D, 2, 1.0, 1.0)]),
+        "maximum": Maximum([affine, L1Budget(D, budget=0.8)], over=Ball(D, radius=3.0)),
+        "custom": CustomConstraint(
+            D,
+            function=lambda x: x[..., 0] ** 2 - 1.0,
+            derivative=lambda x: 2 * x[..., 0][..., None] * first_axis(x),
+            declared_gradient_bound=10.0,
+            declared_bound=30.0,
+        ),
+    }
+
+
+def constraint_sizes() -> dict[str, Constraint]:
+    """Constraints whose dimension is not the zoo's."""
+    return {
+        "doubly stochastic": DoublyStochastic(3),
+        "consensus": Consensus(3, 2, [(0, 1), (2, 1)]),
+        "positive semi-definite": PositiveSemidefinite(3, floor=0.2),
+    }
+
+
+def problems() -> dict[str, tuple[Problem, Stream]]:
+    """Problems with a stream each, seeded."""
+    rng = np.random.default_rng(3)
+    features, labels = rng.standard_normal((40, 5)), np.sign(rng.standard_normal(40))
+    ball = Ball(3, radius=2.0)
+    varying = Problem(ball, Linear(3, 1.0), VaryingAffine(3, 2, 1.0, 0.5), name="varying")
+    normals = rng.standard_normal((300, 2, 3))
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    costs = rng.standard_normal((300, 3))
+    costs /= np.linalg.norm(costs, axis=-1, keepdims=True)
+    prices = 0.6 + 0.5 * np.sin(np.arange(100) / 9)
+    half_spaces = random_half_spaces(2, 3)
+    return {
+        "two-dimensional": (two_dimensional(), Replay([np.tile([[1.0, 0.0], [0.0, 1.0]], (150, 1))])),
+        "doubly stochastic": (doubly_stochastic(4), RandomPermutations(4)),
+        "doubly stochastic in rows": (doubly_stochastic(3, enclosing="rows"), RandomPermutations(3)),
+        "correlation": (covariance(5), PairwiseSigns(5)),
+        # Three rows: with more, small eigenvalues meet, and which of two eigenvectors is played is up to rounding.
+        "covariance": (covariance(3, unit_diagonal=False), PairwiseSigns(3)),
+        "budgeted logistic": (budgeted_logistic(features, budget=1.0), ResampledRows(features, labels)),
+        "adversary on a box": (
+            Problem(Box.cube(3, -1.0, 1.0), Linear(3), Affine([[1.0, 1.0, 0.0], [0.0, 1.0, -1.0]], [0.2, 0.3])),
+            SwitchingCosts(3),
+        ),
+        "random costs on a simplex": (
+            Problem(Simplex(4), Linear(4), Affine([[1.0, 0.0, 0.0, 1.0]], [0.4])),
+            RandomCosts(4),
+        ),
+        "with an intercept": (
+            Problem(
+                Product([Ball(2, radius=0.8), Box([-0.5], [0.5])]),
+                Hinge(3, feature_norm=1.0),
+                OnFirst(ElasticNetBudget(2, budget=1.12)),
+            ),
+            ResampledRows(costs, np.sign(costs[:, 0])),
+        ),
+        "ball in a ball": (Problem(Ball(3, radius=2.0), Linear(3), L2Budget(3, budget=0.8)), SwitchingCosts(3)),
+        "consensus on a path": (
+            consensus(3, [(0, 1), (2, 1)], Box.cube(2, -1.0, 1.0)),
+            NoisyTargets(np.linspace(-0.8, 0.8, 6), spread=0.2),
+        ),
+        "power": (power_allocation(prices, 2), Windows(prices)),
+        "switching constraints": (switching_constraints(half_spaces), SwitchingConstraints(half_spaces)),
+        "varying constraints": (varying, Replay([costs], [normals, rng.uniform(0, 0.5, (300, 2))])),
+        "maximum on a product": (
+            Problem(
+                Product([Ball(2), Simplex(2)]),
+                SquaredDistance(4, targets=Ball(4)),
+                Maximum([L2Budget(4, budget=1.0), Affine([[1.0, 0.0, 1.0, 0.0]], [0.5])], over=Ball(4, radius=2.0)),
+            ),
+            RandomCosts(4),
+        ),
+    }
+
+
+def learners(problem: Problem) -> dict[str, Learner[Any]]:
+    """Every learner that can play the problem."""
+    constants = problem.constants
+    made: dict[str, Learner[Any]] = {
+        "A-OGD convex": AOGD.convex(problem),
+        "A-OGD constant": AOGD(problem.enclosing_set, ConstantSchedule(theta=0.5, eta=0.05, mu=0.1)),
+        "A-OGD custom": AOGD(
+            problem.enclosing_set,
+            CustomSchedule(theta=lambda t: 2 / t**0.5, eta=lambda t: 0.2 / t**0.5, mu=lambda t: 0.1 / t),
+        ),
+        "A-OGD other β": AOGD(
+            problem.enclosing_set, ConvexSchedule(constants.diameter, constants.gradient_bound, beta=0.3)
+        ),
+    }
+    if not isinstance(problem.constraint, L2Budget):  # there x_3 is 0 up to rounding, where the gradient of ‖x‖ jumps
+        scale = 3 * constants.constraint_bound**2  # small ones make chaotic dynamics
+        made["A-OGD, constants found"] = AdaGradAOGD.tuned(problem, dual_scale=scale)
+    if constants.strong_convexity > 0:
+        made["A-OGD strongly convex"] = AOGD.strongly_convex(problem)
+    if not problem.constraint.parameters and problem.projection is not None:
+        made["projected OGD"] = ProjectedOGD.convex(problem)
+        if constants.strong_convexity > 0:
+            made["projected OGD strongly convex"] = ProjectedOGD.strongly_convex(problem)
+    project = projection_of(problem.constraint)
+    if project is not None:
+        made["online ADM"] = OnlineADM.tuned(problem, project, rounds=200)
+    if project is not None and isinstance(problem.enclosing_set, Ball):  # from B it stays in B
+        made["one projection"] = OneProjectionSGD.tuned(problem, project, rounds=200, slope=1.0)
+    if isinstance(problem.constraint, L2Budget):  # {g ≤ 0} lies inside B
+        made["feasible online ADM"] = FeasibleOnlineADM.tuned(problem, project, rounds=200)
+    if isinstance(problem.enclosing_set, Simplex):
+        made["LEWA"] = LEWA.tuned(problem, rounds=200)
+    if isinstance(problem.constraint, Consensus):
+        made["networked saddle point"] = NetworkedSaddlePoint.tuned(problem, rounds=200)
+    made |= constant_step_learners(problem) | learners_without_violation(problem) | learners_with_prox(problem)
+    return made | penalty_and_queue_learners(problem) | learners_of_later_years(problem)
+
+
+def learners_of_later_years(problem: Problem) -> dict[str, Learner[Any]]:
+    """Those of §3.5 to §3.9 of the notes, from Yu, Lee and Lee on."""
+    lighter = Penalty(lambda u: 0.3 * u**2, lambda u: 0.6 * u, strong_convexity=0.6)
+    made: dict[str, Learner[Any]] = {
+        "Yu–Lee–Lee": YuLeeLee.convex(problem),
+        "Yu–Lee–Lee, hard, sharp": HardYuLeeLee.convex(problem, Sharp),
+        "A-OGD with a penalty": PenaltyAOGD.convex(problem, lighter),
+    }
+    B = problem.enclosing_set
+    if isinstance(B, Ball) or (isinstance(B, Box) and np.all(B.lower < B.upper)):
+        made["two-point bandit"] = TwoPointBandit.tuned(problem, 1000, seed=5)
+    if isinstance(B, Box):
+        made["diagonal AdaGrad A-OGD"] = DiagonalAdaGradAOGD.tuned(problem)
+    point = interior(problem)
+    if point is not None:
+        made["Polyak feasibility steps"] = PolyakFeasibility.tuned(problem, 1000, slater=point)
+    if penalty_step_of(problem) is not None:
+        made["prox penalty"] = ProxPenalty.convex(problem, w_0=0.01)
+        made["RECOO"] = RECOO.tuned(problem, gamma=0.1, floor=0.1)
+        made["COLDQ"] = COLDQ.published(problem, 1000)
+    if problem.constants.strong_convexity > 0:
+        made["Yu–Lee–Lee strongly convex"] = YuLeeLee.strongly_convex(problem, Sharp)
+        if penalty_step_of(problem) is not None:
+            made["prox penalty strongly convex"] = ProxPenalty.strongly_convex(problem, w_0=0.01)
+    return made
+
+
+def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:
+    """Those that hold a fixed constraint itself in their steps."""
+    prox = problem.constraint.prox(problem.enclosing_set)
+    if problem.constraint.parameters or prox is None:
+        return {}
+    theta_0 = prox.values_norm_bound() ** 2 / problem.constants.loss_range  # tiny ones make chaotic dynamics
+    made: dict[str, Learner[Any]] = {
+        "A-FTRL": AFTRL.tuned(problem, theta_0=theta_0),
+        "A-FTRL, constants found": AdaptiveAFTRL.tuned(problem, dual_scale=prox.values_norm_bound() ** 2),
+        "A-FTRL restarted": Restarted(AFTRL.tuned(problem, theta_0=theta_0), every=30),
+        "proximal A-OGD": ProximalAOGD.convex(problem, theta_0=theta_0),
+    }
+    if problem.constants.strong_convexity > 0:
+        made["A-FTRL strongly convex"] = StronglyConvexAFTRL.tuned(problem, theta_0=theta_0)
+        made["proximal A-OGD strongly convex"] = ProximalAOGD.strongly_convex(problem, theta_0=theta_0)
+    if isinstance(prox, PenaltyProx):
+        made["penalised FTRL"] = PenalisedFTRL.tuned(problem)
+        made["penalised FTRL, constants found"] = AdaptivePenalisedFTRL.tuned(problem)
+    return made
+
+
+def penalty_and_queue_learners(problem: Problem) -> dict[str, Learner[Any]]:
+    """Quadratic penalties, virtual queues, prices of the violation so far: made for more rounds than any test plays."""
+    made: dict[str, Learner[Any]] = {
+        "quadratic penalty": QuadraticPenaltyOGD.convex(problem),
+        "drift plus penalty": DriftPlusPenalty.tuned(problem, 1000),
+        "Sinha–Vaze": SinhaVaze.convex(problem, 1000),
+    }
+    if problem.constraint.count > 1:
+        made["quadratic penalty on each"] = QuadraticPenaltyOGD.convex(problem, beta=0.5, every=True)
+    if problem.constraint.parameters:
+        made["drift plus penalty, doubling"] = DoublingRestarts(DriftPlusPenalty.neely_yu(problem, 1), first_epoch=12)
+    if isinstance(problem.enclosing_set, Box):
+        made["Sinha–Vaze, diagonal"] = SinhaVaze.convex(problem, 1000, inner=AdaGradDiagonal(problem.enclosing_set))
+    if problem.constants.strong_convexity > 0:
+        made["quadratic penalty strongly convex"] = QuadraticPenaltyOGD.strongly_convex(problem)
+        made["Sinha–Vaze strongly convex"] = SinhaVaze.strongly_convex(problem, 1000)
+    if not problem.constraint.parameters and problem.constraint.prox(problem.enclosing_set) is not None:
+        made["Yu–Neely"] = YuNeely.published(problem, 1000)
+        made["Yu–Neely, doubling"] = DoublingRestarts(YuNeely.tuned(problem, 1), first_epoch=12)
+    return made
+
+
+def projection_of(constraint: Constraint) -> Callable[[Any], Any] | None:
+    """The projection onto {g ≤ 0} where it has a closed form: a half-space, a ball."""
+    if isinstance(constraint, L2Budget):
+        return Ball(constraint.dimension, radius=constraint.budget).project
+    if isinstance(constraint, Affine) and constraint.count == 1:
+        row, square = constraint.matrix[0], float(constraint.matrix[0] @ constraint.matrix[0])
+
+        def onto_half_space(x: Any) -> Any:
+            normal = like(row, x)
+            excess = namespace(x).maximum(dot(normal, x) - float(constraint.offset[0]), 0.0)
+            return x - column(excess / square) * normal
+
+        return onto_half_space
+    return None
+
+
+def constant_step_learners(problem: Problem) -> dict[str, Learner[Any]]:
+    """Those of Mahdavi, Jin and Yang, made for more rounds than any test plays."""
+    made: dict[str, Learner[Any]] = {
+        "Convex OGD, a multiplier each": MahdaviOGD.vector(problem, 1000),
+        "Convex OGD on the maximum": MahdaviOGD.aggregate(problem, 1000, delta=twice),
+    }
+    if problem.constraint.as_affine() is not None:
+        made["mirror prox"] = MirrorProx.tuned(problem, 1000)
+    return made
+
+
+def learners_without_violation(problem: Problem) -> dict[str, Learner[Any]]:
+    """Those that need an interior, with margins that change soon enough to be seen."""
+    point = interior(problem)
+    if point is None:
+        return {}
+    rule, epsilon = AOGD.convex(problem), point.epsilon
+    return {
+        "no violation": NoViolationAOGD(learner=rule, slater=point, gamma=epsilon / 2),
+        "no violation, decaying": DecayingMarginAOGD(learner=rule, slater=point, coefficient=3 * epsilon),
+        "no violation, doubling": DoublingAOGD(learner=rule, slater=point, coefficient=3 * epsilon, first_epoch=10),
+        "no violation, Convex OGD": NoViolationMahdaviOGD(
+            learner=MahdaviOGD.aggregate(problem, 1000), slater=point, gamma=epsilon / 2
+        ),
+    }
+
+
+@cache
+def interior(problem: Problem) -> SlaterPoint | None:
+    """A Slater point, None where there is none to be found."""
+    try:
+        return find_slater_point(problem.constraint, problem.enclosing_set)
+    except InputError:
+        return None
+
+
+def games() -> dict[str, tuple[Problem, Stream, Callable[[], Learner[Any]]]]:
+    """Every problem × every learner that can play it."""
+    return {
+        f"{name} / {rule}": (problem, stream, lambda problem=problem, rule=rule: learners(problem)[rule])
+        for name, (problem, stream) in problems().items()
+        for rule in learners(problem)
+    }
