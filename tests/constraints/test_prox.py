@@ -207,8 +207,8 @@ def test_problems_without_a_prox_are_refused_before_round_1(make):
 def test_penalised_ftrl_refuses_what_it_has_no_root_for(over, constraint):
     problem = Problem(over, Linear(D), constraint)
     with pytest.raises(InputError, match=Need.PENALTY_PROX.value):
-        PenalisedFTRL.tuned(problem)
-    AFTRL.tuned(problem)  # needs less
+        PenalisedFTRL.for_problem(problem)
+    AFTRL.for_problem(problem)  # needs less
 
 
 @pytest.mark.parametrize("make", [AFTRL.tuned, ProximalAOGD.convex, PenalisedFTRL.tuned])
@@ -218,4 +218,4 @@ def test_a_learner_made_for_another_constraint_is_refused(make):
         run(theirs, make(ours), RandomCosts(D), 5)
     same = Problem(Ball(D, 2.0), Linear(D), L1Budget(D, 1.0))
     run(same, make(ours), RandomCosts(D), 5)
-    run(theirs, AOGD.convex(ours), RandomCosts(D), 5)
+    run(theirs, AOGD.for_problem(ours), RandomCosts(D), 5)

@@ -24,7 +24,7 @@ def reproduced(name, folder, options=None, engine="numpy"):
 
 def test_doubly_stochastic_p8():
     problem, stream, seeds = doubly_stochastic(8), RandomPermutations(8), range(10)
-    learners = {"convex": AOGD.convex(problem), "strong": AOGD.strongly_convex(problem)}
+    learners = {"convex": AOGD.for_problem(problem), "strong": AOGD.for_problem(problem, steps="strongly convex")}
     traces = compare(problem, learners, stream, 1000, seeds=seeds, record=[1, 1000])
     best = nearest_to_mean(problem, stream, [1, 1000], seeds=seeds)
     wanted = {"convex": (33.4, 4.04, 0.05), "strong": (30.0, 1.01, 0.02)}

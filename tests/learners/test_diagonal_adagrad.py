@@ -86,7 +86,7 @@ def test_rare_coordinates_keep_long_steps():
         costs[k * 10 :: 100, k] = 0.1
     problem = Problem(Box.cube(d, -1.0, 1.0), Linear(d), Affine([[1.0] + [0.0] * (d - 1)], [0.0]))
     losses = {}
-    for learner in (DiagonalAdaGradAOGD.tuned(problem), AOGD.convex(problem)):
+    for learner in (DiagonalAdaGradAOGD.for_problem(problem), AOGD.for_problem(problem)):
         losses[type(learner)] = float(run(problem, learner, Replay([costs])).cumulative_loss[-1])
     assert losses[DiagonalAdaGradAOGD] < losses[AOGD] - 10
 
@@ -110,7 +110,7 @@ def test_the_formula():
 def test_bad_input_is_refused():
     problem = two_dimensional()
     with pytest.raises(InputError, match="Ball") as refused:
-        DiagonalAdaGradAOGD.tuned(problem)
+        DiagonalAdaGradAOGD.for_problem(problem)
     assert refused.value.argument == "enclosing_set"
     for changed in ({"theta_0": 0.0}, {"beta": 1.0}):
         with pytest.raises(InputError):

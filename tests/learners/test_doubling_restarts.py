@@ -29,7 +29,7 @@ each_maker = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 @given(first=st.integers(1, 50), rounds=st.integers(1, 10**7))
 def test_lengths_and_rounds_by_counting(first, rounds):
-    learner = DoublingRestarts(SinhaVaze.convex(PROBLEM, 1), first_epoch=first)
+    learner = DoublingRestarts(SinhaVaze.for_problem(PROBLEM, horizon=1), first_epoch=first)
     start, length = learner.epochs(rounds)[-1]
     assert start <= rounds < start + length
     t = np.asarray([rounds, start, start + length - 1, start + length])
@@ -73,14 +73,16 @@ def test_bounds_add_up(kind, seed, T, rule):
 
 def test_without_a_horizon_the_violation_of_yu_and_neely_grows_like_its_logarithm():
     slack = 0.5
-    learner = DoublingRestarts(YuNeely.tuned(PROBLEM, 1))
+    learner = DoublingRestarts(YuNeely.for_problem(PROBLEM, horizon=1))
     bounds = doubling_restarts(
         lambda one, n: yu_neely(one, PROBLEM.constants, n, slack=slack), learner, [2**10 - 1, 2**15 - 1, 2**20 - 1]
     )
     first, second = np.diff(bounds.violation)
     assert second == pytest.approx(first, rel=0.02)  # as much again for every five doublings
     assert slope([2**10, 2**20], bounds.regret[[0, -1]]) == pytest.approx(0.5, abs=0.01)
-    ratio = float(bounds.regret[-1]) / float(yu_neely(YuNeely.tuned(PROBLEM, 2**20), PROBLEM.constants, 2**20).regret)
+    ratio = float(bounds.regret[-1]) / float(
+        yu_neely(YuNeely.for_problem(PROBLEM, horizon=2**20), PROBLEM.constants, 2**20).regret
+    )
     assert ratio == pytest.approx(1 / (2**0.5 - 1), rel=0.01)  # at the end of an epoch; 3.4 at the worst moment
     trace = run(PROBLEM, learner, SwitchingCosts(2), 2**12 - 1, record=[2**10 - 1, 2**12 - 1])
     assert np.all(trace.long_term_violation <= bounds.violation[:2])
@@ -88,7 +90,7 @@ def test_without_a_horizon_the_violation_of_yu_and_neely_grows_like_its_logarith
 
 def test_against_an_adversary_without_a_horizon():
     problem, T = cut_problem(), 1792
-    learner = DoublingRestarts(SinhaVaze.convex(problem, 1), first_epoch=256)
+    learner = DoublingRestarts(SinhaVaze.for_problem(problem, horizon=1), first_epoch=256)
     bound = doubling_restarts(lambda one, n: sinha_vaze(one, problem.constants, n), learner, T)
     game = play_cut(learner, T)
     assert game.regret <= float(bound.regret)
@@ -96,13 +98,15 @@ def test_against_an_adversary_without_a_horizon():
 
 
 def test_a_grid_of_horizonless_learners():
-    grid = DriftPlusPenalty.liakopoulos(cut_problem(), 100, window=2, V=np.array([10.0, 20.0]))
+    grid = DriftPlusPenalty.for_problem(
+        cut_problem(), horizon=100, preset="liakopoulos", window=2, V=np.array([10.0, 20.0])
+    )
     learner = DoublingRestarts(grid, first_epoch=5)
     rows, offsets = np.tile([[[1.0, 0.0]]], (40, 1, 1)), np.full((40, 1), 0.1)
     costs = np.full((40, 2), -0.5)
     trace = run(cut_problem(), learner, Replay([costs], [rows, offsets]))
     for k, V in enumerate((10.0, 20.0)):
-        single = DriftPlusPenalty.liakopoulos(cut_problem(), 100, window=2, V=V)
+        single = DriftPlusPenalty.for_problem(cut_problem(), horizon=100, preset="liakopoulos", window=2, V=V)
         alone = run(cut_problem(), DoublingRestarts(single, first_epoch=5), Replay([costs], [rows, offsets]))
         np.testing.assert_allclose(trace.state.x[k], alone.state.x, atol=1e-12)
     assert float(np.ptp(trace.state.queue)) > 0
@@ -111,8 +115,8 @@ def test_a_grid_of_horizonless_learners():
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
-        (lambda: DoublingRestarts(AOGD.convex(two_dimensional())), "learner"),
-        (lambda: DoublingRestarts(SinhaVaze.convex(two_dimensional(), 1), first_epoch=0), "first_epoch"),
+        (lambda: DoublingRestarts(AOGD.for_problem(two_dimensional())), "learner"),
+        (lambda: DoublingRestarts(SinhaVaze.for_problem(two_dimensional(), horizon=1), first_epoch=0), "first_epoch"),
     ],
 )
 def test_what_makes_no_sense_is_refused(call, argument):
@@ -122,7 +126,7 @@ def test_what_makes_no_sense_is_refused(call, argument):
 
 
 def test_what_the_learner_inside_needs_is_asked_for():
-    assert DoublingRestarts(SinhaVaze.convex(PROBLEM, 1)).needs == frozenset()
-    assert DoublingRestarts(YuNeely.tuned(PROBLEM, 1)).needs == {Need.FIXED_CONSTRAINT, Need.PROX}
+    assert DoublingRestarts(SinhaVaze.for_problem(PROBLEM, horizon=1)).needs == frozenset()
+    assert DoublingRestarts(YuNeely.for_problem(PROBLEM, horizon=1)).needs == {Need.FIXED_CONSTRAINT, Need.PROX}
     with pytest.raises(InputError, match="same constraint in every round"):
-        run(cut_problem(), DoublingRestarts(YuNeely.tuned(PROBLEM, 1)), Replay([np.zeros((3, 2))]))
+        run(cut_problem(), DoublingRestarts(YuNeely.for_problem(PROBLEM, horizon=1)), Replay([np.zeros((3, 2))]))

@@ -64,7 +64,7 @@ def test_first_rounds_with_one_multiplier_for_the_maximum():
 
 def test_the_aggregate_form_is_aogd_with_constant_steps():
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
-    learner = MahdaviOGD.aggregate(problem, 200)
+    learner = MahdaviOGD.for_problem(problem, horizon=200)
     ours, theirs = (
         run(problem, rule, stream, 200, seeds=range(3))
         for rule in (learner, AOGD(problem.enclosing_set, learner.schedule))
@@ -118,17 +118,17 @@ def test_delta_solves_its_equation_and_twice_is_enough_exactly_where_it_exists(n
 def test_a_horizon_without_delta_is_refused_with_the_shortest_that_has_one():
     problem = Problem(Ball(2, radius=10.0), Linear(2, 100.0), Affine([[1e-3, 0.0]], [0.0]))
     with pytest.raises(InputError, match=r"horizon: 100 rounds are too few.* Give at least (\d+)") as refused:
-        MahdaviOGD.aggregate(problem, 100)
+        MahdaviOGD.for_problem(problem, horizon=100)
     least = smallest_horizon(problem.constants, 1)
     assert str(least) in refused.value.remedy
-    MahdaviOGD.aggregate(problem, least)
+    MahdaviOGD.for_problem(problem, horizon=least)
     with pytest.raises(InputError):
-        MahdaviOGD.aggregate(problem, least - 1)
+        MahdaviOGD.for_problem(problem, horizon=least - 1)
     # The condition as printed, 2√2 η (m + 1) ≤ 1, lost G: it holds here at T = 100, where no δ exists.
     a = 10.0 * np.sqrt(2 * 100.0**2)
     assert 2 * np.sqrt(2) * 100.0 / (a * 10) * 2 <= 1
     # The simple δ can always be computed: it plays, and the loop warns.
-    simple = MahdaviOGD.aggregate(problem, 100, delta=twice)
+    simple = MahdaviOGD.for_problem(problem, horizon=100, delta="twice")
     with pytest.warns(AssumptionWarning, match="does not hold"):
         run(problem, simple, RandomCosts(2, 100.0), 5)
 
@@ -147,7 +147,7 @@ def test_theorem_4_by_hand():
 @pytest.mark.parametrize("count", [1, 5])
 def test_the_lemma_at_the_tuned_horizon_is_the_theorem(count):
     problem = Problem(Box.cube(3, -1, 2), Linear(3, 2.0), Affine(np.eye(3)[[0, 1, 2, 0, 1]][:count], np.ones(count)))
-    steps = MahdaviOGD.vector(problem, 5000).schedule
+    steps = MahdaviOGD.for_problem(problem, horizon=5000, multipliers="each").schedule
     exact, closed = (
         vector_lemma(steps, problem.constants, 5000, count),
         mahdavi_theorem_4(problem.constants, 5000, count),
@@ -161,7 +161,7 @@ def test_the_lemma_at_the_tuned_horizon_is_the_theorem(count):
 
 def test_more_multipliers_than_the_steps_were_made_for_are_noticed():
     problem = doubly_stochastic(3)
-    steps = MahdaviOGD.aggregate(problem, 1000).schedule
+    steps = MahdaviOGD.for_problem(problem, horizon=1000).schedule
     assert not MahdaviOGD(problem.enclosing_set, steps, OnePerConstraint(21)).assumptions[0].holds
     with pytest.raises(InputError, match="C2"):
         vector_lemma(steps, problem.constants, 1000, 21)
@@ -204,7 +204,10 @@ def test_theorem_4_holds_for_both_forms_on_a_box(seed, rounds, horizon, kind, co
     matrix = rng.standard_normal((count, D))
     inside = B.sample(rng, 3).mean(axis=0)
     problem = Problem(B, Linear(D, 2.0), Affine(matrix, matrix @ inside + rng.uniform(0, 0.1, count)))
-    for learner in (MahdaviOGD.vector(problem, horizon), MahdaviOGD.aggregate(problem, horizon, delta=twice)):
+    for learner in (
+        MahdaviOGD.for_problem(problem, horizon=horizon, multipliers="each"),
+        MahdaviOGD.for_problem(problem, horizon=horizon, delta="twice"),
+    ):
         costs, loss, sums, worst = play_against(problem, learner, kind, rounds, seed)
         regret = loss - linprog_over(B, matrix, problem.constraint.offset, costs.sum(axis=0))
         bound = vector_lemma(learner.schedule, problem.constants, rounds, learner.duals.count)
@@ -221,7 +224,7 @@ def test_theorem_4_holds_on_every_set(name, seed, rounds, kind):
     row = rng.standard_normal((1, D))
     problem = Problem(B, Linear(D, 2.0), Affine(row, row @ B.sample(rng, 3).mean(axis=0)))
     least = smallest_horizon(problem.constants, 1)
-    learner = MahdaviOGD.vector(problem, max(rounds, least))
+    learner = MahdaviOGD.for_problem(problem, horizon=max(rounds, least), multipliers="each")
     costs, loss, sums, _ = play_against(problem, learner, kind, rounds, seed)
     regret = loss - best_linear(B, row, problem.constraint.offset, costs.sum(axis=0))
     bound = vector_lemma(learner.schedule, problem.constants, rounds, 1)
@@ -239,7 +242,10 @@ def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, ki
     comparator = rng.uniform(-0.5, 0.5, d)
     offsets = np.clip(normals @ comparator, -1.0, 1.0)  # the comparator lies on every boundary
     problem = Problem(Ball(d, radius=2.0), Linear(d), VaryingAffine(d, 2, row_norm=1.0, offset_bound=1.0))
-    for learner in (MahdaviOGD.vector(problem, T), MahdaviOGD.aggregate(problem, T)):
+    for learner in (
+        MahdaviOGD.for_problem(problem, horizon=T, multipliers="each"),
+        MahdaviOGD.for_problem(problem, horizon=T),
+    ):
         costs, loss, sums, worst = play_against(problem, learner, kind, T, seed, (normals, offsets))
         bound = mahdavi_theorem_4(problem.constants, T, learner.duals.count)
         assert loss - float((costs @ comparator).sum()) <= float(bound.regret)
@@ -253,9 +259,11 @@ def test_the_three_convex_ogd_rows_of_the_table():
     problem, stream = doubly_stochastic(8), RandomPermutations(8)
     stated = dataclasses.replace(problem, declared={"constraint_bound": 8**0.5})  # the D of the paper, which is wrong
     learners = {
-        "one counted as 96": MahdaviOGD.one_multiplier_counted_as_many(problem, 1000, constraint_bound=8**0.5),
-        "vector": MahdaviOGD.vector(stated, 1000, delta=twice),
-        "aggregate": MahdaviOGD.aggregate(stated, 1000, delta=twice),
+        "one counted as 96": MahdaviOGD.for_problem(
+            problem, horizon=1000, multipliers="one, counted as many", constraint_bound=8**0.5
+        ),
+        "vector": MahdaviOGD.for_problem(stated, horizon=1000, multipliers="each", delta="twice"),
+        "aggregate": MahdaviOGD.for_problem(stated, horizon=1000, delta="twice"),
     }
     traces = compare(problem, learners, stream, 1000, seeds=range(10), record=[1000])
     best = nearest_to_mean(problem, stream, [1000], seeds=range(10))
@@ -267,13 +275,13 @@ def test_the_three_convex_ogd_rows_of_the_table():
 
 def test_the_mixed_instantiation_is_reached_by_its_name_only():
     problem = doubly_stochastic(8)
-    mixed = MahdaviOGD.one_multiplier_counted_as_many(problem, 1000, constraint_bound=8**0.5)
+    mixed = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="one, counted as many", constraint_bound=8**0.5)
     assert isinstance(mixed.duals, OneForTheMaximum)
     assert mixed.schedule.eta == pytest.approx(0.001313, rel=1e-3)
     assert mixed.schedule.theta / mixed.schedule.eta == pytest.approx(6208)
-    assert MahdaviOGD.aggregate(problem, 1000).schedule.eta > 4 * mixed.schedule.eta
+    assert MahdaviOGD.for_problem(problem, horizon=1000).schedule.eta > 4 * mixed.schedule.eta
     with pytest.raises(TypeError, match="constraint_bound"):
-        MahdaviOGD.one_multiplier_counted_as_many(problem, 1000)
+        MahdaviOGD.for_problem(problem, horizon=1000, multipliers="one, counted as many")
 
 
 # --- bad input ----------------------------------------------------------------------------------------------
@@ -291,7 +299,7 @@ def test_the_mixed_instantiation_is_reached_by_its_name_only():
     ],
 )
 def test_tell_refuses_what_a_vector_of_multipliers_cannot_use(changed, error, argument):
-    learner = MahdaviOGD.vector(CORNER, 100)
+    learner = MahdaviOGD.for_problem(CORNER, horizon=100, multipliers="each")
     state = learner.init()
     good = observe(CORNER, learner.ask(state), [COSTS[1]])
     with pytest.raises(error) as refused:
@@ -303,7 +311,7 @@ def test_tell_refuses_what_a_vector_of_multipliers_cannot_use(changed, error, ar
 @pytest.mark.parametrize("horizon", [0, -3, 2.5, True, "10"])
 def test_a_horizon_is_a_whole_number_of_rounds(horizon):
     with pytest.raises(InputError, match="horizon"):
-        MahdaviOGD.vector(CORNER, horizon)
+        MahdaviOGD.for_problem(CORNER, horizon=horizon, multipliers="each")
 
 
 def test_it_says_that_it_needs_the_horizon():
@@ -311,7 +319,7 @@ def test_it_says_that_it_needs_the_horizon():
 
 
 def test_strict_arrays_through_tell():
-    learner, problem = MahdaviOGD.vector(two_dimensional(), 100), two_dimensional()
+    learner, problem = MahdaviOGD.for_problem(two_dimensional(), horizon=100, multipliers="each"), two_dimensional()
     ours, strict = learner.init(), learner.init(xp=array_api_strict)
     for target in np.random.default_rng(1).uniform(-0.5, 0.5, (20, 2)):
         ours = learner.tell(ours, observe(problem, ours.x, [target]))
@@ -320,7 +328,7 @@ def test_strict_arrays_through_tell():
 
 
 def test_a_replayed_stream_gives_the_same_run_as_tell():
-    learner = MahdaviOGD.vector(CORNER, 100)
+    learner = MahdaviOGD.for_problem(CORNER, horizon=100, multipliers="each")
     trace = run(CORNER, learner, Replay([np.array(COSTS)]))
     state = learner.init()
     for cost in COSTS:

@@ -99,7 +99,7 @@ def test_regret_and_disagreement_stay_under_the_bound(name, kind, seed, T, size)
     n, edges = GRAPHS[name]
     each = Box.cube(size, -1.0, 1.0)
     problem = Problem(Product([each] * n), Linear(n * size), Consensus(n, size, edges))
-    learner = NetworkedSaddlePoint.tuned(problem, T)
+    learner = NetworkedSaddlePoint.for_problem(problem, horizon=T)
     game = play_linear(problem, learner, kind, T, seed)
     best = -np.abs(game.costs.sum(axis=0).reshape(n, size).sum(axis=0)).sum()
     bound = networked_saddle_point(learner, problem.constants, T)
@@ -115,7 +115,7 @@ def test_agents_with_different_targets_agree_on_the_mean_of_all(name):
     n, edges = GRAPHS[name]
     problem, T = consensus(n, edges, SEGMENT), 4000
     means = np.linspace(-0.7, 0.5, n)
-    learner, stream = NetworkedSaddlePoint.tuned(problem, T), NoisyTargets(means, spread=0.3)
+    learner, stream = NetworkedSaddlePoint.for_problem(problem, horizon=T), NoisyTargets(means, spread=0.3)
     trace = run(problem, learner, stream, T, seeds=range(5))
     apart = np.abs(trace.per_constraint_violation[-1][:, : len(edges)]).sum(axis=-1) / T
     assert apart.mean() <= float(mean_disagreement(learner, problem.constants, T))
@@ -130,7 +130,9 @@ def test_single_rounds_may_stay_apart_while_the_means_agree():
     apart, mean = [], []
     for T in (1000, 16_000):
         problem = Problem(Product([SEGMENT] * 2), Linear(2, 2.0), Consensus(2, 1, [(0, 1)]))
-        trace = run(problem, NetworkedSaddlePoint.tuned(problem, T), Replay([np.tile([1.0, -1.0], (T, 1))]))
+        trace = run(
+            problem, NetworkedSaddlePoint.for_problem(problem, horizon=T), Replay([np.tile([1.0, -1.0], (T, 1))])
+        )
         apart.append(float(trace.hard_violation[-1]) / T)
         mean.append(float(trace.long_term_violation[-1]) / T)
     assert apart[1] > 0.7 * apart[0] > 0.1
@@ -149,7 +151,7 @@ def test_graphs_that_cannot_agree_are_refused(agents, edges):
 
 def test_other_problems_are_refused_in_words():
     ring = consensus(3, [(0, 1), (1, 2), (2, 0)], SEGMENT)
-    learner = NetworkedSaddlePoint.tuned(ring, 10)
+    learner = NetworkedSaddlePoint.for_problem(ring, horizon=10)
     path = consensus(3, [(0, 1), (1, 2)], SEGMENT)
     with pytest.raises(InputError, match="was made for the edges"):
         run(path, learner, NoisyTargets(np.zeros(3), 0.1), 5)
@@ -157,7 +159,7 @@ def test_other_problems_are_refused_in_words():
     with pytest.raises(InputError, match=Need.FIXED_CONSTRAINT.value):
         run(changing, learner, Replay([np.zeros((3, 3))], [np.ones((3, 1, 3)), np.ones((3, 1))]))
     with pytest.raises(InputError, match=r"longterm\.consensus"):
-        NetworkedSaddlePoint.tuned(Problem(Ball(2), Linear(2), Affine([[1.0, -1.0]], [0.0])), 10)
+        NetworkedSaddlePoint.for_problem(Problem(Ball(2), Linear(2), Affine([[1.0, -1.0]], [0.0])), horizon=10)
 
 
 def test_sets_and_multipliers_must_fit():

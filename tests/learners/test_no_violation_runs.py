@@ -125,23 +125,23 @@ def assert_no_violation(name, learner, bound_of, T, record=None):
 )
 def test_exact_margins_where_their_condition_holds(name, rule, T):
     problem = PUSHED[name][0]
-    assert_no_violation(name, NoViolationAOGD.by_exact_sums(rule(problem), problem, T), corollary_1, T)
+    assert_no_violation(name, NoViolationAOGD.for_problem(problem, horizon=T, learner=rule(problem)), corollary_1, T)
 
 
 def test_the_margin_is_needed():
     """The same streams without a margin end above 0: the tests above could fail."""
     for name in ("two-dimensional", "box", "simplex", "logistic"):
         problem, stream, _ = PUSHED[name]
-        trace = run(problem, AOGD.convex(problem), stream, 1000, seeds=range(20), record=[1000])
+        trace = run(problem, AOGD.for_problem(problem), stream, 1000, seeds=range(20), record=[1000])
         assert np.all(trace.signed_violation[-1] > 0)
 
 
 @pytest.mark.parametrize("name", ["box", "box, switching", "reversal"])
 def test_the_theorems_margin_from_c0_on(name):
     problem = PUSHED[name][0]
-    T = int(np.ceil(NoViolationAOGD.by_theorem(AOGD.convex(problem), problem, 10).needed_horizon))
+    T = int(np.ceil(NoViolationAOGD.for_problem(problem, horizon=10, margin="theorem").needed_horizon))
     assert T <= 200_000
-    assert_no_violation(name, NoViolationAOGD.by_theorem(AOGD.convex(problem), problem, T), corollary_1, T)
+    assert_no_violation(name, NoViolationAOGD.for_problem(problem, horizon=T, margin="theorem"), corollary_1, T)
 
 
 @pytest.mark.slow
@@ -156,23 +156,34 @@ def test_the_theorems_margin_from_c0_on(name):
 )
 def test_the_theorems_margin_from_c0_on_slow(name, rule, beta):
     problem = PUSHED[name][0]
-    T = int(np.ceil(NoViolationAOGD.by_theorem(rule(problem, beta), problem, 10).needed_horizon))
+    T = int(
+        np.ceil(
+            NoViolationAOGD.for_problem(
+                problem, horizon=10, learner=rule(problem, beta), margin="theorem"
+            ).needed_horizon
+        )
+    )
     assert T <= 200_000
-    assert_no_violation(name, NoViolationAOGD.by_theorem(rule(problem, beta), problem, T), corollary_1, T)
+    assert_no_violation(
+        name,
+        NoViolationAOGD.for_problem(problem, horizon=T, learner=rule(problem, beta), margin="theorem"),
+        corollary_1,
+        T,
+    )
 
 
 @pytest.mark.slow
 def test_an_exact_margin_where_c0_is_out_of_reach():
     """c_0 is in the millions here, and exact sums do with 10⁵ rounds."""
-    rule = AOGD.convex(PRODUCT, 0.9)
-    learner = NoViolationAOGD.by_exact_sums(rule, PRODUCT, 100_000)
+    rule = AOGD.for_problem(PRODUCT, beta=0.9)
+    learner = NoViolationAOGD.for_problem(PRODUCT, horizon=100_000, learner=rule)
     assert learner.needed_horizon > 10**6
     assert_no_violation("product", learner, corollary_1, 100_000)
 
 
 def test_doubling_epochs_end_without_violation():
     problem = PUSHED["box"][0]
-    learner = DoublingAOGD.of(AOGD.convex(problem, 0.8), problem)
+    learner = DoublingAOGD.of(AOGD.for_problem(problem, beta=0.8), problem)
     (_, first), (start, length), _ = learner.epochs(start_of_third := 3 * learner.first_epoch + 1)
     trace = assert_no_violation("box", learner, doubling_epochs, start_of_third - 1, record=[first, start + 400])
     assert np.all(trace.signed_violation[0] <= 0)
@@ -182,7 +193,7 @@ def test_doubling_epochs_end_without_violation():
 
 def test_a_decaying_margin_ends_without_violation():
     problem = PUSHED["box"][0]
-    learner = DecayingMarginAOGD.of(AOGD.convex(problem, 0.8), problem)
+    learner = DecayingMarginAOGD.for_problem(problem, beta=0.8)
     horizons = np.array([100, 1000, 2500, 5000, 9000])
     bound = decaying_margin(learner, problem.constants, horizons)
     assert bound.violation[0] > 0 > bound.violation[-1]  # the guarantee begins somewhere between
@@ -194,13 +205,13 @@ def test_convex_ogd_without_violation():
     b = fixed_point(problem.constants).b
     T = int(np.ceil((b / find_slater_point(problem.constraint, problem.enclosing_set).epsilon) ** 4))
     assert T <= 20_000
-    assert_no_violation("box", NoViolationMahdaviOGD.tuned(problem, T), mahdavi_theorem_8, T)
+    assert_no_violation("box", NoViolationMahdaviOGD.for_problem(problem, horizon=T), mahdavi_theorem_8, T)
 
 
 def test_a_scale_below_one_can_be_enough_on_a_stream():
     """Theory is cautious: with a third of the margin these streams still end without violation."""
     problem, stream, _ = PUSHED["two-dimensional"]
-    learner = NoViolationAOGD.by_exact_sums(AOGD.convex(problem), problem, 2000, scale=0.3)
+    learner = NoViolationAOGD.for_problem(problem, horizon=2000, scale=0.3)
     with pytest.warns(AssumptionWarning, match="1 ≤ scale"):
         trace = run(problem, learner, stream, 2000, seeds=range(20), record=[2000])
     assert np.all(trace.signed_violation[-1] <= 0)
@@ -215,7 +226,7 @@ def test_bounds_hold_whatever_the_margin(seed, rounds, beta, share):
     costs = RandomCosts(3).draw(seed, 0, rounds).loss[0]
     costs[rng.random(rounds) < 0.7] = [-0.6, -0.8, 0.0]  # most of the time out of the set
     stream, point = Replay([costs]), find_slater_point(BOX.constraint, BOX.enclosing_set)
-    rule, gamma = AOGD.convex(BOX, beta), share * point.epsilon
+    rule, gamma = AOGD.for_problem(BOX, beta=beta), share * point.epsilon
     best = best_linear_program(BOX)(stream, rounds, 0)
     for learner, bound_of in (
         (NoViolationAOGD(learner=rule, slater=point, gamma=gamma), corollary_1),
@@ -244,7 +255,7 @@ def test_the_bound_of_a_decaying_margin_by_hand():
 
 def test_bounds_at_many_rounds_are_those_at_each():
     point = SlaterPoint(2.0)
-    rule = AOGD.convex(BOX, 0.6)
+    rule = AOGD.for_problem(BOX, beta=0.6)
     for learner, bound_of in (
         (NoViolationAOGD(learner=rule, slater=point, gamma=0.3), corollary_1),
         (DecayingMarginAOGD(learner=rule, slater=point, coefficient=1.0), decaying_margin),
@@ -269,8 +280,8 @@ def test_constraints_may_change_where_some_point_keeps_its_slack():
     offsets = np.full((T, 1), epsilon)  # at 0 every g_t is −ε
     costs = Leaning(2, towards=(-1.0, 0.0)).draw(0, 0, T).loss[0]
     with pytest.raises(InputError, match="changes from round to round"):
-        NoViolationAOGD.by_exact_sums(AOGD.convex(problem), problem, T)
-    learner = NoViolationAOGD.by_exact_sums(AOGD.convex(problem), problem, T, slater=SlaterPoint(epsilon))
+        NoViolationAOGD.for_problem(problem, horizon=T)
+    learner = NoViolationAOGD.for_problem(problem, horizon=T, slater=SlaterPoint(epsilon))
     assert all(assumption.holds for assumption in learner.assumptions)
     trace = run(problem, learner, Replay([costs], [normals, offsets]))
     assert float(trace.signed_violation[-1]) <= 0

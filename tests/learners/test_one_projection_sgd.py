@@ -48,7 +48,7 @@ def test_first_rounds_by_hand():
 
 def test_its_decisions_are_those_of_aogd_with_constant_steps_and_mean_is_their_mean():
     problem, project, slope = box_problem(3)
-    learner = OneProjectionSGD.tuned(problem, project, 200, slope)
+    learner = OneProjectionSGD.for_problem(problem, horizon=200, projection=project, slope=slope)
     game = play_linear(problem, learner, "switching", 200, seed=1)
     same = play_linear(problem, AOGD(problem.enclosing_set, learner.schedule), "switching", 200, seed=1)
     np.testing.assert_array_equal(game.decisions, same.decisions)
@@ -58,7 +58,7 @@ def test_its_decisions_are_those_of_aogd_with_constant_steps_and_mean_is_their_m
 @given(T=st.integers(1, 10**6), seed=st.integers(0, 1000), slope=st.floats(0.01, 10))
 def test_tuned_steps_meet_the_condition_with_equality(T, seed, slope):
     problem, project, _ = box_problem(seed)
-    steps = OneProjectionSGD.tuned(problem, project, T, slope).schedule
+    steps = OneProjectionSGD.for_problem(problem, horizon=T, projection=project, slope=slope).schedule
     G = problem.constants.constraint_gradient_bound
     assert steps.eta * (G**2 + steps.theta**2) == pytest.approx(steps.theta / 2, rel=1e-9)
     assert steps.mu == steps.eta <= 1 / (4 * G)
@@ -74,7 +74,7 @@ def test_the_slope_of_the_tests_is_one():
 @given(kind=KINDS, seed=st.integers(0, 10**6), T=st.integers(1, 150))
 def test_rounds_stay_under_the_bound_whatever_the_losses(kind, seed, T):
     problem, project, slope = box_problem(seed)
-    learner = OneProjectionSGD.tuned(problem, project, T, slope)
+    learner = OneProjectionSGD.for_problem(problem, horizon=T, projection=project, slope=slope)
     game = play_linear(problem, learner, kind, T, seed)
     bound = one_projection_sgd(learner, problem.constants, T)
     B, g = problem.enclosing_set, problem.constraint
@@ -86,7 +86,7 @@ def test_rounds_stay_under_the_bound_whatever_the_losses(kind, seed, T):
 @given(seed=st.integers(0, 10**6), T=st.integers(1, 400))
 def test_the_answer_is_feasible_and_within_its_bound_for_one_fixed_loss(seed, T):
     problem, project, slope = box_problem(seed)
-    learner = OneProjectionSGD.tuned(problem, project, T, slope)
+    learner = OneProjectionSGD.for_problem(problem, horizon=T, projection=project, slope=slope)
     game = play_linear(problem, learner, "same", T, seed)
     answer, cost = learner.answer(game.state), game.costs[0]
     B, g = problem.enclosing_set, problem.constraint
@@ -102,7 +102,7 @@ def test_the_answer_for_random_losses_is_within_its_bound_on_average_and_falls_l
     gaps, bounds = [], []
     for T in (250, 4000):
         problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.25]))
-        learner = OneProjectionSGD.tuned(problem, cut, T, slope=1.0)
+        learner = OneProjectionSGD.for_problem(problem, horizon=T, projection=cut, slope=1.0)
         answers = learner.answer(run(problem, learner, NoisyTargets(mean, spread=0.2), T, seeds=range(20)).state)
         gaps.append(float((answers @ mean).mean() - best))
         bounds.append(float(projected_answer(learner, problem.constants, T, slope=1.0)))
@@ -135,7 +135,9 @@ def test_a_grid_of_steps_is_one_learner():
 )
 def test_bad_input_is_refused(changed, argument):
     with pytest.raises(InputError) as refused:
-        OneProjectionSGD.tuned(**{"problem": two_dimensional(), "project": cut, "rounds": 10, "slope": 1.0, **changed})
+        OneProjectionSGD.for_problem(
+            **{"problem": two_dimensional(), "project": cut, "rounds": 10, "slope": 1.0, **changed}
+        )
     assert refused.value.argument == argument
     assert refused.value.remedy
 
@@ -144,7 +146,7 @@ def test_constraints_that_change_are_refused_before_round_1():
     problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
     learner = OneProjectionSGD(problem.enclosing_set, cut, ConstantSchedule(0.1, 0.1, 0.1))
     with pytest.raises(InputError, match=Need.FIXED_CONSTRAINT.value):
-        OneProjectionSGD.tuned(problem, cut, 10, slope=1.0)
+        OneProjectionSGD.for_problem(problem, horizon=10, projection=cut, slope=1.0)
     with pytest.raises(InputError, match=Need.FIXED_CONSTRAINT.value):
         run(problem, learner, Replay([np.ones((3, 2))], [np.ones((3, 1, 2)), np.ones((3, 1))]))
 

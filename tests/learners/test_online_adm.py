@@ -90,7 +90,7 @@ def test_where_B_does_not_bind_the_feasible_form_is_projected_gradient_descent()
 @given(kind=KINDS, seed=st.integers(0, 10**6), T=st.integers(1, 150), ratio=st.floats(0.1, 10))
 def test_x_stays_under_its_bounds(kind, seed, T, ratio):
     problem, project = box_problem(seed)
-    tuned = OnlineADM.tuned(problem, project, T)
+    tuned = OnlineADM.for_problem(problem, horizon=T, projection=project)
     learner = OnlineADM(problem.enclosing_set, project, tuned.eta, ratio * tuned.rho)
     game = play_linear(problem, learner, kind, T, seed)
     B, g = problem.enclosing_set, problem.constraint
@@ -104,7 +104,7 @@ def test_x_stays_under_its_bounds(kind, seed, T, ratio):
 @given(kind=KINDS, seed=st.integers(0, 10**6), T=st.integers(1, 150), proximal=st.sampled_from([0.0, 1.0]))
 def test_z_is_feasible_in_every_round_and_stays_under_its_bound(kind, seed, T, proximal):
     problem, project = box_problem(seed)
-    tuned = FeasibleOnlineADM.tuned(problem, project, T)
+    tuned = FeasibleOnlineADM.for_problem(problem, horizon=T, projection=project)
     learner = FeasibleOnlineADM(problem.enclosing_set, project, proximal * tuned.rho, tuned.rho)
     game = play_linear(problem, learner, kind, T, seed)
     B, g = problem.enclosing_set, problem.constraint
@@ -118,7 +118,7 @@ def test_z_is_feasible_in_every_round_and_stays_under_its_bound(kind, seed, T, p
 def test_splitting_off_the_half_space_alone_keeps_the_bounds(seed, T):
     """C = {g ≤ 0} need not lie in B: only B ∩ C has to hold the comparator."""
     problem, _ = box_problem(seed)
-    learner = OnlineADM.tuned(problem, projection_of(problem.constraint), T)
+    learner = OnlineADM.for_problem(problem, horizon=T, projection=projection_of(problem.constraint))
     game = play_linear(problem, learner, "adaptive", T, seed)
     B, g = problem.enclosing_set, problem.constraint
     regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.offset, game.costs.sum(axis=0))
@@ -166,8 +166,8 @@ def test_bad_input_is_refused(kind_of_learner, changed, argument):
 
 def test_the_feasible_form_needs_the_projection_onto_B_too():
     with pytest.raises(InputError, match="outside B"):
-        FeasibleOnlineADM.tuned(two_dimensional(), half_space, 10)
-    OnlineADM.tuned(two_dimensional(), half_space, 10)
+        FeasibleOnlineADM.for_problem(two_dimensional(), horizon=10, projection=half_space)
+    OnlineADM.for_problem(two_dimensional(), horizon=10, projection=half_space)
 
 
 @pytest.mark.parametrize(("eta", "rho", "argument"), [(-1.0, 1.0, "eta"), (1.0, 0.0, "rho"), (1.0, np.nan, "rho")])

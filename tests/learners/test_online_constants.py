@@ -125,7 +125,7 @@ def test_bounds_with_a_multiplier_for_each_affine_constraint(kind, scale, seed, 
     rng, scales = np.random.default_rng(seed), scales_of(scale, T, seed)
     B, rows = Box(np.full(3, -1.5), np.full(3, 1.5)), rng.standard_normal((4, 3))
     problem = Problem(B, Linear(3), Affine(rows, rng.uniform(0.0, 0.4, 4)))
-    learner = AdaptiveAFTRL.tuned(problem)
+    learner = AdaptiveAFTRL.for_problem(problem)
     game = play_linear(problem, learner, kind, T, seed, scales)
     total, unit = game.costs.sum(axis=0), max(np.abs(game.costs).max(), 1e-300)  # the solver wants ordinary numbers
     matrix, offset = problem.constraint.matrix, problem.constraint.offset
@@ -154,7 +154,7 @@ def test_the_lemma_cannot_do_with_less():
     """A single gradient after silence costs 2R√V: the constant 2 is attained."""
     problem = Problem(Ball(2), Linear(2), L1Budget(2, budget=2.0))
     costs = np.array([[1.0, 0.0], [-1e9, 0.0]])  # x_2 = (−1, 0), then a surprise
-    trace = run(problem, AdaptiveAFTRL.tuned(problem), Replay([costs]), on_broken_bound="warn")
+    trace = run(problem, AdaptiveAFTRL.for_problem(problem), Replay([costs]), on_broken_bound="warn")
     regret = float(trace.cumulative_loss[-1]) + 1e9 - 1
     assert regret == pytest.approx(2 * np.sqrt(float(trace.state.square_sum)), rel=1e-6)
 
@@ -162,7 +162,7 @@ def test_the_lemma_cannot_do_with_less():
 @given(seed=seeds, T=horizons, kind=KINDS)
 def test_aogds_directions_are_bounded_beforehand(seed, T, kind):
     problem = budget_problem(seed)
-    learner, c = AdaGradAOGD.tuned(problem), problem.constants
+    learner, c = AdaGradAOGD.for_problem(problem), problem.constants
     game, t = play_linear(problem, learner, kind, T, seed), np.arange(1, T + 1)
     theta = learner.dual_scale / (2.0 * t ** (2 / 3))  # every cost has norm 2
     regret = game.loss - best_in_budget(problem.constraint, game.costs.sum(axis=0))
@@ -219,17 +219,17 @@ def test_one_feature_in_units_a_million_times_too_small(made):
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
-        (lambda p: AdaptiveAFTRL.tuned(p, dual_scale=0.0), "dual_scale"),
-        (lambda p: AdaptiveAFTRL.tuned(p, beta=1.0), "beta"),
-        (lambda p: AdaGradAOGD.tuned(p, dual_scale=np.nan), "dual_scale"),
-        (lambda p: AdaGradAOGD.tuned(p, beta=0.0), "beta"),
-        (lambda p: AdaptivePenalisedFTRL.tuned(p, weight_scale=-1.0), "weight_scale"),
-        (lambda p: AdaptivePenalisedFTRL.tuned(p, growth=0.0), "growth"),
+        (lambda p: AdaptiveAFTRL.for_problem(p, dual_scale=0.0), "dual_scale"),
+        (lambda p: AdaptiveAFTRL.for_problem(p, beta=1.0), "beta"),
+        (lambda p: AdaGradAOGD.for_problem(p, dual_scale=np.nan), "dual_scale"),
+        (lambda p: AdaGradAOGD.for_problem(p, beta=0.0), "beta"),
+        (lambda p: AdaptivePenalisedFTRL.for_problem(p, weight_scale=-1.0), "weight_scale"),
+        (lambda p: AdaptivePenalisedFTRL.for_problem(p, growth=0.0), "growth"),
         (
             lambda p: AdaptivePenalisedFTRL(L1Budget(1, budget=0.5).prox(Box([-0.5], [3.0])), weight_scale=1.0),
             "prox",
         ),
-        (lambda p: AdaptivePenalisedFTRL.tuned(Problem(Ball(2, 0.5), Linear(2), L2Budget(2, 0.8))), "learner"),
+        (lambda p: AdaptivePenalisedFTRL.for_problem(Problem(Ball(2, 0.5), Linear(2), L2Budget(2, 0.8))), "learner"),
     ],
 )
 def test_bad_input_is_refused(call, argument):

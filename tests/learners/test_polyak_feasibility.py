@@ -55,7 +55,7 @@ def thin_problem(which, rng):
 @given(kind=KINDS, seed=seeds, T=horizons, which=st.sampled_from(["box", "mixed", "ball", "elastic net"]))
 def test_feasible_in_every_round(kind, seed, T, which):
     problem = thin_problem(which, np.random.default_rng(seed))
-    learner = PolyakFeasibility.tuned(problem, T)
+    learner = PolyakFeasibility.for_problem(problem, horizon=T)
     game = play_linear(problem, learner, kind, T, seed)
     assert game.values.max() <= 1e-8 * problem.constants.constraint_bound
     if which == "box":
@@ -70,7 +70,7 @@ def test_feasible_in_every_round(kind, seed, T, which):
 def test_the_distance_to_the_tightened_set_contracts_as_the_proof_says():
     """‖x‖ ≤ ½ in the unit ball: the tightened set is ‖x‖ ≤ ½ − ϱ, and d_t ≤ ϱ/G_g in every round."""
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
-    learner = PolyakFeasibility.tuned(problem, 2000, margin=0.1)
+    learner = PolyakFeasibility.for_problem(problem, horizon=2000, margin=0.1)
     state, away = learner.init(), []
     for t in range(2000):
         away.append(np.linalg.norm(state.x) - 0.4)
@@ -81,7 +81,7 @@ def test_the_distance_to_the_tightened_set_contracts_as_the_proof_says():
 
 def test_longer_steps_are_not_feasible():
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
-    safe = PolyakFeasibility.tuned(problem, 1000, margin=0.01)
+    safe = PolyakFeasibility.for_problem(problem, horizon=1000, margin=0.01)
     bold = PolyakFeasibility(problem.enclosing_set, safe.slater, 0.2, safe.margin, safe.made_for)
     assert not bold.assumptions[0].holds
     with pytest.warns(AssumptionWarning, match="smaller η"):
@@ -96,11 +96,11 @@ def test_regret_grows_like_the_root():
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
     found = []
     for T in (10**5, 10**7):
-        bound = polyak_feasibility(PolyakFeasibility.tuned(problem, T), problem.constants, T)
+        bound = polyak_feasibility(PolyakFeasibility.for_problem(problem, horizon=T), problem.constants, T)
         found.append(float(bound.regret))
     assert 8 <= found[1] / found[0] <= 12
     rounds = [500, 2000, 8000]
-    made = [PolyakFeasibility.tuned(problem, T) for T in rounds]
+    made = [PolyakFeasibility.for_problem(problem, horizon=T) for T in rounds]
     regret = regret_in_a_ball(problem, lambda T: made[rounds.index(T)], rounds)
     bounds = [float(polyak_feasibility(m, problem.constants, T).regret) for m, T in zip(made, rounds, strict=True)]
     assert np.all(regret <= bounds)
@@ -123,7 +123,7 @@ def test_the_steps_and_the_formula():
 
 def test_a_subgradient_of_nothing_at_the_minimum():
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))  # x_1 = 0, where ∇g is 0
-    learner = PolyakFeasibility.tuned(problem, 100, slater=SlaterPoint(0.5, np.zeros(2)))
+    learner = PolyakFeasibility.for_problem(problem, horizon=100, slater=SlaterPoint(0.5, np.zeros(2)))
     state = learner.tell(learner.init(), observe(problem, np.zeros(2), [np.array([1.0, 0.0])]))
     np.testing.assert_allclose(state.x, [-learner.eta, 0.0])
 
@@ -134,11 +134,21 @@ def test_a_subgradient_of_nothing_at_the_minimum():
         (lambda p: PolyakFeasibility(p.enclosing_set, LEFT, eta=0.1, margin=1.25), "margin"),
         (lambda p: PolyakFeasibility(p.enclosing_set, SlaterPoint(1.0), eta=0.1, margin=0.1), "slater"),
         (lambda p: PolyakFeasibility(p.enclosing_set, LEFT, eta=0.0, margin=0.1), "eta"),
-        (lambda p: PolyakFeasibility.tuned(p, 0), "rounds"),
-        (lambda p: PolyakFeasibility.tuned(p, 10, slater=SlaterPoint(1.2, np.array([0.2, 0.0]))), "slater"),
-        (lambda p: PolyakFeasibility.tuned(Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0)), 10), "learner"),
+        (lambda p: PolyakFeasibility.for_problem(p, horizon=0), "rounds"),
         (
-            lambda p: PolyakFeasibility.tuned(Problem(Ball(1), Linear(1), Affine([[1.0], [-1.0]], [0.0, 0.0])), 9),
+            lambda p: PolyakFeasibility.for_problem(p, horizon=10, slater=SlaterPoint(1.2, np.array([0.2, 0.0]))),
+            "slater",
+        ),
+        (
+            lambda p: PolyakFeasibility.for_problem(
+                Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0)), horizon=10
+            ),
+            "learner",
+        ),
+        (
+            lambda p: PolyakFeasibility.for_problem(
+                Problem(Ball(1), Linear(1), Affine([[1.0], [-1.0]], [0.0, 0.0])), horizon=9
+            ),
             "constraint",
         ),
     ],

@@ -31,7 +31,9 @@ def play(problem, learner, rounds):
 def test_first_rounds_strongly_convex_by_hand():
     # σ = 1, so η_t = 1/t; X is the disc left of ¼.
     problem = two_dimensional()
-    x1, x2, x3, x4 = play(problem, ProjectedOGD.strongly_convex(problem), ([1.0, 0.0], [0.0, 1.0], [1.0, 0.0]))
+    x1, x2, x3, x4 = play(
+        problem, ProjectedOGD.for_problem(problem, steps="strongly convex"), ([1.0, 0.0], [0.0, 1.0], [1.0, 0.0])
+    )
     np.testing.assert_array_equal(x1, [0, 0])
     np.testing.assert_allclose(x2, [0.25, 0])  # the target itself, cut off at ¼
     np.testing.assert_allclose(x3, [0.125, 0.5])  # half-way to (0, 1)
@@ -41,7 +43,7 @@ def test_first_rounds_strongly_convex_by_hand():
 def test_first_rounds_convex_by_hand():
     # Δ = 2, G = 1, η_t = 2/√t; X is the disc left of ½.
     problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
-    _, x2, x3 = play(problem, ProjectedOGD.convex(problem), ([-1.0, 0.0], [0.0, -1.0]))
+    _, x2, x3 = play(problem, ProjectedOGD.for_problem(problem), ([-1.0, 0.0], [0.0, -1.0]))
     np.testing.assert_allclose(x2, [0.5, 0])
     np.testing.assert_allclose(x3, [1 / 3, np.sqrt(8) / 3])  # (½, √2), of length 3/2, comes back along its ray
 
@@ -49,17 +51,17 @@ def test_first_rounds_convex_by_hand():
 def test_starts_inside_the_constraint_set():
     """The centre of B need not be feasible; x_1 has to be."""
     problem = Problem(Ball(2), Linear(2), Affine([[-1.0, 0.0]], [-0.5]))
-    np.testing.assert_allclose(ProjectedOGD.convex(problem).init().x, [0.5, 0])
-    matrices = ProjectedOGD.convex(doubly_stochastic(3)).init((2,)).x
+    np.testing.assert_allclose(ProjectedOGD.for_problem(problem).init().x, [0.5, 0])
+    matrices = ProjectedOGD.for_problem(doubly_stochastic(3)).init((2,)).x
     np.testing.assert_allclose(matrices, np.full((2, 9), 1 / 3))
 
 
 def test_a_smaller_diameter_and_a_grid_of_them():
     problem, stream = problems()["adversary on a box"]
     grid = np.array([0.5, 1.0])
-    together = run(problem, ProjectedOGD.convex(problem, diameter=grid), stream, 60, seeds=range(2))
+    together = run(problem, ProjectedOGD.for_problem(problem, diameter=grid), stream, 60, seeds=range(2))
     assert together.cumulative_loss.shape[1:] == (2, 2)
-    alone = run(problem, ProjectedOGD.convex(problem, diameter=1.0), stream, 60, seeds=1)
+    alone = run(problem, ProjectedOGD.for_problem(problem, diameter=1.0), stream, 60, seeds=1)
     np.testing.assert_allclose(together.cumulative_loss[:, 1, 1], alone.cumulative_loss, atol=1e-12)
     np.testing.assert_allclose(alone.eta, 1.0 / problem.constants.loss_gradient_bound / np.sqrt(alone.rounds))
     bound = zinkevich(problem.constants, [10, 60], diameter=grid)
@@ -69,7 +71,7 @@ def test_a_smaller_diameter_and_a_grid_of_them():
 def test_only_the_gradients_of_the_losses_count():
     """The constraint's gradient may be longer than G_f; a loss's may not, although G is larger than it."""
     problem = Problem(Ball(2), Linear(2), Affine([[5.0, 0.0]], [1.0]))
-    learner = ProjectedOGD.convex(problem)
+    learner = ProjectedOGD.for_problem(problem)
     state = learner.init()
     steep = Feedback(np.array([0.5, 0.0]), np.asarray(-1.0), np.array([5.0, 0.0]))
     assert learner.tell(state, steep).x[0] == pytest.approx(-1.0)
@@ -83,7 +85,7 @@ def test_only_the_gradients_of_the_losses_count():
 def test_a_projection_of_the_user():
     g = L2Budget(2, budget=0.5)
     cut = Problem(Box.cube(2, 0.0, 1.0), Linear(2), g)  # the quarter disc: clip, then shrink, is exact here
-    learner = ProjectedOGD.convex(cut, projection=lambda x: Ball(2, 0.5).project(np.maximum(x, 0.0)))
+    learner = ProjectedOGD.for_problem(cut, projection=lambda x: Ball(2, 0.5).project(np.maximum(x, 0.0)))
     trace = run(cut, learner, RandomCosts(2), 100)
     assert float(trace.largest_violation[-1]) <= 1e-12
 
@@ -97,14 +99,14 @@ def test_a_projection_of_the_user():
 )
 def test_what_cannot_be_played_is_refused_before_round_1(problem, what):
     with pytest.raises(InputError, match=what):
-        ProjectedOGD.convex(problem)
+        ProjectedOGD.for_problem(problem)
 
 
 def test_more_refusals():
     with pytest.raises(InputError, match="not strongly convex"):
-        ProjectedOGD.strongly_convex(Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5])))
+        ProjectedOGD.for_problem(Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5])), steps="strongly convex")
     with pytest.raises(InputError, match="diameter"):
-        ProjectedOGD.convex(two_dimensional(), diameter=0.0)
+        ProjectedOGD.for_problem(two_dimensional(), diameter=0.0)
     varying, stream = problems()["varying constraints"]
     learner = ProjectedOGD(varying.enclosing_set, varying.enclosing_set.project, 1.0, 0.5)
     with pytest.raises(InputError, match="the same constraint in every round"):
@@ -154,7 +156,7 @@ def test_regret_of_linear_losses_stays_under_zinkevich(name, seed, switch):
     problem = CONVEX[name]
     stream = (SwitchingCosts if switch else RandomCosts)(3)
     rounds = 100
-    trace = run(problem, ProjectedOGD.convex(problem), stream, rounds, seeds=seed, record=[10, rounds])
+    trace = run(problem, ProjectedOGD.for_problem(problem), stream, rounds, seeds=seed, record=[10, rounds])
     costs = np.cumsum(stream.draw(seed, 0, rounds).loss[0], axis=0)[[9, rounds - 1]]
     # The farthest feasible point against a cost is the limit of projecting −s·cost for large s.
     best = problem.projection(-1e6 * costs / (1e-9 + np.linalg.norm(costs, axis=1, keepdims=True)))
@@ -166,7 +168,7 @@ def test_regret_of_linear_losses_stays_under_zinkevich(name, seed, switch):
 def test_zinkevich_is_not_loose_by_an_order_of_magnitude():
     """An adversary who charges for where the learner stands: a bound ten times smaller would be broken."""
     problem = Problem(Box([-1.0], [1.0]), Linear(1), Affine([[1.0]], [0.9]))
-    learner = ProjectedOGD.convex(problem)
+    learner = ProjectedOGD.for_problem(problem)
     state, total, loss = learner.init(), 0.0, 0.0
     for _ in range(400):
         x = learner.ask(state)
@@ -182,19 +184,21 @@ def test_zinkevich_is_not_loose_by_an_order_of_magnitude():
 def test_regret_of_squared_distances_stays_logarithmic(name):
     problem, stream = problems()[name]
     rounds, seeds = [10, 100, 300], range(3)
-    trace = run(problem, ProjectedOGD.strongly_convex(problem), stream, 300, seeds=seeds, record=rounds)
+    trace = run(
+        problem, ProjectedOGD.for_problem(problem, steps="strongly convex"), stream, 300, seeds=seeds, record=rounds
+    )
     best = nearest_to_mean(problem, stream, rounds, seeds=seeds)
     bound = hazan_agarwal_kale(problem.constants, rounds, exact_sums=True)
     assert np.all(trace.regret(best) <= bound.regret[:, None])
     assert np.all(trace.hard_violation[-1] <= 300 * 1e-12)
-    also = run(problem, ProjectedOGD.convex(problem), stream, 300, seeds=seeds, record=rounds)
+    also = run(problem, ProjectedOGD.for_problem(problem), stream, 300, seeds=seeds, record=rounds)
     assert np.all(also.regret(best) <= zinkevich(problem.constants, rounds, exact_sums=True).regret[:, None])
 
 
 def test_far_targets_reach_half_of_the_logarithmic_bound():
     """σ-strongly convex losses whose optimum keeps moving: the bound is met within a factor of two."""
     problem = Problem(Box([-1.0], [1.0]), SquaredDistance(1), Affine([[1.0]], [1.0]))
-    learner = ProjectedOGD.strongly_convex(problem)
+    learner = ProjectedOGD.for_problem(problem, steps="strongly convex")
     state, targets, loss = learner.init(), [], 0.0
     for _ in range(200):
         x = learner.ask(state)
@@ -210,14 +214,18 @@ def test_far_targets_reach_half_of_the_logarithmic_bound():
 def test_permutations_cost_nothing_to_project():
     """Doubly-stochastic targets: the running mean never leaves X, so projecting changes no round."""
     problem, stream = doubly_stochastic(4), RandomPermutations(4)
-    trace = run(problem, ProjectedOGD.strongly_convex(problem), stream, 50, record=[50])
+    trace = run(problem, ProjectedOGD.for_problem(problem, steps="strongly convex"), stream, 50, record=[50])
     np.testing.assert_allclose(trace.state.x, stream.draw(0, 0, 50).loss[0].mean(axis=0), atol=1e-13)
 
 
 @pytest.mark.parametrize("unit_diagonal", [True, False])
 def test_matrices_stay_symmetric_and_feasible(unit_diagonal):
     problem = covariance(6, unit_diagonal=unit_diagonal)
-    for learner in (ProjectedOGD.strongly_convex(problem), AOGD.strongly_convex(problem), AOGD.convex(problem)):
+    for learner in (
+        ProjectedOGD.for_problem(problem, steps="strongly convex"),
+        AOGD.for_problem(problem, steps="strongly convex"),
+        AOGD.for_problem(problem),
+    ):
         x = run(problem, learner, PairwiseSigns(6), 80, seeds=range(2)).state.x.reshape(2, 6, 6)
         np.testing.assert_array_equal(x, x.swapaxes(1, 2))
         if unit_diagonal:

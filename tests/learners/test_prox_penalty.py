@@ -95,7 +95,7 @@ def test_the_step_in_a_batch_in_strict_arrays_and_where_nothing_is_feasible(ball
 def test_the_compiled_engine_steps_alike_on_a_box():
     pytest.importorskip("jax")
     problem = Problem(Box.cube(3, -1.0, 1.0), Linear(3), Affine([[1.0, 1.0, 0.0]], [0.2]))
-    learner = RECOO.tuned(problem, gamma=0.1, floor=0.1)
+    learner = RECOO.for_problem(problem, gamma=0.1, floor=0.1)
     traces = [run(problem, learner, RandomCosts(3), 200, seeds=range(2), engine=e) for e in ("numpy", "jax")]
     np.testing.assert_allclose(traces[0].state.x, traces[1].state.x, atol=1e-9)
     np.testing.assert_allclose(traces[0].hard_violation, traces[1].hard_violation, atol=1e-9)
@@ -155,12 +155,12 @@ def test_coldq_by_hand():
     infeasible = Problem(LINE.enclosing_set, Linear(1), Affine([[1.0]], [-0.5]))
     state, _ = played(learner, 1, problem=infeasible)
     assert float(state.queue) == pytest.approx(0.1)  # whatever g(x_1) = ½ is
-    assert COLDQ.published(LINE, 200).floor == pytest.approx(2.5 / 2 * 200)
+    assert COLDQ.for_problem(LINE, horizon=200).floor == pytest.approx(2.5 / 2 * 200)
 
 
 def test_budgets_take_their_own_prox():
     problem = Problem(Ball(3, 2.0), Linear(3), L1Budget(3, budget=0.5))
-    learner = ProxPenalty.convex(problem)
+    learner = ProxPenalty.for_problem(problem)
     assert isinstance(learner.penalty_step, BudgetStep)
     told = Feedback(np.array([-3.0, 1.0, 0.0]), np.asarray(-0.5), np.zeros(3))
     step = learner.penalty_step.step(np.zeros(3), told, np.asarray(2.0), np.asarray(2.0))
@@ -172,12 +172,12 @@ def test_budgets_take_their_own_prox():
 
 
 def members(problem, T, scale, growth):
-    tuned = ProxPenalty.convex(problem)
+    tuned = ProxPenalty.for_problem(problem)
     step, alpha, w_0 = tuned.penalty_step, tuned.alpha, scale * tuned.w_0
     return [
         ProxPenalty(penalty_step=step, alpha=alpha, w_0=w_0, growth=growth),
         RECOO(penalty_step=step, alpha=alpha, gamma=0.5, floor=2 * w_0, gamma_power=0.5 + growth),
-        COLDQ.published(problem, T, share=min(scale, 0.9) * problem.constants.constraint_bound, alpha=alpha),
+        COLDQ.for_problem(problem, horizon=T, share=min(scale, 0.9) * problem.constants.constraint_bound, alpha=alpha),
     ]
 
 
@@ -238,7 +238,9 @@ def test_bounds_for_strongly_convex_losses(seed, T, switch, scale):
     if switch:
         targets = np.where(np.frexp(np.arange(1, T + 1))[1] % 2 == 0, 1.0, -1.0)[:, None] * anchors[0]
     problem = Problem(B, SquaredDistance(3), Affine([[1.0, 0.0, 0.0]], [-0.1]))
-    learner = ProxPenalty.strongly_convex(problem, w_0=scale * ProxPenalty.convex(problem).w_0)
+    learner = ProxPenalty.for_problem(
+        problem, steps="strongly convex", w_0=scale * ProxPenalty.for_problem(problem).w_0
+    )
     trace = run(problem, learner, Replay([targets]))
     feasible = np.concatenate([anchors[anchors[:, 0] <= -0.1], [[-0.1, 0.0, 0.0]]])
     best = min(float(problem.loss.value(x, targets).sum()) for x in feasible)
@@ -296,7 +298,7 @@ def test_what_has_a_closed_form():
     assert penalty_step_of(Problem(Simplex(2), Linear(2), one)) is None
     assert penalty_step_of(Problem(Ball(2), Linear(2), VaryingAffine(2, 2, 1.0, 1.0))) is None
     assert isinstance(penalty_step_of(Problem(Ball(2), Linear(2), one)), HalfSpaceStep)
-    for made in (ProxPenalty.convex, RECOO.tuned, lambda p: COLDQ.published(p, 10)):
+    for made in (ProxPenalty.convex, RECOO.tuned, lambda p: COLDQ.for_problem(p, horizon=10)):
         with pytest.raises(InputError, match="closed form"):
             made(doubly_stochastic(3))
 
@@ -307,7 +309,7 @@ def test_a_step_for_another_constraint_is_refused_and_one_of_the_users_own_is_no
     affine = Problem(Ball(2, 2.0), Linear(2), Affine([[1.0, 0.0]], [0.1]))
     for problem in (other, affine):
         with pytest.raises(InputError, match="another constraint"):
-            run(problem, ProxPenalty.convex(budget), RandomCosts(2), 5)
+            run(problem, ProxPenalty.for_problem(budget), RandomCosts(2), 5)
 
     class Own(PenaltyStep):
         over = Box.cube(2, -1.0, 1.0)
@@ -331,8 +333,8 @@ def test_an_assumption_and_bad_input():
         (lambda: ProxPenalty(penalty_step=step, alpha=1.0, w_0=-1.0), "w_0"),
         (lambda: RECOO(penalty_step=step, alpha=1.0, gamma=0.0, floor=1.0), "gamma"),
         (lambda: COLDQ(penalty_step=step, alpha=1.0, rounds=0, floor=1.0), "rounds"),
-        (lambda: COLDQ.published(LINE, 10, share=2.5), "share"),
-        (lambda: ProxPenalty.strongly_convex(LINE), "problem"),
+        (lambda: COLDQ.for_problem(LINE, horizon=10, share=2.5), "share"),
+        (lambda: ProxPenalty.for_problem(LINE, steps="strongly convex"), "problem"),
         (
             lambda: run(LINE, ProxPenalty(penalty_step=step, alpha=0.5, power=1.0, w_0=1.0), RandomCosts(1), 2),
             "learner",

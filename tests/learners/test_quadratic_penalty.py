@@ -26,7 +26,7 @@ sizes = st.floats(0.01, 100.0)
 def test_first_rounds_by_hand():
     # σ = 1, G_g = 1, g = x_1 − ¼, c = 2: η_t = 1/t, θ_t = 2/t, so a violation v is answered by η_t v/θ_t = v/2.
     problem = two_dimensional()
-    learner = QuadraticPenaltyOGD.strongly_convex(problem)
+    learner = QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")
     state, played = learner.init(), []
     for target in ([1.0, 0.0], [0.0, 1.0], [1.0, 0.0]):
         played.append(learner.ask(state))
@@ -41,7 +41,7 @@ def test_first_rounds_by_hand():
 def test_a_penalty_for_each_constraint_by_hand():
     # g_1 = x_1 − ¼, g_2 = 2x_2 on [−1, 1]²: σ_max(A)² = 4, c = 2, β = ½; Δ/(2G_f) = √2, θ_t = 8η_t.
     problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[1.0, 0.0], [0.0, 2.0]], [0.25, 0.0]))
-    learner = QuadraticPenaltyOGD.convex(problem, beta=0.5, every=True)
+    learner = QuadraticPenaltyOGD.for_problem(problem, beta=0.5, every=True)
     state = learner.init()._replace(x=np.array([0.75, 0.5]))
     after = learner.tell(state, observe(problem, state.x, [np.array([0.6, 0.0])]))
     np.testing.assert_allclose(after.x, [0.75 - 0.6 * 2**0.5 - 0.5 / 8, 0.5 - 1.0 * 2 / 8])
@@ -49,7 +49,7 @@ def test_a_penalty_for_each_constraint_by_hand():
 
 def test_it_is_gradient_descent_on_the_penalised_loss():
     problem = Problem(Ball(3, radius=2.0), SquaredDistance(3, targets=Ball(3)), L2Budget(3, budget=0.5))
-    learner = QuadraticPenaltyOGD.convex(problem, factor=3.0)
+    learner = QuadraticPenaltyOGD.for_problem(problem, factor=3.0)
     rng = np.random.default_rng(0)
     x, target = rng.uniform(-1, 1, 3), rng.uniform(-0.5, 0.5, 3)
     theta, eta, _ = learner.schedule.at(np.asarray(5), x)
@@ -90,7 +90,7 @@ def test_with_the_curvature_of_one_constraint_it_oscillates_for_ever():
 
 def test_with_that_of_all_of_them_it_comes_back():
     problem, stream = sixteen_copies(1000)
-    learner = QuadraticPenaltyOGD.convex(problem, every=True)
+    learner = QuadraticPenaltyOGD.for_problem(problem, every=True)
     assert learner.schedule.curvature == pytest.approx(16.0)
     trace = run(problem, learner, stream)
     assert float(trace.hard_violation[-1]) <= 4.0 + 1e-6  # each step takes a quarter of what is left
@@ -100,7 +100,7 @@ def test_with_that_of_all_of_them_it_comes_back():
 def test_a_violation_below_rounding_is_not_charged():
     """The gradient of a maximum is that of some g_j within 1e-9 D of it, and may point the wrong way there."""
     problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0], [-1.0, 0.0]], [0.0, 0.0]))
-    learner = QuadraticPenaltyOGD.convex(problem)
+    learner = QuadraticPenaltyOGD.for_problem(problem)
     state = learner.init()._replace(x=np.array([-4e-10, 0.0]))
     told = observe(problem, state.x, [np.zeros(2)])
     assert (float(told.constraint), float(told.constraint_gradient[0])) == (4e-10, 1.0)
@@ -125,7 +125,7 @@ def test_its_theorem_beats_that_of_aogd(beta, T, G, share, D, F, R):
 
 def test_its_strongly_convex_theorem_is_logarithmic():
     problem = two_dimensional()
-    learner = QuadraticPenaltyOGD.strongly_convex(problem)
+    learner = QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")
     T = np.array([10, 1000, 100_000])
     ours, theirs = quadratic_penalty(learner, problem.constants, T), theorem_1_strongly_convex(problem.constants, T)
     harmonic = [np.sum(1 / np.arange(1, t + 1)) for t in T]
@@ -138,7 +138,7 @@ def test_the_closed_form_on_a_ball():
     problem = Problem(Ball(2, radius=2.0), Linear(2, 3.0), Affine([[0.6, 0.8]], [0.5]))
     beta, T, RG = 0.6, 2000, 6.0
     closed = 2 * RG * T**beta + RG * T ** (1 - beta) / (1 - beta) - 1.5 * RG
-    exact = quadratic_penalty(QuadraticPenaltyOGD.convex(problem, beta), problem.constants, T)
+    exact = quadratic_penalty(QuadraticPenaltyOGD.for_problem(problem, beta=beta), problem.constants, T)
     assert 0.99 * closed < float(exact.regret) <= closed
     root = np.sqrt(4 * (1 / 3) * 2 * T ** (1 - beta) * (closed + 12 * T) / (1 - beta))
     assert 0.97 * root < float(exact.violation) <= root
@@ -147,7 +147,7 @@ def test_the_closed_form_on_a_ball():
 def test_factor_two_is_the_best():
     problem, T = two_dimensional(), 1000
     grid = np.array([1.2, 1.6, 1.9, 2.0, 2.1, 3.0, 4.0])
-    bound = quadratic_penalty(QuadraticPenaltyOGD.convex(problem, factor=grid), problem.constants, T)
+    bound = quadratic_penalty(QuadraticPenaltyOGD.for_problem(problem, factor=grid), problem.constants, T)
     assert grid[np.argmin(bound.violation)] == 2.0
     assert np.ptp(bound.regret) < 1e-9
 
@@ -171,7 +171,7 @@ def polytope(seed, d=4, m=3):
 def test_regret_and_hard_violation_stay_under_the_bound(kind, seed, T, beta, factor, every):
     problem = polytope(seed)
     g, B = problem.constraint, problem.enclosing_set
-    learner = QuadraticPenaltyOGD.convex(problem, beta, factor=factor, every=every)
+    learner = QuadraticPenaltyOGD.for_problem(problem, beta=beta, factor=factor, every=every)
     game = play_linear(problem, learner, kind, T, seed)
     regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.offset, game.costs.sum(axis=0))
     bound = quadratic_penalty(learner, problem.constants, T)
@@ -194,7 +194,7 @@ def test_strongly_convex_losses(seed, T, kind):
     targets *= 1.5 / np.linalg.norm(targets, axis=1, keepdims=True)
     if kind != "random":
         targets = targets[:1] * (-1.0) ** (np.arange(T)[:, None] * (kind == "alternating"))
-    learner = QuadraticPenaltyOGD.strongly_convex(problem)
+    learner = QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")
     trace = run(problem, learner, Replay([targets]))
     best = Ball(2, radius=0.4).project(targets.mean(axis=0))
     regret = float(trace.cumulative_loss[-1]) - float(np.sum((best - targets) ** 2) / 2)
@@ -214,7 +214,7 @@ def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, ev
     comparator = rng.uniform(-0.5, 0.5, d)
     costs = rng.uniform(-0.5, 0.5, (T, d))
     problem = Problem(Ball(d), Linear(d), VaryingAffine(d, 2, row_norm=1.0, offset_bound=1.0))
-    learner = QuadraticPenaltyOGD.convex(problem, 0.5, every=every)
+    learner = QuadraticPenaltyOGD.for_problem(problem, beta=0.5, every=every)
     trace = run(problem, learner, Replay([costs], [rows, rows @ comparator]))
     bound = quadratic_penalty(learner, problem.constants, T)
     assert float(trace.cumulative_loss[-1]) - float((costs @ comparator).sum()) <= float(bound.regret)
@@ -223,7 +223,7 @@ def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, ev
 
 def test_the_regret_bound_is_nearly_attained():
     problem, stream = late_reversal(), LateReversal(1000, 2 / 3)
-    learner = QuadraticPenaltyOGD.convex(problem)
+    learner = QuadraticPenaltyOGD.for_problem(problem)
     trace = run(problem, learner, stream)
     regret = float(trace.cumulative_loss[-1]) + abs(float(stream.draw(0, 0, 1000).loss[0].sum()))
     assert 0.75 < regret / float(quadratic_penalty(learner, problem.constants, 1000).regret) <= 1
@@ -233,11 +233,13 @@ def test_the_squared_violation_is_of_the_order_it_should_be():
     T = np.array([10**3, 10**5])
     problem = two_dimensional()
     for learner, exponent in (
-        (QuadraticPenaltyOGD.convex(problem, 0.75), 0.25),
-        (QuadraticPenaltyOGD.convex(problem, 0.5), 0.5),
+        (QuadraticPenaltyOGD.for_problem(problem, beta=0.75), 0.25),
+        (QuadraticPenaltyOGD.for_problem(problem, beta=0.5), 0.5),
     ):
         assert slope(T, quadratic_penalty_squared(learner, problem.constants, T)) == pytest.approx(exponent, abs=0.06)
-    strongly = quadratic_penalty_squared(QuadraticPenaltyOGD.strongly_convex(problem), problem.constants, T)
+    strongly = quadratic_penalty_squared(
+        QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex"), problem.constants, T
+    )
     assert strongly[1] - strongly[0] == pytest.approx(
         2 * 4 * np.log(100), rel=0.02
     )  # (c/(c−1)) c L F/σ per e-fold of T
@@ -246,8 +248,8 @@ def test_the_squared_violation_is_of_the_order_it_should_be():
 def test_hard_violation_grows_like_the_square_root_against_an_adversary():
     """β = ½, where the theorem allows T^{3/4}: in practice it is √T, and a third of A-OGD's."""
     problem, horizons = cut_problem(), (1000, 16_000)
-    ours = [play_cut(QuadraticPenaltyOGD.convex(problem, 0.5), T).hard for T in horizons]
-    theirs = play_cut(AOGD.convex(problem, 0.5), horizons[-1]).hard
+    ours = [play_cut(QuadraticPenaltyOGD.for_problem(problem, beta=0.5), T).hard for T in horizons]
+    theirs = play_cut(AOGD.for_problem(problem, beta=0.5), horizons[-1]).hard
     assert slope(horizons, ours) == pytest.approx(0.5, abs=0.05)
     assert ours[-1] < 0.4 * theirs
 
@@ -255,14 +257,19 @@ def test_hard_violation_grows_like_the_square_root_against_an_adversary():
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
-        (lambda p: QuadraticPenaltyOGD.convex(p, factor=1.0), "factor"),
-        (lambda p: QuadraticPenaltyOGD.convex(p, factor=np.array([2.0, 0.5])), "factor"),
-        (lambda p: QuadraticPenaltyOGD.convex(p, beta=1.0), "beta"),
+        (lambda p: QuadraticPenaltyOGD.for_problem(p, factor=1.0), "factor"),
+        (lambda p: QuadraticPenaltyOGD.for_problem(p, factor=np.array([2.0, 0.5])), "factor"),
+        (lambda p: QuadraticPenaltyOGD.for_problem(p, beta=1.0), "beta"),
         (lambda p: PenaltySchedule(1.0, -0.5, 1.0), "decay"),
         (lambda p: PenaltySchedule(1.0, 0.5, 0.0), "curvature"),
-        (lambda p: QuadraticPenaltyOGD.strongly_convex(cut_problem()), "problem"),
+        (lambda p: QuadraticPenaltyOGD.for_problem(cut_problem(), steps="strongly convex"), "problem"),
         (
-            lambda p: run(cut_problem(), QuadraticPenaltyOGD.strongly_convex(p), Replay([np.zeros((3, 2))]), 3),
+            lambda p: run(
+                cut_problem(),
+                QuadraticPenaltyOGD.for_problem(p, steps="strongly convex"),
+                Replay([np.zeros((3, 2))]),
+                3,
+            ),
             "learner",
         ),
     ],
@@ -276,4 +283,8 @@ def test_what_makes_no_sense_is_refused(call, argument):
 def test_strongly_convex_steps_are_refused_where_the_losses_are_flat():
     flat = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.25]))
     with pytest.raises(InputError, match="made for σ = 1"):
-        run(flat, QuadraticPenaltyOGD.strongly_convex(two_dimensional()), Replay([np.zeros((3, 2))]))
+        run(
+            flat,
+            QuadraticPenaltyOGD.for_problem(two_dimensional(), steps="strongly convex"),
+            Replay([np.zeros((3, 2))]),
+        )

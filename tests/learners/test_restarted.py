@@ -35,7 +35,7 @@ def test_every_stretch_is_a_run_of_its_own(make):
 
 
 def test_in_a_fleet_everybody_starts_anew_in_his_own_round():
-    learner = Restarted(AFTRL.tuned(PROBLEM), every=7)
+    learner = Restarted(AFTRL.for_problem(PROBLEM), every=7)
     fleet, rng = Fleet(learner, 3), np.random.default_rng(0)
     played = [[], [], []]
     for cost in COSTS[:60]:
@@ -52,7 +52,7 @@ def test_in_a_fleet_everybody_starts_anew_in_his_own_round():
 
 @given(kind=KINDS, seed=st.integers(0, 10**6), T=st.integers(1, 150), every=st.integers(1, 60))
 def test_the_bound_holds_against_the_best_of_every_stretch(kind, seed, T, every):
-    inner = PenalisedFTRL.tuned(PROBLEM, w_0=0.01)
+    inner = PenalisedFTRL.for_problem(PROBLEM, w_0=0.01)
     game = play_linear(PROBLEM, Restarted(inner, every), kind, T, seed)
     best = -sum(np.abs(game.costs[start : start + every].sum(axis=0)).max() for start in range(0, T, every))
     bound = restarted(lambda n: penalised_ftrl(inner, PROBLEM.constants, n), every, T)
@@ -73,7 +73,7 @@ def test_the_bound_adds_up_by_hand():
 
 def test_aftrl_never_forgets_and_restarts_help():
     turned = Replay([np.repeat([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]], 1000, axis=0)])
-    learner = AFTRL.tuned(PROBLEM)
+    learner = AFTRL.for_problem(PROBLEM)
     going_on = run(PROBLEM, learner, turned, record=[1000, 1500, 2000])
     anew = run(PROBLEM, Restarted(learner, every=500), turned, record=[1000, 1500, 2000])
     # 500 rounds after the turn the one still stands at the wrong end; the other is at the right one.
@@ -84,22 +84,22 @@ def test_aftrl_never_forgets_and_restarts_help():
 @pytest.mark.parametrize("every", [0, 2.5, True])
 def test_bad_stretches_are_refused(every):
     with pytest.raises(InputError) as refused:
-        Restarted(AFTRL.tuned(PROBLEM), every)
+        Restarted(AFTRL.for_problem(PROBLEM), every)
     assert refused.value.argument == "every"
 
 
 def test_the_inner_learner_checks_the_problem():
     other = Problem(Ball(3), Linear(3), L1Budget(3, budget=0.5))
     with pytest.raises(InputError, match="another constraint"):
-        run(other, Restarted(AFTRL.tuned(PROBLEM), 10), Replay([COSTS]))
+        run(other, Restarted(AFTRL.for_problem(PROBLEM), 10), Replay([COSTS]))
 
 
 def test_what_the_learner_was_made_for_is_kept():
-    learner = Restarted(ProjectedOGD.convex(two_dimensional()), every=3)  # made for ‖∇f‖ ≤ 2, and for no G of g
+    learner = Restarted(ProjectedOGD.for_problem(two_dimensional()), every=3)  # made for ‖∇f‖ ≤ 2, and for no G of g
     with pytest.raises(BrokenBoundError, match="loss_gradient"):
         learner.tell(learner.init(), Feedback(np.full(2, 1e6), np.asarray(0.0), np.zeros(2)))
 
 
 def test_it_needs_what_its_learner_needs():
-    assert Restarted(AFTRL.tuned(PROBLEM), every=10).needs == AFTRL.needs
-    assert Restarted(AOGD.convex(PROBLEM), every=10).needs == frozenset()
+    assert Restarted(AFTRL.for_problem(PROBLEM), every=10).needs == AFTRL.needs
+    assert Restarted(AOGD.for_problem(PROBLEM), every=10).needs == frozenset()

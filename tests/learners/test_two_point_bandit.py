@@ -91,14 +91,14 @@ def test_two_dimensions_along_a_known_direction():
 
 def test_the_steps():
     problem = two_dimensional()  # R = 1, D = 5/4, G_f = 2, G_g = 1, d = 2
-    learner = TwoPointBandit.tuned(problem, 10_000)
+    learner = TwoPointBandit.for_problem(problem, horizon=10_000)
     eta = 1 / np.sqrt(2 * (1.25**2 + 4) * 10_000)
     delta = (1 - np.sqrt(1 - 16 * 4 * eta**2)) / (4 * eta**2)
     assert learner.schedule.eta == learner.schedule.mu == pytest.approx(eta)
     assert learner.schedule.theta == pytest.approx(eta * delta)
     assert learner.distance == learner.shrinkage == pytest.approx(delta / 10_000)
     assert learner.assumptions[0].holds
-    short = TwoPointBandit.tuned(problem, 3)  # both caps: 4dG_gη ≤ 1, ζ ≤ r/2
+    short = TwoPointBandit.for_problem(problem, horizon=3)  # both caps: 4dG_gη ≤ 1, ζ ≤ r/2
     assert short.schedule.eta == pytest.approx(1 / 8)
     assert short.distance == pytest.approx(0.5)
     assert short.assumptions[0].holds
@@ -112,7 +112,7 @@ def test_every_question_is_about_a_point_of_the_set(seed, box):
     rng = np.random.default_rng(seed)
     B = Box([-1.0, -0.3], [2.0, 0.4]) if box else Ball(2, 0.7, [1.0, -1.0])
     problem = Problem(B, Linear(2), Affine(rng.standard_normal((1, 2)), rng.standard_normal(1)))
-    learner = TwoPointBandit.tuned(problem, 40, seed=seed)
+    learner = TwoPointBandit.for_problem(problem, horizon=40, seed=seed)
     state, asked = learner.init(), []
     for cost in RandomCosts(2).draw(seed, 0, 40).loss[0]:
         told = observe(problem, state.x, [cost])
@@ -140,9 +140,9 @@ def test_the_slope_is_right_on_average():
 
 def means(problem, T, stream):
     """Loss and violation, averaged over many seeds, and the bound."""
-    learner = TwoPointBandit.tuned(problem, T, seed=MANY)
+    learner = TwoPointBandit.for_problem(problem, horizon=T, seed=MANY)
     trace = run(problem, learner, stream, T, record=[T], progress=None)
-    bound = two_point_bandit(TwoPointBandit.tuned(problem, T), problem.constants, T)
+    bound = two_point_bandit(TwoPointBandit.for_problem(problem, horizon=T), problem.constants, T)
     return float(trace.cumulative_loss[-1].mean()), float(trace.signed_violation[-1].mean()), bound
 
 
@@ -163,8 +163,11 @@ def test_bounds_in_expectation(seed, T, switching, curved):
 
 def test_regret_grows_like_the_root():
     problem, rounds = Problem(Ball(2), Linear(2), L2Budget(2, budget=1.0)), [500, 2000, 8000]
-    regret = regret_in_a_ball(problem, lambda T: TwoPointBandit.tuned(problem, T), rounds)
-    bounds = [float(two_point_bandit(TwoPointBandit.tuned(problem, T), problem.constants, T).regret) for T in rounds]
+    regret = regret_in_a_ball(problem, lambda T: TwoPointBandit.for_problem(problem, horizon=T), rounds)
+    bounds = [
+        float(two_point_bandit(TwoPointBandit.for_problem(problem, horizon=T), problem.constants, T).regret)
+        for T in rounds
+    ]
     assert np.all(regret <= bounds)
     assert 0.35 <= slope(rounds, regret) <= 0.65
 
@@ -180,8 +183,8 @@ def test_violation_grows_no_faster_than_the_theorem_says():
         assert violation <= float(bound.violation)
         found.append(violation)
     assert 0.45 <= slope(rounds, found) <= 0.8
-    ratio = two_point_bandit(TwoPointBandit.tuned(problem, 10**8), problem.constants, 10**8)
-    before = two_point_bandit(TwoPointBandit.tuned(problem, 10**6), problem.constants, 10**6)
+    ratio = two_point_bandit(TwoPointBandit.for_problem(problem, horizon=10**8), problem.constants, 10**8)
+    before = two_point_bandit(TwoPointBandit.for_problem(problem, horizon=10**6), problem.constants, 10**6)
     assert float(ratio.regret / before.regret) == pytest.approx(10, rel=0.05)
     assert float(ratio.violation / before.violation) == pytest.approx(10**1.5, rel=0.05)
 
@@ -213,19 +216,21 @@ def test_the_formula():
 def test_a_grid_of_seeds_is_single_runs():
     problem = two_dimensional()
     targets = Replay([np.tile([0.8, 0.6], (60, 1))])
-    together = run(problem, TwoPointBandit.tuned(problem, 60, seed=np.array([4, 7])), targets, seeds=range(2))
+    together = run(
+        problem, TwoPointBandit.for_problem(problem, horizon=60, seed=np.array([4, 7])), targets, seeds=range(2)
+    )
     assert together.cumulative_loss.shape[1:] == (2, 2)
     for k, seed in enumerate((4, 7)):
-        alone = run(problem, TwoPointBandit.tuned(problem, 60, seed=seed), targets)
+        alone = run(problem, TwoPointBandit.for_problem(problem, horizon=60, seed=seed), targets)
         np.testing.assert_allclose(together.cumulative_loss[:, k, 1], alone.cumulative_loss, rtol=0, atol=1e-12)
     assert not np.allclose(together.state.x[0, 0], together.state.x[1, 0])
-    grid = TwoPointBandit.tuned(problem, 60, seed=np.array([4, 7]))
+    grid = TwoPointBandit.for_problem(problem, horizon=60, seed=np.array([4, 7]))
     assert two_point_bandit(grid, problem.constants, [5, 50, 60]).violation.shape == (3, 2)
 
 
 def test_in_a_service_with_functions():
     problem = two_dimensional()
-    learner = TwoPointBandit.tuned(problem, 50, seed=1)
+    learner = TwoPointBandit.for_problem(problem, horizon=50, seed=1)
     by_functions, by_parameters = LiveLearner(learner), LiveLearner(learner, problem)
     target = np.array([0.8, 0.6])
     for _ in range(40):
@@ -241,13 +246,13 @@ def test_in_a_service_with_functions():
 
 def test_refusals():
     problem = two_dimensional()
-    learner = TwoPointBandit.tuned(problem, 50)
+    learner = TwoPointBandit.for_problem(problem, horizon=50)
     state = learner.init()
     with pytest.raises(InputError, match="constraint_at in round 1"):
         learner.tell(state, Feedback(np.zeros(2), np.asarray(0.0), np.zeros(2)))
     flat = Problem(Simplex(3), Linear(3), Affine([[1.0, 0.0, 0.0]], [0.5]))
     with pytest.raises(InputError, match="no ball"):
-        TwoPointBandit.tuned(flat, 100)
+        TwoPointBandit.for_problem(flat, horizon=100)
     with pytest.raises(InputError, match="no ball"):
         inner_radius(Product([Ball(2), Box([0.0], [1.0])]))
     for changed in ({"distance": 1.0}, {"distance": 0.0}, {"seed": -1}, {"seed": 0.5}):

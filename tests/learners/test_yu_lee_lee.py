@@ -22,7 +22,7 @@ RATES = st.sampled_from([Published, Sharp])
 
 def test_first_rounds_by_hand():
     problem = two_dimensional()  # Δ = 2, G = 2, D = 5/4: γ_1 = γ_2 = 1/(24ΔG) = 1/96
-    learner, right = YuLeeLee.convex(problem), [np.array([1.0, 0.0])]
+    learner, right = YuLeeLee.for_problem(problem, rates="published"), [np.array([1.0, 0.0])]
     state = learner.tell(learner.init(), observe(problem, np.zeros(2), right))
     # w_1 = 1/96, d_1 = (−1 + 1/96, 0), η_1 = 2/√(2(1 + ‖d_1‖²)); g(x_1) = −¼; 12 γ_1 D² = 25/128; (Ψ_1 − Ψ_0)/w_1 = 16.
     d = 95 / 96
@@ -39,7 +39,10 @@ def test_first_rounds_by_hand():
 
 def test_strongly_convex_steps_and_the_hard_form_by_hand():
     problem = two_dimensional()
-    learner, right = HardYuLeeLee.strongly_convex(problem), [np.array([1.0, 0.0])]
+    learner, right = (
+        YuLeeLee.for_problem(problem, steps="strongly convex", hard=True, rates="published"),
+        [np.array([1.0, 0.0])],
+    )
     state = learner.tell(learner.init(), observe(problem, np.zeros(2), right))
     # g(x_1) < 0 is told as 0 with gradient 0; η_1 = 1/(1 + (2·2/2)/96).
     x = 1 / (1 + 2 / 96)
@@ -114,20 +117,20 @@ def test_violation_grows_like_the_root_under_a_fixed_constraint():
     signed, hard = (
         run(problem, form.convex(problem, Sharp), Replay([COSTS]), **PULL) for form in (YuLeeLee, HardYuLeeLee)
     )
-    bound = yu_lee_lee(YuLeeLee.convex(problem, Sharp), problem.constants, signed.rounds)
+    bound = yu_lee_lee(YuLeeLee.for_problem(problem, rates="sharp"), problem.constants, signed.rounds)
     for violation in (signed.signed_violation, hard.hard_violation):
         assert 0.35 <= slope(signed.rounds, violation) <= 0.6
         assert np.all(violation <= bound.violation)
     assert slope(signed.rounds, signed.hard_violation) > 0.8  # the signed form swings about the boundary
-    published = run(problem, HardYuLeeLee.convex(problem), Replay([COSTS]), **PULL)
+    published = run(problem, YuLeeLee.for_problem(problem, hard=True, rates="published"), Replay([COSTS]), **PULL)
     assert np.all(published.hard_violation > 2 * hard.hard_violation)  # what the published rates cost
 
 
 def test_regret_grows_like_the_root():
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=1.0))  # nothing to gain by breaking it
     rounds = [500, 2000, 8000]
-    found = regret_in_a_ball(problem, lambda T: HardYuLeeLee.convex(problem, Sharp), rounds)
-    bound = yu_lee_lee(HardYuLeeLee.convex(problem, Sharp), problem.constants, rounds)
+    found = regret_in_a_ball(problem, lambda T: YuLeeLee.for_problem(problem, hard=True, rates="sharp"), rounds)
+    bound = yu_lee_lee(YuLeeLee.for_problem(problem, hard=True, rates="sharp"), problem.constants, rounds)
     assert np.all(found <= bound.regret)
     assert 0.35 <= slope(rounds, found) <= 0.65
 
@@ -136,7 +139,7 @@ def test_constraints_of_chance_are_met_on_average():
     """g_t = x + ½ ± ½: no point above −1 is feasible in every round, −½ is on average."""
     pytest.importorskip("jax")
     problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), VaryingAffine(1, 1, 1.0, 1.0))
-    learner = YuLeeLee.convex(problem, Sharp)
+    learner = YuLeeLee.for_problem(problem, rates="sharp")
     signs = np.where(np.random.default_rng(0).random((32_000, 1)) < 0.5, -1.0, 0.0)
     trace = run(problem, learner, Replay([COSTS], [np.ones((32_000, 1, 1)), signs]), **PULL)
     bound = yu_lee_lee(learner, problem.constants, trace.rounds)
@@ -144,7 +147,12 @@ def test_constraints_of_chance_are_met_on_average():
     assert np.all(regret <= bound.regret)
     assert 0.35 <= slope(trace.rounds, trace.signed_violation) <= 0.6
     assert np.all(trace.signed_violation <= bound.violation)
-    hard = run(problem, HardYuLeeLee.convex(problem, Sharp), Replay([COSTS], [np.ones((32_000, 1, 1)), signs]), **PULL)
+    hard = run(
+        problem,
+        YuLeeLee.for_problem(problem, hard=True, rates="sharp"),
+        Replay([COSTS], [np.ones((32_000, 1, 1)), signs]),
+        **PULL,
+    )
     assert hard.state.x[0] < -0.8  # it must please every round, and goes where that is possible
 
 
@@ -154,7 +162,7 @@ def test_constraints_that_switch():
     problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), VaryingAffine(1, 1, 1.0, 0.2))
     side = np.where(np.arange(32_000) // 500 % 2 == 0, 1.0, -1.0)
     stream = Replay([-side[:, None]], [side[:, None, None], np.full((32_000, 1), 0.2)])
-    learner = HardYuLeeLee.convex(problem, Sharp)
+    learner = YuLeeLee.for_problem(problem, hard=True, rates="sharp")
     trace = run(problem, learner, stream, **PULL)
     bound = yu_lee_lee(learner, problem.constants, trace.rounds)
     assert np.all(trace.hard_violation <= bound.violation)
@@ -165,7 +173,7 @@ def test_the_sharp_rates_beat_the_published_ones_on_paper():
     problem = Problem(Ball(3), Linear(3), Affine([[1.0, 0.0, 0.0]], [0.5]))
     T = np.array([10**4, 10**8])
     published, sharp = (
-        yu_lee_lee(YuLeeLee.convex(problem, r), problem.constants, T).violation for r in (Published, Sharp)
+        yu_lee_lee(YuLeeLee.for_problem(problem, rates=r), problem.constants, T).violation for r in (Published, Sharp)
     )
     assert np.all(sharp < published / 3)
     # √(T ln T) against √T ln T
@@ -184,14 +192,14 @@ def test_a_grid_of_bounds_and_bad_input():
             made()
     linear = Problem(Ball(2), Linear(2), problem.constraint)
     with pytest.raises(InputError, match="not strongly convex"):
-        YuLeeLee.strongly_convex(linear)
+        YuLeeLee.for_problem(linear, steps="strongly convex", rates="published")
     with pytest.raises(InputError, match="σ = 1"):
-        run(linear, YuLeeLee.strongly_convex(problem), RandomCosts(2), 5)
+        run(linear, YuLeeLee.for_problem(problem, steps="strongly convex", rates="published"), RandomCosts(2), 5)
 
 
 def test_the_formula():
     problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[1.0]], [-0.5]))  # Δ = 2, G = 1, D = 3/2, F = 2
-    bound = yu_lee_lee(YuLeeLee.convex(problem), problem.constants, 10_000)
+    bound = yu_lee_lee(YuLeeLee.for_problem(problem, rates="published"), problem.constants, 10_000)
     # 1/γ_1 = 48, 1/γ_T = 1800; P = 400 + √2.
     C = 400 + np.sqrt(2) + np.log(1800 / 48) / np.e
     E = 1 + C + 20_000

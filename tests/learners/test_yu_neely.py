@@ -23,7 +23,7 @@ FORMS = pytest.mark.parametrize("make", [YuNeely.published, YuNeely.tuned])
 def test_first_rounds_by_hand():
     # B = [−1, 1], g = 2x − 1, costs ±1; T = 16: γ = 2, G_m = 2, α = (4 + 1) 4/2 = 10, steps 1/20.
     problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[2.0]], [1.0]))
-    learner = YuNeely.published(problem, horizon=16)
+    learner = YuNeely.for_problem(problem, horizon=16, steps="published")
     assert (learner.gamma, learner.alpha, learner.lipschitz) == (2.0, 10.0, 2.0)
     state = learner.init()
     state = learner.tell(state, observe(problem, state.x, [np.array([-1.0])]))
@@ -42,7 +42,7 @@ def test_the_affine_step_is_that_of_lemma_2():
     rng = np.random.default_rng(0)
     A, b = rng.standard_normal((3, 4)), rng.uniform(0, 1, 3)
     problem = Problem(Ball(4), Linear(4), Affine(A, b))
-    learner = YuNeely.tuned(problem, 100)
+    learner = YuNeely.for_problem(problem, horizon=100)
     state = learner.init()._replace(x=rng.uniform(-0.4, 0.4, 4), queue=rng.uniform(0, 3, 3))
     cost = rng.uniform(-0.5, 0.5, 4)
     after = learner.update(state, observe(problem, state.x, [cost]))
@@ -57,7 +57,7 @@ def test_the_affine_step_is_that_of_lemma_2():
 def test_the_general_step_solves_its_problem(constraint):
     cp = pytest.importorskip("cvxpy", reason="the sub-problem is checked by the extra `experiments`")
     problem = Problem(Ball(3, radius=1.5), Linear(3), constraint)
-    learner, rng = YuNeely.tuned(problem, 50), np.random.default_rng(1)
+    learner, rng = YuNeely.for_problem(problem, horizon=50), np.random.default_rng(1)
     state = learner.init()._replace(x=rng.uniform(-0.8, 0.8, 3), queue=np.array([0.7]))
     cost = rng.uniform(-0.5, 0.5, 3)
     after = learner.update(state, observe(problem, state.x, [cost]))
@@ -100,7 +100,7 @@ def test_the_violation_stays_where_it_is_as_the_horizon_grows_tenfold(make, seed
         g = problem.constraint
         best = best_in_box(-np.ones(2), np.ones(2), g.matrix, g.offset, costs.sum(axis=0))
         assert float(trace.cumulative_loss[-1]) - best <= float(yu_neely(learner, problem.constants, T).regret)
-        others.append(float(run(problem, AOGD.convex(problem, 0.5), Replay([costs])).long_term_violation[-1]))
+        others.append(float(run(problem, AOGD.for_problem(problem, beta=0.5), Replay([costs])).long_term_violation[-1]))
     assert 0 < worst[1] <= 1.3 * worst[0]
     assert worst[1] < 2.0
     assert others[1] > 2.0 * others[0]
@@ -137,7 +137,7 @@ def test_regret_and_violation_stay_under_the_bound(make, kind, seed, T, stretch)
 @given(seed=seeds, T=st.integers(1, 150), budget=st.floats(0.05, 1.0))
 def test_other_constraints_than_affine_ones(seed, T, budget):
     problem = Problem(Ball(3, radius=2.0), Linear(3), L2Budget(3, budget=budget))
-    learner = YuNeely.tuned(problem, T)
+    learner = YuNeely.for_problem(problem, horizon=T)
     game = play_linear(problem, learner, "switching", T, seed)
     best = -budget * float(np.linalg.norm(game.costs.sum(axis=0)))
     bound = yu_neely(learner, problem.constants, T, slack=budget)
@@ -161,7 +161,7 @@ def test_the_constant_of_the_article_is_larger(beta, wide, G, D, share):
 def test_the_bound_by_hand():
     # T = 16 as in the first test: G_m = 2, η = 20 − 16 = 4; r = 1, Δ = 2, G_f = 1, D_m = 3, F = 2.
     problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[2.0]], [1.0]))
-    learner = YuNeely.published(problem, horizon=16)
+    learner = YuNeely.for_problem(problem, horizon=16, steps="published")
     bound = yu_neely(learner, problem.constants, 16)
     assert float(bound.regret) == pytest.approx(10 + 16 / 8)
     assert float(bound.violation) == pytest.approx(np.sqrt(20 + 36 + 15 * (1 / 4 + 4)) / 2)
@@ -174,9 +174,13 @@ def test_tuned_steps_do_not_depend_on_units():
     costs = rng.uniform(-0.5, 0.5, (50, 2))
     plain = Problem(Ball(2), Linear(2), Affine([[0.6, 0.8]], [0.1]))
     other = Problem(Ball(2, radius=10.0), Linear(2, 300.0), Affine([[42.0, 56.0]], [70.0]))
-    one, two = (run(p, YuNeely.tuned(p, 50), Replay([c])) for p, c in ((plain, costs), (other, 300 * costs)))
+    one, two = (
+        run(p, YuNeely.for_problem(p, horizon=50), Replay([c])) for p, c in ((plain, costs), (other, 300 * costs))
+    )
     np.testing.assert_allclose(two.state.x, 10 * one.state.x, atol=1e-12)
-    assert float(yu_neely(YuNeely.tuned(plain, 50), plain.constants, 50).regret) == pytest.approx(1.5 * 50**0.5)
+    assert float(yu_neely(YuNeely.for_problem(plain, horizon=50), plain.constants, 50).regret) == pytest.approx(
+        1.5 * 50**0.5
+    )
 
 
 # --- constraints without a closed form ---------------------------------------------------------------------------
@@ -195,7 +199,7 @@ def ridge(smooth, d=3):
 def test_a_numerical_argmin_plays_the_same_game():
     B = Ball(3, radius=1.5)
     closed, numerical = (Problem(B, Linear(3), ridge(smooth)) for smooth in (False, True))
-    one, two = (run(p, YuNeely.tuned(p, 300), SwitchingCosts(3), 300) for p in (closed, numerical))
+    one, two = (run(p, YuNeely.for_problem(p, horizon=300), SwitchingCosts(3), 300) for p in (closed, numerical))
     np.testing.assert_allclose(two.state.x, one.state.x, atol=1e-10)
     np.testing.assert_allclose(two.hard_violation, one.hard_violation, atol=1e-9)
 
@@ -240,7 +244,7 @@ def test_what_it_needs_is_asked_for(make):
 
 def test_a_weight_too_large_for_its_steps_is_warned_of():
     problem = two_dimensional()
-    good = YuNeely.tuned(problem, 10)
+    good = YuNeely.for_problem(problem, horizon=10)
     bad = YuNeely(good.prox, 10, gamma=3.0, alpha=1.0, lipschitz=1.0)
     with pytest.warns(AssumptionWarning, match="γ²G_m² ≤ 2α"):
         run(problem, bad, Replay([np.zeros((3, 2))]))

@@ -33,7 +33,7 @@ def reversal_regret(trace, stream, problem):
 
 def test_the_printed_theorem_is_false_and_the_corrected_one_holds():
     problem, stream = late_reversal(), LateReversal(1000, 2 / 3)
-    trace = run(problem, AOGD.convex(problem, 2 / 3), stream)
+    trace = run(problem, AOGD.for_problem(problem, beta=2 / 3), stream)
     regret = reversal_regret(trace, stream, problem)
     assert regret == pytest.approx(180.53, abs=0.01)
     assert float(theorem_1_as_printed(problem.constants, 1000).regret) == pytest.approx(160.00, abs=0.01)
@@ -60,7 +60,7 @@ def test_the_correction_is_tight_at_a_million_rounds():
 @given(beta=betas, R=st.floats(0.1, 10), G=st.floats(0.1, 10), T=st.integers(20, 400))
 def test_late_reversal_never_beats_the_corrected_bound(beta, R, G, T):
     problem, stream = late_reversal(R, G), LateReversal(T, beta, norm=G)
-    trace = run(problem, AOGD.convex(problem, beta), stream)
+    trace = run(problem, AOGD.for_problem(problem, beta=beta), stream)
     regret = reversal_regret(trace, stream, problem)
     assert regret <= float(theorem_1(problem.constants, T, beta, exact_sums=True).regret) * (1 + 1e-12)
     if beta <= 0.5:
@@ -120,7 +120,7 @@ def test_theorem_1_holds_on_every_set(name, beta, seed, rounds, kind):
     row = rng.standard_normal((1, D))
     inside = B.sample(rng, 3).mean(axis=0)  # a feasible point, so that X is not empty
     problem = Problem(B, Linear(D, 2.0), Affine(row, row @ inside + rng.uniform(0, 0.1)))
-    learner = AOGD.convex(problem, beta)
+    learner = AOGD.for_problem(problem, beta=beta)
     if kind == "adaptive":
         costs, loss, violation = adaptive_costs(problem, learner, rounds, rng)
     else:
@@ -148,7 +148,7 @@ def test_strongly_convex_theorem_holds_on_every_set(name, beta, seed, rounds, sw
         targets = ends[np.frexp(np.arange(1, rounds + 1))[1] % 2]
     offset = np.sort(anchors @ row[0])[10:11]  # half of the anchors are feasible
     problem = Problem(B, SquaredDistance(D), Affine(row, offset))
-    trace = run(problem, AOGD.strongly_convex(problem, beta), Replay([targets]))
+    trace = run(problem, AOGD.for_problem(problem, steps="strongly convex", beta=beta), Replay([targets]))
     feasible = anchors[(anchors @ row[0]) <= offset + 1e-12]
     fixed = np.array([problem.loss.value(x, targets).sum() for x in feasible])
     regret = float(trace.cumulative_loss[-1]) - fixed.min()
@@ -168,7 +168,7 @@ def test_constraints_that_change_cost_nothing_against_a_point_feasible_in_every_
     offsets = np.clip(normals @ comparator, -1.0, 1.0)  # the comparator lies on every boundary
     costs = RandomCosts(d).draw(seed, 0, T).loss[0]
     problem = Problem(B, Linear(d), VaryingAffine(d, 2, row_norm=1.0, offset_bound=1.0))
-    trace = run(problem, AOGD.convex(problem, beta), Replay([costs], [normals, offsets]))
+    trace = run(problem, AOGD.for_problem(problem, beta=beta), Replay([costs], [normals, offsets]))
     bound = theorem_1(problem.constants, T, beta, exact_sums=True)
     assert float(trace.cumulative_loss[-1]) - float((costs @ comparator).sum()) <= float(bound.regret)
     assert float(trace.signed_violation[-1]) <= float(bound.violation)
@@ -293,5 +293,5 @@ def test_impossible_bounds_are_refused(call, argument):
 def test_the_bound_is_on_the_signed_sum_only():
     """A learner may be infeasible in single rounds: nothing here promises otherwise."""
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
-    trace = run(problem, AOGD.convex(problem), SwitchingCosts(2), 50)
+    trace = run(problem, AOGD.for_problem(problem), SwitchingCosts(2), 50)
     assert float(trace.largest_violation[-1]) > 0

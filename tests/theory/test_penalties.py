@@ -39,15 +39,15 @@ def test_the_square_is_the_papers_own_rule():
     ours, theirs = (run(problem, made.convex(problem), RandomCosts(3), 300) for made in (PenaltyAOGD, AOGD))
     np.testing.assert_array_equal(ours.cumulative_loss, theirs.cumulative_loss)
     np.testing.assert_array_equal(ours.multiplier, theirs.multiplier)
-    ours, theirs = penalty_aogd(PenaltyAOGD.convex(problem), problem.constants, [7, 300]), None
-    lemma = lemma_5(AOGD.convex(problem).schedule, problem.constants, [7, 300])
+    ours, theirs = penalty_aogd(AOGD.for_problem(problem), problem.constants, [7, 300]), None
+    lemma = lemma_5(AOGD.for_problem(problem).schedule, problem.constants, [7, 300])
     np.testing.assert_allclose(ours.regret, lemma.regret)
     np.testing.assert_allclose(ours.violation, lemma.violation, rtol=1e-9)
 
 
 def test_a_round_by_hand():
     problem = two_dimensional()
-    learner = PenaltyAOGD(problem.enclosing_set, ConstantSchedule(theta=0.5, eta=0.5, mu=0.4), bent(0.3, 0.1))
+    learner = AOGD(problem.enclosing_set, ConstantSchedule(theta=0.5, eta=0.5, mu=0.4), bent(0.3, 0.1))
     state = learner.init()._replace(multiplier=np.asarray(2.0), x=np.array([0.5, 0.0]))
     after = learner.tell(state, observe(problem, state.x, [np.array([1.0, 0.0])]))
     np.testing.assert_allclose(after.x, [0.5 - 0.5 * (-0.5 + 2.0), 0.0])
@@ -97,7 +97,7 @@ def test_c1_knows_how_convex_a_penalty_is():
     constant = ConstantSchedule(theta=1.0, eta=0.05, mu=0.1, gradient_bound=2.0)
     assert check_penalty(flat, constant, CONSTANTS, 100).hold  # a constant μ needs no κ
     with pytest.raises(ScheduleError, match="C1'"):
-        penalty_aogd(PenaltyAOGD.convex(two_dimensional(), flat), CONSTANTS, 100)
+        penalty_aogd(AOGD.for_problem(two_dimensional(), penalty=flat), CONSTANTS, 100)
 
 
 @given(kind=KINDS, seed=st.integers(0, 10**6), T=st.integers(2, 150), c=st.floats(0.25, 0.5), b=st.floats(0.0, 0.02))
@@ -106,9 +106,9 @@ def test_the_bound_holds(kind, seed, T, c, b):
     row = rng.standard_normal((1, 3))
     offset = row @ rng.uniform(-0.8, 0.8, 3)
     problem = Problem(Box.cube(3, -1.0, 1.0), Linear(3, 2.0), Affine(row, offset))
-    schedule = PenaltyAOGD.convex(problem).schedule
+    schedule = AOGD.for_problem(problem).schedule
     admitted = check_penalty(bent(c, b), schedule, problem.constants, T).hold
-    learner = PenaltyAOGD.convex(problem, bent(c, b) if admitted else square(c))
+    learner = AOGD.for_problem(problem, penalty=bent(c, b) if admitted else square(c))
     game = play_linear(problem, learner, kind, T, seed)
     bound = penalty_aogd(learner, problem.constants, T)
     regret = game.loss - best_in_box(-np.ones(3), np.ones(3), row, offset, game.costs.sum(axis=0))
@@ -117,7 +117,7 @@ def test_the_bound_holds(kind, seed, T, c, b):
 
 
 def test_the_lightest_square_pays_by_the_root_of_two():
-    learners = [PenaltyAOGD.convex(two_dimensional(), square(c)) for c in (0.5, 0.25)]
+    learners = [AOGD.for_problem(two_dimensional(), penalty=square(c)) for c in (0.5, 0.25)]
     heavy, light = (penalty_aogd(learner, CONSTANTS, 10**5) for learner in learners)
     assert float(light.regret) == float(heavy.regret)
     assert 1.38 < float(heavy.violation / light.violation) < 2**0.5

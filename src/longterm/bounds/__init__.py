@@ -5,9 +5,7 @@ Every function takes one horizon or a list of them, and gives a `Bound` of the s
 
 from longterm.bounds.adaptive import adagrad_aogd, adaptive_aftrl, adaptive_penalised_ftrl
 from longterm.bounds.aftrl import aftrl, strongly_convex_aftrl
-from longterm.bounds.aogd import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.bounds.base import Bound
-from longterm.bounds.delayed import gradient_bound_under_delay, lemma_5_delayed
 from longterm.bounds.diagonal_adagrad_aogd import diagonal_adagrad_aogd
 from longterm.bounds.doubling_restarts import doubling_restarts
 from longterm.bounds.drift_plus_penalty import drift_plus_penalty, drift_plus_penalty_expected
@@ -30,6 +28,8 @@ from longterm.bounds.sinha_vaze import sinha_vaze, sinha_vaze_strongly_convex
 from longterm.bounds.two_point_bandit import two_point_bandit
 from longterm.bounds.yu_lee_lee import yu_lee_lee
 from longterm.bounds.yu_neely import yu_neely
+from longterm.theory.delay import gradient_bound_under_delay, lemma_5_delayed
+from longterm.theory.paper import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 
 __all__ = [
     "Bound",

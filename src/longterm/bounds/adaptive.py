@@ -35,7 +35,7 @@ def adaptive_aftrl(learner: AdaptiveAFTRL, constants: Constants, state: Adaptive
     >>> from longterm.bounds import adaptive_aftrl
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()
-    >>> learner = AdaptiveAFTRL.tuned(problem)
+    >>> learner = AdaptiveAFTRL.for_problem(problem)
     >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (1000, 1))]))
     >>> [round(float(part), 1) for part in adaptive_aftrl(learner, problem.constants, trace.state)]
     [1295.1, 136.6]

@@ -24,7 +24,7 @@ def aftrl(learner: AFTRL, constants: Constants, rounds: ArrayLike) -> Bound:
     >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import aftrl
     >>> problem = two_dimensional()
-    >>> [round(float(part), 1) for part in aftrl(AFTRL.tuned(problem), problem.constants, 1000)]
+    >>> [round(float(part), 1) for part in aftrl(AFTRL.for_problem(problem), problem.constants, 1000)]
     [1588.9, 127.5]
     """
     T, step = horizons(rounds, learner.batch_shape), np.asarray(learner.schedule.step)

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
+from longterm.theory.paper import Bound  # noqa: F401
 
 
-class Bound(NamedTuple):
+class OldBound(NamedTuple):
     """What a theorem promises at each horizon."""
 
     regret: FloatArray

@@ -28,7 +28,7 @@ def diagonal_adagrad_aogd(learner: DiagonalAdaGradAOGD, constants: Constants, ro
     >>> from longterm.losses import Linear
     >>> from longterm.sets import Box
     >>> problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[-0.5, -0.5]], [0.25]))
-    >>> bound = diagonal_adagrad_aogd(DiagonalAdaGradAOGD.tuned(problem), problem.constants, 1000)
+    >>> bound = diagonal_adagrad_aogd(DiagonalAdaGradAOGD.for_problem(problem), problem.constants, 1000)
     >>> [round(float(part), 1) for part in bound]
     [300.9, 1241.0]
     """

@@ -22,7 +22,7 @@ def doubling_restarts(theorem: Callable[[Any, int], Bound], learner: DoublingRes
     >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import doubling_restarts, yu_neely
     >>> problem = two_dimensional()
-    >>> learner = DoublingRestarts(YuNeely.tuned(problem, 1))
+    >>> learner = DoublingRestarts(YuNeely.for_problem(problem, horizon=1))
     >>> theorem = lambda one, n: yu_neely(one, problem.constants, n, slack=1.25)
     >>> bound = doubling_restarts(theorem, learner, [1000, 100_000])
     >>> bound.regret.round(1), bound.violation.round(1)

@@ -38,7 +38,7 @@ def drift_plus_penalty(
     >>> from longterm.bounds import drift_plus_penalty
     >>> problem = two_dimensional()
     >>> for T in (100, 10_000):
-    ...     bound = drift_plus_penalty(DriftPlusPenalty.neely_yu(problem, T), problem.constants, T, slack=1.25)
+    ...     bound = drift_plus_penalty(DriftPlusPenalty.for_problem(problem, horizon=T, preset="neely-yu"), problem.constants, T, slack=1.25)
     ...     print([round(float(part), 1) for part in bound])
     [72.8, 80.4]
     [728.1, 746.8]

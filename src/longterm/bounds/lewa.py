@@ -26,7 +26,7 @@ def lewa(learner: LEWA, constants: Constants, rounds: ArrayLike) -> Bound:
     >>> from longterm.losses import Linear
     >>> from longterm.sets import Simplex
     >>> problem = Problem(Simplex(3), Linear(3, 2**0.5), Affine([[1.0, 0.0, 0.0]], [0.5]))
-    >>> learner = LEWA.tuned(problem, rounds=3000, loss_spread=1.0, constraint_spread=1.0)
+    >>> learner = LEWA.for_problem(problem, horizon=3000, loss_spread=1.0, constraint_spread=1.0)
     >>> [round(float(part), 1) for part in lewa(learner, problem.constants, 3000)]
     [81.2, 971.3]
     """

@@ -21,11 +21,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from longterm.bounds.aogd import lemma_5
 from longterm.bounds.base import Bound
 from longterm.errors import InputError
 from longterm.learners.mahdavi_steps import scale, smallest_horizon, smallest_root
 from longterm.theory.facts import Constants
+from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import Schedule
 
 
@@ -40,7 +40,7 @@ def vector_lemma(schedule: Schedule, constants: Constants, rounds: ArrayLike, co
     >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import mahdavi_theorem_4, vector_lemma
     >>> problem = two_dimensional()
-    >>> steps = MahdaviOGD.vector(problem, horizon=1000).schedule
+    >>> steps = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="each").schedule
     >>> bound = vector_lemma(steps, problem.constants, [500, 1000], count=1)
     >>> bound.regret.round(2), round(float(mahdavi_theorem_4(problem.constants, 1000).regret), 2)
     (array([ 79.11, 105.48]), 105.48)

@@ -47,7 +47,7 @@ def mahdavi_theorem_12(learner: MirrorProx, constants: Constants, rounds: ArrayL
     >>> from longterm.problems import doubly_stochastic
     >>> from longterm.bounds import mahdavi_theorem_12
     >>> problem = doubly_stochastic(8)
-    >>> round(float(mahdavi_theorem_12(MirrorProx.tuned(problem, 1000), problem.constants, 1000).regret), 6)
+    >>> round(float(mahdavi_theorem_12(MirrorProx.for_problem(problem, horizon=1000), problem.constants, 1000).regret), 6)
     3240.0
     """
     regret, root = _unit_rows(learner, constants, rounds)

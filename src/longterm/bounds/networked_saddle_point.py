@@ -36,7 +36,7 @@ def mean_disagreement(learner: NetworkedSaddlePoint, constants: Constants, round
     >>> from longterm.learners import NetworkedSaddlePoint
     >>> from longterm.sets import Box
     >>> problem = consensus(3, [(0, 1), (1, 2)], Box.cube(1, -1.0, 1.0))
-    >>> learner = NetworkedSaddlePoint.tuned(problem, rounds=20_000)
+    >>> learner = NetworkedSaddlePoint.for_problem(problem, horizon=20_000)
     >>> round(float(mean_disagreement(learner, problem.constants, 20_000)), 3)
     0.132
     """

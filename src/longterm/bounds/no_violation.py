@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._arrays import FloatArray
-from longterm.bounds.aogd import lemma_5
 from longterm.bounds.base import Bound
 from longterm.errors import InputError
 from longterm.learners.doubling import DoublingAOGD
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD, fixed_point
 from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
 from longterm.theory.facts import Constants
+from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import Schedule
 from longterm.theory.step_sums import step_sums, tabulate
 
@@ -36,7 +36,7 @@ def corollary_1(learner: NoViolationAOGD, constants: Constants, rounds: ArrayLik
     >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import corollary_1
     >>> problem = two_dimensional()
-    >>> learner = NoViolationAOGD.by_exact_sums(AOGD.convex(problem), problem, horizon=20_000)
+    >>> learner = NoViolationAOGD.for_problem(problem, horizon=20_000)
     >>> bool(corollary_1(learner, problem.constants, 20_000).violation <= 1e-9)
     True
     """

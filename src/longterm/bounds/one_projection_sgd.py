@@ -34,7 +34,7 @@ def projected_answer(learner: OneProjectionSGD, constants: Constants, rounds: Ar
     >>> from longterm.bounds import projected_answer
     >>> from longterm.learners import OneProjectionSGD
     >>> problem = two_dimensional()
-    >>> learner = OneProjectionSGD.tuned(problem, lambda x: np.minimum(x, [0.25, np.inf]), rounds=10_000, slope=1.0)
+    >>> learner = OneProjectionSGD.for_problem(problem, horizon=10_000, projection=lambda x: np.minimum(x, [0.25, np.inf]), slope=1.0)
     >>> round(float(projected_answer(learner, problem.constants, 10_000, slope=1.0)), 4)
     0.0978
     """

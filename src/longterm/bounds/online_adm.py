@@ -29,7 +29,7 @@ def online_adm(learner: OnlineADM, constants: Constants, rounds: ArrayLike) -> B
     >>> from longterm.bounds import online_adm, online_adm_affine
     >>> from longterm.learners import OnlineADM
     >>> problem = two_dimensional()
-    >>> learner = OnlineADM.tuned(problem, lambda x: np.minimum(x, [0.25, np.inf]), rounds=500)
+    >>> learner = OnlineADM.for_problem(problem, horizon=500, projection=lambda x: np.minimum(x, [0.25, np.inf]))
     >>> [round(float(part), 1) for part in online_adm(learner, problem.constants, 500)]
     [67.1, 155.2]
     >>> round(float(online_adm_affine(learner, problem.constants, 500)), 1)

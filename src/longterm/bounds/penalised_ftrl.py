@@ -23,7 +23,7 @@ def penalised_ftrl(learner: PenalisedFTRL, constants: Constants, rounds: ArrayLi
     >>> from longterm.problems import budgeted_logistic
     >>> from longterm.bounds import penalised_ftrl
     >>> problem = budgeted_logistic([[3.0, 4.0, 0.0, 0.0]], budget=1.5)
-    >>> bound = penalised_ftrl(PenalisedFTRL.tuned(problem), problem.constants, [100, 10_000])
+    >>> bound = penalised_ftrl(PenalisedFTRL.for_problem(problem), problem.constants, [100, 10_000])
     >>> bound.regret.round(1), bound.violation.round(2)
     (array([ 72.5, 747.5]), array([4.2 , 4.47]))
     """

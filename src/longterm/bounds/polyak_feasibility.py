@@ -18,7 +18,7 @@ def polyak_feasibility(learner: PolyakFeasibility, constants: Constants, rounds:
     >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import polyak_feasibility
     >>> problem = two_dimensional()
-    >>> learner = PolyakFeasibility.tuned(problem, rounds=10_000)
+    >>> learner = PolyakFeasibility.for_problem(problem, horizon=10_000)
     >>> [round(float(part), 1) for part in polyak_feasibility(learner, problem.constants, 10_000)]
     [1182.5, 0.0]
     """

@@ -31,7 +31,7 @@ def prox_penalty(learner: PenaltyFamily, constants: Constants, rounds: ArrayLike
     >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import prox_penalty
     >>> problem = two_dimensional()
-    >>> bound = prox_penalty(ProxPenalty.convex(problem), problem.constants, [100, 10_000])
+    >>> bound = prox_penalty(ProxPenalty.for_problem(problem), problem.constants, [100, 10_000])
     >>> bound.regret.round(1), bound.violation.round(2)
     (array([ 53. , 562.1]), array([2.9 , 2.98]))
     """

@@ -25,7 +25,7 @@ def proximal_aogd(learner: ProximalAOGD, constants: Constants, rounds: ArrayLike
     >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import proximal_aogd
     >>> problem = two_dimensional()
-    >>> [round(float(part), 1) for part in proximal_aogd(ProximalAOGD.convex(problem), problem.constants, 1000)]
+    >>> [round(float(part), 1) for part in proximal_aogd(ProximalAOGD.for_problem(problem), problem.constants, 1000)]
     [1670.3, 129.0]
     """
     T, schedule, c = horizons(rounds, learner.batch_shape), learner.schedule, constants

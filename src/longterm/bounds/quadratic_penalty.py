@@ -29,7 +29,7 @@ def quadratic_penalty(learner: QuadraticPenaltyOGD, constants: Constants, rounds
     >>> from longterm.problems import late_reversal
     >>> from longterm.bounds import quadratic_penalty, theorem_1
     >>> problem = late_reversal()
-    >>> bound = quadratic_penalty(QuadraticPenaltyOGD.convex(problem), problem.constants, 1000)
+    >>> bound = quadratic_penalty(QuadraticPenaltyOGD.for_problem(problem), problem.constants, 1000)
     >>> round(float(bound.regret), 2), round(float(theorem_1(problem.constants, 1000).regret), 2)
     (226.06, 228.5)
     """

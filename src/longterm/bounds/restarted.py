@@ -22,7 +22,7 @@ def restarted(theorem: Callable[[ArrayLike], Bound], every: int, rounds: ArrayLi
     >>> from longterm.problems import budgeted_logistic
     >>> from longterm.bounds import penalised_ftrl, restarted
     >>> problem = budgeted_logistic([[3.0, 4.0, 0.0, 0.0]], budget=1.5)
-    >>> learner = Restarted(PenalisedFTRL.tuned(problem), every=1000)
+    >>> learner = Restarted(PenalisedFTRL.for_problem(problem), every=1000)
     >>> bound = restarted(lambda n: penalised_ftrl(learner.learner, problem.constants, n), learner.every, 10_500)
     >>> [round(float(part), 1) for part in bound]
     [2511.9, 48.4]

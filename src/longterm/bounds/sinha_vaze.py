@@ -26,7 +26,7 @@ def sinha_vaze(learner: SinhaVaze, constants: Constants, rounds: ArrayLike) -> B
     >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import sinha_vaze
     >>> problem = two_dimensional()
-    >>> [round(float(part), 1) for part in sinha_vaze(SinhaVaze.convex(problem, 10_000), problem.constants, 10_000)]
+    >>> [round(float(part), 1) for part in sinha_vaze(SinhaVaze.for_problem(problem, horizon=10_000), problem.constants, 10_000)]
     [804.0, 6845.4]
     """
     price = learner.price

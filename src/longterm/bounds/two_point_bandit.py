@@ -24,7 +24,7 @@ def two_point_bandit(learner: TwoPointBandit, constants: Constants, rounds: Arra
     >>> from longterm.problems import two_dimensional
     >>> from longterm.bounds import two_point_bandit
     >>> problem = two_dimensional()
-    >>> learner = TwoPointBandit.tuned(problem, rounds=10_000)
+    >>> learner = TwoPointBandit.for_problem(problem, horizon=10_000)
     >>> [round(float(part), 1) for part in two_point_bandit(learner, problem.constants, 10_000)]
     [1183.4, 4927.0]
     """

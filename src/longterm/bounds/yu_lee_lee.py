@@ -30,7 +30,7 @@ def yu_lee_lee(learner: YuLeeLee, constants: Constants, rounds: ArrayLike) -> Bo
     >>> from longterm.learners import Published, Sharp
     >>> problem = two_dimensional()
     >>> for rates in (Published, Sharp):
-    ...     bound = yu_lee_lee(YuLeeLee.convex(problem, rates), problem.constants, [1000, 100_000])
+    ...     bound = yu_lee_lee(YuLeeLee.for_problem(problem, rates=rates), problem.constants, [1000, 100_000])
     ...     print(bound.regret.round(0), bound.violation.round(0))
     [ 256. 2534.] [ 5126. 76194.]
     [ 255. 2533.] [ 1640. 21353.]

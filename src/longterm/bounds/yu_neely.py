@@ -32,7 +32,7 @@ def yu_neely(learner: YuNeely, constants: Constants, rounds: ArrayLike, *, slack
     >>> problem = two_dimensional()
     >>> epsilon = find_slater_point(problem.constraint, problem.enclosing_set).epsilon
     >>> for T in (100, 10_000):
-    ...     bound = yu_neely(YuNeely.tuned(problem, T), problem.constants, T, slack=epsilon)
+    ...     bound = yu_neely(YuNeely.for_problem(problem, horizon=T), problem.constants, T, slack=epsilon)
     ...     print([round(float(part), 2) for part in bound])
     [30.0, 3.46]
     [300.0, 3.35]

@@ -67,7 +67,7 @@ def run(
     >>> from longterm.problems import doubly_stochastic
     >>> from longterm.streams import RandomPermutations
     >>> problem = doubly_stochastic(4)
-    >>> trace = run(problem, AOGD.convex(problem), RandomPermutations(4), rounds=100, seeds=range(3))
+    >>> trace = run(problem, AOGD.for_problem(problem), RandomPermutations(4), rounds=100, seeds=range(3))
     >>> trace.rounds[-1], trace.cumulative_loss.shape
     (np.int64(100), (30, 3))
     """

@@ -50,7 +50,7 @@ def meet(agents: int, rounds: int, sequences: int) -> Meeting:
     problem = consensus(agents, edges, Box.cube(1, -1.0, 1.0))
     means = np.random.default_rng(1).permutation(np.linspace(SPREAD - 1, 1 - SPREAD, agents)) * 0.7 + 0.2
     stream, seeds = NoisyTargets(means, SPREAD), range(sequences)
-    learner = NetworkedSaddlePoint.tuned(problem, rounds)
+    learner = NetworkedSaddlePoint.for_problem(problem, horizon=rounds)
     kept = np.unique(
         np.concatenate([np.geomspace(min(10, rounds), rounds, 120).astype(np.int64), _powers_of_ten(rounds)])
     )

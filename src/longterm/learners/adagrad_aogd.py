@@ -63,7 +63,7 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
     >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> trace = run(problem, AdaGradAOGD.tuned(problem), Replay([np.tile([0.8, 0.6], (2000, 1))]))
+    >>> trace = run(problem, AdaGradAOGD.for_problem(problem), Replay([np.tile([0.8, 0.6], (2000, 1))]))
     >>> trace.state.x.round(1), float((trace.signed_violation[-1] / 2000).round(3))
     (array([0.2, 0.6]), -0.01)
     """

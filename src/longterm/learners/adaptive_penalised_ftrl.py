@@ -63,7 +63,7 @@ class AdaptivePenalisedFTRL(Learner[AdaptivePenalisedFTRLState]):
     >>> from longterm.streams import SwitchingCosts
     >>> g = ElasticNetBudget(5, budget=1.0)
     >>> problem = Problem(g.enclosing_ball(), Linear(5), g)
-    >>> trace = run(problem, AdaptivePenalisedFTRL.tuned(problem), SwitchingCosts(5), rounds=1000, record=[10, 1000])
+    >>> trace = run(problem, AdaptivePenalisedFTRL.for_problem(problem), SwitchingCosts(5), rounds=1000, record=[10, 1000])
     >>> trace.hard_violation.round(3)
     array([0., 0.])
     """

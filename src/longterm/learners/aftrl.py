@@ -44,7 +44,7 @@ class AFTRL(Leader):
     >>> rows = rng.standard_normal((500, 20))
     >>> labels = np.sign(rows[:, 0] - 0.5 * rows[:, 1] + 0.1 * rng.standard_normal(500))
     >>> problem = budgeted_logistic(rows, budget=1.0)
-    >>> trace = run(problem, AFTRL.tuned(problem), ResampledRows(rows, labels), rounds=2000)
+    >>> trace = run(problem, AFTRL.for_problem(problem), ResampledRows(rows, labels), rounds=2000)
     >>> trace.state.x.round(2)[:4], int(np.count_nonzero(trace.state.x))
     (array([ 0.58, -0.23,  0.  ,  0.  ]), 2)
     """

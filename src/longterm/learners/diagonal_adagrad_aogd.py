@@ -55,7 +55,7 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
     >>> from longterm.sets import Box
     >>> from longterm.streams import Replay
     >>> problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[-1.0, -1.0]], [0.5]))  # x₁ + x₂ ≥ −½
-    >>> trace = run(problem, DiagonalAdaGradAOGD.tuned(problem), Replay([np.tile([0.9, 0.1], (5000, 1))]))
+    >>> trace = run(problem, DiagonalAdaGradAOGD.for_problem(problem), Replay([np.tile([0.9, 0.1], (5000, 1))]))
     >>> trace.state.x.round(2), float((trace.signed_violation[-1] / 5000).round(3))
     (array([-1.  ,  0.04]), 0.013)
     """

@@ -45,7 +45,7 @@ class DoublingAOGD(Learner[DoublingState]):
     >>> from longterm.learners import DoublingAOGD
     >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()
-    >>> learner = DoublingAOGD.of(AOGD.convex(problem), problem)
+    >>> learner = DoublingAOGD.of(AOGD.for_problem(problem), problem)
     >>> learner.first_epoch, learner.epochs(300_000)
     (40428, [(1, 40428), (40429, 80856), (121285, 161712), (282997, 323424)])
     """

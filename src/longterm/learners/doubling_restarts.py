@@ -38,7 +38,7 @@ class DoublingRestarts(Restarts):
     >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import NoisyTargets
     >>> problem = two_dimensional()
-    >>> learner = DoublingRestarts(SinhaVaze.convex(problem, horizon=1), first_epoch=100)
+    >>> learner = DoublingRestarts(SinhaVaze.for_problem(problem, horizon=1), first_epoch=100)
     >>> learner.epochs(1000)
     [(1, 100), (101, 200), (301, 400), (701, 800)]
     """

@@ -59,7 +59,7 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     >>> from longterm.learners import DriftPlusPenalty
     >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> learner = DriftPlusPenalty.neely_yu(problem, horizon=4)  # V = 2, α = 4
+    >>> learner = DriftPlusPenalty.for_problem(problem, horizon=4, preset="neely-yu")  # V = 2, α = 4
     >>> state = learner.init()
     >>> for _ in range(3):
     ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array([1.0, 0.0])]))

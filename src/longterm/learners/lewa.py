@@ -68,7 +68,7 @@ class LEWA(Learner[LEWAState]):
     >>> from longterm.streams import Replay
     >>> # Expert 0 never errs, but at most half of the weight may rest on it.
     >>> problem = Problem(Simplex(3), Linear(3, 2**0.5), Affine([[1.0, 0.0, 0.0]], [0.5]))
-    >>> learner = LEWA.tuned(problem, rounds=3000, loss_spread=1.0, constraint_spread=1.0)
+    >>> learner = LEWA.for_problem(problem, horizon=3000, loss_spread=1.0, constraint_spread=1.0)
     >>> trace = run(problem, learner, Replay([np.tile([0.0, 1.0, 1.0], (3000, 1))]))
     >>> # The best allowed decision loses 1500 in 3000 rounds.
     >>> trace.cumulative_loss[-1].round(1), trace.signed_violation[-1].round(1)

@@ -66,7 +66,7 @@ class NoViolationMahdaviOGD(Tightened):
 
     >>> from longterm.learners import NoViolationMahdaviOGD
     >>> from longterm.problems import two_dimensional
-    >>> learner = NoViolationMahdaviOGD.tuned(two_dimensional(), horizon=100_000)
+    >>> learner = NoViolationMahdaviOGD.for_problem(two_dimensional(), horizon=100_000)
     >>> round(learner.gamma, 3), [assumption.holds for assumption in learner.assumptions]
     (0.807, [True, True, True, True])
     """

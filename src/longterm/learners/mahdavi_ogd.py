@@ -46,8 +46,8 @@ class MahdaviOGD(Learner[AOGDState]):
     >>> from longterm.problems import doubly_stochastic
     >>> from longterm.streams import RandomPermutations
     >>> problem = doubly_stochastic(3)
-    >>> vector = MahdaviOGD.vector(problem, horizon=100)
-    >>> aggregate = MahdaviOGD.aggregate(problem, horizon=100)
+    >>> vector = MahdaviOGD.for_problem(problem, horizon=100, multipliers="each")
+    >>> aggregate = MahdaviOGD.for_problem(problem, horizon=100)
     >>> [run(problem, learner, RandomPermutations(3), 100).state.multiplier.shape for learner in (vector, aggregate)]
     [(21,), ()]
     """

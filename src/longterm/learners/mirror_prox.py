@@ -53,7 +53,7 @@ class MirrorProx(Learner[MirrorProxState]):
     >>> from longterm.problems import doubly_stochastic
     >>> from longterm.streams import RandomPermutations
     >>> problem = doubly_stochastic(3)
-    >>> learner = MirrorProx.tuned(problem, horizon=1000)
+    >>> learner = MirrorProx.for_problem(problem, horizon=1000)
     >>> print(*learner.assumptions)
     2η²(σ_max² + δ²η²) ≤ 1 holds (0.1 against 1)
     >>> trace = run(problem, learner, RandomPermutations(3), 1000)

@@ -63,7 +63,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
     >>> from longterm.sets import Box
     >>> from longterm.streams import NoisyTargets
     >>> problem = consensus(3, [(0, 1), (1, 2)], Box.cube(1, -1.0, 1.0))
-    >>> learner = NetworkedSaddlePoint.tuned(problem, rounds=20_000)
+    >>> learner = NetworkedSaddlePoint.for_problem(problem, horizon=20_000)
     >>> trace = run(problem, learner, NoisyTargets(np.array([-0.5, 0.2, 0.9]), spread=0.1), rounds=20_000)
     >>> trace.state.x.round(1)  # the mean of all targets is 0.2
     array([0.2, 0.2, 0.2])
@@ -120,7 +120,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
             raise InputError(
                 "learner",
                 f"was made for the edges {list(self.consensus.edges)}, {problem.name!r} has other constraints",
-                "Build it from the problem: NetworkedSaddlePoint.tuned(problem, rounds)",
+                "Build it from the problem: NetworkedSaddlePoint.for_problem(problem, horizon=rounds)",
             )
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> NetworkedSaddlePointState:

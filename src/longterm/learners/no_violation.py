@@ -45,10 +45,10 @@ class NoViolationAOGD(Tightened):
     >>> from longterm.learners import NoViolationAOGD
     >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()
-    >>> learner = NoViolationAOGD.by_theorem(AOGD.convex(problem), problem, horizon=50_000)
+    >>> learner = NoViolationAOGD.for_problem(problem, horizon=50_000, margin="theorem")
     >>> round(learner.gamma, 3), round(learner.needed_horizon), learner.assumptions[0].holds
     (1.165, 40427, True)
-    >>> round(NoViolationAOGD.by_exact_sums(AOGD.convex(problem), problem, horizon=50_000).gamma, 3)
+    >>> round(NoViolationAOGD.for_problem(problem, horizon=50_000).gamma, 3)
     0.325
     """
 
@@ -133,7 +133,7 @@ class DecayingMarginAOGD(Tightened):
     >>> from longterm.learners import DecayingMarginAOGD
     >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()
-    >>> learner = DecayingMarginAOGD.of(AOGD.convex(problem), problem, scale=0.1)
+    >>> learner = DecayingMarginAOGD.for_problem(problem, scale=0.1)
     >>> round(learner.coefficient, 3), round(learner.needed_horizon)
     (4.29, 40)
     """

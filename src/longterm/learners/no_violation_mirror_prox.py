@@ -32,7 +32,7 @@ class NoViolationMirrorProx(MirrorProx):
 
     >>> from longterm.learners import NoViolationMirrorProx
     >>> from longterm.problems import two_dimensional
-    >>> learner = NoViolationMirrorProx.tuned(two_dimensional(), horizon=10_000)
+    >>> learner = NoViolationMirrorProx.for_problem(two_dimensional(), horizon=10_000)
     >>> round(learner.gamma, 6), all(assumption.holds for assumption in learner.assumptions)
     (0.185664, True)
     """

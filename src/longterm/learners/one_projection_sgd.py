@@ -61,7 +61,7 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
     >>> from longterm.learners import OneProjectionSGD
     >>> problem = two_dimensional()  # dist(x, X) = [x_1 − ¼]₊ in the disc: slope 1
     >>> onto = lambda x: np.minimum(x, [0.25, np.inf])  # Π_X for means, which lie in the disc
-    >>> learner = OneProjectionSGD.tuned(problem, onto, rounds=2000, slope=1.0)
+    >>> learner = OneProjectionSGD.for_problem(problem, horizon=2000, projection=onto, slope=1.0)
     >>> state = learner.init()
     >>> for _ in range(2000):
     ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array([0.8, 0.6])]))

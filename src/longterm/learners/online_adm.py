@@ -62,7 +62,7 @@ class OnlineADM(Learner[OnlineADMState]):
     >>> from longterm.learners import OnlineADM
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()
-    >>> learner = OnlineADM.tuned(problem, lambda x: np.minimum(x, [0.25, np.inf]), rounds=500)
+    >>> learner = OnlineADM.for_problem(problem, horizon=500, projection=lambda x: np.minimum(x, [0.25, np.inf]))
     >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (500, 1))]))
     >>> trace.state.x.round(2), trace.signed_violation[-1].round(2)
     (array([0.25, 0.6 ]), np.float64(-4.02))

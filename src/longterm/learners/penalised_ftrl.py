@@ -57,7 +57,7 @@ class PenalisedFTRL(Learner[PenalisedFTRLState]):
     >>> from longterm.streams import SwitchingCosts
     >>> g = ElasticNetBudget(5, budget=1.0)
     >>> problem = Problem(g.enclosing_ball(), Linear(5), g)
-    >>> trace = run(problem, PenalisedFTRL.tuned(problem), SwitchingCosts(5), rounds=1000, record=[10, 1000])
+    >>> trace = run(problem, PenalisedFTRL.for_problem(problem), SwitchingCosts(5), rounds=1000, record=[10, 1000])
     >>> trace.hard_violation.round(3)
     array([0., 0.])
     """

@@ -55,7 +55,7 @@ class PolyakFeasibility(Learner[PolyakFeasibilityState]):
     >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> learner = PolyakFeasibility.tuned(problem, rounds=2000)
+    >>> learner = PolyakFeasibility.for_problem(problem, horizon=2000)
     >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (2000, 1))]))
     >>> bool(trace.largest_violation[-1] <= 0), trace.state.x.round(2)
     (True, array([0.18, 0.6 ]))

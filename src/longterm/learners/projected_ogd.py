@@ -51,7 +51,7 @@ class ProjectedOGD(Learner[ProjectedOGDState]):
     >>> from longterm.learners import ProjectedOGD
     >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()
-    >>> learner = ProjectedOGD.strongly_convex(problem)
+    >>> learner = ProjectedOGD.for_problem(problem, steps="strongly convex")
     >>> state = learner.init()
     >>> for target in ([1.0, 0.0], [0.0, 1.0]):
     ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array(target)]))

@@ -41,7 +41,7 @@ class ProxPenalty(PenaltyFamily):
     >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> trace = run(problem, ProxPenalty.strongly_convex(problem), Replay([np.tile([0.8, 0.6], (500, 1))]))
+    >>> trace = run(problem, ProxPenalty.for_problem(problem, steps="strongly convex"), Replay([np.tile([0.8, 0.6], (500, 1))]))
     >>> trace.state.x.round(3), float(trace.hard_violation[-1].round(3))
     (array([0.25, 0.6 ]), 0.0)
     """

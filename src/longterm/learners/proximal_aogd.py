@@ -54,7 +54,7 @@ class ProximalAOGD(Learner[AOGDState]):
     >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> trace = run(problem, ProximalAOGD.strongly_convex(problem), Replay([np.tile([0.8, 0.6], (2000, 1))]))
+    >>> trace = run(problem, ProximalAOGD.for_problem(problem, steps="strongly convex"), Replay([np.tile([0.8, 0.6], (2000, 1))]))
     >>> trace.state.x.round(2)
     array([0.25, 0.6 ])
     """

@@ -57,7 +57,7 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
     >>> from longterm.learners import QuadraticPenaltyOGD
     >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()  # σ = 1, G_g = 1, g = x₁ − ¼
-    >>> learner = QuadraticPenaltyOGD.strongly_convex(problem)
+    >>> learner = QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")
     >>> state = learner.init()
     >>> for target in ([1.0, 0.0], [1.0, 0.0]):
     ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array(target)]))

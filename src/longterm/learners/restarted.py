@@ -38,7 +38,7 @@ class Restarted(Restarts):
     >>> from longterm.streams import Replay
     >>> problem = Problem(Ball(2), Linear(2), L1Budget(2, budget=1.0))
     >>> turning = Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
-    >>> learner = AFTRL.tuned(problem)
+    >>> learner = AFTRL.for_problem(problem)
     >>> for played in (learner, Restarted(learner, every=250)):
     ...     print(float(run(problem, played, turning).cumulative_loss[-1].round(1)))
     -13.9

@@ -61,7 +61,7 @@ class SinhaVaze(MadeForHorizon[SinhaVazeState]):
     >>> from longterm.learners import SinhaVaze
     >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()  # σ = G_g = 1, g = x₁ − ¼
-    >>> learner = SinhaVaze.strongly_convex(problem, horizon=1)  # w = Q/4
+    >>> learner = SinhaVaze.for_problem(problem, horizon=1, steps="strongly convex")  # w = Q/4
     >>> state = learner.init()
     >>> for _ in range(2):
     ...     state = learner.tell(state, observe(problem, learner.ask(state), [np.array([1.0, 0.0])]))

@@ -33,7 +33,7 @@ class StronglyConvexAFTRL(Leader):
     >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> trace = run(problem, StronglyConvexAFTRL.tuned(problem), Replay([np.tile([0.8, 0.6], (2000, 1))]))
+    >>> trace = run(problem, AFTRL.for_problem(problem, steps="strongly convex"), Replay([np.tile([0.8, 0.6], (2000, 1))]))
     >>> trace.state.x.round(2)
     array([0.25, 0.6 ])
     """

@@ -54,7 +54,7 @@ class TwoPointBandit(Learner[AOGDState]):
     >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> learner = TwoPointBandit.tuned(problem, rounds=2000, seed=np.arange(3))
+    >>> learner = TwoPointBandit.for_problem(problem, horizon=2000, seed=np.arange(3))
     >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (2000, 1))]), record=[2000])
     >>> trace.state.x.round(2)
     array([[0.28, 0.59],

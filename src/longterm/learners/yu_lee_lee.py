@@ -64,7 +64,7 @@ class YuLeeLee(Learner[YuLeeLeeState]):
     >>> from longterm.learners import Sharp
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> learner, targets = YuLeeLee.convex(problem, Sharp), Replay([np.tile([0.8, 0.6], (20_000, 1))])
+    >>> learner, targets = YuLeeLee.for_problem(problem, rates="sharp"), Replay([np.tile([0.8, 0.6], (20_000, 1))])
     >>> trace = run(problem, learner, targets, record=[5000, 20_000])
     >>> trace.signed_violation.round(0)
     array([2155., 4370.])
@@ -155,7 +155,7 @@ class HardYuLeeLee(YuLeeLee):
     >>> from longterm.learners import HardYuLeeLee
     >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()
-    >>> learner = HardYuLeeLee.convex(problem)
+    >>> learner = YuLeeLee.for_problem(problem, hard=True, rates="published")
     >>> state = learner.tell(learner.init(), observe(problem, np.zeros(2), [np.array([0.8, 0.6])]))  # g(x_1) = −¼
     >>> round(float(state.queue), 4)  # −12 γ_1 D² − 4ΔG, γ_1 = 1/(24ΔG) = 1/96
     -16.1953

@@ -60,7 +60,7 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
     >>> from longterm.streams import Replay
     >>> problem = Problem(Ball(2), Linear(2), Affine([[-1.0, 0.0]], [-0.5]))  # x₁ ≥ ½, which every cost pulls down
     >>> for T in (100, 10_000):
-    ...     trace = run(problem, YuNeely.tuned(problem, T), Replay([np.tile([0.8, 0.6], (T, 1))]))
+    ...     trace = run(problem, YuNeely.for_problem(problem, horizon=T), Replay([np.tile([0.8, 0.6], (T, 1))]))
     ...     print(round(float(trace.signed_violation.max()), 2))
     0.54
     0.5

@@ -60,7 +60,7 @@ class LiveLearner:
     >>> from longterm import AOGD, LiveLearner
     >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()
-    >>> live = LiveLearner(AOGD.strongly_convex(problem, beta=0.5), problem)
+    >>> live = LiveLearner(AOGD.for_problem(problem, steps="strongly convex", beta=0.5), problem)
     >>> first, second = live.ask(), live.ask()
     >>> live.tell(second, loss_parameters=[np.array([0.0, 1.0])])
     >>> live.tell(first, loss_parameters=[np.array([1.0, 0.0])])

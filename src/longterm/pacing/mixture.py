@@ -114,7 +114,7 @@ class PriceMixture(Pacer[MixtureState]):
     @cached_property
     def learner(self) -> AOGD:
         """A-OGD, convex column of Table 1."""
-        return AOGD.convex(self.problem, self.beta)
+        return AOGD.for_problem(self.problem, beta=self.beta)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MixtureState:
         shape = np.broadcast_shapes(batch_shape, self.batch_shape)

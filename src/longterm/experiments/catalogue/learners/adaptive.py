@@ -16,17 +16,17 @@ from longterm.problems import Problem
 
 def adaptive_aftrl(problem: Problem, rounds: int, beta: float = BETA) -> Learner[Any]:
     """A-FTRL with no bound on the gradients known."""
-    return AdaptiveAFTRL.tuned(problem, beta)
+    return AdaptiveAFTRL.for_problem(problem, beta=beta)
 
 
 def adaptive_penalised_ftrl(problem: Problem, rounds: int, growth: float = 0.5) -> Learner[Any]:
     """Penalised FTRL with no bound on the gradients known."""
-    return AdaptivePenalisedFTRL.tuned(problem, growth=growth)
+    return AdaptivePenalisedFTRL.for_problem(problem, growth=growth)
 
 
 def adagrad_aogd(problem: Problem, rounds: int, beta: float = BETA) -> Learner[Any]:
     """A-OGD with AdaGrad's step, one for all coordinates, and no bound on the gradients known."""
-    return AdaGradAOGD.tuned(problem, beta)
+    return AdaGradAOGD.for_problem(problem, beta=beta)
 
 
 ENTRIES = (

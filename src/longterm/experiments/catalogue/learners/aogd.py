@@ -36,18 +36,22 @@ from longterm.theory.schedules import StronglyConvexSchedule
 
 def aogd(problem: Problem, rounds: int, steps: Steps = "convex", beta: float = BETA) -> Learner[Any]:
     """A-OGD, the paper's method, with one column of its Table 1."""
-    return AOGD.convex(problem, beta) if steps == "convex" else AOGD.strongly_convex(problem, beta)
+    return (
+        AOGD.for_problem(problem, beta=beta)
+        if steps == "convex"
+        else AOGD.for_problem(problem, steps="strongly convex", beta=beta)
+    )
 
 
 def penalty_aogd(problem: Problem, rounds: int, weight: float = 0.3, beta: float = BETA) -> Learner[Any]:
     """A-OGD with the penalty φ(u) = weight · u² on the multiplier; the paper has ½, the theorem holds from ¼ on."""
     penalty = Penalty(lambda u: weight * u**2, lambda u: 2 * weight * u, strong_convexity=2 * weight)
-    return PenaltyAOGD.convex(problem, penalty, beta)
+    return AOGD.for_problem(problem, penalty=penalty, beta=beta)
 
 
 def diagonal_adagrad_aogd(problem: Problem, rounds: int, beta: float = BETA) -> Learner[Any]:
     """A-OGD with AdaGrad's step for each coordinate, on a box."""
-    return DiagonalAdaGradAOGD.tuned(problem, beta)
+    return DiagonalAdaGradAOGD.for_problem(problem, beta=beta)
 
 
 def quadratic_penalty(
@@ -60,7 +64,7 @@ def quadratic_penalty(
 
 def restarted(problem: Problem, rounds: int, of: Literal["aogd", "aftrl"] = "aogd", every: int = 500) -> Learner[Any]:
     """A-OGD or A-FTRL, begun anew after every so many rounds: for what changes."""
-    return Restarted(AOGD.convex(problem) if of == "aogd" else AFTRL.tuned(problem), every)
+    return Restarted(AOGD.for_problem(problem) if of == "aogd" else AFTRL.for_problem(problem), every)
 
 
 def _aogd_bound(learner: Any, problem: Problem, rounds: Rounds) -> Bounds:

@@ -44,7 +44,7 @@ def mahdavi_ogd(
     else:
         D = papers_constraint_bound(problem) if constraint_bound == "paper" else float(constraint_bound)
     if multipliers == "one, counted as many":
-        return MahdaviOGD.one_multiplier_counted_as_many(problem, rounds, constraint_bound=D)
+        return MahdaviOGD.for_problem(problem, horizon=rounds, multipliers="one, counted as many", constraint_bound=D)
     stated = replace(problem, declared={**problem.declared, "constraint_bound": D})
     build = MahdaviOGD.aggregate if multipliers == "one" else MahdaviOGD.vector
     return build(stated, rounds, rule)
@@ -52,7 +52,7 @@ def mahdavi_ogd(
 
 def mirror_prox(problem: Problem, rounds: int) -> Learner[Any]:
     """Mirror prox of Mahdavi, Jin and Yang, for affine constraints and a known horizon."""
-    return MirrorProx.tuned(problem, rounds)
+    return MirrorProx.for_problem(problem, horizon=rounds)
 
 
 def no_violation_aogd(
@@ -60,28 +60,28 @@ def no_violation_aogd(
 ) -> Learner[Any]:
     """A-OGD on g + γ: no violation in the long run, for a known horizon and a set with an interior."""
     build = NoViolationAOGD.by_exact_sums if margin == "exact sums" else NoViolationAOGD.by_theorem
-    return build(AOGD.convex(problem, beta), problem, rounds, slater=interior(problem))
+    return build(AOGD.for_problem(problem, beta=beta), problem, rounds, slater=interior(problem))
 
 
 def decaying_margin_aogd(problem: Problem, rounds: int, beta: float = BETA, scale: float = 1.0) -> Learner[Any]:
     """A-OGD on g + γ_t with a margin that falls: no violation in the long run, without a horizon."""
-    return DecayingMarginAOGD.of(AOGD.convex(problem, beta), problem, scale=scale, slater=interior(problem))
+    return DecayingMarginAOGD.for_problem(problem, beta=beta, scale=scale, slater=interior(problem))
 
 
 def doubling_aogd(problem: Problem, rounds: int, beta: float = BETA, first_epoch: int | None = None) -> Learner[Any]:
     """A-OGD on g + γ in epochs that double: no violation in the long run, without a horizon."""
-    rule = AOGD.convex(problem, beta)
+    rule = AOGD.for_problem(problem, beta=beta)
     return DoublingAOGD.of(rule, problem, first_epoch=first_epoch, slater=interior(problem))
 
 
 def no_violation_ogd(problem: Problem, rounds: int) -> Learner[Any]:
     """Convex OGD of Mahdavi, Jin and Yang on g + γ (their Theorem 8)."""
-    return NoViolationMahdaviOGD.tuned(problem, rounds, interior(problem))
+    return NoViolationMahdaviOGD.for_problem(problem, horizon=rounds, slater=interior(problem))
 
 
 def no_violation_mirror_prox(problem: Problem, rounds: int) -> Learner[Any]:
     """Mirror prox on g + γ (Corollary 13 of Mahdavi, Jin and Yang)."""
-    return NoViolationMirrorProx.tuned(problem, rounds)
+    return NoViolationMirrorProx.for_problem(problem, horizon=rounds)
 
 
 def _mahdavi_bound(learner: MahdaviOGD, problem: Problem, rounds: Rounds) -> Bounds:

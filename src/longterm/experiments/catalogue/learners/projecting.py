@@ -31,17 +31,21 @@ from longterm.problems import Problem
 
 def projected_ogd(problem: Problem, rounds: int, steps: Steps = "convex") -> Learner[Any]:
     """Online gradient descent that projects onto {g ≤ 0} in every round: no violation, at the price of projecting."""
-    return ProjectedOGD.convex(problem) if steps == "convex" else ProjectedOGD.strongly_convex(problem)
+    return (
+        ProjectedOGD.for_problem(problem)
+        if steps == "convex"
+        else ProjectedOGD.for_problem(problem, steps="strongly convex")
+    )
 
 
 def online_adm(problem: Problem, rounds: int) -> Learner[Any]:
     """Online alternating directions: x_t in B and z_t in {g ≤ 0}, drawn together by a multiplier."""
-    return OnlineADM.tuned(problem, projection_of(problem, "online ADM"), rounds)
+    return OnlineADM.for_problem(problem, horizon=rounds, projection=projection_of(problem, "online ADM"))
 
 
 def feasible_online_adm(problem: Problem, rounds: int) -> Learner[Any]:
     """Online alternating directions that plays z_t: feasible in every round."""
-    return FeasibleOnlineADM.tuned(problem, projection_of(problem, "online ADM"), rounds)
+    return FeasibleOnlineADM.for_problem(problem, horizon=rounds, projection=projection_of(problem, "online ADM"))
 
 
 def one_projection_sgd(problem: Problem, rounds: int, slope: float | None = None) -> Learner[Any]:
@@ -50,12 +54,14 @@ def one_projection_sgd(problem: Problem, rounds: int, slope: float | None = None
     `slope` is a ρ with dist(x, X) ≤ [g(x)]₊/ρ on B. Left out: ε/Δ, which a Slater point of slack ε gives.
     """
     found = interior(problem).epsilon / problem.constants.diameter if slope is None else slope
-    return OneProjectionSGD.tuned(problem, projection_of(problem, "one projection"), rounds, found)
+    return OneProjectionSGD.for_problem(
+        problem, horizon=rounds, projection=projection_of(problem, "one projection"), slope=found
+    )
 
 
 def polyak_feasibility(problem: Problem, rounds: int) -> Learner[Any]:
     """Polyak feasibility steps: every round feasible without projecting, for a set with an interior."""
-    return PolyakFeasibility.tuned(problem, rounds, slater=interior(problem))
+    return PolyakFeasibility.for_problem(problem, horizon=rounds, slater=interior(problem))
 
 
 def _projected_bound(learner: ProjectedOGD, problem: Problem, rounds: Rounds) -> Bounds:

@@ -48,12 +48,16 @@ def proximal_aogd(
 
 def penalised_ftrl(problem: Problem, rounds: int, w_0: float | None = None, growth: float = 0.5) -> Learner[Any]:
     """Follow the regularised leader under a growing penalty on [g]₊: hardly any violation."""
-    return PenalisedFTRL.tuned(problem, w_0, growth)
+    return PenalisedFTRL.for_problem(problem, w_0=w_0, growth=growth)
 
 
 def yu_neely(problem: Problem, rounds: int, steps: Literal["tuned", "published"] = "tuned") -> Learner[Any]:
     """Yu and Neely's virtual queues for a fixed constraint and a known horizon: violation O(1) with an interior."""
-    return YuNeely.tuned(problem, rounds) if steps == "tuned" else YuNeely.published(problem, rounds)
+    return (
+        YuNeely.for_problem(problem, horizon=rounds)
+        if steps == "tuned"
+        else YuNeely.for_problem(problem, horizon=rounds, steps="published")
+    )
 
 
 def prox_penalty(
@@ -66,12 +70,12 @@ def prox_penalty(
 
 def recoo(problem: Problem, rounds: int, gamma: float = 1.0) -> Learner[Any]:
     """RECOO: the weight on [g_t]₊ is a queue of what was broken, which never falls below a floor that grows."""
-    return RECOO.tuned(problem, gamma)
+    return RECOO.for_problem(problem, gamma=gamma)
 
 
 def coldq(problem: Problem, rounds: int, alpha: float = 1.0) -> Learner[Any]:
     """COLDQ: the weight on [g_t]₊ is a queue that forgets and has a floor, for a known horizon."""
-    return COLDQ.published(problem, rounds, alpha=alpha)
+    return COLDQ.for_problem(problem, horizon=rounds, alpha=alpha)
 
 
 def _aftrl_bound(learner: AFTRL | StronglyConvexAFTRL, problem: Problem, rounds: Rounds) -> Bounds:

@@ -47,7 +47,7 @@ def drift_plus_penalty(
 ) -> Learner[Any]:
     """Drift plus penalty for a known horizon; `window` is Liakopoulos's K, over which x* is feasible on average."""
     if preset == "liakopoulos":
-        return DriftPlusPenalty.liakopoulos(problem, rounds, window)
+        return DriftPlusPenalty.for_problem(problem, horizon=rounds, preset="liakopoulos", window=window)
     builders = {
         "tuned": DriftPlusPenalty.tuned,
         "yu-neely-wei": DriftPlusPenalty.yu_neely_wei,
@@ -61,9 +61,9 @@ def sinha_vaze(
 ) -> Learner[Any]:
     """Sinha and Vaze: gradient descent on loss plus an exponential price of the violation so far, known horizon."""
     if steps == "strongly convex":
-        return SinhaVaze.strongly_convex(problem, rounds)
-    return SinhaVaze.convex(
-        problem, rounds, inner=AdaGradDiagonal(problem.enclosing_set) if inner == "diagonal" else None
+        return SinhaVaze.for_problem(problem, horizon=rounds, steps="strongly convex")
+    return SinhaVaze.for_problem(
+        problem, horizon=rounds, inner=AdaGradDiagonal(problem.enclosing_set) if inner == "diagonal" else None
     )
 
 
@@ -96,17 +96,17 @@ def doubling_restarts(
 
 def two_point_bandit(problem: Problem, rounds: int, seed: int = 0) -> Learner[Any]:
     """Gradients of the loss, but of the constraint only values at two points a round; on balls and boxes."""
-    return TwoPointBandit.tuned(problem, rounds, seed)
+    return TwoPointBandit.for_problem(problem, horizon=rounds, seed=seed)
 
 
 def lewa(problem: Problem, rounds: int) -> Learner[Any]:
     """Exponential weights with a multiplier, on a simplex and for a known horizon."""
-    return LEWA.tuned(problem, rounds)
+    return LEWA.for_problem(problem, horizon=rounds)
 
 
 def networked_saddle_point(problem: Problem, rounds: int) -> Learner[Any]:
     """A saddle point that agents on a graph look for by talking to their neighbours, for a known horizon."""
-    return NetworkedSaddlePoint.tuned(problem, rounds)
+    return NetworkedSaddlePoint.for_problem(problem, horizon=rounds)
 
 
 def _drift_bound(learner: DriftPlusPenalty, problem: Problem, rounds: Rounds) -> Bounds:
