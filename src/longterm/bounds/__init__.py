@@ -17,7 +17,6 @@ from longterm.bounds.no_violation import corollary_1, decaying_margin, doubling_
 from longterm.bounds.one_projection_sgd import one_projection_sgd, projected_answer
 from longterm.bounds.online_adm import feasible_online_adm, online_adm, online_adm_affine
 from longterm.bounds.penalised_ftrl import penalised_ftrl
-from longterm.bounds.penalty_aogd import penalty_aogd
 from longterm.bounds.polyak_feasibility import polyak_feasibility
 from longterm.bounds.projected_ogd import hazan_agarwal_kale, zinkevich
 from longterm.bounds.prox_penalty import prox_penalty, prox_penalty_varying
@@ -60,7 +59,6 @@ __all__ = [
     "online_adm",
     "online_adm_affine",
     "penalised_ftrl",
-    "penalty_aogd",
     "polyak_feasibility",
     "projected_answer",
     "prox_penalty",

@@ -28,7 +28,6 @@ from longterm.learners.no_violation_mirror_prox import NoViolationMirrorProx
 from longterm.learners.one_projection_sgd import OneProjectionSGD, OneProjectionSGDState
 from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM, OnlineADMState
 from longterm.learners.penalised_ftrl import PenalisedFTRL, PenalisedFTRLState
-from longterm.learners.penalty_aogd import PenaltyAOGD
 from longterm.learners.polyak_feasibility import PolyakFeasibility, PolyakFeasibilityState
 from longterm.learners.projected_ogd import ProjectedOGD, ProjectedOGDState
 from longterm.learners.prox_penalty import ProxPenalty
@@ -92,7 +91,6 @@ __all__ = [
     "OnlineADMState",
     "PenalisedFTRL",
     "PenalisedFTRLState",
-    "PenaltyAOGD",
     "PolyakFeasibility",
     "PolyakFeasibilityState",
     "ProjectedOGD",
