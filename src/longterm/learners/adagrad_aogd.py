@@ -98,7 +98,7 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
     title: ClassVar[str] = "AdaGrad A-OGD"
     promises: ClassVar[Mapping[str, str]] = {
         REGRET: "O(T^max(β, 1/2)), from what happened",
-        SIGNED: "O(T^(1−β/2)), from what happened",
+        SIGNED: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), from what happened",
     }
 
     def __post_init__(self) -> None:

@@ -118,7 +118,7 @@ class AdaptiveAFTRL(Learner[AdaptiveAFTRLState]):
     title: ClassVar[str] = "Adaptive A-FTRL"
     promises: ClassVar[Mapping[str, str]] = {
         REGRET: "O(√T + T^β), from what happened",
-        LONG_TERM: "O(T^(1−β/2)), from what happened",
+        LONG_TERM: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), from what happened",
     }
 
     def __post_init__(self) -> None:
