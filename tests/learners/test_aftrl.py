@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from longterm import AOGD, Feedback, Fleet, InputError, Problem, observe, run
-from longterm.constraints import Affine, ElasticNetBudget, L1Budget
-from longterm.learners import AFTRL
+from longterm.constraints import Affine, CustomConstraint, ElasticNetBudget, L1Budget, Smooth
+from longterm.learners import AFTRL, AdaptiveAFTRL, ProximalAOGD
 from longterm.learners.aftrl import AFTRLState
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import budgeted_logistic, two_dimensional
@@ -260,6 +260,17 @@ def test_a_sigma_that_the_losses_do_not_have_is_refused():
     learner = AFTRL(prox, StronglyConvexDecoupledSchedule(2.0, 1.0))
     with pytest.raises(InputError, match="σ = 2"):
         run(problem, learner, Replay([np.ones((3, 2)) / 2]))
+
+
+@pytest.mark.parametrize("made", [AFTRL, ProximalAOGD, AdaptiveAFTRL])
+def test_an_argmin_that_is_found_by_steps_has_no_theorem(made):
+    square = CustomConstraint(2, lambda x: x[..., 0] ** 2 - 0.5, lambda x: 2 * x * RIGHT, 2.0, 0.5)
+    problem = Problem(Ball(2), Linear(2), Smooth(square, smoothness=2.0))
+    learner = made.for_problem(problem)
+    state = run(problem, learner, Replay([np.tile(RIGHT, (20, 1))])).state
+    bound = learner.bound(problem, 20, state=state if made is AdaptiveAFTRL else None)
+    assert not bound
+    assert "found by N steps" in bound.reason
 
 
 def test_many_constraints_need_all_their_values():

@@ -17,11 +17,12 @@ import numpy as np
 from longterm._arrays import Array, FloatArray, column, namespace
 from longterm._validate import Hyper, positive_scalar
 from longterm.constraints.prox import PenaltyProx, Prox
+from longterm.constraints.smooth import SmoothProx
 from longterm.errors import InputError
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
-from longterm.theory.bounds import LONG_TERM, REGRET
+from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError
 from longterm.theory.schedules import DecoupledSchedule, Steps, StronglyConvexDecoupledSchedule
 from longterm.theory.step_sums import power_sum
 
@@ -87,6 +88,12 @@ def as_reported(multiplier: Array) -> Array:
     return multiplier[..., 0] if multiplier.shape[-1] == 1 else multiplier
 
 
+def require_exact(prox: Prox) -> None:
+    """Raise a NoTheoremError where the argmin is found by steps: Λ grows, and with it what N of them leave over."""
+    if isinstance(prox, SmoothProx):
+        raise NoTheoremError("the argmin of constraints.Smooth is found by N steps, whose error no bound accounts for")
+
+
 def length_bound(prox: Prox, problem: Problem) -> float:
     """D for the vector (g_1, …, g_m), from the prox or from the problem's D, whichever is smaller."""
     return float(min(prox.values_norm_bound(), np.sqrt(prox.constraint.count) * problem.constants.constraint_bound))
@@ -100,6 +107,7 @@ def with_dual(
     T: FloatArray,
 ) -> Mapping[str, FloatArray]:
     """From P to both bounds."""
+    require_exact(prox)
     theta_0, beta = np.asarray(schedule.theta_0), np.asarray(schedule.beta)
     regret = primal + length_bound(prox, problem) ** 2 / (2 * theta_0) * power_sum(T, 1 - beta)
     weight = theta_0 * (power_sum(T, beta) + 1)

@@ -38,6 +38,7 @@ from longterm.learners._given_prox import (
     ascend,
     length_bound,
     prox_of,
+    require_exact,
     require_same_constraint,
     values_of,
 )
@@ -175,6 +176,7 @@ class AdaptiveAFTRL(Learner[AdaptiveAFTRLState]):
         >>> round(float(bound["regret"]), 1), round(float(bound["long_term_violation"]), 1)
         (1295.1, 136.6)
         """
+        require_exact(self.prox)
         primal = 2.5 * problem.constants.radius * np.sqrt(numbers(state.square_sum))
         D, at_start = length_bound(self.prox, problem), start_of(problem)
         regret, violation = regret_and_violation(primal, D, at_start, self.dual_scale, self.beta, problem, state)
