@@ -3,10 +3,7 @@
 Every function takes one horizon or a list of them, and gives a `Bound` of the same shape.
 """
 
-from longterm.bounds.adaptive import adagrad_aogd, adaptive_aftrl, adaptive_penalised_ftrl
-from longterm.bounds.aftrl import aftrl, strongly_convex_aftrl
 from longterm.bounds.base import Bound
-from longterm.bounds.diagonal_adagrad_aogd import diagonal_adagrad_aogd
 from longterm.bounds.doubling_restarts import doubling_restarts
 from longterm.bounds.drift_plus_penalty import drift_plus_penalty, drift_plus_penalty_expected
 from longterm.bounds.lewa import lewa
@@ -16,11 +13,8 @@ from longterm.bounds.networked_saddle_point import mean_disagreement, networked_
 from longterm.bounds.no_violation import corollary_1, decaying_margin, doubling_epochs, mahdavi_theorem_8
 from longterm.bounds.one_projection_sgd import one_projection_sgd, projected_answer
 from longterm.bounds.online_adm import feasible_online_adm, online_adm, online_adm_affine
-from longterm.bounds.penalised_ftrl import penalised_ftrl
 from longterm.bounds.polyak_feasibility import polyak_feasibility
 from longterm.bounds.projected_ogd import hazan_agarwal_kale, zinkevich
-from longterm.bounds.prox_penalty import prox_penalty, prox_penalty_varying
-from longterm.bounds.proximal_aogd import proximal_aogd
 from longterm.bounds.quadratic_penalty import quadratic_penalty, quadratic_penalty_squared
 from longterm.bounds.restarted import restarted
 from longterm.bounds.sinha_vaze import sinha_vaze, sinha_vaze_strongly_convex
@@ -32,13 +26,8 @@ from longterm.theory.paper import lemma_5, theorem_1, theorem_1_as_printed, theo
 
 __all__ = [
     "Bound",
-    "adagrad_aogd",
-    "adaptive_aftrl",
-    "adaptive_penalised_ftrl",
-    "aftrl",
     "corollary_1",
     "decaying_margin",
-    "diagonal_adagrad_aogd",
     "doubling_epochs",
     "doubling_restarts",
     "drift_plus_penalty",
@@ -58,18 +47,13 @@ __all__ = [
     "one_projection_sgd",
     "online_adm",
     "online_adm_affine",
-    "penalised_ftrl",
     "polyak_feasibility",
     "projected_answer",
-    "prox_penalty",
-    "prox_penalty_varying",
-    "proximal_aogd",
     "quadratic_penalty",
     "quadratic_penalty_squared",
     "restarted",
     "sinha_vaze",
     "sinha_vaze_strongly_convex",
-    "strongly_convex_aftrl",
     "theorem_1",
     "theorem_1_as_printed",
     "theorem_1_strongly_convex",

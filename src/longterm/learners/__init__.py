@@ -1,14 +1,13 @@
 """Learners: one published algorithm per file."""
 
-from longterm.learners._leader import AFTRLState
-from longterm.learners.adagrad_aogd import AdaGradAOGD, AdaGradAOGDState
-from longterm.learners.adaptive_aftrl import AdaptiveAFTRL, AdaptiveAFTRLState
-from longterm.learners.adaptive_penalised_ftrl import AdaptivePenalisedFTRL, AdaptivePenalisedFTRLState
+from longterm.learners.adagrad_aogd import AdaGradAOGD
+from longterm.learners.adaptive_aftrl import AdaptiveAFTRL
+from longterm.learners.adaptive_penalised_ftrl import AdaptivePenalisedFTRL
 from longterm.learners.aftrl import AFTRL
 from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner, OnBrokenBound, State
 from longterm.learners.coldq import COLDQ
-from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD, DiagonalAdaGradAOGDState
+from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD
 from longterm.learners.doubling import DoublingAOGD
 from longterm.learners.doubling_restarts import DoublingRestarts
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty, DriftPlusPenaltyState
@@ -27,7 +26,7 @@ from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
 from longterm.learners.no_violation_mirror_prox import NoViolationMirrorProx
 from longterm.learners.one_projection_sgd import OneProjectionSGD, OneProjectionSGDState
 from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM, OnlineADMState
-from longterm.learners.penalised_ftrl import PenalisedFTRL, PenalisedFTRLState
+from longterm.learners.penalised_ftrl import PenalisedFTRL
 from longterm.learners.polyak_feasibility import PolyakFeasibility, PolyakFeasibilityState
 from longterm.learners.projected_ogd import ProjectedOGD, ProjectedOGDState
 from longterm.learners.prox_penalty import ProxPenalty
@@ -36,7 +35,6 @@ from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD, QuadraticPe
 from longterm.learners.recoo import RECOO
 from longterm.learners.restarted import Restarted
 from longterm.learners.sinha_vaze import SinhaVaze, SinhaVazeState
-from longterm.learners.strongly_convex_aftrl import StronglyConvexAFTRL
 from longterm.learners.two_point_bandit import TwoPointBandit
 from longterm.learners.yu_lee_lee import HardYuLeeLee, YuLeeLee, YuLeeLeeState
 from longterm.learners.yu_lee_lee_rates import Published, Rates, Sharp
@@ -48,20 +46,15 @@ __all__ = [
     "COLDQ",
     "LEWA",
     "RECOO",
-    "AFTRLState",
     "AOGDState",
     "AdaGradAOGD",
-    "AdaGradAOGDState",
     "AdaGradDiagonal",
     "AdaGradNorm",
     "AdaptiveAFTRL",
-    "AdaptiveAFTRLState",
     "AdaptiveInner",
     "AdaptivePenalisedFTRL",
-    "AdaptivePenalisedFTRLState",
     "DecayingMarginAOGD",
     "DiagonalAdaGradAOGD",
-    "DiagonalAdaGradAOGDState",
     "DoublingAOGD",
     "DoublingRestarts",
     "DriftPlusPenalty",
@@ -90,7 +83,6 @@ __all__ = [
     "OnlineADM",
     "OnlineADMState",
     "PenalisedFTRL",
-    "PenalisedFTRLState",
     "PolyakFeasibility",
     "PolyakFeasibilityState",
     "ProjectedOGD",
@@ -106,7 +98,6 @@ __all__ = [
     "SinhaVaze",
     "SinhaVazeState",
     "State",
-    "StronglyConvexAFTRL",
     "StronglyConvexOGD",
     "TwoPointBandit",
     "YuLeeLee",

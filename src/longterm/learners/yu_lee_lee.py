@@ -35,9 +35,8 @@ from longterm._arrays import Array, column, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners._given_prox import strong_convexity_of
-from longterm.learners._positive_part import positive_part
 from longterm.learners.base import Learner
-from longterm.learners.feedback import Feedback
+from longterm.learners.feedback import Feedback, positive_part
 from longterm.learners.yu_lee_lee_rates import Published, Rates, rates_of
 from longterm.problems import Problem
 from longterm.sets import Set
