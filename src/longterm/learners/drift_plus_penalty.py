@@ -232,7 +232,7 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     ) -> Mapping[str, FloatArray]:
         """The same in expectation, for g^t that are independent of everything before round t and of one law.
 
-        x* and x̂, fixed in advance, need be feasible and slack on average only, one constraint at a time: E g_j^t(x*) ≤ 0
+        x* and x̂, fixed in advance, need be feasible and slack on average only, a constraint at a time: E g_j^t(x*) ≤ 0
         and E g_j^t(x̂) ≤ −ε for each j. With c = VG_fΔ + M²/2 and b = 2M + 2G_mΔ + ε,
 
             E‖Q(t)‖ ≤ 2(c/ε + Δ√(2α)) + D_m + √(2c) + (2b²/ε) ln(9b²/ε²),

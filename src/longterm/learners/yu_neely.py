@@ -42,9 +42,6 @@ from longterm.sets import Set
 from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
 
-TRIES = 50
-"""So often is a longer queue tried out, before the errors of an argmin are said to be too large for any bound."""
-
 
 class YuNeelyState(NamedTuple):
     """(t, x_t, Q(t−1)); the queues have shape (..., m)."""
@@ -210,15 +207,11 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
             off = self.prox.error(np.sqrt(self.prox.constraint.count) * weight, 2 * alpha)
             return np.asarray((G_f + self.lipschitz * weight + 4 * alpha * wide) * off)
 
-        # A queue up to q̄ makes errors up to error_of(q̄). If with such errors it stays below q̄, it always has.
+        # A queue up to q̄ makes errors up to error_of(q̄). If with such errors it stays below q̄, it always has. There is
+        # such a q̄: the bound grows like the root of the error, and the error like the queue.
         queue = longest_queue(np.zeros_like(T))
-        for _ in range(TRIES):
-            if np.all(longest_queue(error_of(queue)) <= queue):
-                break
+        while np.any(longest_queue(error_of(queue)) > queue):
             queue = longest_queue(2 * error_of(queue))
-        else:
-            why = "the argmin of the constraint is found too inexactly: its errors may add up without end"
-            raise NoTheoremError(why, "Give constraints.Smooth more steps")
         regret = alpha * r**2 + G_f**2 * T / (2 * eta) + error_of(queue) * T
         return {REGRET: regret, LONG_TERM: longest_queue(error_of(queue)) / gamma}
 
