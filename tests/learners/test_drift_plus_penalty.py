@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longterm import InputError, Problem, observe, run
+from longterm import AOGD, InputError, Problem, observe, run
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.learners import DriftPlusPenalty, YuLeeLee
 from longterm.losses import Linear
@@ -183,7 +183,12 @@ def test_a_mean_of_each_constraint_is_enough_here_and_not_for_the_maximum():
     problem = Problem(Ball(1), Linear(1), VaryingAffine(1, 2, row_norm=0.01, offset_bound=1.0))
     signs = np.random.default_rng(0).choice([-1.0, 1.0], (T, 1)) * np.array([1.0, -1.0])
     stream = Replay([np.zeros((T, 1))], [np.zeros((T, 2, 1)), signs])
-    for learner in (DriftPlusPenalty.for_problem(problem, horizon=T), YuLeeLee.for_problem(problem)):
+    queues, *others = (
+        DriftPlusPenalty.for_problem(problem, horizon=T),
+        YuLeeLee.for_problem(problem),
+        AOGD.for_problem(problem),
+    )
+    for learner in (queues, *others):
         trace, bound = run(problem, learner, stream, record=[T]), learner.bound(problem, T)
         assert float(trace.signed_violation[-1]) == T
         if isinstance(
