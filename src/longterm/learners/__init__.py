@@ -10,18 +10,18 @@ from longterm.learners.coldq import COLDQ
 from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD
 from longterm.learners.doubling import DoublingAOGD
 from longterm.learners.doubling_restarts import DoublingRestarts
-from longterm.learners.drift_plus_penalty import DriftPlusPenalty, DriftPlusPenaltyState
+from longterm.learners.drift_plus_penalty import DriftPlusPenalty
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback, observe
 from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
-from longterm.learners.lewa import LEWA, LEWAState
+from longterm.learners.lewa import LEWA
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
 from longterm.learners.mahdavi_ogd import MahdaviOGD
 from longterm.learners.mahdavi_steps import smallest_root, twice
 from longterm.learners.mirror_prox import MirrorProx
 from longterm.learners.needs import Need
-from longterm.learners.networked_saddle_point import NetworkedSaddlePoint, NetworkedSaddlePointState
+from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
 from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
 from longterm.learners.no_violation_mirror_prox import NoViolationMirrorProx
 from longterm.learners.one_projection_sgd import OneProjectionSGD, OneProjectionSGDState
@@ -31,14 +31,13 @@ from longterm.learners.polyak_feasibility import PolyakFeasibility, PolyakFeasib
 from longterm.learners.projected_ogd import ProjectedOGD, ProjectedOGDState
 from longterm.learners.prox_penalty import ProxPenalty
 from longterm.learners.proximal_aogd import ProximalAOGD
-from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD, QuadraticPenaltyState
+from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
 from longterm.learners.recoo import RECOO
 from longterm.learners.restarted import Restarted
-from longterm.learners.sinha_vaze import SinhaVaze, SinhaVazeState
+from longterm.learners.sinha_vaze import SinhaVaze
 from longterm.learners.two_point_bandit import TwoPointBandit
-from longterm.learners.yu_lee_lee import HardYuLeeLee, YuLeeLee, YuLeeLeeState
-from longterm.learners.yu_lee_lee_rates import Published, Rates, Sharp
-from longterm.learners.yu_neely import YuNeely, YuNeelyState
+from longterm.learners.yu_lee_lee import Published, Rates, Sharp, YuLeeLee
+from longterm.learners.yu_neely import YuNeely
 
 __all__ = [
     "AFTRL",
@@ -58,20 +57,16 @@ __all__ = [
     "DoublingAOGD",
     "DoublingRestarts",
     "DriftPlusPenalty",
-    "DriftPlusPenaltyState",
     "Duals",
     "FeasibleOnlineADM",
     "Feedback",
-    "HardYuLeeLee",
     "Inner",
-    "LEWAState",
     "Learner",
     "MadeForHorizon",
     "MahdaviOGD",
     "MirrorProx",
     "Need",
     "NetworkedSaddlePoint",
-    "NetworkedSaddlePointState",
     "NoViolationAOGD",
     "NoViolationMahdaviOGD",
     "NoViolationMirrorProx",
@@ -91,19 +86,15 @@ __all__ = [
     "ProximalAOGD",
     "Published",
     "QuadraticPenaltyOGD",
-    "QuadraticPenaltyState",
     "Rates",
     "Restarted",
     "Sharp",
     "SinhaVaze",
-    "SinhaVazeState",
     "State",
     "StronglyConvexOGD",
     "TwoPointBandit",
     "YuLeeLee",
-    "YuLeeLeeState",
     "YuNeely",
-    "YuNeelyState",
     "observe",
     "smallest_root",
     "twice",

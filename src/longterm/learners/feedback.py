@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from longterm._arrays import Array, column, like, namespace, resolution
-from longterm._validate import Hyper
+from longterm._arrays import Array, namespace, resolution
 from longterm.constraints.base import largest
 from longterm.problems.problem import Problem
 
@@ -66,17 +65,3 @@ def observe(
         return namespace(y).max(constraint.values(y, *constraint_parameters), axis=-1)
 
     return Feedback(loss_gradient, worst, constraint_gradient, loss, values, pullback, pushforward, constraint_at)
-
-
-def positive_part(feedback: Feedback, constraint_bound: Hyper) -> Feedback:
-    """The same round with [g]₊ for g = max_j g_j; its gradient is 0 where g ≤ 1e-9 D.
-
-    Learners often stand on the boundary, where rounding would otherwise decide, in a batch and in a single run
-    differently. A gradient that is left out there costs the theorems 1e-9 D at most.
-    """
-    xp, g = namespace(feedback.constraint), feedback.constraint
-    tolerance = resolution(g) * like(constraint_bound, g)
-    return feedback._replace(
-        constraint=xp.maximum(g, 0.0),
-        constraint_gradient=xp.where(column(g > tolerance), feedback.constraint_gradient, 0.0),
-    )
