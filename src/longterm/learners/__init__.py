@@ -9,7 +9,6 @@ from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner, OnBrokenBound, State
 from longterm.learners.coldq import COLDQ
 from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD, DiagonalAdaGradAOGDState
-from longterm.learners.doubling import DoublingAOGD
 from longterm.learners.doubling_restarts import DoublingRestarts
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty, DriftPlusPenaltyState
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
@@ -19,22 +18,20 @@ from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner,
 from longterm.learners.lewa import LEWA, LEWAState
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
 from longterm.learners.mahdavi_ogd import MahdaviOGD
-from longterm.learners.mahdavi_steps import smallest_root, twice
-from longterm.learners.mirror_prox import MirrorProx
+from longterm.learners.mirror_prox import MirrorProx, NoViolationMirrorProx
 from longterm.learners.needs import Need
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint, NetworkedSaddlePointState
 from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
-from longterm.learners.no_violation_mirror_prox import NoViolationMirrorProx
-from longterm.learners.one_projection_sgd import OneProjectionSGD, OneProjectionSGDState
-from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM, OnlineADMState
+from longterm.learners.one_projection_sgd import OneProjectionSGD
+from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
 from longterm.learners.penalised_ftrl import PenalisedFTRL, PenalisedFTRLState
-from longterm.learners.polyak_feasibility import PolyakFeasibility, PolyakFeasibilityState
-from longterm.learners.projected_ogd import ProjectedOGD, ProjectedOGDState
+from longterm.learners.polyak_feasibility import PolyakFeasibility
+from longterm.learners.projected_ogd import ProjectedOGD
 from longterm.learners.prox_penalty import ProxPenalty
 from longterm.learners.proximal_aogd import ProximalAOGD
 from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD, QuadraticPenaltyState
 from longterm.learners.recoo import RECOO
-from longterm.learners.restarted import Restarted
+from longterm.learners.restarts import Restarted
 from longterm.learners.sinha_vaze import SinhaVaze, SinhaVazeState
 from longterm.learners.strongly_convex_aftrl import StronglyConvexAFTRL
 from longterm.learners.two_point_bandit import TwoPointBandit
@@ -62,7 +59,6 @@ __all__ = [
     "DecayingMarginAOGD",
     "DiagonalAdaGradAOGD",
     "DiagonalAdaGradAOGDState",
-    "DoublingAOGD",
     "DoublingRestarts",
     "DriftPlusPenalty",
     "DriftPlusPenaltyState",
@@ -86,15 +82,11 @@ __all__ = [
     "OneForTheMaximum",
     "OnePerConstraint",
     "OneProjectionSGD",
-    "OneProjectionSGDState",
     "OnlineADM",
-    "OnlineADMState",
     "PenalisedFTRL",
     "PenalisedFTRLState",
     "PolyakFeasibility",
-    "PolyakFeasibilityState",
     "ProjectedOGD",
-    "ProjectedOGDState",
     "ProxPenalty",
     "ProximalAOGD",
     "Published",
@@ -114,6 +106,4 @@ __all__ = [
     "YuNeely",
     "YuNeelyState",
     "observe",
-    "smallest_root",
-    "twice",
 ]
