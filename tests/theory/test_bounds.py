@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.bounds import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.errors import ScheduleError
 from longterm.losses import Linear, SquaredDistance
@@ -15,7 +13,9 @@ from longterm.problems import late_reversal
 from longterm.sets import Ball
 from longterm.streams import LateReversal, RandomCosts, Replay, SwitchingCosts
 from longterm.theory.facts import Constants
+from longterm.theory.paper import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
+from opponents import best_linear
 from zoo import D, sets
 
 SETS = sets()
@@ -68,31 +68,6 @@ def test_late_reversal_never_beats_the_corrected_bound(beta, R, G, T):
 
 
 # --- any set, any β, random and adversarial losses ----------------------------------------------------------
-
-
-def best_linear(B, matrix, offset, cost):
-    """min ⟨cost, x⟩ over X = B ∩ {matrix x ≤ offset}, from below, for any B: duality with its support function."""
-    found = linprog_over(B, matrix, offset, cost)
-    return found if found is not None else dual_bound(B, matrix, offset, cost)
-
-
-def linprog_over(B, matrix, offset, cost):
-    if not hasattr(B, "lower"):
-        return None
-    solved = linprog(cost, A_ub=matrix, b_ub=offset, bounds=np.stack([B.lower, B.upper], axis=1))
-    return solved.fun
-
-
-def dual_bound(B, matrix, offset, cost):
-    """max over λ ≥ 0 of −⟨λ, offset⟩ − support_B(−cost − Aᵀλ), one constraint: a concave function of one number."""
-    (row,), (b,) = matrix, offset
-    grid = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 400) * (np.linalg.norm(cost) + 1e-12)])
-    values = -grid * b - B.support(-cost - grid[:, None] * row)
-    for _ in range(40):
-        k = int(np.argmax(values))
-        grid = np.linspace(grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)], 30)
-        values = -grid * b - B.support(-cost - grid[:, None] * row)
-    return values.max()
 
 
 def adaptive_costs(problem, learner, rounds, rng):
