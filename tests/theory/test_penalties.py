@@ -69,6 +69,16 @@ def test_squares_that_table_1_admits(c, holds):
             checked.require()
 
 
+@pytest.mark.parametrize(("c", "beta", "holds"), [(0.25, 0.5, True), (0.25, 0.45, False), (0.35, 0.3, True)])
+def test_squares_also_need_two_c_to_be_at_least_one_minus_beta(c, beta, holds):
+    checked = check_penalty(
+        square(c), ConvexSchedule(CONSTANTS.diameter, CONSTANTS.gradient_bound, beta), CONSTANTS, 500
+    )
+    assert checked.c2.holds
+    assert checked.c1.holds is holds
+    assert bool(AOGD.for_problem(two_dimensional(), penalty=c, beta=beta).bound(two_dimensional(), 500)) is holds
+
+
 @pytest.mark.parametrize(
     "penalty",
     [
