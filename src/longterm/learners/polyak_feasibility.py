@@ -8,8 +8,9 @@ A gradient step, then the nearest point of the half-space in which the tangent o
 with g = max_j g_j and a Slater point x̂ in B, g(x̂) ≤ −ε.
 
 Steps (`docs/after_the_paper.md`): a margin 0 < ϱ < ε, the slope s_0 = (ε − ϱ)/Δ that convexity guarantees outside
-{g + ϱ ≤ 0}, at most G_g, and η = (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f). `for_problem` takes the ϱ that minimises the bound;
-the authors take 1/√T, which has no unit. We know the article by its abstract and its authors' code; the proof is ours.
+{g + ϱ ≤ 0}, at most G_g, and η = (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f). `for_problem` takes the ϱ that minimises the
+bound; the authors take 1/√T, which has no unit. We know the article by its abstract and its authors' code; the proof is
+ours.
 Needs: a fixed constraint, the Slater point itself, a horizon (for ϱ), one value and subgradient of f_t and g at x_t.
 Guarantees: **g(x_t) ≤ 0 in every round**, up to rounding, and O(√T) regret, against losses
 of an adversary. A larger η is a hope: the regret's bound stays what it says, feasibility does not.
