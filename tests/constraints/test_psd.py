@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, challenge, observe, run
-from longterm.bounds import theorem_1_strongly_convex
+from longterm.theory import theorem_1_strongly_convex
 from longterm.constraints import Affine, L2Budget, PositiveSemidefinite, Scaled
 from longterm.constraints.extreme_eigenvector import full_decomposition, lanczos_one, lapack_one, start_vector
 from longterm.hindsight import nearest_to_mean

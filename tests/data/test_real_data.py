@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, run
-from longterm.bounds import theorem_1
+from longterm.theory import theorem_1
 from longterm.data import DATA_SETS, load, load_adult, load_elec2, load_sample
 from longterm.data.sample import HIGHEST, LOWEST
 from longterm.hindsight import best_budgeted_logistic, best_by_cvxpy, choose_budget

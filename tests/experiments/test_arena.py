@@ -84,7 +84,7 @@ def test_a_learner_that_needs_the_horizon_is_run_for_each(arena):
 def test_bounds_are_the_theorems(arena):
     game = find_problem("doubly_stochastic").build(size=3)
     one = match_of(arena, "A-OGD", "doubly stochastic, size = 3")
-    from longterm.bounds import theorem_1
+    from longterm.theory import theorem_1
 
     kept = [16, 32, 64, 128, 256, 512, 1024]
     trace = run(game.problem, AOGD.for_problem(game.problem), game.stream, 1024, seeds=range(2), record=kept)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, compare
-from longterm.bounds import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
+from longterm.theory import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.experiments import Backend, Remark, run_experiment
 from longterm.experiments.paper import Options, paper_spec
 from longterm.experiments.remarks import remarks_on

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, run
-from longterm.bounds import theorem_1
+from longterm.theory import theorem_1
 from longterm.constraints import Affine, ElasticNetBudget, Scaled, Stack, VaryingAffine
 from longterm.hindsight import EveryRound, InExpectation, OnAverage, affine_rounds, best_by_cvxpy, best_fixed
 from longterm.hindsight.changing import least_linear

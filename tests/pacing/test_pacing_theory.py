@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from test_pacing import NAMES, pacers
 
 from longterm import InputError
-from longterm.bounds import theorem_1
+from longterm.theory import theorem_1
 from longterm.pacing import (
     Auctions,
     DualMirrorDescent,

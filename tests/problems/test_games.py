@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, challenge, run
-from longterm.bounds import Bound, theorem_1, theorem_1_strongly_convex, vector_lemma, zinkevich
+from longterm.theory import Bound, theorem_1, theorem_1_strongly_convex, vector_lemma, zinkevich
 from longterm.hindsight import (
     EveryRound,
     InExpectation,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from longterm import AOGD, compare
-from longterm.bounds import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
+from longterm.theory import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.data import load_sample
 from longterm.experiments.result import MEASURES, Curve, Remark, Result
 from longterm.hindsight import best_budgeted_logistic, nearest_to_mean

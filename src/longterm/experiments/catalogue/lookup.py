@@ -14,9 +14,9 @@ from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from longterm.errors import InputError
-from longterm.learners import every_learner
 from longterm.experiments.catalogue.base import Entry, LearnerEntry, ProblemEntry
 from longterm.experiments.catalogue.problems import PROBLEMS
+from longterm.learners import every_learner
 
 E = TypeVar("E", bound=Entry)
 
