@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, namespace
+from longterm._arrays import Array, FloatArray, column, namespace
 from longterm.constraints.affine import Affine
 from longterm.constraints.base import Constraint
 from longterm.constraints.prox import Prox
@@ -66,6 +66,9 @@ class Smooth(Constraint):
 
     def value_bound(self, over: Set) -> float:
         return self.constraint.value_bound(over)
+
+    def least_values(self, over: Set) -> FloatArray:
+        return self.constraint.least_values(over)
 
     def as_affine(self) -> Affine | None:
         return self.constraint.as_affine()

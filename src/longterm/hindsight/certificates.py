@@ -36,7 +36,6 @@ x above the floor: that gives y by least squares, and what rounding makes negati
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog, nnls
 
 from longterm._arrays import Array, FloatArray, dot, namespace
 from longterm.constraints import ElasticNetBudget, PositiveSemidefinite
@@ -114,6 +113,8 @@ def _semidefinite_gap(problem: Problem, x: FloatArray, gradient: FloatArray) -> 
 
 
 def _lagrangian_gap(problem: Problem, x: FloatArray, gradient: FloatArray) -> float:
+    from scipy.optimize import linprog, nnls  # loaded when asked for
+
     size = float(np.linalg.norm(gradient))
     if size == 0:
         return 0.0

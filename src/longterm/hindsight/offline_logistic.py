@@ -19,9 +19,9 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
-from longterm.hindsight.elastic_net_newton import Minimum, minimise
+from longterm.hindsight.proximal_newton import Minimum, minimise
 from longterm.hindsight.regions import ElasticNetBall
-from longterm.hindsight.weighted_rows import DrawnRows, Rows
+from longterm.hindsight.weighted_rows import DrawnRows, LabelledRows
 from longterm.progress import Progress, reporter
 
 FIRST_BUDGET, RANGE = 2.0**-10, 2.0**40
@@ -153,7 +153,7 @@ def choose_budget(
 
 
 def _each_once(features: Any, labels: ArrayLike) -> DrawnRows:
-    rows = Rows.checked(features, labels)
+    rows = LabelledRows.checked(features, labels)
     # In a random order: the rows of a data set may be sorted, and H is made from the first.
     return DrawnRows.of(rows, [np.random.default_rng(0).permutation(len(rows.labels))])
 

@@ -100,6 +100,7 @@ class Learner(PerLearner, ABC, Generic[S]):
         if ours.dimension != theirs.dimension:
             what = f"plays in dimension {ours.dimension}, the problem has {theirs.dimension}"
             raise InputError("learner", what, remedy)
+        problem.require_possible()
         require_needs(type(self).__name__, self.needs, problem)
         if ours.diameter > theirs.diameter * (1 + 1e-9) or not bool(theirs.contains(ours.centre)):
             what = "plays on a set that is not inside the problem's, where G, D and F may not hold"

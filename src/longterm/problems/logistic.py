@@ -1,4 +1,4 @@
-"""Logistic regression under a budget, whose score must not go with a sensitive attribute."""
+"""Logistic regression under an elastic-net budget, the paper's second experiment, and one that is fair besides."""
 
 from __future__ import annotations
 
@@ -6,10 +6,39 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm import _validate as validate
-from longterm.constraints import Affine, Stack
+from longterm.constraints import Affine, ElasticNetBudget, Stack
 from longterm.errors import InputError
-from longterm.problems.budgeted_logistic import budgeted_logistic
+from longterm.losses import Logistic
 from longterm.problems.problem import Problem
+
+
+def budgeted_logistic(features: ArrayLike, budget: float, *, l1: float = 1.0, l2: float = 1.0) -> Problem:
+    """Log-loss of rows u_t with labels ±1, subject to l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget.
+
+    `features` are the rows the stream will draw from; only the length of the longest is used. With
+    l1 = l2 = 1 and ρ the budget, the constants are R = √(1 + 2ρ) − 1, G = max(√d + R, max ‖u_t‖),
+    D = max(ρ, (√d − 1) R) and F = R max ‖u_t‖.
+
+    >>> import numpy as np
+    >>> from longterm.problems import budgeted_logistic
+    >>> c = budgeted_logistic(np.array([[3.0, 4.0, 0.0, 0.0]]), budget=1.5).constants
+    >>> c.radius, c.gradient_bound, c.constraint_bound, round(c.loss_range, 12)
+    (1.0, 5.0, 1.5, 5.0)
+    """
+    rows = np.asarray(features)
+    if rows.ndim != 2 or 0 in rows.shape or rows.dtype.kind not in "fiub":
+        what = f"has shape {rows.shape} and dtype {rows.dtype}"
+        raise InputError("features", what, "Give one row of numbers per example, shape (n, d)")
+    # In parts and in float64: integers would overflow, and a copy of all rows may not fit.
+    parts = (rows[i : i + 65536].astype(np.float64, copy=False) for i in range(0, len(rows), 65536))
+    feature_norm = float(np.sqrt(np.max([np.vecdot(part, part).max() for part in parts])))
+    if not np.isfinite(feature_norm):
+        raise InputError("features", "holds NaN or infinite values", "Clean the rows first")
+    d = rows.shape[1]
+    constraint = ElasticNetBudget(d, budget, l1=l1, l2=l2)
+    return Problem(
+        constraint.enclosing_ball(), Logistic(d, feature_norm), constraint, name=f"budgeted logistic ρ={budget:g}"
+    )
 
 
 def fair_logistic(features: ArrayLike, sensitive: ArrayLike, budget: float, limit: float) -> Problem:
@@ -23,8 +52,7 @@ def fair_logistic(features: ArrayLike, sensitive: ArrayLike, budget: float, limi
         ⟨v, x⟩ − limit ≤ 0,   −⟨v, x⟩ − limit ≤ 0,      v = (1/n) Σ_i (z_i − z̄) u_i over all n rows.
 
     R and F are those of `longterm.budgeted_logistic`; G = max(√d + R, max ‖u_t‖, ‖v‖), and D is the largest of the
-    constraints' own: ρ, (√d − 1) R and R‖v‖ + limit. 0 is a Slater point. `longterm.hindsight.best_fair_logistic`
-    finds the best x in hindsight.
+    constraints' own: ρ, (√d − 1) R and R‖v‖ + limit. 0 is a Slater point.
 
     >>> import numpy as np
     >>> from longterm.problems import fair_logistic

@@ -1,14 +1,26 @@
-"""An adversary who changes the constraint, and charges for keeping to it."""
+"""What an adversary does: the problem on which the printed Theorem 1 is false, and constraints that keep changing."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from longterm import _validate as validate
-from longterm.constraints import Affine, VaryingAffine
+from longterm.constraints import Affine, ElasticNetBudget, VaryingAffine
 from longterm.losses import Linear
 from longterm.problems.problem import Problem
 from longterm.sets import Box
+
+
+def late_reversal(radius: float = 1.0, gradient_bound: float = 1.0, epsilon: float = 1e-3) -> Problem:
+    """B = [−R, R], linear losses, and g(x) = ε (|x| − R), which is never positive on B: λ stays 0.
+
+    With the stream `LateReversal` the learner is pushed to one end, left there until its steps have
+    become small, and then needs 2 T^β rounds to walk to the other. `docs/theory.md` tells the story.
+    """
+    radius = validate.positive_scalar("radius", radius)
+    epsilon = validate.positive_scalar("epsilon", epsilon)
+    constraint = ElasticNetBudget(1, budget=epsilon * radius, l1=epsilon, l2=0.0)
+    return Problem(Box.cube(1, -radius, radius), Linear(1, gradient_bound), constraint, name="late reversal")
 
 
 def random_half_spaces(dimension: int = 3, count: int = 6, *, instance: int = 0) -> Affine:
