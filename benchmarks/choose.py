@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from longterm import AOGD, Problem, Trace, observe, run
+from longterm import AOGD, Problem, Trace, hindsight, observe, run
 from longterm.constraints import Affine, L1Budget
 from longterm.data import load_sample
 from longterm.errors import AssumptionWarning
-from longterm.hindsight import best_budgeted_logistic, best_fixed, nearest_to_mean
 from longterm.learners import (
     AFTRL,
     COLDQ,
@@ -99,7 +98,15 @@ def changing() -> Scene:
         "SinhaVaze.convex, T known": SinhaVaze.convex(problem, T),
         "DriftPlusPenalty.neely_yu, T known": DriftPlusPenalty.neely_yu(problem, T),
     }
-    return Scene("changing", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, [SIGNED, HARD])
+    return Scene(
+        "changing",
+        problem,
+        game.stream,
+        T,
+        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        learners,
+        [SIGNED, HARD],
+    )
 
 
 def values_only() -> Scene:
@@ -109,7 +116,15 @@ def values_only() -> Scene:
         "TwoPointBandit.tuned, values": TwoPointBandit.tuned(problem, T),
         "MahdaviOGD.aggregate, gradients": MahdaviOGD.aggregate(problem, T),
     }
-    return Scene("values", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, [SIGNED, HARD])
+    return Scene(
+        "values",
+        problem,
+        game.stream,
+        T,
+        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        learners,
+        [SIGNED, HARD],
+    )
 
 
 def random_constraints() -> Scene:
@@ -122,7 +137,15 @@ def random_constraints() -> Scene:
         "YuLeeLee.convex, Sharp": YuLeeLee.convex(problem, Sharp),
         "QuadraticPenaltyOGD.convex, β = ½": QuadraticPenaltyOGD.convex(problem, beta=0.5),
     }
-    return Scene("random", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, [SIGNED, HARD])
+    return Scene(
+        "random",
+        problem,
+        game.stream,
+        T,
+        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        learners,
+        [SIGNED, HARD],
+    )
 
 
 def affine() -> Scene:
@@ -138,7 +161,15 @@ def affine() -> Scene:
         "ProjectedOGD.convex": ProjectedOGD.convex(problem),
     }
     measures = [PER_CONSTRAINT, HARD]
-    return Scene("routing", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, measures)
+    return Scene(
+        "routing",
+        problem,
+        game.stream,
+        T,
+        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        learners,
+        measures,
+    )
 
 
 def strongly_convex() -> Scene:
@@ -152,7 +183,15 @@ def strongly_convex() -> Scene:
         "ProjectedOGD.strongly_convex": ProjectedOGD.strongly_convex(problem),
     }
     measures = [PER_CONSTRAINT, HARD]
-    return Scene("strongly convex", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, measures)
+    return Scene(
+        "strongly convex",
+        problem,
+        game.stream,
+        T,
+        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        learners,
+        measures,
+    )
 
 
 def dear_projection() -> Scene:
@@ -168,7 +207,7 @@ def dear_projection() -> Scene:
         problem,
         stream,
         T,
-        lambda seeds: nearest_to_mean(problem, stream, [T], seeds=seeds).loss[-1],
+        lambda seeds: hindsight.best(problem, stream, [T], seeds=seeds).loss[-1],
         learners,
         [SIGNED, HARD],
     )
@@ -191,7 +230,7 @@ def sparse() -> Scene:
         problem,
         stream,
         T,
-        lambda seeds: best_budgeted_logistic(problem, stream, [T], seeds=seeds, progress=None).loss[-1],
+        lambda seeds: hindsight.best(problem, stream, [T], seeds=seeds, progress=None).loss[-1],
         learners,
         [SIGNED, HARD, "not zero"],
     )
@@ -225,7 +264,7 @@ def every_round() -> Scene:
         problem,
         stream,
         T,
-        lambda seeds: nearest_to_mean(problem, stream, [T], seeds=seeds).loss[-1],
+        lambda seeds: hindsight.best(problem, stream, [T], seeds=seeds).loss[-1],
         learners,
         [LARGEST, HARD],
     )
@@ -258,7 +297,7 @@ def experts(d: int = 1000) -> Scene:
         "QuadraticPenaltyOGD.convex, β = ½": QuadraticPenaltyOGD.convex(problem, beta=0.5),
         "AOGD.convex": AOGD.convex(problem),
     }
-    best = best_fixed(problem, stream, [T]).loss[-1]
+    best = hindsight.best(problem, stream, [T]).loss[-1]
     return Scene(f"experts, {d}", problem, stream, T, lambda seeds: best, learners, [SIGNED, HARD], seeds=[0])
 
 

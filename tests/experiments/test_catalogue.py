@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from longterm import AOGD, InputError, run
+from longterm import AOGD, InputError, hindsight, run
 from longterm import learners as package
 from longterm.data import find
 from longterm.errors import AssumptionWarning
@@ -106,7 +106,7 @@ def test_every_learner_of_the_package_has_a_name():
 def test_every_problem_knows_its_best_decision(problem):
     assert find_problem(problem).about
     game = small(problem)
-    best = game.best(np.array([1, 10, 50]), 2)
+    best = hindsight.best(game.problem, game.stream, np.array([1, 10, 50]), seeds=2, benchmark=game.benchmark)
     assert best.x.shape == (3, game.problem.dimension)
     assert np.all(best.gap <= 1e-6 * np.maximum(np.abs(best.loss), game.problem.constants.loss_range))
 

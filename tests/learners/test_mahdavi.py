@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_bounds import best_linear, linprog_over
 
-from longterm import AOGD, InputError, Problem, compare, observe, run
+from longterm import AOGD, InputError, Problem, compare, hindsight, observe, run
 from longterm.bounds import lemma_5, mahdavi_theorem_4, vector_lemma
 from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import AssumptionWarning, NonFiniteError
-from longterm.hindsight import nearest_to_mean
 from longterm.learners import MahdaviOGD, Need, OneForTheMaximum, OnePerConstraint, smallest_root, twice
 from longterm.learners.mahdavi_steps import smallest_horizon
 from longterm.losses import Linear
@@ -258,7 +257,7 @@ def test_the_three_convex_ogd_rows_of_the_table():
         "aggregate": MahdaviOGD.aggregate(stated, 1000, delta=twice),
     }
     traces = compare(problem, learners, stream, 1000, seeds=range(10), record=[1000])
-    best = nearest_to_mean(problem, stream, [1000], seeds=range(10))
+    best = hindsight.best(problem, stream, [1000], seeds=range(10))
     wanted = {"one counted as 96": (168.0, 527), "vector": (83.0, 257), "aggregate": (38.9, 64)}
     for name, (regret, violation) in wanted.items():
         assert traces[name].regret(best)[-1].mean() == pytest.approx(regret, rel=0.02)

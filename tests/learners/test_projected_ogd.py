@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longterm import AOGD, InputError, Problem, observe, run
+from longterm import AOGD, InputError, Problem, hindsight, observe, run
 from longterm.bounds import hazan_agarwal_kale, zinkevich
 from longterm.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
 from longterm.errors import BrokenBoundError
-from longterm.hindsight import nearest_to_mean
 from longterm.learners import ProjectedOGD
 from longterm.learners.feedback import Feedback
 from longterm.losses import Linear, SquaredDistance
@@ -183,7 +182,7 @@ def test_regret_of_squared_distances_stays_logarithmic(name):
     problem, stream = problems()[name]
     rounds, seeds = [10, 100, 300], range(3)
     trace = run(problem, ProjectedOGD.strongly_convex(problem), stream, 300, seeds=seeds, record=rounds)
-    best = nearest_to_mean(problem, stream, rounds, seeds=seeds)
+    best = hindsight.best(problem, stream, rounds, seeds=seeds)
     bound = hazan_agarwal_kale(problem.constants, rounds, exact_sums=True)
     assert np.all(trace.regret(best) <= bound.regret[:, None])
     assert np.all(trace.hard_violation[-1] <= 300 * 1e-12)
@@ -202,7 +201,7 @@ def test_far_targets_reach_half_of_the_logarithmic_bound():
         told = observe(problem, x, [target])
         targets.append(target)
         loss, state = loss + float(told.loss), learner.tell(state, told)
-    best = nearest_to_mean(problem, Replay([np.array(targets)]), [200])
+    best = hindsight.best(problem, Replay([np.array(targets)]), [200])
     bound = float(hazan_agarwal_kale(problem.constants, 200).regret)
     assert 0.1 * bound < loss - float(best.loss[0]) <= bound
 

@@ -7,18 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longterm import AOGD, InputError, challenge, run
+from longterm import AOGD, InputError, challenge, hindsight, run
 from longterm.bounds import aftrl, theorem_1, theorem_1_strongly_convex, vector_lemma, zinkevich
-from longterm.hindsight import (
-    EveryRound,
-    InExpectation,
-    OnAverage,
-    best_by_cvxpy,
-    best_fair_logistic,
-    best_power,
-)
+from longterm.hindsight import EveryRound, InExpectation, OnAverage
 from longterm.learners import AFTRL, MahdaviOGD, ProjectedOGD
-from longterm.problems import fair_logistic, games, mean_of_arrivals, power_allocation
+from longterm.problems import budgeted_logistic, fair_logistic, games, mean_of_arrivals, power_allocation
 from longterm.problems.games import Game
 from longterm.streams import (
     ResampledRows,
@@ -34,12 +27,12 @@ LABELS = np.sign(2 * ROWS[:, 0] - ROWS[:, 1] - 0.5 + RNG.standard_normal(300))
 
 def power_game():
     problem, stream = power_allocation(PRICES, 3), Windows(PRICES)
-    return Game(problem, stream, lambda rounds, seeds: best_power(problem, stream, rounds, seeds=seeds))
+    return Game(problem, stream)
 
 
 def fair_game():
     problem, stream = fair_logistic(ROWS, SENSITIVE, 1.5, 0.01), ResampledRows(ROWS, LABELS)
-    return Game(problem, stream, lambda rounds, seeds: best_fair_logistic(problem, stream, rounds, seeds=seeds))
+    return Game(problem, stream)
 
 
 SMALL_GAMES = {
@@ -93,18 +86,29 @@ def test_rounds_are_the_same_however_they_are_reached(game):
     assert any(not np.array_equal(one[:, 0], one[:, 1]) for one in batch.loss)
 
 
-@pytest.mark.parametrize("name", SMALL_GAMES)
+EVERY_GAME = SMALL_GAMES | {
+    "doubly stochastic": games.doubly_stochastic(3),
+    "doubly stochastic in rows": games.doubly_stochastic(3, enclosing="rows"),
+    "correlation": games.covariance(3),
+    "covariance": games.covariance(3, unit_diagonal=False),
+    "consensus": games.consensus(3),
+    "expert advice": games.expert_advice(4),
+    "budgeted logistic": Game(budgeted_logistic(ROWS, 1.5), ResampledRows(ROWS, LABELS)),
+}
+
+
+@pytest.mark.parametrize("name", EVERY_GAME)
 def test_the_best_in_hindsight_is_certified_and_agrees_with_cvxpy(name):
-    game = SMALL_GAMES[name]
-    best = game.best([6, 300], [0, 1])
+    game = EVERY_GAME[name]
+    best = hindsight.best(game.problem, game.stream, [6, 300], seeds=[0, 1], benchmark=game.benchmark)
     benchmark = BENCHMARK.get(name)
-    slow = best_by_cvxpy(game.problem, game.stream, [6, 300], seeds=[0, 1], benchmark=benchmark, solver="CLARABEL")
+    slow = hindsight.best(game.problem, game.stream, [6, 300], seeds=[0, 1], benchmark=benchmark, method="cvxpy")
     scale = np.array([6, 300])[:, None] * game.problem.constants.loss_range
     np.testing.assert_allclose(best.loss / scale, slow.loss / scale, atol=1e-6)
-    tight = 1e-6 if name == "fair logistic" else 1e-12
+    tight = 1e-6 if "logistic" in name else 1e-12
     assert np.all(best.gap <= tight * scale)
     assert np.all(game.problem.enclosing_set.contains(best.x))
-    again = game.best([300], 1)
+    again = hindsight.best(game.problem, game.stream, [300], seeds=1, benchmark=game.benchmark)
     np.testing.assert_allclose(again.loss[0], best.loss[1, 1], atol=1e-6 * scale[1, 0])
 
 
@@ -112,7 +116,7 @@ def test_the_best_in_hindsight_is_certified_and_agrees_with_cvxpy(name):
 def test_learners_keep_their_bounds_against_what_their_theory_allows(name):
     game, rounds = SMALL_GAMES[name], [20, 100, 400]
     problem, c = game.problem, game.problem.constants
-    best = game.best(rounds, [0, 1])
+    best = hindsight.best(game.problem, game.stream, rounds, seeds=[0, 1], benchmark=game.benchmark)
     fixed = not problem.constraint.parameters
 
     def held(learner, bound, violation):
@@ -139,11 +143,19 @@ def test_learners_keep_their_bounds_against_what_their_theory_allows(name):
 def test_a_game_can_be_sent_to_another_process(build):
     game = build()
     copy = pickle.loads(pickle.dumps(game))
-    np.testing.assert_array_equal(copy.best([50], 2).loss, game.best([50], 2).loss)
+    np.testing.assert_array_equal(
+        hindsight.best(copy.problem, copy.stream, [50], seeds=2, benchmark=copy.benchmark).loss,
+        hindsight.best(game.problem, game.stream, [50], seeds=2, benchmark=game.benchmark).loss,
+    )
 
 
 def test_every_game_is_built_by_its_name():
     assert set(games.GAMES) == {
+        "doubly_stochastic",
+        "budgeted_logistic",
+        "covariance",
+        "consensus",
+        "expert_advice",
         "noisy_doubly_stochastic",
         "online_linear_program",
         "power_allocation",

@@ -29,8 +29,10 @@ ABOVE_ZERO = 1e-9
 """A lower bound counts as above 0 where it is, by this share of D."""
 NEAR = 0.01
 """Steps that end with max_j g_j below this share of where they began are on the way to a feasible point."""
+LARGE_TABLE = 1_000_000
+"""Steps are tried for no more than this, constraints times coordinates."""
 SMALL_TABLE = 20_000
-"""A linear program is asked where it has no more entries than this."""
+"""A linear program is asked for no more than this."""
 
 
 def proof_of_emptiness(constraint: Constraint, over: Set) -> str | None:
@@ -59,8 +61,8 @@ def proof_of_emptiness(constraint: Constraint, over: Set) -> str | None:
     worst = int(np.argmax(least))
     if least[worst] > nothing:
         return f"constraint {worst} is nowhere on B below {least[worst]:.4g}"
-    if constraint.count == 1 and constraint.as_affine() is not None:
-        return None  # its least value was exact
+    if constraint.count * constraint.dimension > LARGE_TABLE:
+        return None
     reached, lower = _steps(constraint, over, nothing)
     affine = constraint.as_affine() if lower <= nothing and reached > NEAR * first and constraint.count > 1 else None
     if affine is not None and affine.matrix.size <= SMALL_TABLE:
