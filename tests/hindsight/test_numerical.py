@@ -13,12 +13,11 @@ from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
 from longterm.streams import PairwiseSigns, Replay, ResampledRows
 from zoo import problems
 
-ROWS = np.random.default_rng(1)
-
 
 def rows(d, n=200):
-    features = ROWS.standard_normal((n, d)) / np.sqrt(d)
-    labels = np.sign(features @ ROWS.standard_normal(d) + 0.3 * ROWS.standard_normal(n))
+    rng = np.random.default_rng(d)
+    features = rng.standard_normal((n, d)) / np.sqrt(d)
+    labels = np.sign(features @ rng.standard_normal(d) + 0.3 * rng.standard_normal(n))
     return features, labels, float(np.linalg.norm(features, axis=1).max())
 
 
@@ -73,7 +72,7 @@ def test_it_agrees_with_the_special_solvers(name):
 
 def test_fifty_coordinates_smooth_and_strongly_convex():
     d = 50
-    targets = ROWS.standard_normal((100, d)) / np.sqrt(d) + 0.2
+    targets = np.random.default_rng(1).standard_normal((100, d)) / np.sqrt(d) + 0.2
     curved = CustomLoss(
         d,
         lambda x, y: (np.cosh(x - y) - 1).sum(-1),
@@ -119,8 +118,8 @@ def test_a_loss_from_jax_has_the_closed_form_s_answer():
         assert best.relative_gap.max() <= 1e-6
 
 
-class Lens(Set):
-    """A set of one's own, of which nothing but projection and support is known: two discs' common part, by halves."""
+class OwnDisc(Set):
+    """A set of one's own, of which nothing but projection and support is known."""
 
     def __init__(self):
         self.dimension, self.radius, self.diameter = 2, 1.0, 2.0
@@ -140,7 +139,7 @@ def test_a_set_of_ones_own():
     features, labels, norm = rows(2)
     for loss in (Logistic(2, norm), Hinge(2, norm)):
         constraint = Affine([[1.0, 1.0]], [0.3])
-        own = hindsight.best(Problem(Lens(), loss, constraint), ResampledRows(features, labels), [80])
+        own = hindsight.best(Problem(OwnDisc(), loss, constraint), ResampledRows(features, labels), [80])
         known = hindsight.best(Problem(Ball(2), loss, constraint), ResampledRows(features, labels), [80])
         assert own.solver == "numerical"
         np.testing.assert_allclose(own.loss, known.loss, rtol=1e-6)
@@ -184,7 +183,7 @@ def test_an_empty_set_is_refused():
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), d=st.integers(1, 5), kinked=st.booleans(), far=st.floats(0.0, 3.0))
 def test_no_feasible_point_is_below_the_lower_bound(seed, d, kinked, far):
-    """Distances, plain or squared, to random targets, in the part of a ball or a box that half-spaces and a disc leave."""
+    """Distances, plain or squared, to random targets, in what half-spaces and a disc leave of a ball or a box."""
     rng = np.random.default_rng(seed)
     targets = far * rng.standard_normal((8, d))
 
@@ -206,7 +205,7 @@ def test_no_feasible_point_is_below_the_lower_bound(seed, d, kinked, far):
     points = points[(problem.constraint.values(points).max(axis=-1) <= 0) & over.contains(points, 1e-15)]
     losses = distance(points[:, None], targets).sum(axis=1)
     assert np.all(losses >= best.loss[0] - best.gap[0] - 1e-9 * (1 + abs(best.loss[0])))
-    assert best.gap[0] <= 1e-6 * abs(best.loss[0]) + 1e-12
+    assert best.gap[0] <= 1e-6 * abs(best.loss[0]) + 1e-10
 
 
 def test_semidefinite_matrices_and_another_loss():

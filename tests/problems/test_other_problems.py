@@ -36,7 +36,7 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.filterwarnings("ignore::longterm.AssumptionWarning")
+@pytest.mark.filterwarnings("ignore::longterm.errors.AssumptionWarning")
 def test_a_learner_for_a_wider_set_is_refused_on_a_narrower_one(name):
     learner = MAKERS[name](WIDE)
     run(WIDE, learner, RandomCosts(2), 5)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.errors import InputError
+from longterm.errors import InputError, LongtermError
 from longterm.hindsight.base import Hindsight, Question, Solution, feasible, increasing_rounds
 from longterm.hindsight.closed_forms import by_mean_target, by_polyhedron, by_the_problem, nothing_allowed
 from longterm.hindsight.cvxpy_statements import can_state, solve_by_cvxpy
@@ -124,7 +124,10 @@ def _by_cvxpy_where_it_fits(question: Question) -> Hindsight | None:
         fixed = _fixed(question, played)
         if not can_state(fixed) or sum(array.size for array in played.loss) > FEW_NUMBERS:
             return None
-        solution = solve_by_cvxpy(fixed, played)
+        try:
+            solution = solve_by_cvxpy(fixed, played)
+        except LongtermError:
+            return None  # it may be one that another solver finds
         if solution.certified_to(question.relative_gap) and feasible(fixed, solution.x):
             return solution
         polished = _numerical_solution(question, fixed, played, solution.x)

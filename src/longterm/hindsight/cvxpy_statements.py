@@ -10,6 +10,7 @@ expression, `state_constraint` and `state_set` give lists of CVXPY constraints. 
 
 from __future__ import annotations
 
+import warnings
 from functools import singledispatch
 from importlib import import_module
 from importlib.util import find_spec
@@ -184,7 +185,12 @@ def solve_by_cvxpy(problem: Problem, played: Block) -> Solution:
     variable = cp.Variable(problem.dimension)
     limits = state_set(problem.enclosing_set, variable) + state_constraint(problem.constraint, variable)
     program = cp.Problem(cp.Minimize(state_loss(problem.loss, variable, *played.loss)), limits)
-    program.solve(solver=cp.CLARABEL)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")  # it shows in the certificate
+        try:
+            program.solve(solver=cp.CLARABEL)
+        except cp.error.SolverError as error:
+            raise LongtermError(f"CVXPY found no best decision of {problem.name!r}: {error}") from error
     if program.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise LongtermError(f"CVXPY found no best decision of {problem.name!r}: the program is {program.status}")
     x = np.asarray(variable.value, dtype=np.float64)

@@ -46,6 +46,8 @@ MOST_KEPT = 6
 """Planes kept for each coordinate, besides those that the latest bound is made of."""
 LEVEL = 0.4
 """Where the next point is looked for, between the lower bound (0) and the best value (1)."""
+ROUNDING = 1e-13
+"""A gap within this share of ‖∇F‖ Δ is made of rounding."""
 NEAR = 1e-8
 """How near to the best point the first planes are laid, in diameters."""
 
@@ -114,8 +116,11 @@ class _Search:
 
     @property
     def done(self) -> bool:
-        """Whether the gap is small enough."""
-        return self.empty or self.value - self.lower <= self.relative_gap * abs(self.value)
+        """Whether the gap is small enough, or no more than rounding."""
+        if self.x is None:
+            return self.empty
+        rounding = ROUNDING * self.over.diameter * max(float(np.linalg.norm(slope)) for slope in self.slopes)
+        return self.value - self.lower <= max(self.relative_gap * abs(self.value), rounding)
 
     def solution(self) -> Solution | None:
         """What was found, if anything."""
@@ -417,11 +422,12 @@ def _on_level(search: _Search, sides: _Sides, model: FloatArray) -> FloatArray:
     slopes, heights, limits, offsets = search.model()
     level = search.lower + LEVEL * (search.value - search.lower)
     try:
-        nearest = Polyhedron(
-            np.concatenate([slopes / _length(slopes)[:, None], limits / _length(limits)[:, None], sides.matrix]),
-            np.concatenate([(level - heights) / _length(slopes), offsets / _length(limits), sides.offset]),
-        )
-        return np.asarray(nearest(search.x))
+        with np.errstate(all="ignore"):
+            nearest = Polyhedron(
+                np.concatenate([slopes / _length(slopes)[:, None], limits / _length(limits)[:, None], sides.matrix]),
+                np.concatenate([(level - heights) / _length(slopes), offsets / _length(limits), sides.offset]),
+            )
+            return np.asarray(nearest(search.x))
     except InputError:  # too thin for the arithmetic
         return (search.x + model) / 2
 
