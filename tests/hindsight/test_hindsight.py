@@ -1,3 +1,4 @@
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -7,10 +8,10 @@ from scipy.optimize import minimize
 from longterm import AOGD, InputError, Problem, hindsight, run
 from longterm.constraints import Affine, L2Budget, Stack
 from longterm.errors import StreamEndedError
-from longterm.losses import Linear, SquaredDistance
+from longterm.losses import CustomLoss, Linear, SquaredDistance
 from longterm.problems import doubly_stochastic, two_dimensional
 from longterm.sets import Ball
-from longterm.streams import RandomCosts, RandomPermutations, Replay
+from longterm.streams import FromIterable, RandomCosts, RandomPermutations, Replay
 
 
 def test_the_mean_of_permutations_is_the_best_matrix():
@@ -101,3 +102,40 @@ def test_regret_over_a_grid_and_seeds():
         trace.regret(hindsight.best(problem, stream, [10, 20, 50], seeds=range(3)))
     with pytest.raises(InputError, match="other rounds"):
         trace.regret(hindsight.best(problem, stream, [10, 20], seeds=range(4)))
+
+
+def test_the_regret_against_a_plain_decision_is_added_up_from_the_stream():
+    problem, stream = doubly_stochastic(3), RandomPermutations(3)
+    x = np.linspace(0.0, 0.5, 9)
+    grid = AOGD.convex(problem, np.array([0.3, 0.5]))
+    for seeds in (4, range(3)):
+        trace = run(problem, grid, stream, 5000, seeds=seeds, record=[1, 7, 4500, 5000])  # more than one block
+        every = [seeds] if seeds == 4 else seeds
+        for k, t in enumerate(trace.rounds):
+            sums = np.array([problem.loss.value(x, *stream.draw(seed, 0, t).loss).sum() for seed in every])
+            expected = trace.cumulative_loss[k] - (sums[0] if seeds == 4 else sums)
+            np.testing.assert_allclose(trace.regret(x)[k], expected, rtol=1e-12)
+    best = hindsight.best(problem, stream, trace.rounds, seeds=range(3))
+    np.testing.assert_allclose(trace.regret(best.x[-1, 1])[-1, :, 1], trace.regret(best)[-1, :, 1], atol=1e-9)
+    resumed = run(problem, grid, stream, 5005, seeds=range(3), record=[7], resume=trace)
+    assert resumed.regret(list(x)).shape == (2, 2, 3)
+
+
+def test_the_regret_against_a_decision_needs_what_was_played():
+    problem = two_dimensional()
+    trace = run(problem, AOGD.convex(problem), RandomCosts(2), 5)
+    with pytest.raises(InputError, match="a decision has"):
+        trace.regret([1.0, 2.0, 3.0])
+    sent = pickle.loads(pickle.dumps(trace))
+    assert sent.problem is None
+    np.testing.assert_array_equal(sent.cumulative_loss, trace.cumulative_loss)
+    with pytest.raises(InputError, match="does not know what was played"):
+        sent.regret(np.zeros(2))
+    once = run(problem, AOGD.convex(problem), FromIterable(([0.1 * t, 0.0],) for t in range(5)))
+    with pytest.raises(InputError, match="cannot be drawn again"):
+        once.regret(np.zeros(2))
+    alone = Problem(
+        Ball(2), CustomLoss(2, lambda x: x[..., 0], lambda x: 0 * x + [1.0, 0.0], 1.0, 2.0), problem.constraint
+    )
+    trace = run(alone, AOGD.convex(alone), Replay([], rounds=4), seeds=[0, 1])
+    np.testing.assert_allclose(trace.regret([0.5, 0.0])[-1], trace.cumulative_loss[-1] - 2.0)

@@ -162,7 +162,7 @@ class Trace:
         >>> problem = doubly_stochastic(2)
         >>> trace = run(problem, AOGD.convex(problem), RandomPermutations(2), 10, record=[1, 10])
         >>> trace.regret([0.5, 0.5, 0.5, 0.5]).round(3)  # x_1 = 0 loses ½ · 2, the mean matrix ½ · 1
-        array([0.5  , 1.347])
+        array([0.5  , 1.812])
         """
         if isinstance(comparator, Comparator):
             best = self._loss_of_comparator(comparator)

@@ -19,6 +19,24 @@ def budgeted_logistic(features: ArrayLike, budget: float, *, l1: float = 1.0, l2
     l1 = l2 = 1 and ρ the budget, the constants are R = √(1 + 2ρ) − 1, G = max(√d + R, max ‖u_t‖),
     D = max(ρ, (√d − 1) R) and F = R max ‖u_t‖.
 
+    Parameters
+    ----------
+    features : array_like
+        The rows that will be drawn from.
+    budget : float
+        ρ.
+    l1 : float
+        The weight of ‖x‖₁.
+    l2 : float
+        The weight of ½‖x‖².
+
+    Returns
+    -------
+    Problem
+        With exact constants.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.problems import budgeted_logistic
     >>> c = budgeted_logistic(np.array([[3.0, 4.0, 0.0, 0.0]]), budget=1.5).constants
@@ -54,6 +72,24 @@ def fair_logistic(features: ArrayLike, sensitive: ArrayLike, budget: float, limi
     R and F are those of `longterm.budgeted_logistic`; G = max(√d + R, max ‖u_t‖, ‖v‖), and D is the largest of the
     constraints' own: ρ, (√d − 1) R and R‖v‖ + limit. 0 is a Slater point.
 
+    Parameters
+    ----------
+    features : array_like
+        The rows that will be drawn from.
+    sensitive : array_like
+        z, one number for each row.
+    budget : float
+        ρ.
+    limit : float
+        c, the largest covariance allowed.
+
+    Returns
+    -------
+    Problem
+        With exact constants.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.problems import fair_logistic
     >>> rows = np.array([[3.0, 4.0], [3.0, 0.0]])

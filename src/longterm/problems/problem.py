@@ -132,6 +132,8 @@ class Problem:
 
         σ_max(A) for fixed affine constraints, √m G_g for others.
 
+        Examples
+        --------
         >>> from longterm.problems import doubly_stochastic, two_dimensional
         >>> two_dimensional().joint_gradient_bound, round(doubly_stochastic(8).joint_gradient_bound ** 2, 9)
         (1.0, 33.0)

@@ -27,6 +27,24 @@ def online_linear_program(
     JMLR 21 (2020)). 0 is feasible, and (−1, …, −1) is a Slater point. R = √d, Δ = 2R, and with
     ρ = √d (T^0.1 + 2) ≥ ‖c_t‖: G = max(ρ, max_j ‖a_j‖), F = 2Rρ, D = max_j (Σ_k a_jk + b_j).
 
+    Parameters
+    ----------
+    rounds : int
+        T, which bounds the costs.
+    instance : int
+        The seed of A and b.
+    dimension : int
+        d.
+    constraints : int
+        m.
+
+    Returns
+    -------
+    Problem
+        With exact constants.
+
+    Examples
+    --------
     >>> from longterm.problems import online_linear_program
     >>> c = online_linear_program(1024).constants
     >>> round(c.loss_gradient_bound, 4), round(c.loss_range, 4)  # √2 · 4, and 2√2 times that
@@ -60,6 +78,20 @@ def power_allocation(prices: ArrayLike, devices: int = 5) -> Problem:
     R = 2√n, Δ = 4√n, D = max(2, 2.6n), G and F exact (`longterm.losses.PricedUtility`), σ = min_i w_i a_i²/(1 + 4a_i)².
     Buying nothing is a Slater point, with slack min(2, 1.4n).
 
+    Parameters
+    ----------
+    prices : array_like
+        All prices that the stream will show.
+    devices : int
+        n.
+
+    Returns
+    -------
+    Problem
+        With exact constants.
+
+    Examples
+    --------
     >>> from longterm.problems import power_allocation
     >>> problem = power_allocation([0.2, 3.0], devices=5)
     >>> c = problem.constants
@@ -112,7 +144,18 @@ def _best_power(prices: FloatArray, loss: PricedUtility, highest: FloatArray, to
 
 
 def speeds_of_servers(servers: int) -> FloatArray:
-    """From ½ to 3/2 jobs a round, evenly: n jobs by n servers that all run."""
+    """From ½ to 3/2 jobs a round, evenly: n jobs by n servers that all run.
+
+    Parameters
+    ----------
+    servers : int
+        n.
+
+    Returns
+    -------
+    FloatArray
+        h.
+    """
     n = validate.dimension("servers", servers)
     if n < 2:
         raise InputError("servers", "one has nobody to share the work with", "Give at least 2")
@@ -122,6 +165,18 @@ def speeds_of_servers(servers: int) -> FloatArray:
 def mean_of_arrivals(servers: int) -> Affine:
     """E g(x) ≤ 0 for `job_scheduling`: n/2 − ⟨h, x⟩ ≤ 0, what the benchmark `InExpectation` asks for.
 
+    Parameters
+    ----------
+    servers : int
+        n.
+
+    Returns
+    -------
+    Affine
+        E g.
+
+    Examples
+    --------
     >>> from longterm.problems import mean_of_arrivals
     >>> mean_of_arrivals(3).matrix, mean_of_arrivals(3).offset
     (array([[-0.5, -1. , -1.5]]), array([-1.5]))
@@ -141,6 +196,18 @@ def job_scheduling(servers: int = 12) -> Problem:
     The comparators differ by much: x must do n/2 jobs to be feasible in expectation, and nearly all n to be feasible in
     every round. R = √n/2, Δ = √n, G = max(√n, ‖h‖), F = n, D = n; x = 1 is a Slater point in expectation, with n/2.
 
+    Parameters
+    ----------
+    servers : int
+        n.
+
+    Returns
+    -------
+    Problem
+        With exact constants.
+
+    Examples
+    --------
     >>> from longterm.problems import job_scheduling
     >>> c = job_scheduling(4).constants
     >>> c.diameter, c.loss_gradient_bound, c.loss_range, c.constraint_bound

@@ -25,6 +25,15 @@ class Network:
 
     `paths` are all simple paths of every demand, `incidence` (edges, paths) tells which edges a path uses.
 
+    Parameters
+    ----------
+    capacities : Mapping[Edge, float]
+        Of every edge.
+    demands : Mapping[Edge, float]
+        How much goes from one node to another.
+
+    Examples
+    --------
     >>> from longterm.problems.routing import Network
     >>> net = Network({(0, 1): 1.0, (1, 2): 1.0, (0, 2): 0.5}, demands={(0, 2): 1.0})
     >>> net.paths
@@ -94,6 +103,18 @@ def routing(network: Network = SMALL) -> Problem:
     largest Σ_e [Σ_k amount_k (P_{e,i_k} − P_{e,j_k})]₊ over pairs i_k, j_k of paths of the demands k: latencies that
     are 1 where one split has more and 0 where the other has.
 
+    Parameters
+    ----------
+    network : Network
+        Edges, capacities and demands.
+
+    Returns
+    -------
+    Problem
+        With exact constants.
+
+    Examples
+    --------
     >>> from longterm.problems import routing
     >>> problem = routing()
     >>> c = problem.constants

@@ -23,6 +23,13 @@ def two_dimensional() -> Problem:
     f_t(x) = ½ ‖x − target_t‖², g(x) = x_1 − ¼, B the unit disc: R = 1, G = 2, D = 5/4, F = 2, σ = 1.
     The best fixed decision is the mean of the targets with its first coordinate cut off at ¼.
 
+    Returns
+    -------
+    Problem
+        With exact constants.
+
+    Examples
+    --------
     >>> from longterm.problems import two_dimensional
     >>> two_dimensional().constants.constraint_bound
     1.25
@@ -44,6 +51,20 @@ def doubly_stochastic(size: int, enclosing: Literal["ball", "rows"] = "ball") ->
     `enclosing="rows"` takes B = row-stochastic matrices: Δ = √(2p), and only the 2p column constraints remain.
     Targets must lie in B; permutation matrices do.
 
+    Parameters
+    ----------
+    size : int
+        p.
+    enclosing : {"ball", "rows"}
+        Which B.
+
+    Returns
+    -------
+    Problem
+        With exact constants.
+
+    Examples
+    --------
     >>> from longterm.problems import doubly_stochastic
     >>> constants = doubly_stochastic(4).constants
     >>> constants.radius, constants.gradient_bound, constants.constraint_bound, constants.loss_range
@@ -79,6 +100,20 @@ def noisy_doubly_stochastic(size: int, noise: float = 0.5) -> Problem:
 
         R = √p,  D = p + 1,  G = R + ρ,  F = 2Rρ,  σ = 1,     ρ² = p (1 + ν)² + (p² − p) ν² ≥ ‖Y_t‖², attained.
 
+    Parameters
+    ----------
+    size : int
+        p.
+    noise : float
+        ν.
+
+    Returns
+    -------
+    Problem
+        With exact constants.
+
+    Examples
+    --------
     >>> from longterm.problems import noisy_doubly_stochastic
     >>> c = noisy_doubly_stochastic(4, noise=0.5).constants
     >>> c.radius, c.constraint_bound, round(c.gradient_bound, 4), round(c.loss_range, 4)  # ρ = √12
@@ -110,6 +145,24 @@ def covariance(
 
     Targets must be symmetric and in the box. Then every learner that starts at the centre stays symmetric.
 
+    Parameters
+    ----------
+    size : int
+        n.
+    floor : float
+        The least eigenvalue allowed.
+    unit_diagonal : bool
+        Correlation (True) or covariance.
+    eigenvector : ExtremeEigenvector
+        How the extreme eigenvector is found.
+
+    Returns
+    -------
+    Problem
+        With exact constants.
+
+    Examples
+    --------
     >>> from longterm.problems import covariance
     >>> c = covariance(4, unit_diagonal=False).constants
     >>> round(c.radius**2, 9), c.constraint_gradient_bound, round(c.constraint_bound, 6)
@@ -138,6 +191,22 @@ def consensus(agents: int, edges: Sequence[tuple[int, int]], each: Set) -> Probl
     A decision holds all agents, one after another, and so does a target (targets lie in the set too: `NoisyTargets`
     makes such a stream). In hindsight the best common point is the mean of all targets of all agents.
 
+    Parameters
+    ----------
+    agents : int
+        How many.
+    edges : sequence of (int, int)
+        Who talks to whom, counted from 0.
+    each : Set
+        The set of one agent's decisions.
+
+    Returns
+    -------
+    Problem
+        With exact constants.
+
+    Examples
+    --------
     >>> from longterm.problems import consensus
     >>> from longterm.sets import Box
     >>> ring = consensus(4, [(0, 1), (1, 2), (2, 3), (3, 0)], Box.cube(1, -1.0, 1.0))

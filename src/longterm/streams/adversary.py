@@ -16,7 +16,15 @@ from longterm.streams.base import CHUNK, Block, ChunkedStream, Stream
 
 @dataclass(frozen=True)
 class RandomCosts(ChunkedStream):
-    """Costs of length `norm` in directions drawn uniformly: no decision is better than another."""
+    """Costs of length `norm` in directions drawn uniformly: no decision is better than another.
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    norm : float
+        The length of every cost.
+    """
 
     dimension: int
     norm: float = 1.0
@@ -37,6 +45,13 @@ class SwitchingCosts(Stream):
 
     Each phase lasts as long as all before it, so the learner keeps having to cross the set, with
     ever smaller steps.
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    norm : float
+        The length of every cost.
     """
 
     dimension: int
@@ -57,6 +72,15 @@ class LateReversal(Stream):
     """−G in round 1, nothing for long, then +G in the last ⌈2 T^β⌉ + 2 rounds: one dimension.
 
     It breaks the regret bound that Theorem 1 prints, for β > ½ (see `longterm.problems.late_reversal`).
+
+    Parameters
+    ----------
+    rounds : int
+        T.
+    beta : float
+        The β of the schedule to be hurt.
+    norm : float
+        The length of every cost.
     """
 
     rounds: int
@@ -91,6 +115,15 @@ class SwitchingConstraints(Stream):
     long as all before it. The cost of a round has length `norm` and the direction of −(a/‖a‖ + e/2), e a unit vector
     that the seed chooses: whoever gives in to it breaks the constraint in force, and those to come in other ways.
 
+    Parameters
+    ----------
+    pool : Affine
+        The half-spaces, one of which is in force in each round.
+    norm : float
+        The length of every cost.
+
+    Examples
+    --------
     >>> from longterm.constraints import Affine
     >>> from longterm.streams import SwitchingConstraints
     >>> stream = SwitchingConstraints(Affine([[1.0, 0.0], [0.0, 1.0]], [0.1, 0.2]))

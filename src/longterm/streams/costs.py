@@ -26,6 +26,15 @@ class DriftingCosts(ChunkedStream):
     No coordinate is above T^0.1 + 2 in size. H. Yu, M. J. Neely, *A low complexity algorithm with O(√T) regret and
     O(1) constraint violations for online convex optimization with long term constraints*, JMLR 21 (2020).
 
+    Parameters
+    ----------
+    dimension : int
+        d.
+    rounds : int
+        T.
+
+    Examples
+    --------
     >>> from longterm.streams import DriftingCosts
     >>> DriftingCosts(2, rounds=10).draw(seed=0, start=0, stop=2).loss[0].round(2)
     array([[-0.39, -2.24],
@@ -68,6 +77,13 @@ class EdgeLatencies(ChunkedStream):
     Levels are uniform in [0.1, 0.5], drawn once for the seed; jams last for 64 rounds; noise is uniform in [0, 0.1].
     So every latency is in [0, 1]. `incidence` (edges, paths) says which edges a path uses: latencies add up.
 
+    Parameters
+    ----------
+    incidence : FloatArray
+        Which edges (rows) a path (columns) uses.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.streams import EdgeLatencies
     >>> EdgeLatencies(np.array([[1.0, 0.0], [1.0, 1.0]])).draw(seed=0, start=0, stop=2).loss[0].round(2)
@@ -104,6 +120,15 @@ class JobsAndPrices(ChunkedStream):
     The price of a zone is 0.5 + 0.3 sin(2π t/48 + phase of the zone) + noise, uniform in ±0.2; phases are drawn once
     for the seed. Server i is in zone i modulo `zones`.
 
+    Parameters
+    ----------
+    speeds : FloatArray
+        h, the jobs that a server does in a round.
+    zones : int
+        How many prices there are.
+
+    Examples
+    --------
     >>> from longterm.streams import JobsAndPrices
     >>> block = JobsAndPrices([0.5, 1.5], zones=2).draw(seed=0, start=0, stop=3)
     >>> block.constraint[0][0], block.constraint[1][:, 0]

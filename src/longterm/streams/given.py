@@ -20,6 +20,17 @@ class Replay(Stream):
 
     Every seed sees the same rounds. Where neither has parameters, `rounds` says how many there are.
 
+    Parameters
+    ----------
+    loss : sequence of array_like
+        The parameters of f_t, one array for each, one row a round.
+    constraint : sequence of array_like
+        Those of g_t, where g changes.
+    rounds : int, optional
+        How many rounds, where there are no arrays to tell.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.streams import Replay
     >>> Replay([np.array([[1.0, 0.0], [0.0, 1.0]])]).draw(seed=0, start=1, stop=2).loss
@@ -54,6 +65,15 @@ class FromIterable(Stream):
     resumes continues with the next item; the latest block is kept, so that nothing a stopped run had
     taken and not played is lost. An item that does not fit is refused, and left out.
 
+    Parameters
+    ----------
+    rounds : iterable of sequences of array_like
+        The items.
+    constraint_parameters : int
+        How many entries at the end of an item belong to g_t.
+
+    Examples
+    --------
     >>> from longterm.streams import FromIterable
     >>> stream = FromIterable(([float(t), 0.0],) for t in range(3))
     >>> [block.loss[0].tolist() for block in stream.blocks(0, 0, 2)]
@@ -139,6 +159,13 @@ class ResampledRows(ChunkedStream):
 
     The arrays are the parameters of the loss, in its order: features and labels, or targets alone.
 
+    Parameters
+    ----------
+    *arrays : array_like
+        The parameters of the loss, in its order, one row per example.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.streams import ResampledRows
     >>> rows = ResampledRows(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0]))
@@ -166,6 +193,13 @@ class Windows(Stream):
     For real series that drift, seasons and all: rows in random order (`ResampledRows`) would lose that. The arrays are
     the parameters of the loss, in its order. Seed 0 starts at the first row.
 
+    Parameters
+    ----------
+    *arrays : array_like
+        The parameters of the loss, in its order, one row per moment.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.streams import Windows
     >>> series = Windows(np.array([10.0, 20.0, 30.0, 40.0]))

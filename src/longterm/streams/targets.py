@@ -18,6 +18,13 @@ from longterm.streams.base import CHUNK, Block, ChunkedStream
 class RandomPermutations(ChunkedStream):
     """size × size permutation matrices, flattened.
 
+    Parameters
+    ----------
+    size : int
+        p, or n: the matrices are size × size.
+
+    Examples
+    --------
     >>> from longterm.streams import RandomPermutations
     >>> RandomPermutations(2).draw(seed=0, start=0, stop=3).loss[0]
     array([[0., 1., 1., 0.],
@@ -46,6 +53,17 @@ class NoisyPermutations(ChunkedStream):
     sensors, one for each entry, drawn once (with the hidden permutation) and kept: they do not average out. N_t is
     fresh in every round. Entries of E and of N_t are uniform in ±noise/2.
 
+    Parameters
+    ----------
+    size : int
+        p, or n: the matrices are size × size.
+    noise : float
+        ν, the largest error of an entry.
+    hidden : float
+        How often the hidden permutation shows itself.
+
+    Examples
+    --------
     >>> from longterm.streams import NoisyPermutations
     >>> NoisyPermutations(2, noise=0.5).draw(seed=0, start=0, stop=2).loss[0].round(2)
     array([[ 0.7 , -0.27, -0.17,  0.93],
@@ -90,6 +108,15 @@ class NoisyPermutations(ChunkedStream):
 class NoisyTargets(ChunkedStream):
     """Every coordinate of a target is its mean plus noise, uniform in [−spread, spread].
 
+    Parameters
+    ----------
+    means : FloatArray
+        The mean target.
+    spread : float
+        The largest error of a coordinate.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.streams import NoisyTargets
     >>> NoisyTargets(np.array([0.5, -0.5]), spread=0.1).draw(seed=0, start=0, stop=2).loss[0].round(3)
@@ -122,6 +149,15 @@ class PairwiseSigns(ChunkedStream):
     own. So the reports of a round do not fit together: unlike y yᵀ, their matrix has negative eigenvalues, down to
     about −2√n where the pairs are hardly correlated, and the mean of t of them still has some, down to about −2√(n/t).
 
+    Parameters
+    ----------
+    size : int
+        p, or n: the matrices are size × size.
+    decay : float
+        The correlation of neighbours.
+
+    Examples
+    --------
     >>> from longterm.streams import PairwiseSigns
     >>> PairwiseSigns(3, decay=0.5).draw(seed=0, start=0, stop=1).loss[0].reshape(3, 3)
     array([[ 1., -1.,  1.],
