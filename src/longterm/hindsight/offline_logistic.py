@@ -96,7 +96,8 @@ def least_log_loss(
     --------
     >>> import numpy as np
     >>> from longterm.hindsight import least_log_loss
-    >>> solution = least_log_loss(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([1.0, -1.0, 1.0]), budget=1.5)
+    >>> features = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> solution = least_log_loss(features, np.array([1.0, -1.0, 1.0]), budget=1.5)
     >>> solution.x, round(solution.loss, 4), solution.share
     (array([1., 0.]), 1.3197, 0.5)
     """
