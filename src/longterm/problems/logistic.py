@@ -69,8 +69,8 @@ def fair_logistic(features: ArrayLike, sensitive: ArrayLike, budget: float, limi
 
         ⟨v, x⟩ − limit ≤ 0,   −⟨v, x⟩ − limit ≤ 0,      v = (1/n) Σ_i (z_i − z̄) u_i over all n rows.
 
-    R and F are those of `longterm.problems.budgeted_logistic`; G = max(√d + R, max ‖u_t‖, ‖v‖), and D is the largest of the
-    constraints' own: ρ, (√d − 1) R and R‖v‖ + limit. 0 is a Slater point.
+    R and F are those of `longterm.problems.budgeted_logistic`; G = max(√d + R, max ‖u_t‖, ‖v‖), and D is the largest of
+    the constraints' own: ρ, (√d − 1) R and R‖v‖ + limit. 0 is a Slater point.
 
     Parameters
     ----------
