@@ -19,6 +19,9 @@ from longterm.streams import Block, Stream
 FEASIBLE = 1e-9
 """A point that breaks no constraint by more than this share of D counts as feasible: it is made of rounded numbers."""
 
+AT_A_TIME = 16_384
+"""Rounds whose losses are added up at once."""
+
 
 @dataclass(frozen=True)
 class Hindsight:
@@ -144,9 +147,16 @@ def feasible(problem: Problem, x: FloatArray) -> bool:
 
 def total_loss(problem: Problem, x: FloatArray, played: Block) -> tuple[float, FloatArray]:
     """Σ_s f_s(x) and its gradient."""
-    values, gradients = problem.loss.value_and_gradient(np.broadcast_to(x, (played.rounds, len(x))), *played.loss)
-    total = np.broadcast_to(values, (played.rounds,)), np.broadcast_to(gradients, (played.rounds, len(x)))
-    return float(np.sum(total[0])), np.asarray(np.sum(total[1], axis=0), dtype=np.float64)
+    if not played.loss:  # the same f in every round
+        value, gradient = problem.loss.value_and_gradient(x)
+        return played.rounds * float(value), played.rounds * np.asarray(gradient, dtype=np.float64)
+    total, slope = 0.0, np.zeros(len(x))
+    for first in range(0, played.rounds, AT_A_TIME):
+        part = played.part(first, first + AT_A_TIME)
+        points = np.broadcast_to(x, (part.rounds, len(x)))
+        values, gradients = problem.loss.value_and_gradient(points, *part.loss)
+        total, slope = total + float(np.sum(values)), slope + np.sum(gradients, axis=0)
+    return total, np.asarray(slope, dtype=np.float64)
 
 
 def _joined(arrays: list[tuple[NDArray[Any], ...]]) -> tuple[FloatArray, ...]:

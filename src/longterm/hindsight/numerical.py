@@ -8,7 +8,7 @@ With F = Σ_{s≤t} f_s, X = {g ≤ 0} ∩ B and S = tσ. Two phases, each of wh
     F(y) ≥ F(x) + ⟨r, y − x⟩ + ½ S‖y − x‖² + ⟨μ, g(x)⟩,      r = ∇F(x) + Σ_j μ_j ∇g_j(x),
 
 and the minimum of the right side over B is known: by B's support function where S = 0 (`certificates`), else at
-Π_B(x − r/S). The best μ is searched for; any is valid.
+Π_B(x − r/S). The best μ is searched for; any is valid. σ is what the loss declares.
 
 **2. Cutting planes**, for functions with kinks. Every point that was visited gave F(y) ≥ a_i + ⟨A_i, y⟩ for all y, and
 c_k + ⟨C_k, y⟩ ≤ 0 for y in X. A linear program finds the least of this model over B, and multipliers u_i (with sum 1)
@@ -38,6 +38,8 @@ from longterm.sets import Ball, Product, Set
 from longterm.streams import Block
 
 MOST_GRADIENT_STEPS = 400
+KINKED = 1e-14
+"""Steps shorter than this, in diameters, lead nowhere: x is best, or F has a kink there."""
 MOST_COORDINATES = 200
 """SLSQP, whose steps cost d³, is for no more."""
 MOST_PLANES = 300
@@ -255,29 +257,28 @@ def _projected_gradients(search: _Search) -> None:
     if project is None:
         return
     x = np.asarray(project(search.over.centre if search.x is None else search.x))
-    value, _ = search.loss(x)
-    ahead, momentum, rate = x, 1.0, search.over.diameter / max(float(np.linalg.norm(search.loss(x)[1])), 1e-300)
+    shortest = KINKED * search.over.diameter
+    ahead, momentum = x, 1.0
+    rate = search.over.diameter / max(float(np.linalg.norm(search.loss(x)[1])), 1e-300)
     for step in range(1, MOST_GRADIENT_STEPS + 1):
         height, slope = search.loss(ahead)
-        while True:
+        moved = ahead
+        while rate * np.linalg.norm(slope) > shortest:
             moved = np.asarray(project(ahead - rate * slope))
             away = moved - ahead
-            there, _ = search.loss(moved)
             allowed = height + float(slope @ away) + float(away @ away) / (2 * rate) + 1e-14 * abs(height)
-            if there <= allowed or rate * np.linalg.norm(slope) <= 1e-15 * search.over.diameter:
+            if search.loss(moved)[0] <= allowed:
                 break
             rate /= 2
         restart = float((ahead - moved) @ (moved - x)) > 0
         grown = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        ended = float(np.linalg.norm(moved - x)) <= shortest
         ahead = moved if restart else moved + (momentum - 1) / grown * (moved - x)
-        momentum = 1.0 if restart else grown
-        still = float(np.linalg.norm(moved - x)) <= 1e-14 * search.over.diameter
-        x, value = moved, min(value, there)
-        rate *= 1.1
-        if step % 20 == 0 or still:
+        x, momentum, rate = moved, 1.0 if restart else grown, 1.1 * rate
+        if step % 20 == 0 or ended:
             search.visit(x)
             search.certify()
-            if search.done or still:
+            if search.done or ended:
                 return
 
 
