@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from linear_timing import data_set
-from longterm import Problem
-from longterm.hindsight import best_budgeted_logistic
+from longterm import Problem, hindsight
 from longterm.linear_model import _layout as at
 from longterm.linear_model._layout import Parameters, State
 from longterm.linear_model.play import decision, play
@@ -47,7 +46,7 @@ def main() -> None:
         data = data_set(name)
         rounds = len(data.labels)
         problem, stream = budgeted_logistic(data.features, budget), ResampledRows(data.features, data.labels)
-        best = best_budgeted_logistic(problem, stream, [rounds], seeds=SEEDS, progress=None)
+        best = hindsight.best(problem, stream, [rounds], seeds=SEEDS, progress=None)
         first = None
         for rule_name, (rule, parameters) in rules(problem).items():
             p, found = parameters.as_array(), []

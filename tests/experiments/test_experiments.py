@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from longterm import AOGD, InputError, run
+from longterm import AOGD, InputError, hindsight, run
 from longterm.experiments import LearnerSpec, load_result, spec_of, summary_of
 from longterm.experiments import run as run_module
 from longterm.experiments.catalogue import find_problem
@@ -18,7 +18,6 @@ from longterm.experiments.records import decode, encode
 from longterm.experiments.remarks import remarks_on
 from longterm.experiments.result import MEASURES
 from longterm.experiments.spec import kept_rounds
-from longterm.hindsight import nearest_to_mean
 from longterm.problems import doubly_stochastic
 from longterm.streams import RandomPermutations
 from small_experiment import SMALL, TABLE, files, quietly
@@ -35,7 +34,7 @@ def whole(tmp_path_factory):
 def test_a_result_is_what_the_loop_and_hindsight_give(whole):
     _, result = whole
     problem, stream, rounds = doubly_stochastic(3), RandomPermutations(3), kept_rounds(60, 10)
-    best = nearest_to_mean(problem, stream, rounds, seeds=[0, 1, 2])
+    best = hindsight.best(problem, stream, rounds, seeds=[0, 1, 2])
     np.testing.assert_array_equal(result.rounds, rounds)
     assert [curve.name for curve in result.curves] == ["A-OGD, beta = 0.5", "A-OGD, beta = 0.75", "Mirror prox"]
     for curve, beta in zip(result.curves, (0.5, 0.75), strict=False):
@@ -272,7 +271,7 @@ def test_the_certificate_is_the_share_of_the_loss_and_the_summary_has_the_worst(
     result = quietly(spec_of(table), tmp_path / "sample")
     game = find_problem("budgeted_logistic").build(data="sample", budget=3.0)
     for column, seed in enumerate((4, 9)):  # each sequence on its own, warm-started along its own rounds
-        alone = game.best(result.rounds, seed)
+        alone = hindsight.best(game.problem, game.stream, result.rounds, seeds=seed, benchmark=game.benchmark)
         np.testing.assert_allclose(result.certified_gap[:, column], alone.gap / alone.loss, rtol=1e-12)
     assert result.certified_gap.max() > 0
     worse = result.certified_gap.copy()

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longterm import AOGD, InputError, Problem, compare, observe, run
+from longterm import AOGD, InputError, Problem, compare, hindsight, observe, run
 from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import AssumptionWarning, NonFiniteError
-from longterm.hindsight import nearest_to_mean
 from longterm.learners import MahdaviOGD, Need, OneForTheMaximum, OnePerConstraint
 from longterm.learners.mahdavi_ogd import papers_constraint_bound
 from longterm.learners.mahdavi_steps import smallest_horizon, smallest_root, twice
@@ -276,7 +275,7 @@ def test_the_three_convex_ogd_rows_of_the_table():
         "aggregate": MahdaviOGD.for_problem(stated, horizon=1000, delta="twice"),
     }
     traces = compare(problem, learners, stream, 1000, seeds=range(10), record=[1000])
-    best = nearest_to_mean(problem, stream, [1000], seeds=range(10))
+    best = hindsight.best(problem, stream, [1000], seeds=range(10))
     wanted = {"one counted as 96": (168.0, 527), "vector": (83.0, 257), "aggregate": (38.9, 64)}
     for name, (regret, violation) in wanted.items():
         assert traces[name].regret(best)[-1].mean() == pytest.approx(regret, rel=0.02)

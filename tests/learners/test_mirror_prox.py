@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_mahdavi import play_against
 
-from longterm import InputError, Problem, SlaterPoint, observe, run
+from longterm import InputError, Problem, SlaterPoint, hindsight, observe, run
 from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import AssumptionWarning
-from longterm.hindsight import nearest_to_mean
 from longterm.learners import MirrorProx, NoViolationMirrorProx
 from longterm.learners.mirror_prox import steps, unit_rows
 from longterm.losses import Linear, SquaredDistance
@@ -113,7 +112,7 @@ def test_theorem_12_by_hand():
 def test_the_mirror_prox_row_of_the_table():
     problem, stream = doubly_stochastic(8), RandomPermutations(8)
     trace = run(problem, MirrorProx.for_problem(problem, horizon=1000), stream, 1000, seeds=range(10), record=[1000])
-    best = nearest_to_mean(problem, stream, [1000], seeds=range(10))
+    best = hindsight.best(problem, stream, [1000], seeds=range(10))
     assert trace.regret(best)[-1].mean() == pytest.approx(188.1, rel=0.02)
     assert trace.signed_violation[-1].mean() == pytest.approx(8.21, rel=0.02)
 

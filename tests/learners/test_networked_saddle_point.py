@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longterm import InputError, Problem, observe, run
+from longterm import InputError, Problem, hindsight, observe, run
 from longterm.constraints import Affine, Consensus, VaryingAffine
-from longterm.hindsight import nearest_to_mean
 from longterm.learners import Need, NetworkedSaddlePoint
 from longterm.learners.networked_saddle_point import holding_multiplier
 from longterm.losses import Linear
@@ -120,7 +119,7 @@ def test_agents_with_different_targets_agree_on_the_mean_of_all(name):
     assert apart.mean() <= float(learner.mean_disagreement(problem, T))
     assert apart.mean() < 0.2 * np.abs(problem.constraint.differences(means)).sum()
     np.testing.assert_allclose(trace.state.x, np.full((5, n), means.mean()), atol=0.15)
-    best = nearest_to_mean(problem, stream, trace.rounds, seeds=range(5), project=lambda x: common(x, 1))
+    best = hindsight.best(problem, stream, trace.rounds, seeds=range(5))
     assert np.all(trace.regret(best)[-1] <= float(learner.bound(problem, T)["regret"]))
 
 

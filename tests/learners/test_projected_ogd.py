@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longterm import AOGD, InputError, Problem, observe, run
+from longterm import AOGD, InputError, Problem, hindsight, observe, run
 from longterm.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
 from longterm.errors import BrokenBoundError
-from longterm.hindsight import nearest_to_mean
 from longterm.learners import ProjectedOGD
 from longterm.learners.feedback import Feedback
 from longterm.losses import Linear, SquaredDistance
@@ -196,7 +195,7 @@ def test_regret_of_squared_distances_stays_logarithmic(name):
     rounds, seeds = [10, 100, 300], range(3)
     convex, strongly = (ProjectedOGD.for_problem(problem, steps=steps) for steps in ("convex", "strongly convex"))
     trace = run(problem, strongly, stream, 300, seeds=seeds, record=rounds)
-    best = nearest_to_mean(problem, stream, rounds, seeds=seeds)
+    best = hindsight.best(problem, stream, rounds, seeds=seeds)
     assert np.all(trace.regret(best) <= strongly.regret_by_exact_sums(problem, rounds)[:, None])
     assert np.all(trace.hard_violation[-1] <= 300 * 1e-12)
     also = run(problem, convex, stream, 300, seeds=seeds, record=rounds)
@@ -214,7 +213,7 @@ def test_far_targets_reach_half_of_the_logarithmic_bound():
         told = observe(problem, x, [target])
         targets.append(target)
         loss, state = loss + float(told.loss), learner.tell(state, told)
-    best = nearest_to_mean(problem, Replay([np.array(targets)]), [200])
+    best = hindsight.best(problem, Replay([np.array(targets)]), [200])
     bound = float(learner.bound(problem, 200)["regret"])
     assert 0.1 * bound < loss - float(best.loss[0]) <= bound
 

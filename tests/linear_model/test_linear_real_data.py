@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longterm import AOGD, run
+from longterm import AOGD, hindsight, run
 from longterm.data import load
-from longterm.hindsight import best_budgeted_logistic
 from longterm.learners import AFTRL, MahdaviOGD, PenalisedFTRL
 from longterm.linear_model import _layout as at
 from longterm.linear_model._layout import Parameters, State
@@ -84,7 +83,7 @@ def test_regret_and_violation_of_the_rules(game):
     """The figures that were asked for, on two of the ten sequences (`benchmarks/linear_regret.py` has all)."""
     name, problem, stream, data = game
     c, rounds, seeds = problem.constants, len(data.labels), (0, 1)
-    best = best_budgeted_logistic(problem, stream, [rounds], seeds=seeds, progress=None)
+    best = hindsight.best(problem, stream, [rounds], seeds=seeds, progress=None)
     given = learners(problem, None)
     found = {}
     online = {"A-FTRL": {"theta_0": c.constraint_bound**2 / (10 * c.radius)}}

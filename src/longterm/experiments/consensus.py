@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from longterm import hindsight
 from longterm._arrays import FloatArray
 from longterm.engines import run
 from longterm.engines.trace import Trace
-from longterm.hindsight import nearest_to_mean
 from longterm.learners import NetworkedSaddlePoint
 from longterm.problems import consensus
 from longterm.sets import Box
@@ -59,9 +59,7 @@ def meet(agents: int, rounds: int, sequences: int) -> Meeting:
         trace = run(problem, learner, stream, t, seeds=seeds, record=kept.tolist(), resume=trace, progress=None)
         decisions.append(trace.state.x)
     assert trace is not None
-    best = nearest_to_mean(
-        problem, stream, kept, seeds=seeds, project=lambda x: np.broadcast_to(x.mean(-1, keepdims=True), x.shape)
-    )
+    best = hindsight.best(problem, stream, kept, seeds=seeds, progress=None)
     x = np.stack(decisions)
     sums = trace.per_constraint_violation[..., : len(edges)]
     return Meeting(

@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from longterm import hindsight
 from longterm.engines import run
 from longterm.engines.trace import Trace
 from longterm.errors import AssumptionWarning, InputError
@@ -133,7 +134,8 @@ def _bounds(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64
 
 def _comparator(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) -> dict[str, Any]:
     assert job.seed is not None
-    best, constraint = game.best(rounds, job.seed), game.problem.constraint
+    best = hindsight.best(game.problem, game.stream, rounds, seeds=job.seed, benchmark=game.benchmark, progress=None)
+    constraint = game.problem.constraint
     found = {"loss": best.loss, "gap": best.gap, "x": best.x[-1]}
     if not constraint.parameters:  # one that changes has no value at a decision alone
         found["constraint"] = np.max(constraint.values(best.x), axis=-1)

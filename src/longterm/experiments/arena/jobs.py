@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from longterm import hindsight
 from longterm.engines import run
 from longterm.errors import InputError
 from longterm.experiments.arena.spec import ArenaSpec, problem_name
@@ -54,7 +55,9 @@ def work(spec: ArenaSpec, job: ArenaJob) -> tuple[dict[str, Any], float]:
 
 def _comparator(spec: ArenaSpec, game: Game) -> tuple[dict[str, Any], float]:
     begin = time.thread_time()
-    best = game.best(spec.kept, spec.seeds)
+    best = hindsight.best(
+        game.problem, game.stream, spec.kept, seeds=spec.seeds, benchmark=game.benchmark, progress=None
+    )
     constants = game.problem.constants
     return {
         "rounds": list(spec.kept),

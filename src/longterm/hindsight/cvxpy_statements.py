@@ -1,4 +1,4 @@
-"""Problems that state themselves to CVXPY: the slow, general comparator that the fast ones are checked against.
+"""Problems that state themselves to CVXPY: slow and general; the other solvers are checked against it.
 
 Each part of a problem has a statement, found by its type: `state_loss` gives Σ_s f_s(x) over rounds as a CVXPY
 expression, `state_constraint` and `state_set` give lists of CVXPY constraints. For a type of your own, register one:
@@ -10,10 +10,10 @@ expression, `state_constraint` and `state_set` give lists of CVXPY constraints. 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import warnings
 from functools import singledispatch
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -21,15 +21,12 @@ from numpy.typing import NDArray
 
 from longterm.constraints import Constraint, ElasticNetBudget, L2Budget, Maximum, PositiveSemidefinite, Stack
 from longterm.errors import InputError, LongtermError
-from longterm.hindsight.base import Hindsight
-from longterm.hindsight.benchmarks import Benchmark
+from longterm.hindsight.base import Solution, total_loss
 from longterm.hindsight.certificates import certified_gap
-from longterm.hindsight.changing import allowed_decisions
-from longterm.hindsight.rounds import Solution, best_of_each
 from longterm.losses import Absolute, Hinge, LeastSquares, Linear, Logistic, Loss, PricedUtility, SquaredDistance
 from longterm.problems import Problem
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
-from longterm.streams import Block, Seeds, Stream
+from longterm.streams import Block
 
 
 def _cvxpy() -> Any:
@@ -152,42 +149,50 @@ def _(set: Product, x: Any) -> list[Any]:
     return [one for factor, part in zip(set.factors, parts, strict=True) for one in state_set(factor, part)]
 
 
-def best_by_cvxpy(
-    problem: Problem,
-    stream: Stream,
-    rounds: Sequence[int] | NDArray[np.int64],
-    *,
-    seeds: Seeds = 0,
-    benchmark: Benchmark | None = None,
-    **options: Any,
-) -> Hindsight:
-    """x*_t for each t in `rounds` (increasing) by CVXPY, one convex program each; `options` go to its ``solve``.
+def can_state(problem: Problem) -> bool:
+    """Whether CVXPY is there, and every part of the problem, with a fixed constraint, has a statement."""
+    if find_spec("cvxpy") is None:
+        return False
+    known = (
+        _has_statement(state_loss, problem.loss),
+        problem.constraint.as_affine() is not None or _states_constraint(problem.constraint),
+        _states_set(problem.enclosing_set),
+    )
+    return all(known)
 
-    For problems whose parts can state themselves. Where the constraint changes from round to round, `benchmark` says
-    which decisions count (`longterm.hindsight.benchmarks`). The gap is certified anew (`certified_gap`), whatever the
-    solver says of itself; constraints may be broken by as much as its tolerance.
+
+def _has_statement(state: Any, part: object) -> bool:
+    return state.dispatch(type(part)) is not state.dispatch(object)
+
+
+def _states_constraint(constraint: Constraint) -> bool:
+    if isinstance(constraint, (Stack, Maximum)):
+        return all(part.as_affine() is not None or _states_constraint(part) for part in constraint.parts)
+    return _has_statement(state_constraint, constraint)
+
+
+def _states_set(set: Set) -> bool:
+    return all(map(_states_set, set.factors)) if isinstance(set, Product) else _has_statement(state_set, set)
+
+
+def solve_by_cvxpy(problem: Problem, played: Block) -> Solution:
+    """The best decision of a problem with a fixed constraint that can state itself, by one convex program.
+
+    The gap is certified anew (`certified_gap`), whatever the solver says of itself; constraints may be broken by as
+    much as its tolerance.
     """
-    if problem.constraint.parameters and benchmark is None:
-        what = "its constraint changes from round to round"
-        raise InputError("problem", what, "Say which decisions to compare with: benchmark=EveryRound(), for example")
-
-    def solve(played: Block) -> Solution:
-        if benchmark is None or not problem.constraint.parameters:
-            return _solve(problem, played, options)
-        return _solve(replace(problem, constraint=allowed_decisions(problem, played, benchmark)), played, options)
-
-    return best_of_each(solve, stream, rounds, seeds)
-
-
-def _solve(problem: Problem, played: Block, options: Any) -> Solution:
     cp = _cvxpy()
     variable = cp.Variable(problem.dimension)
     limits = state_set(problem.enclosing_set, variable) + state_constraint(problem.constraint, variable)
     program = cp.Problem(cp.Minimize(state_loss(problem.loss, variable, *played.loss)), limits)
-    program.solve(**options)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")  # it shows in the certificate
+        try:
+            program.solve(solver=cp.CLARABEL)
+        except cp.error.SolverError as error:
+            raise LongtermError(f"CVXPY found no best decision of {problem.name!r}: {error}") from error
     if program.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise LongtermError(f"CVXPY found no best decision of {problem.name!r}: the program is {program.status}")
     x = np.asarray(variable.value, dtype=np.float64)
-    values, gradients = problem.loss.value_and_gradient(np.broadcast_to(x, (played.rounds, len(x))), *played.loss)
-    gap = certified_gap(problem, x, np.sum(gradients, axis=0))
-    return Solution(x, float(np.sum(values)), float(gap))
+    loss, gradient = total_loss(problem, x, played)
+    return Solution(x, loss, float(certified_gap(problem, x, gradient)))
