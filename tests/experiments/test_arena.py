@@ -66,7 +66,7 @@ def test_numbers_are_those_of_plain_runs(arena):
     np.testing.assert_array_equal(one.measures["regret"], trace.regret(game.best(trace.rounds, range(2))))
     for measure in MEASURED[1:-2]:
         np.testing.assert_array_equal(one.measures[measure], getattr(trace, measure))
-    np.testing.assert_array_equal(one.measures["per_constraint_violation"], trace.long_term_violation)
+    np.testing.assert_array_equal(one.measures["long_term_violation"], trace.long_term_violation)
     np.testing.assert_array_equal(one.measures["largest_violation"], trace.largest_violation)
     assert one.mean("regret") == one.measures["regret"][-1].mean()
 

@@ -43,7 +43,7 @@ def test_a_result_is_what_the_loop_and_hindsight_give(whole):
         np.testing.assert_allclose(curve.measures["regret"], trace.regret(best), atol=1e-9)
         for measure in ("signed_violation", "hard_violation", "squared_violation"):
             np.testing.assert_allclose(curve.measures[measure], getattr(trace, measure), atol=1e-9)
-        np.testing.assert_allclose(curve.measures["per_constraint_violation"], trace.long_term_violation, atol=1e-9)
+        np.testing.assert_allclose(curve.measures["long_term_violation"], trace.long_term_violation, atol=1e-9)
         assert set(curve.bounds) == {"regret", "signed_violation"}
         assert set(curve.printed_bounds) == {"regret", "signed_violation"}
         assert curve.bounds["regret"].shape == rounds.shape

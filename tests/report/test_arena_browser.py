@@ -85,7 +85,7 @@ def test_the_league_is_ranked_again(driver, page, arena, taste):
 def test_the_frontier_follows_the_violation(driver, page, arena):
     open_at(driver, page, *SIZES["desktop"])
     ready(driver)
-    for measure in ("hard_violation", "per_constraint_violation"):
+    for measure in ("hard_violation", "long_term_violation"):
         driver.execute_script(SET, driver.find_element("css selector", ".violation"), measure, "change")
         for problem, id in (("expert advice", "expert-advice"), ("switching constraints", "switching-constraints")):
             best = "; ".join(match.learner for match in on_the_frontier(arena.played(problem), measure))

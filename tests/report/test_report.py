@@ -110,7 +110,7 @@ def test_no_data_is_lost_where_sums_are_negative_or_zero(plt):
     result = sample(150, 3)
     drawing = draw_log_log(plt, result)
     signed = drawing.axes[1]
-    assert panels(result)[1] == ("signed_violation", "per_constraint_violation")  # one constraint
+    assert panels(result)[1] == ("signed_violation", "long_term_violation")  # one constraint
     assert signed.get_yscale() == "symlog"
     low, high = signed.get_ylim()
     for curve in result.curves:
@@ -262,7 +262,7 @@ def test_the_tables_have_the_numbers_of_the_result(written):
     for row, curve in zip(violation, result.curves, strict=True):
         assert row[0] == curve.mean("signed_violation")[-1]
         assert row[6] == curve.mean("hard_violation")[-1]
-        assert row[-2:] == [curve.mean(m)[-1] for m in ("squared_violation", "per_constraint_violation")]
+        assert row[-2:] == [curve.mean(m)[-1] for m in ("squared_violation", "long_term_violation")]
 
 
 def test_the_numbers_on_the_way(written):

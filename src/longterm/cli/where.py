@@ -10,7 +10,7 @@ from pathlib import Path
 
 from longterm import _validate as validate
 from longterm.experiments import Backend, Result
-from longterm.experiments.result import MEASURES
+from longterm.experiments.result import LOGGED
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,12 @@ class Where:
 
 def table(result: Result) -> str:
     """The last round of each curve, mean and deviation over the sequences."""
-    columns = ("regret", "signed", "hard", "squared", "per constraint")
+    columns = {"regret": "regret", "signed_violation": "signed", "hard_violation": "hard", "squared_violation": "squared"}
+    columns |= {"long_term_violation": "long-term", LOGGED: "logged rounds"}
     widest = max(len(curve.name) for curve in result.curves) + 2
-    lines = [result.title, " " * widest + "".join(f"{column:>22}" for column in columns)]
+    lines = [result.title, " " * widest + "".join(f"{columns[m]:>22}" for m in result.measures)]
     for curve in result.curves:
-        cells = (curve.last(m) for m in MEASURES)
+        cells = (curve.last(m) for m in result.measures)
         lines.append(f"{curve.name:<{widest}}" + "".join(f"{cell:>22}" for cell in cells))
     for remark in result.remarks:
         lines += textwrap.wrap(f"{remark.verdict}: {remark.text}", 118, initial_indent="  ", subsequent_indent="    ")

@@ -67,7 +67,7 @@ def table_of(spec: ExperimentSpec) -> dict[str, Any]:
         "learners": learners,
         "seeds": list(spec.seeds),
     }
-    return {key: value for key, value in table.items() if value is not None}
+    return {key: value for key, value in table.items() if value is not None and (key, value) != ("logged", False)}
 
 
 def learner_of_words(words: str) -> LearnerSpec:

@@ -134,7 +134,7 @@ def _problem(arena: Arena, name: str) -> Section:
 def _numbers(arena: Arena, present: Sequence[Match]) -> Table:
     columns = {
         "Regret": "regret",
-        "Long-term": "per_constraint_violation",
+        "Long-term": "long_term_violation",
         "Signed": "signed_violation",
         "Hard": "hard_violation",
         "Squared": "squared_violation",

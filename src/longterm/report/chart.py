@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from longterm._arrays import FloatArray
-from longterm.experiments.result import MEASURES, Curve, Result
+from longterm.experiments.result import Curve, Result
 from longterm.report.appearance import DASHES, Look, look
 from longterm.report.html import Html, data_block, tag
 from longterm.report.scales import scale_of
@@ -49,7 +49,7 @@ def chart(result: Result, id: str) -> Html:
         data_block(chart_data(result)),
         tag("div", axes, *switches, class_="controls"),
         tag("div", *legend, class_="legend", role="group", aria_label="Curves: press to hide or show"),
-        tag("div", *(_plot(id, k, measure) for k, measure in enumerate(SHOWN_FIRST)), class_="plots"),
+        tag("div", *(_plot(result, id, k, measure) for k, measure in enumerate(SHOWN_FIRST)), class_="plots"),
         tag("noscript", tag("p", "The figure needs JavaScript; the tables have its numbers.")),
         tag("figcaption", caption),
         class_="chart",
@@ -67,15 +67,15 @@ def chart_data(result: Result) -> dict[str, Any]:
                 "words": MEASURE_WORDS[measure],
                 **scale_of(result, measure)._asdict(),
             }
-            for measure in MEASURES
+            for measure in result.measures
         },
         "curves": [
             {
                 "name": curve.name,
                 **look(k)._asdict(),
                 "dash": DASHES[curve.role],
-                "mean": {measure: _numbers(curve.mean(measure)) for measure in MEASURES},
-                "std": {measure: _numbers(curve.std(measure)) for measure in MEASURES},
+                "mean": {measure: _numbers(curve.mean(measure)) for measure in result.measures},
+                "std": {measure: _numbers(curve.std(measure)) for measure in result.measures},
                 "bounds": {measure: _numbers(bound) for measure, bound in curve.bounds.items()},
                 "printed": {measure: _numbers(bound) for measure, bound in curve.printed_bounds.items()},
             }
@@ -117,8 +117,8 @@ def _switch(value: str, words: str) -> Html:
     return tag("label", tag("input", type="checkbox", value=value, checked=True), tag("span", words), class_="switch")
 
 
-def _plot(id: str, index: int, chosen: str) -> Html:
-    options = [tag("option", MEASURE_NAMES[m], value=m, selected=m == chosen) for m in MEASURES]
+def _plot(result: Result, id: str, index: int, chosen: str) -> Html:
+    options = [tag("option", MEASURE_NAMES[m], value=m, selected=m == chosen) for m in result.measures]
     select = tag("select", *options, aria_label=f"Measure of plot {index + 1}")
     return tag(
         "div",

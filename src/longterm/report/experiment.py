@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from longterm.experiments.result import MEASURES, Curve, Remark, Result
+from longterm.experiments.result import Curve, Remark, Result
 from longterm.report.chart import chart
 from longterm.report.components import Section, command, details, facts, tiles
 from longterm.report.html import Html, join, tag
@@ -48,7 +48,7 @@ def experiment_section(result: Result, id: str) -> Section:
         tag("p", certificate(result)),
         tag("h3", "Run it again"),
         command(result.command),
-        details("Numbers behind the figures", *(rounds_table(result, measure).html() for measure in MEASURES)),
+        details("Numbers behind the figures", *(rounds_table(result, measure).html() for measure in result.measures)),
         details("Full specification", tag("pre", tag("code", _as_json(result.spec)), tabindex=0)),
         details("Versions", facts(result.versions.items())),
     )

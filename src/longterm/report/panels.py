@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from longterm.experiments.result import MEASURES, Result
+from longterm.experiments.result import Result
 
 
 def panels(result: Result) -> list[tuple[str, ...]]:
@@ -13,7 +13,7 @@ def panels(result: Result) -> list[tuple[str, ...]]:
     Where g ≥ 0 everywhere the signed and the hard violation are equal; with one constraint the signed one is also
     the worst constraint's. Two equal panels would make the reader look for a difference.
     """
-    regret, *violations = MEASURES
+    regret, *violations = result.measures
     groups: list[tuple[str, ...]] = [(regret,)]
     for measure in violations:
         for k, group in enumerate(groups[1:], start=1):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from longterm.experiments.result import MEASURES, Curve, Result
+from longterm.experiments.result import Curve, Result
 from longterm.report.components import Cell, Table, power
 from longterm.report.growth import last_decade_slope
 from longterm.report.words import MEASURE_FORMULAS, MEASURE_NAMES, gap_in_words, mean_and_deviation, number, share
@@ -34,7 +34,7 @@ def violation_table(result: Result) -> Table:
         f"Violation after {result.rounds[-1]:,} rounds: mean and standard deviation over {_sequences(result)}. "
         "Below zero is slack."
     )
-    return _table(result, MEASURES[1:], caption)
+    return _table(result, result.measures[1:], caption)
 
 
 def rounds_table(result: Result, measure: str) -> Table:

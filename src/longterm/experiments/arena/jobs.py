@@ -19,8 +19,7 @@ from longterm.errors import InputError
 from longterm.experiments.arena.spec import ArenaSpec, problem_name
 from longterm.experiments.catalogue import Game, LearnerEntry, find_learner
 from longterm.experiments.jobs import assumptions_noted, game_of, learner_of, measures_of, one_thread
-from longterm.experiments.records import as_json
-from longterm.experiments.spec import LearnerSpec, ProblemSpec, slug
+from longterm.experiments.spec import LearnerSpec, ProblemSpec, as_json, slug
 from longterm.learners import Learner, Need
 
 
@@ -86,7 +85,8 @@ def _match(spec: ArenaSpec, who: LearnerSpec, game: Game) -> tuple[dict[str, Any
         needs = sorted(need.name for need in learner.needs)
         seconds = seconds or time.thread_time() - begin
         bounds = _bounds(entry, learner, game, rounds)
-        played[str(T)] = {"rounds": rounds, "measures": measures_of(trace), "bounds": bounds}
+        measures = {name: values.tolist() for name, values in measures_of(trace).items()}
+        played[str(T)] = {"rounds": rounds, "measures": measures, "bounds": bounds}
         if Need.HORIZON not in learner.needs:
             break
     return {"played": played, "needs": needs}, seconds

@@ -26,7 +26,7 @@ from longterm.experiments.arena.found import Arena, Match
 Violation = Literal["long-term", "signed", "hard", "squared", "largest"]
 """max_j Σ_t g_j(x_t); Σ_t max_j g_j(x_t); Σ_t [·]₊; Σ_t [·]₊²; the worst single round."""
 MEASURE_OF: Mapping[str, str] = {
-    "long-term": "per_constraint_violation",
+    "long-term": "long_term_violation",
     "signed": "signed_violation",
     "hard": "hard_violation",
     "squared": "squared_violation",

@@ -21,7 +21,7 @@ Bounds = Mapping[str, FloatArray]
 Steps = Literal["convex", "strongly convex"]
 BETA = 2 / 3
 
-SIGNED, HARD, EACH = "signed_violation", "hard_violation", "per_constraint_violation"
+SIGNED, HARD, EACH = "signed_violation", "hard_violation", "long_term_violation"
 """What a theorem bounds besides the regret; the last is the largest of the Σ_t g_j(x_t)."""
 
 BOTH_STEPS: tuple[Mapping[str, Any], ...] = ({}, {"steps": "strongly convex"})
