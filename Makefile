@@ -4,6 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Data sets that are already here: beside the checkout, unless another folder is named.
+LONGTERM_DATA ?= $(abspath $(wildcard ../shared/data))
+ifneq ($(LONGTERM_DATA),)
+export LONGTERM_DATA
+endif
+
 .PHONY: help reproduce pacing test quick lint bench bench-live bench-linear clean
 
 help:

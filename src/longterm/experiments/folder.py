@@ -24,7 +24,6 @@ from longterm.experiments.spec import ExperimentSpec, as_json
 from longterm.experiments.spec_files import spec_of, table_of
 from longterm.storage.files import write_atomically
 
-
 FORMAT = 1
 """Of the records of jobs."""
 
@@ -116,27 +115,35 @@ class JobFolder:
 
     def read(self, job: HasStem) -> dict[str, Any] | None:
         """What a job found; None where there is no sound file of it."""
-        return read_record(self._file(job), job.stem)
+        return read_record(self.runs / f"{job.stem}.json", job.stem)
 
-    def write(self, job: HasStem, content: Mapping[str, Any]) -> None:
-        """Keep what a job found."""
-        write_atomically(self._file(job), encode(content))
+    def require(self, job: HasStem) -> dict[str, Any]:
+        """What a job found; an InputError where there is no sound file of it."""
+        content = self.read(job)
+        if content is None:
+            what = f"runs/{job.stem}.json is missing or damaged"
+            raise InputError(str(self.path), what, "Run the same specification into it again: only this is computed")
+        return content
+
+    def keep(self, content: Mapping[str, Any], seconds: float) -> None:
+        """Write what a job found, and how long that took."""
+        stem = content["job"]
+        write_atomically(self.runs / f"{stem}.json", encode(content))
+        self.write_json("timings.json", {**self.timings, stem: round(seconds, 3)})
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """A file for people and other programs."""
         text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
         write_atomically(self.path / name, f"{text}\n".encode())
 
-    def note_time(self, job: HasStem, seconds: float) -> None:
-        """Add to timings.json."""
+    @property
+    def timings(self) -> dict[str, float]:
+        """Seconds that each job took, by its stem."""
         try:
-            timings = json.loads((self.path / "timings.json").read_text(encoding="utf-8"))
+            made: dict[str, float] = json.loads((self.path / "timings.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            timings = {}
-        self.write_json("timings.json", {**timings, job.stem: round(seconds, 3)})
-
-    def _file(self, job: HasStem) -> Path:
-        return self.runs / f"{job.stem}.json"
+            return {}
+        return made
 
     def _make(self, folder: Path) -> None:
         try:

@@ -165,9 +165,10 @@ def _on_budgets(result: Result) -> Iterator[Remark]:
         if LOGGED in result.measures:
             yield Remark(
                 "note",
-                "Figure 4 does not sum g over all rounds but over those at which the paper logged it, t = 8, 16, 32, …, "
-                f"T. That sum is {_last(ours, LOGGED)} for A-OGD and {_last(theirs, LOGGED)} for Convex OGD; the true "
-                f"sums are {_last(ours, 'signed_violation')} and {_last(theirs, 'signed_violation')}. Both are drawn.",
+                "Figure 4 does not sum g over all rounds but over those at which the paper logged it, t = 8, 16, 32, "
+                f"…, T. That sum is {_last(ours, LOGGED)} for A-OGD and {_last(theirs, LOGGED)} for Convex OGD; the "
+                f"true sums are {_last(ours, 'signed_violation')} and {_last(theirs, 'signed_violation')}. Both are "
+                "drawn.",
             )
     spent = bool(facts["comparator_on_the_boundary"])
     yield Remark(
@@ -198,16 +199,23 @@ TRIED = {
 
 def _scales_that_differ(result: Result, curves: list[Curve]) -> Iterator[Remark]:
     """Scales that are far from the figures, said plainly."""
-    for measure, words, figure in (("regret", "regret", 3), (LOGGED, "g over the logged rounds", 4)):
-        far = [c for c in curves if measure in c.read_off and not _is_near(c, measure)]
-        if far:
-            numbers = "; ".join(f"{c.name} {_last(c, measure)}, the figure about {c.read_off[measure]:,g}" for c in far)
-            yield Remark(
-                "differs",
-                f"The scale of Figure {figure} ({words}) on {result.name} is not matched: {numbers}. The paper gives "
-                "neither ρ nor the scaling of the data. We take the publisher's files as they are and ρ for 30 % "
-                f"non-zeros. {TRIED.get(result.name, '')}".rstrip(),
-            )
+    far = {
+        f"{LABELS[measure]} (Figure {figure})": found
+        for measure, figure in (("regret", 3), (LOGGED, 4))
+        if (found := [_beside(c, measure) for c in curves if measure in c.read_off and not _is_near(c, measure)])
+    }
+    if far:
+        numbers = ". ".join(f"{words[0].upper()}{words[1:]}: {'; '.join(found)}" for words, found in far.items())
+        yield Remark(
+            "differs",
+            f"Not all scales of the figures are matched on {result.name}. {numbers}. The paper gives neither ρ nor the "
+            "scaling of the data. We take the publisher's files as they are and ρ for 30 % non-zeros. "
+            + TRIED.get(result.name, ""),
+        )
+
+
+def _beside(curve: Curve, measure: str) -> str:
+    return f"{curve.name} {_last(curve, measure)}, the figure about {curve.read_off[measure]:,g}"
 
 
 def _is_near(curve: Curve, measure: str) -> bool:

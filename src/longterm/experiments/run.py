@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
@@ -14,14 +15,13 @@ import numpy as np
 
 from longterm._arrays import FloatArray
 from longterm.engines.run import Engine
-from longterm.errors import InputError
 from longterm.experiments.backends import Backend, opened
 from longterm.experiments.folder import ResultFolder
 from longterm.experiments.jobs import Job, work
-from longterm.experiments.progress import job_progress
 from longterm.experiments.remarks import remarks_on
 from longterm.experiments.result import LOGGED, MEASURES, Curve, Result
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec
+from longterm.progress import reporter
 
 ROUNDS_WORTH_COMPILING = 50_000
 """Of one learner, over all sequences. A round takes NumPy about 100 µs and JAX 3, which first compiles for seconds."""
@@ -30,11 +30,28 @@ ROUNDS_WORTH_COMPILING = 50_000
 def run_experiment(
     spec: ExperimentSpec, folder: str | Path, *, backend: Backend | None = None, out: TextIO | None = None
 ) -> Result:
-    """Run what the specification asks for and is not in the folder yet; the result, which is also written there.
+    """Run what the specification asks for and is not in the folder yet.
 
     A run that was stopped (an interrupt, a killed process, a lost worker) goes on where it was, and ends with the same
-    files, byte for byte, as one that was not; only timings.json differs. Progress goes to `out`, by default stderr.
+    files, byte for byte, as one that was not; only timings.json differs.
 
+    Parameters
+    ----------
+    spec : ExperimentSpec
+    folder : str or pathlib.Path
+        Made where it is missing; one that holds another experiment is refused.
+    backend : Backend, optional
+        Who does the work; left out, processes of this machine, one for each core.
+    out : text stream, optional
+        Where progress goes; left out, stderr.
+
+    Returns
+    -------
+    Result
+        What `load_result` reads from the folder.
+
+    Examples
+    --------
     >>> import io, tempfile
     >>> from longterm.experiments import Backend, run_experiment, spec_of
     >>> problem = {"name": "doubly_stochastic", "size": 3}
@@ -50,17 +67,16 @@ def run_experiment(
     with kept.locked():
         kept.open_for(decided, versions(decided.engine))
         prepared = kept.read(Job("problem"))
-        todo = kept.missing(decided)
-        with job_progress(spec.name, len(todo), out) as step, opened(chosen) as do:
+        todo, done = kept.missing(decided), 0
+        with reporter("auto", spec.name, unit="jobs", lines=out or sys.stderr) as report, opened(chosen) as do:
             for jobs in (
                 [job for job in todo if job.kind == "problem"],
                 [job for job in todo if job.kind != "problem"],
             ):
-                by_stem = {job.stem: job for job in jobs}
                 for content, seconds in do(work, [(decided, job, prepared) for job in jobs]):
-                    kept.write(by_stem[content["job"]], content)
-                    kept.note_time(by_stem[content["job"]], seconds)
-                    step()
+                    kept.keep(content, seconds)
+                    done += 1
+                    report(done, len(todo))
                 prepared = kept.read(Job("problem"))
         result = load_result(folder)
         kept.write_json("summary.json", summary_of(result))
@@ -100,14 +116,24 @@ RENAMED = {"per_constraint_violation": "long_term_violation"}
 
 
 def load_result(folder: str | Path) -> Result:
-    """What the folder of a finished experiment holds."""
+    """What the folder of a finished experiment holds.
+
+    Parameters
+    ----------
+    folder : str or pathlib.Path
+        One that `longterm run`, `longterm reproduce` or `run_experiment` wrote.
+
+    Returns
+    -------
+    Result
+    """
     kept = ResultFolder(folder)
     manifest, spec = kept.manifest, kept.spec
-    prepared, bounds = _read(kept, Job("problem")), _read(kept, Job("bounds"))
-    best = [_read(kept, Job("comparator", seed=seed)) for seed in spec.seeds]
+    prepared, bounds = kept.require(Job("problem")), kept.require(Job("bounds"))
+    best = [kept.require(Job("comparator", seed=seed)) for seed in spec.seeds]
     loss, gap = _columns(best, "loss"), _columns(best, "gap")
     curves = tuple(
-        _curve(curve, [_read(kept, Job("run", curve, seed)) for seed in spec.seeds], loss, bounds)
+        _curve(curve, [kept.require(Job("run", curve, seed)) for seed in spec.seeds], loss, bounds)
         for curve in spec.curves
     )
     result = Result(
@@ -185,17 +211,9 @@ def _facts(prepared: Mapping[str, Any], best: Sequence[Mapping[str, Any]]) -> di
 def _warnings(kept: ResultFolder, spec: ExperimentSpec) -> dict[str, list[str]]:
     """What the runs of a curve were warned of, once."""
     said = {
-        c.name: [w for s in spec.seeds for w in _read(kept, Job("run", c, s)).get("warnings", [])] for c in spec.curves
+        c.name: [w for s in spec.seeds for w in kept.require(Job("run", c, s)).get("warnings", [])] for c in spec.curves
     }
     return {name: sorted(set(texts)) for name, texts in said.items() if texts}
-
-
-def _read(kept: ResultFolder, job: Job) -> dict[str, Any]:
-    content = kept.read(job)
-    if content is None:
-        what = f"runs/{job.stem}.json is missing or damaged"
-        raise InputError(str(kept.path), what, "Run the same specification into it again: only this is computed")
-    return content
 
 
 def _columns(records: Sequence[Mapping[str, Any]], name: str) -> FloatArray:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from longterm.experiments.arena.found import Arena, Match
-from longterm.experiments.arena.league import MEASURE_OF, Standing, Taste
+from longterm.experiments.arena.league import MEASURE_OF, Preference, Standing
+from longterm.experiments.arena.results import ArenaResult, Match
 from longterm.experiments.arena.tables import short
 from longterm.report.components import Cell, Section, Table, command, details, facts, power, tiles, two_lines
 from longterm.report.document import write_document
@@ -25,7 +25,9 @@ VIOLATIONS = {
 VERDICTS = {"held": "held", "held on average": "on average", "broken": "broken", "none": "–"}
 
 
-def write_arena_page(arena: Arena, standings: Sequence[Standing], taste: Taste, path: str | Path) -> Path:
+def write_arena_page(
+    arena: ArenaResult, standings: Sequence[Standing], preference: Preference, path: str | Path
+) -> Path:
     """Write one self-contained HTML page; it opens without a network."""
     count = len(arena.spec.seeds)
     sequences = "one sequence" if count == 1 else f"{count} sequences"
@@ -34,13 +36,13 @@ def write_arena_page(arena: Arena, standings: Sequence[Standing], taste: Taste, 
         f"{sequences} that all of them see. Regret is what was lost to the best fixed decision in hindsight; "
         "violation is by how much the constraint was broken. Less is better."
     )
-    sections = [_league(arena, standings, taste)]
+    sections = [_league(arena, standings, preference)]
     sections += [_problem(arena, name) for name in arena.problems]
-    sections.append(_reading(arena, taste))
+    sections.append(_reading(arena, preference))
     return write_document(path, "Arena", lead, sections, script="arena.js")
 
 
-def _league(arena: Arena, standings: Sequence[Standing], taste: Taste) -> Section:
+def _league(arena: ArenaResult, standings: Sequence[Standing], preference: Preference) -> Section:
     best = standings[0]
     broken = [match for match in arena.matches if match.verdict == "broken"]
     refused = sum(bool(match.refused) for match in arena.matches)
@@ -56,7 +58,7 @@ def _league(arena: Arena, standings: Sequence[Standing], taste: Taste) -> Sectio
         )
     )
     options = [
-        tag("option", words, value=MEASURE_OF[key], selected=key == taste.violation)
+        tag("option", words, value=MEASURE_OF[key], selected=key == preference.violation)
         for key, words in VIOLATIONS.items()
     ]
     marked = [tag("option", "nobody", value="")] + [tag("option", one.learner, value=one.learner) for one in standings]
@@ -65,8 +67,8 @@ def _league(arena: Arena, standings: Sequence[Standing], taste: Taste) -> Sectio
         tag(
             "label",
             tag("span", "Weight of violation"),
-            tag("input", type="range", min="0", max="1", step="0.05", value=f"{taste.weight:g}", class_="weight"),
-            tag("output", f"{taste.weight:g}"),
+            tag("input", type="range", min="0", max="1", step="0.05", value=f"{preference.weight:g}", class_="weight"),
+            tag("output", f"{preference.weight:g}"),
         ),
         tag("label", tag("span", "Violation"), tag("select", *options, class_="violation")),
         tag("label", tag("span", "Mark"), tag("select", *marked, class_="mark")),
@@ -86,21 +88,21 @@ def _league(arena: Arena, standings: Sequence[Standing], taste: Taste) -> Sectio
             ("Growth", ("regret", "violation")),
             ("", ("bound", "played", "anytime", "asks for", "µs")),
         ),
-        tuple((one.learner, _line(arena, one, taste)) for one in standings),
+        tuple((one.learner, _line(arena, one, preference)) for one in standings),
     )
     body = join(head, controls, tag("div", data_block(data), table.html(), class_="league"), _broken(broken))
     return Section("league", "League", body)
 
 
-def _line(arena: Arena, one: Standing, taste: Taste) -> tuple[Cell, ...]:
+def _line(arena: ArenaResult, one: Standing, preference: Preference) -> tuple[Cell, ...]:
     first = one.matches[0]
     return (
         Cell(str(one.rank), one.rank),
         Cell(f"{one.score:.3f}", one.score),
         Cell(f"{one.shares['regret']:.3f}", one.shares["regret"]),
-        Cell(f"{one.shares[taste.measure]:.3f}", one.shares[taste.measure]),
+        Cell(f"{one.shares[preference.measure]:.3f}", one.shares[preference.measure]),
         _growth(one.slope("regret")),
-        _growth(one.slope(taste.measure)),
+        _growth(one.slope(preference.measure)),
         _of_bound(one.bound_ratio),
         Cell(f"{len(one.matches)} of {len(arena.problems)}", len(one.matches)),
         Cell("yes" if first.anytime else "no"),
@@ -114,7 +116,7 @@ def _slopes(one: Standing) -> dict[str, str]:
     return {measure: short(one.slope(measure)) for measure in MEASURE_OF.values()}
 
 
-def _problem(arena: Arena, name: str) -> Section:
+def _problem(arena: ArenaResult, name: str) -> Section:
     about, present = arena.problems[name], arena.played(name)
     refused = [match for match in arena.matches if match.problem == name and match.refused]
     body = [frontier_figure(present, f"{slug(name)}-frontier")]
@@ -131,7 +133,7 @@ def _problem(arena: Arena, name: str) -> Section:
     return Section(slug(name), name[0].upper() + name[1:], join(*body), kicker)
 
 
-def _numbers(arena: Arena, present: Sequence[Match]) -> Table:
+def _numbers(arena: ArenaResult, present: Sequence[Match]) -> Table:
     columns = {
         "Regret": "regret",
         "Long-term": "long_term_violation",
@@ -167,7 +169,7 @@ def _broken(broken: Sequence[Match]) -> Html:
     return join(tag("h3", "Bounds that did not hold"), facts(found, wide=True))
 
 
-def _reading(arena: Arena, taste: Taste) -> Section:
+def _reading(arena: ArenaResult, preference: Preference) -> Section:
     score = (
         "On each problem a measure v, mean over the sequences after the last round, becomes the share "
         "[v]₊/([v]₊ + s), where s is the median of the positive ones among all that played: 0 where nothing was lost, "
@@ -178,7 +180,7 @@ def _reading(arena: Arena, taste: Taste) -> Section:
         "Gradients: a value and a gradient of loss and constraint where it plays. Prox, projection: that map of the "
         "constraint besides. Affine g: the matrix. Values at other points: of the constraint, instead of its gradient."
     )
-    again = f"{arena.spec.command} --weight {taste.weight:g} --violation {taste.violation}"
+    again = f"{arena.spec.command} --weight {preference.weight:g} --violation {preference.violation}"
     told: list[tuple[str, str]] = [
         ("Score", score),
         ("Growth", "The exponent a of c·Tᵃ through T/16, T/4 and T rounds. Learners that need T are run for each."),
@@ -191,7 +193,7 @@ def _reading(arena: Arena, taste: Taste) -> Section:
     idle = [name for name in arena.learners if not arena.of(name)]
     if idle:
         told.append(("Refused every problem", ", ".join(idle)))
-    told += [(f"Left out: {name}", reason) for name, reason in arena.left_out.items()]
+    told += [(f"Left out: {name}", reason) for name, reason in arena.without_data.items()]
     return Section("reading", "How to read it", join(facts(told, wide=True), command(again)))
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from longterm.experiments.arena.found import GRADIENTS, ORACLES, Arena, Match
 from longterm.experiments.arena.league import MEASURE_OF
+from longterm.experiments.arena.results import GRADIENTS, ORACLES, ArenaResult, Match
 from longterm.report.appearance import Look, look
 from longterm.report.chart import swatch
 from longterm.report.drawing import in_plain_text
@@ -73,7 +73,7 @@ def frontier_figure(matches: Sequence[Match], id: str) -> Html:
     )
 
 
-def write_frontiers(arena: Arena, measure: str, folder: str | Path) -> list[Path]:
+def write_frontiers(arena: ArenaResult, measure: str, folder: str | Path) -> list[Path]:
     """The same for print, all problems in one figure: frontier.pdf, .svg and .png."""
     target, names = Path(folder), list(arena.problems)
     target.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ def _panel(axis: Any, name: str, matches: Sequence[Match], measure: str) -> None
     axis.grid(visible=True, alpha=0.3)
 
 
-def _legend(drawing: Any, arena: Arena) -> None:
+def _legend(drawing: Any, arena: ArenaResult) -> None:
     from matplotlib.lines import Line2D
 
     present = [kind for kind in KINDS if any(not m.refused and m.oracle == kind for m in arena.matches)]

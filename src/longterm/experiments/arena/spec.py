@@ -136,6 +136,26 @@ def problem_name(problem: ProblemSpec) -> str:
     return problem.name.replace("_", " ") + (f", {given}" if given and not own else "")
 
 
+@dataclass(frozen=True)
+class ArenaJob:
+    """A comparator (no learner), or a match."""
+
+    problem: ProblemSpec
+    learner: LearnerSpec | None = None
+
+    @property
+    def stem(self) -> str:
+        """The name of its file, without the ending."""
+        who = "comparator" if self.learner is None else slug(self.learner.name)
+        return f"{slug(problem_name(self.problem))}--{who}"
+
+
+def arena_jobs(spec: ArenaSpec, problems: Sequence[ProblemSpec]) -> list[ArenaJob]:
+    """All jobs of these problems, problem after problem: a worker keeps the game that it has built."""
+    players = (None, *spec.learners)
+    return [ArenaJob(problem, learner) for problem in problems for learner in players]
+
+
 def _words(name: str, parameters: Mapping[str, Any]) -> str:
     return " ".join([name, *(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in parameters.items())])
 
