@@ -32,7 +32,7 @@ reproduce: $(READY)
 	$(BIN)/longterm reproduce dsm sample --out results
 
 pacing: $(READY)
-	$(BIN)/python -m longterm.pacing --out results
+	$(BIN)/python examples/pacing.py --out results
 
 lint: $(READY)
 	$(BIN)/ruff check .

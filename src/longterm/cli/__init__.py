@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -61,8 +61,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit status: 0, 2 for something the user can mend, 130 after an interrupt.
     """
+    return _guarded(lambda: parse(arguments).run())
+
+
+def run_function(function: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
+    """Run a function from the command line, as the examples do: its parameters are the options.
+
+    Parameters
+    ----------
+    function : callable
+    arguments : sequence of str, optional
+        Left out: those of this process.
+
+    Returns
+    -------
+    int
+        The exit status, as of `main`.
+    """
+    return _guarded(lambda: _tyro().cli(function, args=arguments))
+
+
+def _guarded(call: Callable[[], Any]) -> int:
+    """Do it; what the user can mend is said in a line."""
     try:
-        parse(arguments).run()
+        call()
     except (LongtermError, ImportError) as error:
         return _complain(str(error))
     except BrokenPipeError:  # whoever read has seen enough
@@ -85,10 +107,7 @@ def parse(arguments: Sequence[str] | None = None) -> Any:
     if name not in COMMANDS:
         _complain(f"{name!r} is no command. Choose from {', '.join(COMMANDS)}; longterm --help says what they do")
         raise SystemExit(2)
-    try:
-        import tyro
-    except ImportError as error:
-        raise ImportError(f"the command line needs {error.name}: install longterm[experiments]") from error
+    tyro = _tyro()
     module, _, kind = COMMANDS[name].place.partition(":")
     command = getattr(import_module(f"longterm.cli.{module}"), kind)
     return tyro.cli(
@@ -98,6 +117,13 @@ def parse(arguments: Sequence[str] | None = None) -> Any:
         args=rest,
         config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone),
     )
+
+
+def _tyro() -> Any:
+    try:
+        return import_module("tyro")
+    except ImportError as error:
+        raise ImportError(f"the command line needs {error.name}: install longterm[experiments]") from error
 
 
 def _complain(message: str) -> int:

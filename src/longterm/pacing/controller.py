@@ -12,18 +12,23 @@ guarantee but the hard budget.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from longterm import _validate as validate
-from longterm._arrays import Array, like, namespace
+from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._validate import Hyper
+from longterm.pacing.auctions import play
 from longterm.pacing.base import Outcome, Pacer
 from longterm.pacing.history import PriceHistory
 
 SMALLEST, LARGEST = 0.1, 10.0
+GAINS = (10.0, 20.0, 30.0, 50.0, 100.0, 200.0)
+"""Those that `tuned_controller` tries."""
 
 
 class ControllerState(NamedTuple):
@@ -77,7 +82,7 @@ class ProportionalController(Pacer[ControllerState]):
         remaining = xp.broadcast_to(xp.asarray(self.budget, dtype=kind), shape)
         return ControllerState(xp.asarray(1, dtype=xp.int64), xp.ones(shape, dtype=kind), remaining)
 
-    def wish(self, state: ControllerState, value: Array) -> Array:
+    def unguarded_bid(self, state: ControllerState, value: Array) -> Array:
         return value / self.price(state)
 
     def price(self, state: ControllerState) -> Array:
@@ -94,3 +99,32 @@ class ProportionalController(Pacer[ControllerState]):
             factor=xp.where(state.round % self.every == 0, factor, state.factor),
             remaining=remaining,
         )
+
+
+def tuned_controller(
+    budgets: ArrayLike,
+    horizon: int,
+    history: PriceHistory,
+    *,
+    adjustments: int = 96,
+    gains: Sequence[float] = GAINS,
+    days: int = 3,
+    seed: int = 0,
+) -> ProportionalController:
+    """Tuned as its owner would, on days made from the training histogram only.
+
+    For each budget the gain that wins most over the practice days (largest sum of ln value).
+    """
+    wanted = np.atleast_1d(np.asarray(budgets, dtype=np.float64))
+    grid = ProportionalController.calibrated(
+        np.broadcast_to(wanted, (len(gains), len(wanted))).copy(),
+        horizon,
+        history,
+        gain=np.asarray(gains)[:, None],
+        adjustments=adjustments,
+    )
+    score: FloatArray = np.zeros((len(gains), len(wanted)))
+    for day in range(days):
+        score = score + np.log(play(grid, history.draw(horizon, seed + day)).value)
+    best = np.asarray(gains)[score.argmax(axis=0)]
+    return ProportionalController.calibrated(wanted, horizon, history, gain=best, adjustments=adjustments)

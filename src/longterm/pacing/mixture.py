@@ -130,7 +130,7 @@ class PriceMixture(Pacer[MixtureState]):
         xp = namespace(x)
         return like(self.start, x) * xp.exp(dot(x, xp.log(self._ratios(x))))
 
-    def wish(self, state: MixtureState, value: Array) -> Array:
+    def unguarded_bid(self, state: MixtureState, value: Array) -> Array:
         x = state.learner.x
         xp = namespace(x)
         draw = (self.offset + GOLDEN * xp.astype(state.round, x.dtype)) % 1.0

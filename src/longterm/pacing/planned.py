@@ -20,7 +20,7 @@ the plan τ_t = S_1(v_t), E[paid_t − τ_t] = 0 at π_1 *for every request*, an
 D_t(π) = E[v_t − π c]₊ + π τ_t has its minimum there. Poor requests in the morning do not move the price. Where π_1
 or the history is wrong, the factor remaining/((T − t + 1) m_t) hands on what was not spent.
 Needs: the horizon; past prices; the value of every request, also in `settle`.
-Guarantees: the cap, always (`Pacer`). The regret bound of `longterm.pacing.guarantees` is for the even plan; for this
+Guarantees: the cap, always (`Pacer`). `regret_bound` is for the even plan; for this
 one we have none. It expects requests to come to be worth what those of the history and of today were: where the mean
 value of the rest of the day is another, it saves too much or too little for it.
 Targets that change with the request are not new: Jiang, Li and Zhang (arXiv 2012.06961) and Balseiro, Kumar, Mirrokni,
@@ -105,7 +105,7 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
     def price(self, state: PlannedState) -> Array:
         return state.price
 
-    def wish(self, state: PlannedState, value: Array) -> Array:
+    def unguarded_bid(self, state: PlannedState, value: Array) -> Array:
         return affordable(value, state.price, state.remaining)
 
     def settle(self, state: PlannedState, outcome: Outcome) -> PlannedState:
