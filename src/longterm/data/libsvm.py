@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from longterm._arrays import FloatArray
-from longterm.data.text import AGAIN, blocks_of_lines
+from longterm.data.files import AGAIN, blocks_of_lines
 from longterm.errors import DataError
 
 LARGEST_INDEX = 2**31 - 1

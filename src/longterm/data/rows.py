@@ -1,30 +1,89 @@
-"""Rows and labels as arrays that many processes share: dense files in the cache folder, mapped into memory.
+"""Rows with labels, as arrays: a data set by its name, the sample of the package, and rows that many processes share.
 
-A worker asks for a data set by its name and gets the pages that the others have read already; nothing is sent to it.
-A file's name ends in a checksum of its content, and it is there whole or not at all.
+For the last, dense files in the cache folder are mapped into memory: a worker asks for a data set by its name and gets
+the pages that the others have read already; nothing is sent to it. A file's name ends in a checksum of its content.
 """
 
 from __future__ import annotations
 
+import gzip
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from longterm._arrays import FloatArray
-from longterm.data.cache import file_hash, write_whole
-from longterm.data.files import cache_folder
-from longterm.data.libsvm import read_libsvm
-from longterm.data.load import Labelled, load
-from longterm.data.registry import DATA_SETS
-from longterm.data.sample import load_sample
+from longterm.data.cache import cached, file_hash, write_cached
+from longterm.data.files import cache_folder, fetch
+from longterm.data.libsvm import Rows, parse_libsvm, read_libsvm
+from longterm.data.registry import DATA_SETS, Arrays, data_set
 from longterm.errors import DataError, InputError
 
 SAMPLE = "sample"
 """The name of the rows that come with the package."""
 LARGEST = 2**32
 """Bytes of features beyond which rows are not made dense."""
+
+# The ranges of the ten measurements in the whole of Covertype.
+LOWEST = np.array([1859, 0, 0, 0, -173, 0, 0, 0, 0, 0], dtype=np.float64)
+HIGHEST = np.array([3858, 360, 66, 1397, 601, 7117, 254, 254, 254, 7173], dtype=np.float64)
+WILDERNESS_AREAS, SOIL_TYPES = 4, 40
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Rows with labels.
+
+    `features` is an array (n, d), or a SciPy sparse matrix for the sets whose form is "sparse" (a9a, sector). Of two
+    classes, `labels` are ±1; of more, the numbers of the classes.
+    """
+
+    name: str
+    features: Any
+    labels: FloatArray
+
+
+def load(name: str) -> Labelled:
+    """The data set of this name, downloaded where it is not here.
+
+    ijcnn1 and covtype come as dense arrays of float64 (covtype: 251 MB), a9a and sector as sparse matrices.
+    """
+    data = data_set(name)
+    if data.form == "columns":
+        raise InputError("name", f"{name!r} is a table of named columns", "Use load_adult or load_elec2")
+
+    def check(path: Path, arrays: Arrays) -> None:
+        data.check(path, arrays, len(arrays["values"]))
+
+    arrays = cached(name, fetch(name), lambda path: parse_libsvm(path, data.features)._asdict(), check)
+    matrix = Rows(**arrays).matrix(data.features)
+    labels = arrays["labels"]
+    signs = np.where(labels == data.positive, 1.0, -1.0) if data.classes == 2 else labels
+    return Labelled(name, matrix.toarray() if data.form == "dense" else matrix, signs)
+
+
+def load_sample() -> Labelled:
+    """6,000 rows in the 54 columns of LIBSVM's scaled covtype; label +1 for cover type 2, −1 for the others.
+
+    Ten measurements scaled to [0, 1] by the ranges of the whole set, then one column for each wilderness area and each
+    soil type. Nothing is downloaded.
+
+    >>> from longterm.data import load_sample
+    >>> sample = load_sample()
+    >>> sample.features.shape, int((sample.labels == 1).sum())
+    ((6000, 54), 2905)
+    """
+    packed = files("longterm.data").joinpath("covtype-sample.csv.gz").read_bytes()
+    table = np.loadtxt(gzip.decompress(packed).decode().splitlines(), delimiter=",", skiprows=1)
+    measured = (table[:, :10] - LOWEST) / (HIGHEST - LOWEST)
+    area = table[:, 10, None] == np.arange(1, WILDERNESS_AREAS + 1)
+    soil = table[:, 11, None] == np.arange(1, SOIL_TYPES + 1)
+    labels = np.where(table[:, 12] == 2, 1.0, -1.0)
+    return Labelled("covtype sample", np.concatenate([measured, area, soil], axis=1), labels)
 
 
 def load_mapped(name: str) -> Labelled:
@@ -88,7 +147,7 @@ def _found(stem: Path, part: str) -> FloatArray | None:
 
 def _kept(stem: Path, part: str, array: FloatArray) -> FloatArray:
     target = stem.with_name(_file_name(stem, part, array))
-    write_whole(target, lambda file: np.save(file, np.ascontiguousarray(array)))
+    write_cached(target, lambda file: np.save(file, np.ascontiguousarray(array)))
     return np.asarray(np.load(target, mmap_mode="r"))
 
 
