@@ -132,9 +132,9 @@ def _choice_of_steps(result: Result, p: int) -> str:
         f"The paper states D = √p = {sqrt(p):.3g}; the true one is p + 1 = {p + 1}, attained by one row of −1's. "
         "A-OGD's steps do not use D; those of Convex OGD shrink with it. Only the curve that is the paper's keeps "
         f"the paper's D: it would make the fair ones' steps {one:.2g} (one multiplier) and {each:.2g} (a multiplier "
-        "each) times larger, and both better here, but no theorem covers a D below max |g|. δ weighs the penalty: the "
-        "smallest that the theorem allows halves θ and changes the regret by a few per cent (docs/experiments.md has "
-        "the numbers)."
+        "each) times larger, and both better here, but what is proven of them worse: the true D minimises the bound. "
+        "δ weighs the penalty: the smallest that the theorem allows halves θ and changes the regret by a few per cent "
+        "(docs/experiments.md has the numbers)."
     )
 
 

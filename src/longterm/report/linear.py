@@ -31,6 +31,7 @@ def draw_linear(plt: Any, result: Result) -> Any:
             draw_curve(axis, result, curve, k, measure)
         axis.axhline(0, color="black", linewidth=0.6)
         axis.set_xlim(0, result.rounds[-1])
+        axis.locator_params(axis="x", nbins=6 if len(shown) == 2 else 4)  # numbers of six digits fit
         axis.set_xlabel("round $t$")
         axis.set_ylabel(MEASURE_MATHEMATICS[measure])
         axis.set_title(MEASURE_NAMES[measure], loc="left", fontsize=10)
