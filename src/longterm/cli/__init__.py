@@ -99,7 +99,18 @@ def _guarded(call: Callable[[], Any]) -> int:
 
 
 def parse(arguments: Sequence[str] | None = None) -> Any:
-    """The command that was asked for, ready to run; SystemExit after a help text, or for words that make no command."""
+    """The command that was asked for, ready to run; SystemExit after a help text, or for words that make no command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after `longterm`; left out, those of this process.
+
+    Returns
+    -------
+    object
+        A dataclass of the command, with a method `run`.
+    """
     name, *rest = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in ("-h", "--help"):
         sys.stdout.write(ABOUT + "".join(f"  {name:<12}{command.about}\n" for name, command in COMMANDS.items()))

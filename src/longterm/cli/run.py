@@ -65,21 +65,21 @@ class RunCommand:
 
     def specification(self) -> ExperimentSpec:
         """What the file and the options say together."""
-        said: dict[str, Any] = {
+        given: dict[str, Any] = {
             "problem": None if self.problem is None else problem_of_words(self.problem),
             "learners": tuple(map(learner_of_words, self.learners)) or None,
             "seeds": self.seeds or (None if self.sequences is None else self.sequences),
         }
         if self.seeds and self.sequences is not None:
             raise InputError("seeds", "were given, and --sequences too", "Give one of the two")
-        said |= {key: getattr(self, key) for key in ("rounds", "record", "engine", "name", "title")}
-        said = {key: value for key, value in said.items() if value is not None}
+        given |= {key: getattr(self, key) for key in ("rounds", "record", "engine", "name", "title")}
+        given = {key: value for key, value in given.items() if value is not None}
         if self.spec is not None:
-            return replace(read_spec(self.spec), **(said | {"command": ""} if said else {}))
+            return replace(read_spec(self.spec), **(given | {"command": ""} if given else {}))
         for needed in ("problem", "learners"):
-            if needed not in said:
+            if needed not in given:
                 raise InputError(needed, "is missing", f"Give a TOML file, or --{needed}; longterm run --help has both")
-        return ExperimentSpec(**said)
+        return ExperimentSpec(**given)
 
     def run(self) -> None:
         """Run it, and show the table."""

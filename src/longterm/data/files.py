@@ -28,7 +28,12 @@ AGAIN = "Get the file again, or convert it"
 
 
 def cache_folder() -> Path:
-    """The folder for downloads and parsed arrays."""
+    """The folder for downloads and parsed arrays.
+
+    Returns
+    -------
+    pathlib.Path
+    """
     chosen = os.environ.get("LONGTERM_CACHE")
     if chosen:
         return Path(chosen)
@@ -36,7 +41,17 @@ def cache_folder() -> Path:
 
 
 def find(name: str) -> Path | None:
-    """The file of this data set where it is already here, under its publisher's name, however it is compressed."""
+    """The file of this data set where it is already here, under its publisher's name, however it is compressed.
+
+    Parameters
+    ----------
+    name : str
+        Of a data set.
+
+    Returns
+    -------
+    pathlib.Path or None
+    """
     file = data_set(name).file
     stem = next((file.removesuffix(ending) for ending in ENDINGS[1:] if file.endswith(ending)), file)
     candidates = [file, *(stem + ending for ending in ENDINGS)]
@@ -44,7 +59,17 @@ def find(name: str) -> Path | None:
 
 
 def path(name: str) -> Path:
-    """The file of this data set; an error that says what to download and where to put it, where it is not here."""
+    """The file of this data set; an error that says what to download and where to put it, where it is not here.
+
+    Parameters
+    ----------
+    name : str
+        Of a data set.
+
+    Returns
+    -------
+    pathlib.Path
+    """
     found = find(name)
     if found is None:
         raise _missing(data_set(name), "is not here")
@@ -55,6 +80,17 @@ def fetch(name: str, *, progress: bool = False) -> Path:
     """The file of this data set, downloaded from its publisher (through ``pooch``) where it is not here yet.
 
     A download that breaks off leaves nothing behind. `progress` shows a bar, where ``tqdm`` is installed.
+
+    Parameters
+    ----------
+    name : str
+        Of a data set.
+    progress : bool
+        Whether to show a bar.
+
+    Returns
+    -------
+    pathlib.Path
     """
     found = find(name)
     return _download(data_set(name), progress) if found is None else found

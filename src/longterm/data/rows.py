@@ -51,6 +51,15 @@ def load(name: str) -> Labelled:
     """The data set of this name, downloaded where it is not here.
 
     ijcnn1 and covtype come as dense arrays of float64 (covtype: 251 MB), a9a and sector as sparse matrices.
+
+    Parameters
+    ----------
+    name : str
+        Of a data set: `longterm data list` shows them.
+
+    Returns
+    -------
+    Labelled
     """
     data = data_set(name)
     if data.form == "columns":
@@ -72,6 +81,12 @@ def load_sample() -> Labelled:
     Ten measurements scaled to [0, 1] by the ranges of the whole set, then one column for each wilderness area and each
     soil type. Nothing is downloaded.
 
+    Returns
+    -------
+    Labelled
+
+    Examples
+    --------
     >>> from longterm.data import load_sample
     >>> sample = load_sample()
     >>> sample.features.shape, int((sample.labels == 1).sum())
@@ -91,6 +106,17 @@ def load_mapped(name: str) -> Labelled:
 
     `name` is "sample", a data set's name, or the path of a file in LIBSVM's format (its larger label becomes +1).
 
+    Parameters
+    ----------
+    name : str
+        "sample", a data set's name, or the path of a file in LIBSVM's format.
+
+    Returns
+    -------
+    Labelled
+
+    Examples
+    --------
     >>> from longterm.data import load_mapped
     >>> rows = load_mapped("sample")
     >>> rows.features.shape, rows.features.flags.writeable

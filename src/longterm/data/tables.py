@@ -70,7 +70,16 @@ class Elec2:
 
 
 def load_adult(part: Literal["train", "test"] = "train") -> Adult:
-    """UCI Adult, the training or the test part, downloaded where it is not here."""
+    """UCI Adult, the training or the test part, downloaded where it is not here.
+
+    Parameters
+    ----------
+    part : {"train", "test"}
+
+    Returns
+    -------
+    Adult
+    """
     if part not in ("train", "test"):
         raise InputError("part", f"{part!r} is not a part", "Choose 'train' or 'test'")
     data = data_set("adult" if part == "train" else "adult.test")
@@ -86,7 +95,12 @@ def load_adult(part: Literal["train", "test"] = "train") -> Adult:
 
 
 def load_elec2() -> Elec2:
-    """ELEC2, downloaded where it is not here: 45,312 half hours."""
+    """ELEC2, downloaded where it is not here: 45,312 half hours.
+
+    Returns
+    -------
+    Elec2
+    """
     data = data_set("elec2")
 
     def check(path: Path, arrays: Arrays) -> None:

@@ -41,6 +41,8 @@ class Options:
 def paper_spec(name: str, options: Options | None = None) -> ExperimentSpec:
     """One of `EXPERIMENTS`.
 
+    Examples
+    --------
     >>> from longterm.experiments.paper import Options, paper_spec
     >>> [curve.name for curve in paper_spec("covtype").curves]
     ['Convex A-OGD', 'Convex OGD', 'Convex OGD, exact D', 'A-FTRL']

@@ -155,6 +155,15 @@ def summary_of(result: Result) -> dict[str, Any]:
     """The last round of every curve, mean and deviation over the sequences.
 
     `certified_gap` is the largest of all kept rounds and sequences, as a share of the comparator's loss.
+
+    Parameters
+    ----------
+    result : Result
+
+    Returns
+    -------
+    dict
+        `curves`, by name and measure, and `problem`: what summary.json holds.
     """
     worst = float(result.certified_gap.max())
     return {
@@ -210,10 +219,10 @@ def _facts(prepared: Mapping[str, Any], best: Sequence[Mapping[str, Any]]) -> di
 
 def _warnings(kept: ResultFolder, spec: ExperimentSpec) -> dict[str, list[str]]:
     """What the runs of a curve were warned of, once."""
-    said = {
+    noted = {
         c.name: [w for s in spec.seeds for w in kept.require(Job("run", c, s)).get("warnings", [])] for c in spec.curves
     }
-    return {name: sorted(set(texts)) for name, texts in said.items() if texts}
+    return {name: sorted(set(texts)) for name, texts in noted.items() if texts}
 
 
 def _columns(records: Sequence[Mapping[str, Any]], name: str) -> FloatArray:

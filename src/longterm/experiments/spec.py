@@ -48,6 +48,8 @@ FEWEST_ROUNDS_KEPT = 2
 class ProblemSpec:
     """A problem of the catalogue and its parameters.
 
+    Examples
+    --------
     >>> from longterm.experiments import ProblemSpec
     >>> ProblemSpec("budgeted_logistic", {"data": "sample", "budget": 3.0}).parameters["budget"]
     3.0
@@ -118,6 +120,8 @@ class LearnerSpec:
 class ExperimentSpec:
     """A comparison: one problem, several learners, the same sequences.
 
+    Examples
+    --------
     >>> from longterm.experiments import ExperimentSpec, LearnerSpec, ProblemSpec
     >>> spec = ExperimentSpec(
     ...     problem=ProblemSpec("doubly_stochastic", {"size": 3}),
@@ -187,6 +191,8 @@ LONGEST_NAME = 200
 def slug(name: str) -> str:
     """A name as a part of a file name.
 
+    Examples
+    --------
     >>> from longterm.experiments.spec import slug
     >>> slug("Convex OGD, a multiplier each")
     'convex-ogd-a-multiplier-each'
@@ -202,6 +208,8 @@ def slug(name: str) -> str:
 def kept_rounds(rounds: int, record: int) -> NDArray[np.int64]:
     """The rounds that are kept: 1 and T, half of the others evenly spaced, half evenly on a logarithmic scale.
 
+    Examples
+    --------
     >>> from longterm.experiments.spec import kept_rounds
     >>> kept_rounds(1000, 8)
     array([   1,   10,  100,  250,  500,  750, 1000])
@@ -214,6 +222,8 @@ def kept_rounds(rounds: int, record: int) -> NDArray[np.int64]:
 def logged_rounds(rounds: int) -> NDArray[np.int64]:
     """The rounds at which the paper logged g, and over which alone its Figure 4 sums it: 8, 16, 32, …, and T.
 
+    Examples
+    --------
     >>> from longterm.experiments.spec import logged_rounds
     >>> logged_rounds(100)
     array([  8,  16,  32,  64, 100])

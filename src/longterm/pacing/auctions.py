@@ -17,6 +17,8 @@ from longterm.pacing.base import Outcome, Pacer
 class Auctions:
     """A log, in the order of arrival: three arrays of one length.
 
+    Examples
+    --------
     >>> from longterm.pacing import Auctions
     >>> log = Auctions(clicks=[0, 1], prices=[70, 6], values=[0.002, 0.003])
     >>> len(log), log.total_price
@@ -57,6 +59,18 @@ def synthetic_auctions(rounds: int, seed: int, *, drift: float = 1.0) -> Auction
 
     Click rates are log-normal about 0.4 %; from the first auction to the last their level grows by the factor
     `drift` (1: independent and identically distributed requests, what the theorem asks for).
+
+    Parameters
+    ----------
+    rounds : int
+        How many auctions.
+    seed : int
+    drift : float
+        The factor by which click rates grow from the first auction to the last.
+
+    Returns
+    -------
+    Auctions
     """
     rng = np.random.default_rng(seed)
     rounds = validate.dimension("rounds", rounds)
@@ -98,6 +112,17 @@ class Replay:
 def play(pacer: Pacer[Any], auctions: Auctions) -> Replay:
     """Let the pacer bid for every request; it wins where its bid is at least the market price, and pays that price.
 
+    Parameters
+    ----------
+    pacer : Pacer
+    auctions : Auctions
+
+    Returns
+    -------
+    Replay
+
+    Examples
+    --------
     >>> from longterm.pacing import Auctions, DualMirrorDescent, play
     >>> log = Auctions(clicks=[0, 1, 0], prices=[4, 9, 3], values=[2.0, 2.0, 2.0])
     >>> pacer = DualMirrorDescent(budget=9.0, horizon=3, step=0.1, start=0.25, mirror="euclidean")

@@ -43,6 +43,8 @@ class ControllerState(NamedTuple):
 class ProportionalController(Pacer[ControllerState]):
     """A bid factor in proportion to the spend error.
 
+    Examples
+    --------
     >>> from longterm.pacing import Outcome, ProportionalController
     >>> pacer = ProportionalController(100.0, 10, base_bid=8.0, mean_value=0.5, gain=2.0, every=1)
     >>> state = pacer.settle(pacer.init(), Outcome(paid=0.0))  # 10 behind plan: m = 1 + 2 · 0.1
@@ -114,6 +116,26 @@ def tuned_controller(
     """Tuned as its owner would, on days made from the training histogram only.
 
     For each budget the gain that wins most over the practice days (largest sum of ln value).
+
+    Parameters
+    ----------
+    budgets : array_like
+    horizon : int
+        T, the requests of a day.
+    history : PriceHistory
+    adjustments : int
+        How often a day the factor is reset.
+    gains : sequence of float
+        Those that are tried.
+    days : int
+        Practice days.
+    seed : int
+        Of the first practice day.
+
+    Returns
+    -------
+    ProportionalController
+        A gain for each budget.
     """
     wanted = np.atleast_1d(np.asarray(budgets, dtype=np.float64))
     grid = ProportionalController.calibrated(

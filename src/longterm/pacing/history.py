@@ -27,6 +27,8 @@ from longterm.pacing.auctions import Auctions
 class PriceHistory:
     """A histogram of past prices (increasing) and the mean value of a past request.
 
+    Examples
+    --------
     >>> from longterm.pacing import PriceHistory
     >>> history = PriceHistory(prices=[10.0, 20.0, 40.0], counts=[5, 3, 2], mean_value=0.004)
     >>> float(history.spend_rate(20.0)), float(history.bid_for(11.0))

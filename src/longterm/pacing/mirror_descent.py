@@ -60,6 +60,8 @@ class DualState(NamedTuple):
 class DualMirrorDescent(Pacer[DualState]):
     """The price of money, one number, moved after every request.
 
+    Examples
+    --------
     >>> from longterm.pacing import DualMirrorDescent, Outcome
     >>> pacer = DualMirrorDescent(budget=20.0, horizon=10, step=0.1, start=0.5, mirror="euclidean")
     >>> state = pacer.init()
@@ -189,6 +191,21 @@ def regret_bound(pacer: DualMirrorDescent, largest_value: float, largest_cost: f
 
     which is O(√T) for η of order 1/√T and a budget in proportion to T.
 
+    Parameters
+    ----------
+    pacer : DualMirrorDescent
+        Euclidean mirror, no floor, no cost weight.
+    largest_value : float
+        v̄.
+    largest_cost : float
+        c̄.
+
+    Returns
+    -------
+    float or numpy.ndarray
+
+    Examples
+    --------
     >>> from longterm.pacing import DualMirrorDescent, regret_bound
     >>> pacer = DualMirrorDescent(budget=5e3, horizon=10_000, step=0.02, start=1.0, mirror="euclidean")
     >>> regret_bound(pacer, largest_value=1.0, largest_cost=1.0)
@@ -219,6 +236,18 @@ def floor_shortfall(pacer: DualMirrorDescent, *, everything_at: float = 0.0) -> 
     lacks is to be added. To be certain of a floor L, ask for one higher by this much, and leave one request's
     cost between that and the budget.
 
+    Parameters
+    ----------
+    pacer : DualMirrorDescent
+    everything_at : float
+        π₀: the price of money at which every request is bought.
+
+    Returns
+    -------
+    float or numpy.ndarray
+
+    Examples
+    --------
     >>> from longterm.pacing import DualMirrorDescent, floor_shortfall
     >>> pacer = DualMirrorDescent(100.0, 50, step=0.1, start=1.2, mirror="euclidean", floor=60.0, cost_weight=1.0)
     >>> round(floor_shortfall(pacer), 9)

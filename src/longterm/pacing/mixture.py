@@ -62,6 +62,8 @@ class MixtureState(NamedTuple):
 class PriceMixture(Pacer[MixtureState]):
     """A-OGD over a grid of prices of money.
 
+    Examples
+    --------
     >>> from longterm.pacing import Outcome, PriceMixture
     >>> pacer = PriceMixture(budget=20.0, horizon=10, start=0.5, highest_bid=10.0, ratios=(0.5, 1.0, 2.0))
     >>> state = pacer.init()

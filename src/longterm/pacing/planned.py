@@ -56,6 +56,8 @@ class PlannedState(NamedTuple):
 class PlannedMirrorDescent(Pacer[PlannedState]):
     """The price of money, moved by what a request cost more than planned for its value.
 
+    Examples
+    --------
     >>> from longterm.pacing import Outcome, PlannedMirrorDescent, PriceHistory
     >>> history = PriceHistory([10.0, 20.0], [1, 1], mean_value=0.2)
     >>> pacer = PlannedMirrorDescent(100.0, 10, step=0.1, start=0.02, history=history)  # the mean request: bid 10

@@ -47,6 +47,8 @@ def draw_linear(plt: Any, result: Result) -> Any:
 def low_curves(heights: list[float]) -> list[int]:
     """Indices of the curves that the others press against zero, by the widest gap; none where there is no such gap.
 
+    Examples
+    --------
     >>> low_curves([4.0, 1.0, 8.2, 527.0, 257.0, 64.0]), low_curves([33.0, 30.0, 188.0, 83.0])
     ([0, 1, 2], [])
     """

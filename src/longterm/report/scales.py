@@ -30,6 +30,8 @@ class Scale(NamedTuple):
 def logarithmic_scale(values: FloatArray) -> Scale:
     """For all the values of a panel, as logarithmic as their signs allow.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> logarithmic_scale(np.array([1.0, 30.0])), logarithmic_scale(np.array([-1.0, 300.0]))
     (Scale(kind='log', threshold=0.0), Scale(kind='symlog', threshold=1.0))
@@ -72,6 +74,8 @@ def last_decade_slope(rounds: NDArray[np.int64], values: FloatArray) -> float | 
 
     None where that says nothing: a zero, a change of sign or a missing value among them, or fewer than three rounds.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> t = np.array([1, 10, 20, 50, 100])
     >>> round(last_decade_slope(t, -3 * t**0.75), 6), last_decade_slope(t, t - 50.0)

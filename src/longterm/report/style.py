@@ -135,6 +135,8 @@ DASHES: dict[Role, Literal["solid", "dashdot"]] = {"paper": "solid", "fair": "da
 def look(index: int) -> Look:
     """The look of the curve with this index.
 
+    Examples
+    --------
     >>> look(0) == look(56), look(0) == look(8)
     (True, False)
     """

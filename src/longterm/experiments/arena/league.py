@@ -93,6 +93,8 @@ class Standing:
 def shares(values: Sequence[float]) -> list[float]:
     """Each value's u.
 
+    Examples
+    --------
     >>> from longterm.experiments.arena.league import shares
     >>> shares([-3.0, 0.0, 1.0, 3.0, 9.0])
     [0.0, 0.0, 0.25, 0.5, 0.75]
@@ -103,7 +105,18 @@ def shares(values: Sequence[float]) -> list[float]:
 
 
 def league(arena: ArenaResult, preference: Preference | None = None) -> list[Standing]:
-    """The league table, the best first; equal scores share a rank."""
+    """The league table, the best first; equal scores share a rank.
+
+    Parameters
+    ----------
+    arena : ArenaResult
+    preference : Preference, optional
+        The trade-off; left out, half regret, half long-term violation.
+
+    Returns
+    -------
+    list of Standing
+    """
     chosen = Preference() if preference is None else preference
     measures = ("regret", *MEASURE_OF.values())
     found: dict[tuple[str, str], list[float]] = {}

@@ -127,6 +127,8 @@ class ArenaResult:
 def growth(rounds: Sequence[int], values: FloatArray) -> float | None:
     """The slope of the line through (log T, log value) by least squares; None where a value is not positive.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.experiments.arena.results import growth
     >>> round(growth([16, 64, 256], np.array([4.0, 8.0, 16.0])), 12), growth([1, 2, 4], np.array([0.0, 1.0, 2.0]))
@@ -138,7 +140,21 @@ def growth(rounds: Sequence[int], values: FloatArray) -> float | None:
 
 
 def load_arena(spec: ArenaSpec, kept: JobFolder, without_data: Mapping[str, str]) -> ArenaResult:
-    """What the folder of a finished arena holds."""
+    """What the folder of a finished arena holds.
+
+    Parameters
+    ----------
+    spec : ArenaSpec
+        What was asked for.
+    kept : JobFolder
+        Where the matches are.
+    without_data : mapping of str to str
+        Problems that were left out, and why.
+
+    Returns
+    -------
+    ArenaResult
+    """
     matches, about = [], {}
     seconds = kept.timings
     for problem in spec.problems:

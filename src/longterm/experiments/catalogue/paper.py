@@ -12,6 +12,8 @@ from longterm.problems import Problem
 def papers_constraint_bound(problem: Problem) -> float:
     """√p on p × p doubly-stochastic matrices (true: p + 1), √d R + R²/2 under a budget (true: max(ρ, (√d − 1) R)).
 
+    Examples
+    --------
     >>> from longterm.problems import doubly_stochastic
     >>> from longterm.experiments.catalogue.paper import papers_constraint_bound
     >>> papers_constraint_bound(doubly_stochastic(4)), doubly_stochastic(4).constants.constraint_bound
