@@ -38,6 +38,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy examples
 
 test: lint
 	$(BIN)/python -m pytest -n 2

@@ -216,7 +216,7 @@ def test_progress_says_jobs_rate_and_time_left():
 
 
 def test_folders_of_an_older_version_are_read(whole, tmp_path):
-    """Before 0.2 the long-term violation was called per_constraint_violation."""
+    """They call the long-term violation per_constraint_violation."""
     folder = tmp_path / "old"
     shutil.copytree(whole[0], folder)
     for path in (folder / "runs").glob("*.json"):

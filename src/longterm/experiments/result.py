@@ -20,11 +20,19 @@ MEASURES = ("regret", "signed_violation", "hard_violation", "squared_violation",
 LOGGED = "logged_violation"
 """Σ g(x_t) over the logged rounds t = 8, 16, 32, … and T alone, where the specification asks for it (`logged`)."""
 
+OLDER_NAMES = {"per_constraint_violation": "long_term_violation"}
+"""What folders of older versions call a measure, and what it is called now."""
+
 ROUNDED_FROM = 1000.0
 """From here on, no digits after the point are shown."""
 
 Role = Literal["paper", "fair", "own"]
 """A curve of the paper's figures; the same method set up fairly, under a name of its own; the user's."""
+
+
+def by_measure(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of a record by their measure, whichever version wrote it."""
+    return {OLDER_NAMES.get(name, name): value for name, value in values.items()}
 
 
 @dataclass(frozen=True)

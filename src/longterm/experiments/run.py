@@ -19,7 +19,7 @@ from longterm.experiments.backends import Backend, opened
 from longterm.experiments.folder import ResultFolder
 from longterm.experiments.jobs import Job, work
 from longterm.experiments.remarks import remarks_on
-from longterm.experiments.result import LOGGED, MEASURES, Curve, Result
+from longterm.experiments.result import LOGGED, MEASURES, Curve, Result, by_measure
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec
 from longterm.progress import reporter
 
@@ -112,9 +112,6 @@ ON_THE_BOUNDARY = 1e-6
 """A share of the budget; what a comparator leaves unused may be as small as this and it still counts as spent."""
 
 
-RENAMED = {"per_constraint_violation": "long_term_violation"}
-
-
 def load_result(folder: str | Path) -> Result:
     """What the folder of a finished experiment holds.
 
@@ -181,7 +178,7 @@ def summary_of(result: Result) -> dict[str, Any]:
 
 def _curve(spec: LearnerSpec, runs: Sequence[Mapping[str, Any]], best: FloatArray, bounds: Mapping[str, Any]) -> Curve:
     found = {name: np.array([run["measures"][name] for run in runs]).T for name in runs[0]["measures"]}
-    found = _renamed(found) | {"regret": found["cumulative_loss"] - best}
+    found = by_measure(found) | {"regret": found["cumulative_loss"] - best}
     measures = {name: found[name] for name in (*MEASURES, LOGGED) if name in found}
     words = ", ".join(
         f"{key} = {value:.6g}" if isinstance(value, float) else f"{key} = {value}"
@@ -191,16 +188,11 @@ def _curve(spec: LearnerSpec, runs: Sequence[Mapping[str, Any]], best: FloatArra
         name=spec.name,
         role=spec.role,
         measures=measures,
-        bounds=_renamed({name: np.asarray(values) for name, values in bounds["bounds"][spec.name].items()}),
+        bounds=by_measure({name: np.asarray(values) for name, values in bounds["bounds"][spec.name].items()}),
         printed_bounds={name: np.asarray(values) for name, values in bounds["printed_bounds"][spec.name].items()},
         read_off=spec.read_off,
         learner=f"{spec.learner}({words})",
     )
-
-
-def _renamed(measures: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Folders that were written before 0.2 call the long-term violation by another name."""
-    return {RENAMED.get(name, name): values for name, values in measures.items()}
 
 
 def _facts(prepared: Mapping[str, Any], best: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from longterm._arrays import FloatArray
 from longterm.experiments.arena.spec import HORIZONS, ArenaJob, ArenaSpec, problem_name
 from longterm.experiments.folder import JobFolder
-from longterm.experiments.result import MEASURES
+from longterm.experiments.result import MEASURES, by_measure
 from longterm.learners import Need
 
 MEASURED = (*MEASURES, "largest_violation")
@@ -215,14 +215,14 @@ def _noise(horizons: Sequence[int], best: Mapping[str, Any]) -> dict[str, FloatA
 
 
 def _with_regret(run: Mapping[str, Any], best: Mapping[int, FloatArray]) -> dict[str, Any]:
-    found = {name: np.asarray(values, dtype=np.float64) for name, values in run["measures"].items()}
+    found = {name: np.asarray(values, dtype=np.float64) for name, values in by_measure(run["measures"]).items()}
     found["regret"] = found["cumulative_loss"] - np.stack([best[t] for t in run["rounds"]])
     return {**run, "measures": found}
 
 
 def _ratios(run: Mapping[str, Any], D: float) -> dict[str, tuple[float, float]]:
     made: dict[str, tuple[float, float]] = {}
-    for measure, values in run["bounds"].items():
+    for measure, values in by_measure(run["bounds"]).items():
         bound, measured = np.asarray(values, dtype=np.float64), run["measures"][measure]
         allowed = bound * (1 + ROUNDING * np.sign(bound)) + ROUNDING * D * np.asarray(run["rounds"])
         single, mean = (
