@@ -183,16 +183,3 @@ def test_a_grid_of_steps_is_one_learner():
     trace = run(ring, grid, NoisyTargets(np.array([-0.5, 0.0, 0.4]), 0.1), 50, seeds=range(3))
     assert trace.state.x.shape == (2, 3, 3)
     assert grid.bound(ring, [10, 50])["regret"].shape == (2, 2)
-
-
-def test_the_example_runs_and_its_agents_agree(tmp_path, capsys):
-    pytest.importorskip("matplotlib")
-    from longterm.experiments.consensus import main, meet
-
-    main(["--agents", "3", "--rounds", "300", "--sequences", "2", "--out", str(tmp_path)])
-    assert (tmp_path / "consensus.png").stat().st_size > 10_000
-    assert "own mean target" in capsys.readouterr().out
-    meeting = meet(4, 5000, 3)
-    assert np.ptp(meeting.decisions[-1], axis=-1).max() < 0.05 * np.ptp(meeting.means)
-    assert np.all(meeting.means_apart.mean(axis=1) <= meeting.means_apart_bound)
-    assert np.all(meeting.regret <= meeting.regret_bound[:, None])

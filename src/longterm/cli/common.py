@@ -1,4 +1,4 @@
-"""Options that every command has that runs experiments: who does the work, and where the results go."""
+"""What the commands that run experiments share: who does the work, the table on the terminal, the report."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from pathlib import Path
 
 from longterm import _validate as validate
 from longterm.experiments import Backend, Result
-from longterm.experiments.result import MEASURES
 
 
 @dataclass(frozen=True)
-class Where:
+class BackendOptions:
     """Who does the work."""
 
     workers: int | None = None
@@ -27,7 +26,7 @@ class Where:
     """A function that registers another backend with joblib first, for example ray.util.joblib:register_ray."""
 
     @property
-    def jobs(self) -> Backend:
+    def chosen(self) -> Backend:
         """As the experiments want it."""
         if self.workers is not None:
             validate.count("workers", self.workers)
@@ -36,11 +35,11 @@ class Where:
 
 def table(result: Result) -> str:
     """The last round of each curve, mean and deviation over the sequences."""
-    columns = ("regret", "signed", "hard", "squared", "per constraint")
+    columns = [measure.removesuffix("_violation").replace("_", "-") for measure in result.measures]
     widest = max(len(curve.name) for curve in result.curves) + 2
     lines = [result.title, " " * widest + "".join(f"{column:>22}" for column in columns)]
     for curve in result.curves:
-        cells = (curve.last(m) for m in MEASURES)
+        cells = (curve.last(m) for m in result.measures)
         lines.append(f"{curve.name:<{widest}}" + "".join(f"{cell:>22}" for cell in cells))
     for remark in result.remarks:
         lines += textwrap.wrap(f"{remark.verdict}: {remark.text}", 118, initial_indent="  ", subsequent_indent="    ")

@@ -1,12 +1,11 @@
 """Agents on a ring see different targets, talk to their neighbours only, and agree (Koppel, Jakubiec, Ribeiro 2014).
 
-python -m longterm.experiments.consensus --help
+python examples/consensus.py --help
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +14,12 @@ from numpy.typing import NDArray
 
 from longterm import hindsight
 from longterm._arrays import FloatArray
+from longterm.cli import run_function
 from longterm.engines import run
 from longterm.engines.trace import Trace
 from longterm.learners import NetworkedSaddlePoint
 from longterm.problems import consensus
+from longterm.report.style import publication_style, save_figure
 from longterm.sets import Box
 from longterm.streams import NoisyTargets
 
@@ -27,7 +28,7 @@ SPREAD = 0.3
 
 
 @dataclass(frozen=True)
-class Meeting:
+class Agreement:
     """What happened at the kept rounds; these first, then the sequences, then the agents."""
 
     rounds: NDArray[np.int64]
@@ -43,7 +44,7 @@ class Meeting:
     means_apart_bound: FloatArray
 
 
-def meet(agents: int, rounds: int, sequences: int) -> Meeting:
+def agree(agents: int, rounds: int, sequences: int) -> Agreement:
     """Run the agents over random sequences of noisy targets."""
     edges = [(i, (i + 1) % agents) for i in range(agents)] if agents > 2 else [(0, 1)]
     problem = consensus(agents, edges, Box.cube(1, -1.0, 1.0))
@@ -62,7 +63,7 @@ def meet(agents: int, rounds: int, sequences: int) -> Meeting:
     best = hindsight.best(problem, stream, kept, seeds=seeds, progress=None)
     x = np.stack(decisions)
     sums = trace.per_constraint_violation[..., : len(edges)]
-    return Meeting(
+    return Agreement(
         rounds=kept,
         means=means,
         decisions=x,
@@ -74,13 +75,13 @@ def meet(agents: int, rounds: int, sequences: int) -> Meeting:
     )
 
 
-def table(meeting: Meeting) -> str:
+def table(found: Agreement) -> str:
     """Rounds 10, 100, … and the last: regret and disagreement beside their bounds."""
     lines = [f"{'round':>8}{'regret':>10}{'bound':>10}{'Σ|x̄_i − x̄_j|':>16}{'bound':>10}{'|x_i − x_j| now':>18}"]
     lines += [
-        f"{meeting.rounds[k]:>8}{meeting.regret[k].mean():>10.2f}{meeting.regret_bound[k]:>10.0f}"
-        f"{meeting.means_apart[k].mean():>16.4f}{meeting.means_apart_bound[k]:>10.3g}{meeting.apart[k].mean():>18.4f}"
-        for k in np.searchsorted(meeting.rounds, _powers_of_ten(int(meeting.rounds[-1])))
+        f"{found.rounds[k]:>8}{found.regret[k].mean():>10.2f}{found.regret_bound[k]:>10.0f}"
+        f"{found.means_apart[k].mean():>16.4f}{found.means_apart_bound[k]:>10.3g}{found.apart[k].mean():>18.4f}"
+        for k in np.searchsorted(found.rounds, _powers_of_ten(int(found.rounds[-1])))
     ]
     return "\n".join(lines)
 
@@ -90,61 +91,55 @@ def _powers_of_ten(rounds: int) -> list[int]:
     return [10**k for k in range(1, len(str(rounds))) if 10**k < rounds] + [rounds]
 
 
-def agents_table(meeting: Meeting) -> str:
+def agents_table(found: Agreement) -> str:
     """Where each agent would go alone, and where it ended."""
-    final = meeting.decisions[-1].mean(axis=0)
+    final = found.decisions[-1].mean(axis=0)
     lines = [f"{'agent':>8}{'own mean target':>18}{'last decision':>16}"]
-    lines += [f"{i + 1:>8}{own:>18.3f}{x:>16.3f}" for i, (own, x) in enumerate(zip(meeting.means, final, strict=True))]
-    return "\n".join([*lines, f"{'all':>8}{meeting.means.mean():>18.3f}"])
+    lines += [f"{i + 1:>8}{own:>18.3f}{x:>16.3f}" for i, (own, x) in enumerate(zip(found.means, final, strict=True))]
+    return "\n".join([*lines, f"{'all':>8}{found.means.mean():>18.3f}"])
 
 
-def figure(meeting: Meeting, title: str, folder: Path) -> list[Path]:
+def figure(found: Agreement, title: str, folder: Path) -> list[Path]:
     """Left, the decisions of one sequence; right, disagreement with its bound. As PNG, PDF and SVG."""
-    from longterm.report.style import publication_style
-
     with publication_style() as plt:
         drawing, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
-        for i, own in enumerate(meeting.means):
-            left.plot(meeting.rounds, meeting.decisions[:, 0, i], color=f"C{i % 6}", label=f"agent {i + 1}")
-            left.plot(meeting.rounds[-1] * 1.15, own, marker="<", color=f"C{i % 6}", clip_on=False, linestyle="none")
-        left.axhline(meeting.means.mean(), color="black", linestyle=":", linewidth=1, label="mean of all targets")
+        for i, own in enumerate(found.means):
+            left.plot(found.rounds, found.decisions[:, 0, i], color=f"C{i % 6}", label=f"agent {i + 1}")
+            left.plot(found.rounds[-1] * 1.15, own, marker="<", color=f"C{i % 6}", clip_on=False, linestyle="none")
+        left.axhline(found.means.mean(), color="black", linestyle=":", linewidth=1, label="mean of all targets")
         left.set(xscale="log", xlabel="round $t$", ylabel="decision $x_{i,t}$ (marks: own mean target)")
-        right.plot(meeting.rounds, meeting.apart.mean(axis=1), color="C0", label="worst neighbours, this round")
-        right.plot(meeting.rounds, meeting.means_apart.mean(axis=1), color="C1", label="all edges, means so far")
-        right.plot(meeting.rounds, meeting.means_apart_bound, "--", color="C1", label="its bound")
+        right.plot(found.rounds, found.apart.mean(axis=1), color="C0", label="worst neighbours, this round")
+        right.plot(found.rounds, found.means_apart.mean(axis=1), color="C1", label="all edges, means so far")
+        right.plot(found.rounds, found.means_apart_bound, "--", color="C1", label="its bound")
         right.set(xscale="log", yscale="log", xlabel="round $t$", ylabel="disagreement")
         for axis in (left, right):
             axis.grid(visible=True, which="major", alpha=0.3)
         left.legend(frameon=False, fontsize=8, ncols=2)
         right.legend(frameon=False, fontsize=8)
         drawing.suptitle(title)
-        paths = [folder / f"consensus.{ending}" for ending in ("png", "pdf", "svg")]
-        for path in paths:
-            drawing.savefig(path)
-    return paths
+        return save_figure(drawing, folder, "consensus")
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the experiment from the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m longterm.experiments.consensus",
-        description="Agents on a ring with different noisy targets come to agree: "
-        "prints regret and disagreement beside their bounds and draws the way there.",
-    )
-    parser.add_argument("--agents", type=int, default=6, help="how many agents (default 6)")
-    parser.add_argument("--rounds", type=int, default=20_000, help="T (default 20000)")
-    parser.add_argument("--sequences", type=int, default=10, help="random sequences to average over (default 10)")
-    parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the figure (default results)")
-    chosen = parser.parse_args(arguments)
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    meeting = meet(chosen.agents, chosen.rounds, chosen.sequences)
-    title = f"{chosen.agents} agents on a ring, T = {chosen.rounds:,}, {chosen.sequences} sequences"
-    print(title)
-    print(table(meeting))
-    print(agents_table(meeting))
-    for path in figure(meeting, title, chosen.out):
-        print(f"wrote {path}")
+def main(agents: int = 6, rounds: int = 20_000, sequences: int = 10, out: Path = Path("results")) -> None:
+    """Agents on a ring with different noisy targets come to agree: regret and disagreement beside their bounds.
+
+    Parameters
+    ----------
+    agents
+        How many agents.
+    rounds
+        T.
+    sequences
+        Random sequences to average over.
+    out
+        Folder for the figure.
+    """
+    found = agree(agents, rounds, sequences)
+    title = f"{agents} agents on a ring, T = {rounds:,}, {sequences} sequences"
+    sys.stdout.write("\n".join([title, table(found), agents_table(found), ""]))
+    for path in figure(found, title, out):
+        sys.stdout.write(f"wrote {path}\n")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(run_function(main))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,11 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from longterm._arrays import FloatArray
-from longterm.errors import InputError
-from longterm.experiments.arena.jobs import ArenaJob
-from longterm.experiments.arena.spec import HORIZONS, ArenaSpec, problem_name
+from longterm.experiments.arena.spec import HORIZONS, ArenaJob, ArenaSpec, problem_name
 from longterm.experiments.folder import JobFolder
-from longterm.experiments.result import MEASURES
+from longterm.experiments.result import MEASURES, by_measure
 from longterm.learners import Need
 
 MEASURED = (*MEASURES, "largest_violation")
@@ -103,14 +100,14 @@ class Match:
 
 
 @dataclass(frozen=True, eq=False)
-class Arena:
+class ArenaResult:
     """All matches, learner after learner within a problem."""
 
     spec: ArenaSpec
     matches: tuple[Match, ...]
     problems: Mapping[str, Mapping[str, Any]]
     """What was played, by name: dimension, constraints, the comparator's certified gap, …"""
-    left_out: Mapping[str, str]
+    without_data: Mapping[str, str]
     """Problems whose data are not here, and what to do about it."""
 
     @cached_property
@@ -130,8 +127,10 @@ class Arena:
 def growth(rounds: Sequence[int], values: FloatArray) -> float | None:
     """The slope of the line through (log T, log value) by least squares; None where a value is not positive.
 
+    Examples
+    --------
     >>> import numpy as np
-    >>> from longterm.experiments.arena.found import growth
+    >>> from longterm.experiments.arena.results import growth
     >>> round(growth([16, 64, 256], np.array([4.0, 8.0, 16.0])), 12), growth([1, 2, 4], np.array([0.0, 1.0, 2.0]))
     (0.5, None)
     """
@@ -140,15 +139,29 @@ def growth(rounds: Sequence[int], values: FloatArray) -> float | None:
     return float(np.polyfit(np.log(np.asarray(rounds, dtype=np.float64)), np.log(values), 1)[0])
 
 
-def load_arena(spec: ArenaSpec, kept: JobFolder, left_out: Mapping[str, str]) -> Arena:
-    """What the folder of a finished arena holds."""
+def load_arena(spec: ArenaSpec, kept: JobFolder, without_data: Mapping[str, str]) -> ArenaResult:
+    """What the folder of a finished arena holds.
+
+    Parameters
+    ----------
+    spec : ArenaSpec
+        What was asked for.
+    kept : JobFolder
+        Where the matches are.
+    without_data : mapping of str to str
+        Problems that were left out, and why.
+
+    Returns
+    -------
+    ArenaResult
+    """
     matches, about = [], {}
-    seconds = _timings(kept)
+    seconds = kept.timings
     for problem in spec.problems:
         name = problem_name(problem)
-        if name in left_out:
+        if name in without_data:
             continue
-        best = _read(kept, ArenaJob(problem))
+        best = kept.require(ArenaJob(problem))
         about[name] = {key: best[key] for key in ("about", "dimension", "constraints", "facts")} | {
             "certified_gap": float(np.max(np.divide(best["gap"], np.maximum(np.abs(best["loss"]), 1e-300))))
         }
@@ -156,8 +169,8 @@ def load_arena(spec: ArenaSpec, kept: JobFolder, left_out: Mapping[str, str]) ->
             job = ArenaJob(problem, who)
             took = seconds.get(job.stem)
             microseconds = None if took is None else 1e6 * took / spec.rounds
-            matches.append(_match(spec, who.name, name, _read(kept, job), best, microseconds))
-    return Arena(spec, tuple(matches), about, left_out)
+            matches.append(_match(spec, who.name, name, kept.require(job), best, microseconds))
+    return ArenaResult(spec, tuple(matches), about, without_data)
 
 
 def _match(
@@ -202,14 +215,14 @@ def _noise(horizons: Sequence[int], best: Mapping[str, Any]) -> dict[str, FloatA
 
 
 def _with_regret(run: Mapping[str, Any], best: Mapping[int, FloatArray]) -> dict[str, Any]:
-    found = {name: np.asarray(values, dtype=np.float64) for name, values in run["measures"].items()}
+    found = {name: np.asarray(values, dtype=np.float64) for name, values in by_measure(run["measures"]).items()}
     found["regret"] = found["cumulative_loss"] - np.stack([best[t] for t in run["rounds"]])
     return {**run, "measures": found}
 
 
 def _ratios(run: Mapping[str, Any], D: float) -> dict[str, tuple[float, float]]:
     made: dict[str, tuple[float, float]] = {}
-    for measure, values in run["bounds"].items():
+    for measure, values in by_measure(run["bounds"]).items():
         bound, measured = np.asarray(values, dtype=np.float64), run["measures"][measure]
         allowed = bound * (1 + ROUNDING * np.sign(bound)) + ROUNDING * D * np.asarray(run["rounds"])
         single, mean = (
@@ -233,19 +246,3 @@ def _worst(found: Sequence[Mapping[str, tuple[float, float]]]) -> dict[str, tupl
             before = made.get(measure, (0.0, 0.0))
             made[measure] = max(before[0], single), max(before[1], mean)
     return made
-
-
-def _timings(kept: JobFolder) -> dict[str, float]:
-    try:
-        made: dict[str, float] = json.loads((kept.path / "timings.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return made
-
-
-def _read(kept: JobFolder, job: ArenaJob) -> dict[str, Any]:
-    content = kept.read(job)
-    if content is None:
-        what = f"runs/{job.stem}.json is missing or damaged"
-        raise InputError(str(kept.path), what, "Run the same arena into it again: only this is played")
-    return content

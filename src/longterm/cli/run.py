@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from longterm.cli.where import Where, table, write_report
+from longterm.cli.common import BackendOptions, table, write_report
 from longterm.errors import InputError
 from longterm.experiments import (
     ExperimentSpec,
@@ -19,17 +19,11 @@ from longterm.experiments import (
     read_spec,
     run_experiment,
 )
-from longterm.experiments.catalogue import learners, problems
-from longterm.experiments.catalogue.base import signature
 from longterm.experiments.spec import EngineChoice
 
 
-def _known(entries: dict[str, Any]) -> str:
-    return "\n".join(f"  {signature(entry)}\n      {entry.about}" for entry in entries.values())
-
-
 @dataclass(frozen=True)
-class Run:
+class RunCommand:
     """Compare learners on a problem: what a TOML file says, what options say, or both (options win).
 
     A learner or a problem is a name of the catalogue, then its parameters as key=value; a list of values becomes a
@@ -67,31 +61,31 @@ class Run:
     """The result folder. Left out: results/NAME."""
     report: bool = True
     """Draw figures and write report.html."""
-    where: Annotated[Where, tyro.conf.arg(name="")] = field(default_factory=Where)
+    workers: Annotated[BackendOptions, tyro.conf.arg(name="")] = field(default_factory=BackendOptions)
 
     def specification(self) -> ExperimentSpec:
         """What the file and the options say together."""
-        said: dict[str, Any] = {
+        given: dict[str, Any] = {
             "problem": None if self.problem is None else problem_of_words(self.problem),
             "learners": tuple(map(learner_of_words, self.learners)) or None,
             "seeds": self.seeds or (None if self.sequences is None else self.sequences),
         }
         if self.seeds and self.sequences is not None:
             raise InputError("seeds", "were given, and --sequences too", "Give one of the two")
-        said |= {key: getattr(self, key) for key in ("rounds", "record", "engine", "name", "title")}
-        said = {key: value for key, value in said.items() if value is not None}
+        given |= {key: getattr(self, key) for key in ("rounds", "record", "engine", "name", "title")}
+        given = {key: value for key, value in given.items() if value is not None}
         if self.spec is not None:
-            return replace(read_spec(self.spec), **(said | {"command": ""} if said else {}))
+            return replace(read_spec(self.spec), **(given | {"command": ""} if given else {}))
         for needed in ("problem", "learners"):
-            if needed not in said:
+            if needed not in given:
                 raise InputError(needed, "is missing", f"Give a TOML file, or --{needed}; longterm run --help has both")
-        return ExperimentSpec(**said)
+        return ExperimentSpec(**given)
 
     def run(self) -> None:
         """Run it, and show the table."""
         spec = self.specification()
         folder = _folder(spec.name) if self.out is None else self.out
-        result = run_experiment(spec, folder, backend=self.where.jobs)
+        result = run_experiment(spec, folder, backend=self.workers.chosen)
         sys.stdout.write(f"{table(result)}results  {folder}\n\n")
         if self.report:
             write_report([result], [folder], folder / "report.html", result.title)
@@ -105,7 +99,7 @@ def _folder(name: str) -> Path:
 
 
 @dataclass(frozen=True)
-class Report:
+class ReportCommand:
     """Draw the figures and write the page of experiments that have been run.
 
     try:
@@ -124,18 +118,3 @@ class Report:
         if not self.folders:
             raise InputError("folders", "is empty", "Give result folders, results/dsm for example")
         write_report([load_result(folder) for folder in self.folders], self.folders, self.out, self.title)
-
-
-@dataclass(frozen=True)
-class Catalogue:
-    """The learners and problems that can be named, with their parameters and defaults.
-
-    try:
-      longterm catalogue
-    """
-
-    def run(self) -> None:
-        """Print them."""
-        groups: dict[str, Any] = {"learners": learners(), "problems": problems()}
-        for group, entries in groups.items():
-            sys.stdout.write(f"{group}\n{_known(entries)}\n")
