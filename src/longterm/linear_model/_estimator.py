@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.linear_model._blocks import IN_ORDER, NOTHING, Block, block_of, weights_of
+from longterm.linear_model._rows import IN_ORDER, NO_NUMBERS, RowBlock, row_block, weights_for
 from longterm.linear_model.streaming import BudgetLinearLearner
 
 ENOUGH_ROUNDS, MOST_PASSES = 20_000, 100
@@ -98,7 +98,9 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
             for seed in seeds
         ]
 
-    def _play(self, block: Block, targets: list[FloatArray], weights: FloatArray, passes: int, random: Any) -> None:
+    def _learn_block(
+        self, block: RowBlock, targets: list[FloatArray], weights: FloatArray, passes: int, random: Any
+    ) -> None:
         """Learn the block, `passes` times, each time in a new order where `shuffle` asks for it."""
         for learner, labels in zip(self._learners, targets, strict=True):
             learner.require(block, labels, weights)
@@ -134,12 +136,12 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
 
     def _weights(self, sample_weight: Any, X: Any) -> FloatArray:
         if sample_weight is None:
-            return NOTHING
+            return NO_NUMBERS
         checked = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return weights_of(checked, X.shape[0])
+        return weights_for(checked, X.shape[0])
 
-    def _block(self, X: Any) -> Block:
-        return block_of(X, X.shape[1])
+    def _block(self, X: Any) -> RowBlock:
+        return row_block(X, X.shape[1])
 
     @contextmanager
     def _as_it_was_on_errors(self) -> Iterator[None]:

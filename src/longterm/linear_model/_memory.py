@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
 from longterm.errors import SnapshotError
-from longterm.linear_model import _layout as at
 from longterm.linear_model._average import Average, Sampled
-from longterm.linear_model._games import Game, game_for
 from longterm.linear_model._settings import Settings
+from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
 from longterm.projections import project_onto_elastic_net
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
@@ -27,7 +26,7 @@ VERSION = 1
 class LearnerMemory:
     """The state of a `BudgetLinearLearner`."""
 
-    _game: Game
+    _rule: CompiledRule
     _average: Average
     _sparse: bool
     _widens: bool
@@ -38,9 +37,9 @@ class LearnerMemory:
 
     def _use(self, settings: Settings) -> None:
         self._settings = settings
-        self._parameters = settings.parameters()
-        self._p = self._parameters.as_array()
-        self._radius = math.hypot(self._parameters.radius, settings.intercept_bound)
+        parameters = settings.parameters()
+        self._rule.use(parameters)
+        self._radius = math.hypot(parameters.radius, settings.intercept_bound)
         self._classifies = settings.classifies
         self._shape = (settings.dimension,)
 
@@ -54,17 +53,17 @@ class LearnerMemory:
     @property
     def rounds(self) -> int:
         """How many rows were learned."""
-        return self._game.rounds
+        return self._rule.rounds
 
     @property
     def weights(self) -> FloatArray:
         """x_{T+1}, the decision in force: what the next row would be scored with. O(d)."""
-        return self._game.x(self._p)
+        return self._rule.x()
 
     @property
     def intercept(self) -> float:
         """b_{T+1}."""
-        return float(self._game.numbers[at.INTERCEPT]) + self._level
+        return self._rule.number("intercept") + self._level
 
     def average(self) -> tuple[FloatArray, float]:
         """x̄ and its intercept: the mean decision, one round drawn for each stretch of max(1024, d) rounds."""
@@ -82,32 +81,32 @@ class LearnerMemory:
     @property
     def nonzeros(self) -> int:
         """How many weights of x_{T+1} are not 0."""
-        return self._game.nonzeros(self._p)
+        return self._rule.nonzeros()
 
     @property
     def multiplier(self) -> float:
         """λ_{T+1}, the price of the budget; for penalised FTRL ν, the weight in force."""
-        return float(self._game.numbers[at.MULTIPLIER])
+        return self._rule.number("multiplier")
 
     @property
     def cumulative_loss(self) -> float:
         """Σ f_t(x_t), each row scored before it was learned."""
-        return float(self._game.numbers[at.LOSS_SUM])
+        return self._rule.number("loss_sum")
 
     @property
     def signed_violation(self) -> float:
         """Σ g(x_t), what the theorems of A-FTRL and A-OGD bound."""
-        return float(self._game.numbers[at.SIGNED])
+        return self._rule.number("signed_violation")
 
     @property
     def hard_violation(self) -> float:
         """Σ [g(x_t)]₊, what penalised FTRL's theorem bounds."""
-        return float(self._game.numbers[at.HARD])
+        return self._rule.number("hard_violation")
 
     @property
     def squared_violation(self) -> float:
         """Σ [g(x_t)]₊²."""
-        return float(self._game.numbers[at.SQUARED])
+        return self._rule.number("squared_violation")
 
     def margins(self, X: Any) -> FloatArray:
         """⟨u, x⟩ + b for rows u, with the decision in force; nothing is learned."""
@@ -157,7 +156,8 @@ class LearnerMemory:
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {f"game.{name}": array for name, array in self._game.arrays().items()} | {
+        # "game" is what snapshots of version 1 call the rule's state
+        return {f"game.{name}": array for name, array in self._rule.arrays().items()} | {
             f"average.{name}": array for name, array in self._average.sampled._asdict().items()
         }
 
@@ -165,8 +165,8 @@ class LearnerMemory:
         settings = Settings(**specification["settings"])
         self._widens, self._sparse = bool(specification["widens"]), bool(specification["sparse"])
         self._has_level, self._level = specification["level"] is not None, float(specification["level"] or 0.0)
-        self._game = game_for(settings, self._sparse)
-        self._game.restore({name.removeprefix("game."): a for name, a in arrays.items() if name.startswith("game.")})
+        self._rule = compiled_rule(settings.rule, settings.dimension, self._sparse)
+        self._rule.restore({name.removeprefix("game."): a for name, a in arrays.items() if name.startswith("game.")})
         self._average = Average(settings.dimension, int(specification["seed"]))
         self._average.sampled = Sampled(arrays["average.stretches"], arrays["average.total"])
         self._use(settings)

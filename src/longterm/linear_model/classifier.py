@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.linear_model._blocks import NOTHING
 from longterm.linear_model._estimator import BudgetLinearModel
-from longterm.linear_model._losses import CODES, OF_TWO_CLASSES
+from longterm.linear_model._rows import NO_NUMBERS
+from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
 
 
 def _gives_probabilities(estimator: Any) -> bool:
@@ -112,7 +112,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
                 classes = self._known(y)
             self._start(classes, X, random, goes_on)
             weights = self._class_weights(y, self._weights(sample_weight, X))
-            self._play(self._block(X), self._targets(y), weights, self._passes_over(len(y)), random)
+            self._learn_block(self._block(X), self._targets(y), weights, self._passes_over(len(y)), random)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -125,7 +125,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
             labels, plain = np.asarray(y), self._weights(sample_weight, X)
             if labels.shape == (X.shape[0],):
                 targets = self._targets(labels)
-                self._play(self._block(X), targets, self._class_weights(labels, plain), 1, None)
+                self._learn_block(self._block(X), targets, self._class_weights(labels, plain), 1, None)
                 return self
         with self._as_it_was_on_errors():
             self._require_loss()
@@ -141,7 +141,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
                 raise ValueError("class_weight 'balanced' is for fit: a stream's shares are not known. Give a mapping.")
             self._start(known, X, self._random(), not first)
             weights = self._class_weights(y, self._weights(sample_weight, X))
-            self._play(self._block(X), self._targets(y), weights, 1, None)
+            self._learn_block(self._block(X), self._targets(y), weights, 1, None)
         return self
 
     def _require_loss(self) -> None:
@@ -172,9 +172,9 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
 
     def _known(self, y: NDArray[Any]) -> NDArray[Any]:
         """The classes so far, if every label is one of them."""
-        strangers = np.setdiff1d(y, self.classes_)
-        if len(strangers):
-            raise ValueError(f"y has classes that were not there before: {strangers[:5].tolist()}")
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y has classes that were not there before: {unknown[:5].tolist()}")
         return self.classes_
 
     def _targets(self, y: NDArray[Any]) -> list[FloatArray]:
@@ -193,8 +193,8 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
             values = np.asarray(compute_class_weight("balanced", classes=self.classes_, y=y))
         if values is None:
             return weights
-        own = values[np.searchsorted(self.classes_, y)]
-        return own if weights is NOTHING else own * weights
+        of_rows = values[np.searchsorted(self.classes_, y)]
+        return of_rows if weights is NO_NUMBERS else of_rows * weights
 
     def _intercepts(self, intercepts: NDArray[Any]) -> Any:
         return intercepts

@@ -12,9 +12,9 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from longterm.errors import InputError
-from longterm.linear_model._blocks import labels_of
 from longterm.linear_model._estimator import BudgetLinearModel
-from longterm.linear_model._losses import CODES, OF_TWO_CLASSES
+from longterm.linear_model._rows import labels_for
+from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
 
 
 class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[misc]
@@ -83,8 +83,8 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows once, in their order."""
         if self._is_plain(X) and type(y) is np.ndarray and y.shape == (X.shape[0],) and y.dtype.kind in "fiu":
-            labels = labels_of(y, X.shape[0], classifies=False)
-            self._play(self._block(X), [labels], self._weights(sample_weight, X), 1, None)
+            labels = labels_for(y, X.shape[0], classifies=False)
+            self._learn_block(self._block(X), [labels], self._weights(sample_weight, X), 1, None)
             return self
         return self._learn(X, y, sample_weight, goes_on=True, streams=True)
 
@@ -97,9 +97,9 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
             X, y = self._validated(X, y, reset=not goes_on, y_numeric=True)
             if not goes_on:
                 self._learners = self._make_learners(1, X, random)
-            labels, weights = labels_of(y, X.shape[0], classifies=False), self._weights(sample_weight, X)
+            labels, weights = labels_for(y, X.shape[0], classifies=False), self._weights(sample_weight, X)
             passes, order = (1, None) if streams else (self._passes_over(len(labels)), random)
-            self._play(self._block(X), [labels], weights, passes, order)
+            self._learn_block(self._block(X), [labels], weights, passes, order)
         return self
 
     def _shaped(self, weights: NDArray[Any]) -> NDArray[Any]:

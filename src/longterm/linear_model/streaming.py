@@ -22,22 +22,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
-from longterm.linear_model import _layout as at
 from longterm.linear_model._average import Average
-from longterm.linear_model._blocks import (
+from longterm.linear_model._memory import LearnerMemory
+from longterm.linear_model._rows import (
     IN_ORDER,
-    NOTHING,
-    Block,
-    block_of,
+    NO_NUMBERS,
+    RowBlock,
     is_moderate,
-    labels_of,
+    is_row,
+    labels_for,
     require_moderate,
-    weights_of,
+    row_block,
+    weights_for,
     whole_numbers,
 )
-from longterm.linear_model._games import game_for, is_row
-from longterm.linear_model._memory import LearnerMemory
 from longterm.linear_model._settings import Settings
+from longterm.linear_model.kernels.layout import TRACE
+from longterm.linear_model.kernels.rule import compiled_rule
 
 FLOAT, WHOLE = np.dtype(np.float64), np.dtype(np.int64)
 HEAVIEST = 1e30
@@ -47,7 +48,7 @@ NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
 LOG_ODDS = 4.0
 """The intercept's bound for two classes unless another is given: shares between 2 % and 98 %."""
 NO_RECORD = np.empty(0, dtype=np.int64)
-NO_TRACE = np.empty((0, len(at.COLUMNS)))
+NO_TRACE = np.empty(0, dtype=TRACE)
 
 
 class BudgetLinearLearner(LearnerMemory):
@@ -108,7 +109,7 @@ class BudgetLinearLearner(LearnerMemory):
                 intercept_bound = LOG_ODDS
             settings = replace(settings, intercept_bound=intercept_bound)
         self._sparse = sparse
-        self._game = game_for(settings, sparse)
+        self._rule = compiled_rule(rule, settings.dimension, sparse)
         self._average = Average(settings.dimension, seed)
         self._use(settings)
         self._plan_average()
@@ -121,8 +122,8 @@ class BudgetLinearLearner(LearnerMemory):
         if u.shape != self._shape:
             remedy = f"Give {self._settings.dimension} numbers"
             raise InputError("row", f"has shape {u.shape}", remedy, round=self.rounds + 1)
-        level, label = self._level, self._ready_for(u, y, weight)
-        margin = self._game.step_dense(u, label, weight, self._p)
+        level, label = self._level, self._label_for(u, y, weight)
+        margin = self._rule.step_dense(u, label, weight)
         if margin != margin:  # NaN: the kernel refused the row
             raise self._refusal(u)
         self._until_sample -= 1
@@ -130,20 +131,22 @@ class BudgetLinearLearner(LearnerMemory):
 
     def step(self, indices: ArrayLike, values: ArrayLike, y: float, weight: float = 1.0) -> float:
         """Learn one sparse row, its column numbers increasing; the margin before it was learned."""
-        u, where = np.ascontiguousarray(values, FLOAT), np.ascontiguousarray(indices)
-        if where.dtype is not WHOLE:
-            where = whole_numbers("indices", where)
-        level, label = self._level, self._ready_for(u, y, weight, where)
+        u, columns = np.ascontiguousarray(values, FLOAT), np.ascontiguousarray(indices)
+        if columns.dtype is not WHOLE:
+            columns = whole_numbers("indices", columns)
+        if not self._rule.is_sparse and not is_row(columns, u, self._settings.dimension):  # sparse kernels look
+            raise self._refusal(u, columns)
+        level, label = self._level, self._label_for(u, y, weight, columns)
         try:
-            margin = self._game.step(where, u, label, weight, self._p)
+            margin = self._rule.step(columns, u, label, weight)
         except TypeError:  # not vectors
             margin = math.nan
         if margin != margin:
-            raise self._refusal(u, where)
+            raise self._refusal(u, columns)
         self._until_sample -= 1
         return margin + level
 
-    def _ready_for(self, u: FloatArray, y: float, weight: float, where: NDArray[np.int64] | None = None) -> float:
+    def _label_for(self, u: FloatArray, y: float, weight: float, columns: NDArray[np.int64] | None = None) -> float:
         """The label as the kernel is to see it, once it and the weight are known to be sound."""
         try:
             sound = (y == 1 or y == -1) if self._classifies else -HEAVIEST <= y <= HEAVIEST
@@ -160,20 +163,20 @@ class BudgetLinearLearner(LearnerMemory):
         if not self._widens:
             return label
         if not (self._has_level and abs(label - self._level) <= self._settings.intercept_bound):
-            self._require_row(u, abs(label), weight, where)  # before the interval changes, not only in the kernel
+            self._require_row(u, abs(label), weight, columns)  # before the interval changes, not only in the kernel
             self._begin_at(label)
             if abs(label - self._level) > self._settings.intercept_bound:
                 self._widen(abs(label - self._level))
         return label - self._level
 
-    def _require_row(self, u: FloatArray, size: float, weight: float, where: NDArray[np.int64] | None) -> None:
+    def _require_row(self, u: FloatArray, size: float, weight: float, columns: NDArray[np.int64] | None) -> None:
         """Raise if the row would be refused with a target of this size, whatever the interval becomes."""
         longest = float(np.abs(u).max(initial=0.0)) * math.sqrt(len(u))
-        sound = where is None or is_row(where, u, self._settings.dimension)
+        sound = columns is None or is_row(columns, u, self._settings.dimension)
         if not (sound and is_moderate(longest, size, weight, self._radius + 2 * (size + abs(self._level)))):
-            raise self._refusal(u, where)
+            raise self._refusal(u, columns)
 
-    def _refusal(self, u: FloatArray, where: NDArray[np.int64] | None = None) -> InputError:
+    def _refusal(self, u: FloatArray, columns: NDArray[np.int64] | None = None) -> InputError:
         """What is wrong with a row that cannot be learned; nothing is left of it."""
         t = self.rounds + 1
         self._average.take_back(t)
@@ -181,10 +184,10 @@ class BudgetLinearLearner(LearnerMemory):
         if not np.isfinite(u).all():
             what = "holds NaN or infinity"
             return NonFiniteError("row", what, "Check this row; nothing was learned from it", round=t)
-        if where is not None and (u.ndim != 1 or u.shape != where.shape):
-            what = f"has shape {where.shape}, the values {u.shape}"
+        if columns is not None and (u.ndim != 1 or u.shape != columns.shape):
+            what = f"has shape {columns.shape}, the values {u.shape}"
             return InputError("indices", what, "Give an index for each value", round=t)
-        if where is not None and not is_row(where, u, self._settings.dimension):
+        if columns is not None and not is_row(columns, u, self._settings.dimension):
             what = f"are not increasing within 0 … {self._settings.dimension - 1}"
             return InputError("indices", what, "Sort them, and give each once", round=t)
         what = "has numbers so large that the squares of its gradient overflow"
@@ -204,14 +207,14 @@ class BudgetLinearLearner(LearnerMemory):
         Returns the margins from before each row was learned. With `record`, round numbers, it returns a trace instead:
         a line of `COLUMNS` for each of these rounds that lies in the block.
         """
-        block = block_of(X, self._settings.dimension)
-        labels = labels_of(y, block.count, self._classifies)
+        block = row_block(X, self._settings.dimension, self.rounds + 1 if order is None else None)
+        labels = labels_for(y, block.count, self._classifies)
         rows_in_order = IN_ORDER
         if order is not None:
             rows_in_order = whole_numbers("order", order)
             if rows_in_order.ndim != 1 or np.any((rows_in_order < 0) | (rows_in_order >= block.count)):
                 raise InputError("order", "has other numbers than those of rows", f"Use 0 … {block.count - 1}")
-        weights = weights_of(sample_weight, block.count)
+        weights = weights_for(sample_weight, block.count)
         self.require(block, labels, weights)
         count = block.count if order is None else len(rows_in_order)
         if record is None:
@@ -220,26 +223,26 @@ class BudgetLinearLearner(LearnerMemory):
             return margins
         first = self.rounds + 1
         wanted = np.asarray([t for t in sorted(set(record)) if first <= t < first + count], dtype=np.int64)
-        trace = np.empty((len(wanted), len(at.COLUMNS)))
+        trace = np.empty(len(wanted), dtype=TRACE)
         self.learn_checked(block, labels, weights, rows_in_order, record=wanted, trace=trace)
         return trace
 
     def learn_checked(
         self,
-        block: Block,
+        block: RowBlock,
         labels: FloatArray,
-        weights: FloatArray = NOTHING,
+        weights: FloatArray = NO_NUMBERS,
         order: NDArray[np.int64] = IN_ORDER,
         *,
-        margins: FloatArray = NOTHING,
+        margins: FloatArray = NO_NUMBERS,
         record: NDArray[np.int64] = NO_RECORD,
-        trace: FloatArray = NO_TRACE,
+        trace: NDArray[Any] = NO_TRACE,
     ) -> None:
-        """`learn` for what `block_of`, `labels_of` and `weights_of` made, and `require` has seen."""
+        """`learn` for what `row_block`, `labels_for` and `weights_for` made, and `require` has seen."""
         if block.count == 0:
             return
-        if self._game.is_sparse and not block.is_sparse:
-            block = block.sparse()
+        if self._rule.is_sparse and not block.is_sparse:
+            block = block.to_sparse()
         shuffled = order is not IN_ORDER
         count = len(order) if shuffled else block.count
         before = self._level
@@ -253,12 +256,12 @@ class BudgetLinearLearner(LearnerMemory):
             stop = min(count, start + self._until_sample)
             if self._widens:
                 stop = self._widened_for(labels[order[start:stop]] if shuffled else labels[start:stop], start)
-            some = margins[start:stop] if len(margins) else NOTHING
+            some = margins[start:stop] if len(margins) else NO_NUMBERS
             if shuffled:
-                played = self._game.play(block.rows, order[start:stop], labels, weights, self._p, record, trace, some)
+                played = self._rule.play(block.rows, order[start:stop], labels, weights, record, trace, some)
             else:
-                part, own = block.part(start, stop), weights[start:stop] if len(weights) else weights
-                played = self._game.play(part, IN_ORDER, labels[start:stop], own, self._p, record, trace, some)
+                part, part_weights = block.part(start, stop), weights[start:stop]
+                played = self._rule.play(part, IN_ORDER, labels[start:stop], part_weights, record, trace, some)
             if played != stop - start:  # blocks are checked, so that this never happens
                 raise InputError("X", f"row {start + played} was refused", "Scale the features", round=self.rounds + 1)
             self._until_sample -= stop - start
@@ -267,12 +270,9 @@ class BudgetLinearLearner(LearnerMemory):
             margins[0] += before  # the first target of all was not known before it came
             margins[1:] += self._level
 
-    def require(self, block: Block, labels: FloatArray, weights: FloatArray) -> None:
+    def require(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> None:
         """Raise if a number of the block is too large to be learned from."""
-        if block.count:
-            largest = max(float(labels.max()), -float(labels.min()))
-            heaviest = float(weights.max()) if len(weights) else 1.0
-            require_moderate(block.largest, largest, heaviest, self._radius + 2 * largest)
+        require_moderate(block, labels, weights, self._radius)
 
     # --- the intercept's interval -----------------------------------------------------------------------------
 
@@ -291,9 +291,9 @@ class BudgetLinearLearner(LearnerMemory):
 
     def _widen(self, size: float) -> None:
         """The interval becomes ±2 size; the decision and its curvature stay as they are (`docs/linear_model.md`)."""
-        numbers, before, size = self._game.numbers, self._settings.intercept_bound, max(size, NARROWEST)
-        limit = math.sqrt(numbers[at.INTERCEPT_SQUARES])  # curvature times bound: what holds b at the interval's end
-        numbers[at.INTERCEPT_SLOPE] = min(max(numbers[at.INTERCEPT_SLOPE], -limit), limit)
+        scalars, before, size = self._rule.scalars, self._settings.intercept_bound, max(size, NARROWEST)
+        limit = math.sqrt(scalars["intercept_squares"][0])  # curvature times bound: what holds b at the interval's end
+        scalars["intercept_slope"] = min(max(scalars["intercept_slope"][0], -limit), limit)
         self._use(replace(self._settings, intercept_bound=2 * size))
         if before > 0.0:
-            numbers[at.INTERCEPT_SQUARES] = min(limit * (2 * size / before), LARGEST_LIMIT) ** 2
+            scalars["intercept_squares"] = min(limit * (2 * size / before), LARGEST_LIMIT) ** 2
