@@ -33,6 +33,8 @@ class RowBlock:
     count: int
     longest: float
     """No row has a longer ‖u‖₂."""
+    first_round: int | None = None
+    """The round of row 0, where rows are learned in their order."""
 
     @property
     def is_sparse(self) -> bool:
@@ -49,7 +51,7 @@ class RowBlock:
     def to_sparse(self) -> RowBlock:
         """The same rows as CSR."""
         matrix = sparse.csr_array(self.rows)
-        return RowBlock((matrix.data, matrix.indices, matrix.indptr), self.count, self.longest)
+        return RowBlock((matrix.data, matrix.indices, matrix.indptr), self.count, self.longest, self.first_round)
 
 
 def row_block(X: Any, dimension: int, first_round: int | None = None) -> RowBlock:
@@ -73,7 +75,7 @@ def _dense_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
     if not np.isfinite(size):
         row = int((~np.isfinite(rows)).any(axis=1).argmax())
         raise _not_finite(row, first_round)
-    return RowBlock(rows, len(rows), size * math.sqrt(dimension))
+    return RowBlock(rows, len(rows), size * math.sqrt(dimension), first_round)
 
 
 def _sparse_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
@@ -105,7 +107,7 @@ def _sparse_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
     if not np.isfinite(size):
         raise _not_finite(_row_of(~np.isfinite(matrix.data), indptr), first_round)
     rows = (np.ascontiguousarray(matrix.data), np.ascontiguousarray(indices), np.ascontiguousarray(indptr))
-    return RowBlock(rows, matrix.shape[0], size * math.sqrt(widest))
+    return RowBlock(rows, matrix.shape[0], size * math.sqrt(widest), first_round)
 
 
 def _sorted_and_unique(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:
@@ -198,7 +200,9 @@ def require_moderate(block: RowBlock, labels: FloatArray, weights: FloatArray, r
     if not is_moderate(block.longest, label, weight, radius + 2 * label):
         row = int(np.abs(block.rows).max(axis=1).argmax()) if not block.is_sparse else _largest_row(block)
         what = f"has numbers so large that their squares overflow (rows up to {block.longest:.3g} long: see row {row})"
-        raise InputError("X", what, "Scale the features, the targets or the weights down")
+        raise InputError(
+            "X", what, "Scale the features, the targets or the weights down", round=_round_of(row, block.first_round)
+        )
 
 
 def _largest_row(block: RowBlock) -> int:
