@@ -20,7 +20,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.linear_model._rows import IN_ORDER, NO_NUMBERS, RowBlock, row_block, weights_for
+from longterm.linear_model._rows import IN_ORDER, RowBlock, row_block, weights_for
+from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner
 
 ENOUGH_ROUNDS, MOST_PASSES = 20_000, 100

@@ -16,11 +16,10 @@ from scipy import sparse
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
+from longterm.linear_model.kernels.rule import NO_NUMBERS
 
 LARGEST_GRADIENT = 1e90
 """Above this, squares of gradients and their sums would come near the largest float."""
-NO_NUMBERS = np.empty(0)
-"""Stands for weights or margins that are not there."""
 IN_ORDER = np.empty(0, dtype=np.int64)
 """Stands for the order of the file."""
 

@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._estimator import BudgetLinearModel
-from longterm.linear_model._rows import NO_NUMBERS
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
+from longterm.linear_model.kernels.rule import NO_NUMBERS
 
 
 def _gives_probabilities(estimator: Any) -> bool:

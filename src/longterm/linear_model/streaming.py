@@ -26,7 +26,6 @@ from longterm.linear_model._average import Average
 from longterm.linear_model._memory import LearnerMemory
 from longterm.linear_model._rows import (
     IN_ORDER,
-    NO_NUMBERS,
     RowBlock,
     is_moderate,
     is_row,
@@ -38,7 +37,7 @@ from longterm.linear_model._rows import (
 )
 from longterm.linear_model._settings import Settings
 from longterm.linear_model.kernels.layout import TRACE
-from longterm.linear_model.kernels.rule import compiled_rule
+from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, compiled_rule
 
 FLOAT, WHOLE = np.dtype(np.float64), np.dtype(np.int64)
 HEAVIEST = 1e30
@@ -47,8 +46,6 @@ NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
 """The intercept's interval is never widened to less, and its V_b not beyond the square: both keep numbers finite."""
 LOG_ODDS = 4.0
 """The intercept's bound for two classes unless another is given: shares between 2 % and 98 %."""
-NO_RECORD = np.empty(0, dtype=np.int64)
-NO_TRACE = np.empty(0, dtype=TRACE)
 
 
 class BudgetLinearLearner(LearnerMemory):
@@ -235,7 +232,7 @@ class BudgetLinearLearner(LearnerMemory):
         order: NDArray[np.int64] = IN_ORDER,
         *,
         margins: FloatArray = NO_NUMBERS,
-        record: NDArray[np.int64] = NO_RECORD,
+        record: NDArray[np.int64] = NO_ROUNDS,
         trace: NDArray[Any] = NO_TRACE,
     ) -> None:
         """`learn` for what `row_block`, `labels_for` and `weights_for` made, and `require` has seen."""

@@ -20,10 +20,12 @@ from longterm.linear_model.kernels.layout import (
     PENALISED_FTRL,
     SCALARS,
     SPARSE_AFTRL,
+    TRACE,
     Parameters,
 )
 from longterm.linear_model.kernels.play import block_kernel, row_kernel, sparse_row_kernel
 
+NO_NUMBERS, NO_ROUNDS, NO_TRACE = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=TRACE)
 CODES = {"a-ftrl": AFTRL, "a-ogd": AOGD, "mahdavi": AOGD, "penalised-ftrl": PENALISED_FTRL}
 
 
@@ -64,12 +66,12 @@ class CompiledRule(ABC):
         rows: Any,
         order: NDArray[np.int64],
         labels: FloatArray,
-        weights: FloatArray,
-        record: NDArray[np.int64],
-        trace: NDArray[Any],
-        margins: FloatArray,
+        weights: FloatArray = NO_NUMBERS,
+        record: NDArray[np.int64] = NO_ROUNDS,
+        trace: NDArray[Any] = NO_TRACE,
+        margins: FloatArray = NO_NUMBERS,
     ) -> int:
-        """Play rows; how many were played before one that must be refused."""
+        """Play rows; how many were played before one that must be refused. Empty arrays stand for none of a thing."""
         kind = (rows[0].dtype, rows[1].dtype) if type(rows) is tuple else (rows.dtype,)
         run = self._kernels.get(kind)
         if run is None:  # the name of a dtype takes longer to find than a row to learn
