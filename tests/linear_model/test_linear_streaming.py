@@ -14,7 +14,7 @@ from longterm.constraints import ElasticNetBudget, OnFirst
 from longterm.errors import SnapshotError
 from longterm.learners import AFTRL, AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL, MahdaviOGD, PenalisedFTRL
 from longterm.linear_model import BudgetLinearLearner
-from longterm.linear_model._average import Average
+from longterm.linear_model._memory import Average
 from longterm.linear_model._settings import Settings
 from longterm.losses import LeastSquares, Logistic
 from longterm.sets import Box, Product

@@ -36,42 +36,23 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
     _learners: list[BudgetLinearLearner]
     n_features_in_: int
 
-    def __init__(
-        self,
-        budget: float = 10.0,
-        *,
-        l1: float = 1.0,
-        l2: float = 1.0,
-        loss: str = "logistic",
-        loss_parameter: float | None = None,
-        rule: str = "a-ftrl",
-        fit_intercept: bool = True,
-        intercept_bound: float | None = None,
-        constants: str | Mapping[str, float] = "online",
-        beta: float = 2 / 3,
-        growth: float = 0.5,
-        passes: int | None = None,
-        shuffle: bool = True,
-        random_state: Any = None,
-        warm_start: bool = False,
-        predict_with: str = "last",
-    ) -> None:
-        self.budget = budget
-        self.l1 = l1
-        self.l2 = l2
-        self.loss = loss
-        self.loss_parameter = loss_parameter
-        self.rule = rule
-        self.fit_intercept = fit_intercept
-        self.intercept_bound = intercept_bound
-        self.constants = constants
-        self.beta = beta
-        self.growth = growth
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.predict_with = predict_with
+    budget: float
+    l1: float
+    l2: float
+    loss: str
+    loss_parameter: float | None = None
+    """The regressor's; losses of two classes have none."""
+    rule: str
+    fit_intercept: bool
+    intercept_bound: float | None
+    constants: str | Mapping[str, float]
+    beta: float
+    growth: float
+    passes: int | None
+    shuffle: bool
+    random_state: Any
+    warm_start: bool
+    predict_with: str
 
     # --- learning ---------------------------------------------------------------------------------------------
 

@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
-from longterm.linear_model._average import Average
-from longterm.linear_model._memory import LearnerMemory
+from longterm.linear_model._memory import Average, LearnerMemory
 from longterm.linear_model._rows import (
     IN_ORDER,
     RowBlock,
@@ -53,15 +52,32 @@ class BudgetLinearLearner(LearnerMemory):
 
     Parameters
     ----------
-    loss : "logistic", "hinge", "squared_hinge" (labels ±1), "squared", "huber", "quantile" (`loss_parameter`: the
-        threshold of Huber's loss, the level of the quantile).
-    rule : "a-ftrl", "a-ogd", "penalised-ftrl" or "mahdavi".
-    fit_intercept, intercept_bound : an intercept that costs no budget, within ±intercept_bound.
-    constants : "online", or {"feature_norm": …, "label_bound": …, "rounds": …} for steps made for known bounds.
-    sparse : whether the memory is laid out for sparse rows (A-FTRL only: rounds then cost what they touch). Rows of the
+    dimension : int
+        d, the number of features.
+    budget, l1, l2 : float
+        g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget.
+    loss : {"logistic", "hinge", "squared_hinge", "squared", "huber", "quantile"}
+        The first three have labels ±1.
+    loss_parameter : float, optional
+        The threshold of Huber's loss (1 unless given), the level of the quantile (½ unless given).
+    rule : {"a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi"}
+        How it learns.
+    fit_intercept : bool
+        Whether there is an intercept, which costs no budget.
+    intercept_bound : float, optional
+        It stays within ±intercept_bound. None: 4 for two classes; for regression the interval grows with the targets.
+    constants : "online" or dict
+        "online", or {"feature_norm": …, "label_bound": …, "rounds": …} for steps made for known bounds.
+    beta, growth : float
+        θ_t ∝ t^−β; penalised FTRL's weights w_t ∝ t^(1 + growth).
+    sparse : bool
+        Whether the memory is laid out for sparse rows (A-FTRL only: rounds then cost what they touch). Rows of the
         other kind are converted.
-    seed : which rounds are drawn for the average.
+    seed : int
+        Draws the rounds that stand for others in the average.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.linear_model import BudgetLinearLearner
     >>> learner = BudgetLinearLearner(3, budget=1.0, fit_intercept=False)
@@ -114,7 +130,22 @@ class BudgetLinearLearner(LearnerMemory):
     # --- learning ---------------------------------------------------------------------------------------------
 
     def step_dense(self, row: ArrayLike, y: float, weight: float = 1.0) -> float:
-        """Learn one row of `dimension` numbers; the margin before it was learned."""
+        """Learn one row of `dimension` numbers.
+
+        Parameters
+        ----------
+        row : array-like of shape (dimension,)
+            The features u.
+        y : float
+            Its label, ±1, or its target.
+        weight : float
+            By what its loss is multiplied.
+
+        Returns
+        -------
+        margin : float
+            ⟨u, x_t⟩ + b_t, from before the row was learned.
+        """
         u = np.ascontiguousarray(row, FLOAT)
         if u.shape != self._shape:
             remedy = f"Give {self._settings.dimension} numbers"
@@ -127,7 +158,24 @@ class BudgetLinearLearner(LearnerMemory):
         return margin + level
 
     def step(self, indices: ArrayLike, values: ArrayLike, y: float, weight: float = 1.0) -> float:
-        """Learn one sparse row, its column numbers increasing; the margin before it was learned."""
+        """Learn one sparse row.
+
+        Parameters
+        ----------
+        indices : array-like of int
+            The columns of the features that are not 0, increasing.
+        values : array-like of float
+            These features.
+        y : float
+            Its label, ±1, or its target.
+        weight : float
+            By what its loss is multiplied.
+
+        Returns
+        -------
+        margin : float
+            ⟨u, x_t⟩ + b_t, from before the row was learned.
+        """
         u, columns = np.ascontiguousarray(values, FLOAT), np.ascontiguousarray(indices)
         if columns.dtype is not WHOLE:
             columns = whole_numbers("indices", columns)
@@ -199,10 +247,27 @@ class BudgetLinearLearner(LearnerMemory):
         order: ArrayLike | None = None,
         record: Sequence[int] | None = None,
     ) -> FloatArray:
-        """Learn a block of rows (an array or a SciPy sparse matrix), in the order given by row numbers, or as they are.
+        """Learn a block of rows. Splitting rows into blocks changes nothing, bit for bit.
 
-        Returns the margins from before each row was learned. With `record`, round numbers, it returns a trace instead:
-        a line of `COLUMNS` for each of these rounds that lies in the block.
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, dimension)
+            The rows.
+        y : array-like of shape (n,)
+            Their labels, ±1, or targets.
+        sample_weight : array-like of shape (n,), optional
+            By what the loss of each row is multiplied.
+        order : array-like of int, optional
+            Row numbers: learn these rows in this order, each as often as it is named.
+        record : sequence of int, optional
+            Round numbers to trace.
+
+        Returns
+        -------
+        margins : ndarray of shape (n,) or (len(order),)
+            ⟨u, x_t⟩ + b_t of each row, from before it was learned. With `record` a trace instead, a record for each
+            of these rounds that lies in the block: `round`, `nonzeros` and `multiplier` of x_t, and the sums up to
+            and with it, `loss`, `signed_violation`, `hard_violation`, `squared_violation`.
         """
         block = row_block(X, self._settings.dimension, self.rounds + 1 if order is None else None)
         labels = labels_for(y, block.count, self._classifies)

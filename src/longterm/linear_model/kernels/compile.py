@@ -20,7 +20,11 @@ from numba.extending import intrinsic
 
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered for SIMD. Never the whole set: it assumes that there are no NaNs, and they must be refused."""
-OPTIONS: Any = {"fastmath": FASTMATH, "error_model": "numpy", "forceinline": True}
+ARITHMETIC: Any = {"fastmath": FASTMATH, "error_model": "numpy"}
+_INLINE = {"forceinline": True} if numba.version_info[:2] < (0, 70) else {}
+"""Calls that LLVM leaves standing cost a round half as much again. Numba does not document this option: versions that
+were not tried go without, and are slower."""
+OPTIONS: Any = ARITHMETIC | _INLINE
 
 helper = numba.njit(**OPTIONS)
 """For the functions that kernels call: compiled into them, not kept by themselves."""
@@ -45,11 +49,11 @@ def keep_under(digest):
 def compiled(function: Callable[..., Any], signature: Any) -> Any:
     """`function` for arguments of these types and no others, from the disk where it is there. It releases the GIL."""
     try:
-        return numba.njit([signature], nogil=True, cache=True, fastmath=FASTMATH, error_model="numpy")(function)
+        return numba.njit([signature], nogil=True, cache=True, **ARITHMETIC)(function)
     except RuntimeError as error:  # no folder to write to: it is compiled in every process
         if "cannot cache" not in str(error):
             raise
-        return numba.njit([signature], nogil=True, fastmath=FASTMATH, error_model="numpy")(function)
+        return numba.njit([signature], nogil=True, **ARITHMETIC)(function)
 
 
 def readonly(dtype: Any, dimensions: int = 1) -> types.Array:
