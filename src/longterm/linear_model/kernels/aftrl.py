@@ -1,4 +1,4 @@
-"""A-FTRL for linear models, compiled: the rule of `longterm.AFTRL`, and of `longterm.AdaptiveAFTRL`.
+"""A-FTRL for linear models, compiled: the rule of `learners.AFTRL`, and of `learners.AdaptiveAFTRL`.
 
 The state's vector is z = Σ of the gradients so far. With τ = Λ_t l1 and w = −soft(z, τ),
 

@@ -1,5 +1,5 @@
-"""A-OGD for linear models, compiled: the rule of `longterm.AOGD`, of `longterm.AdaGradAOGD`, and with constant steps
-that of `longterm.MahdaviOGD`.
+"""A-OGD for linear models, compiled: the rule of `learners.AOGD`, of `learners.AdaGradAOGD`, and with constant steps
+that of `learners.MahdaviOGD`.
 
 The state's vector is v with x_t = s v, where s is the projection's factor, 1 inside the ball. A round has two passes:
 

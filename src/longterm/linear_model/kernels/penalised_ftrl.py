@@ -1,4 +1,4 @@
-"""Penalised FTRL for linear models, compiled: `longterm.PenalisedFTRL`, and `longterm.AdaptivePenalisedFTRL`.
+"""Penalised FTRL for linear models, compiled: `learners.PenalisedFTRL`, and `learners.AdaptivePenalisedFTRL`.
 
 x_t is A-FTRL's, with ν_t where that has Λ_t: the smallest ν ≥ 0 whose argmin has g ≤ 0, or W_t if that is smaller.
 
