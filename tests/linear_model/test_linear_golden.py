@@ -24,3 +24,11 @@ def test_a_snapshot_of_an_earlier_version_loads_and_goes_on_as_it_did(name):
     else:
         margins = [learner.step_dense(X[i], y[i]) for i in range(5)]
     np.testing.assert_allclose(margins, MARGINS[name], rtol=1e-9, atol=1e-12)
+
+
+def test_a_state_of_another_length_is_refused():
+    learner = BudgetLinearLearner(6, 2.0)
+    stored = learner._arrays()
+    stored["game.numbers"] = stored["game.numbers"][:-1]
+    with pytest.raises(ValueError, match="shorter"):
+        learner.__setstate__({"specification": learner._specification(), "arrays": stored})

@@ -34,6 +34,9 @@ class CompiledRule(ABC):
 
     is_sparse: bool
     """Whether the memory is laid out for sparse rows, and blocks must be CSR."""
+    _counts: tuple[str, ...]
+    _numbers: tuple[str, ...]
+    """The scalars that snapshots of this layout store, in their order."""
 
     def __init__(self, code: int, dimension: int, **arrays: NDArray[Any]) -> None:
         self._code, self.dimension = code, dimension
@@ -107,13 +110,13 @@ class CompiledRule(ABC):
         threshold = self.number(weight) * float(self.parameters["l1"][0])
         return self.number("scale") * (np.clip(z, -threshold, threshold) - z) + 0.0
 
-    def _scalars_as_arrays(self, counts: int, numbers: int) -> dict[str, NDArray[Any]]:
-        whole = np.array([self.scalars[name][0] for name in COUNTS[:counts]], dtype=np.int64)
-        return {"round": whole, "numbers": np.array([self.scalars[name][0] for name in NUMBERS[:numbers]])}
+    def _scalars_as_arrays(self) -> dict[str, NDArray[Any]]:
+        whole = np.array([self.scalars[name][0] for name in self._counts], dtype=np.int64)
+        return {"round": whole, "numbers": np.array([self.scalars[name][0] for name in self._numbers])}
 
     def _restore_scalars(self, arrays: dict[str, NDArray[Any]]) -> None:
-        for names, values in ((COUNTS, arrays["round"]), (NUMBERS, arrays["numbers"])):
-            for name, value in zip(names, values, strict=False):
+        for names, values in ((self._counts, arrays["round"]), (self._numbers, arrays["numbers"])):
+            for name, value in zip(names, values, strict=True):
                 self.scalars[name] = value
 
 
@@ -121,11 +124,12 @@ class DenseRule(CompiledRule):
     """Rounds cost O(d). Blocks may be dense or CSR."""
 
     is_sparse = False
+    _counts, _numbers = COUNTS[:1], NUMBERS[: NUMBERS.index("norm_1_low")]
 
     def __init__(self, code: int, dimension: int) -> None:
-        self.vector, self._row = np.zeros(dimension), np.zeros(dimension)
+        self.vector = np.zeros(dimension)
         point = self.vector if code == AOGD else np.zeros(dimension)
-        super().__init__(code, dimension, vector=self.vector, point=point, row=self._row)
+        super().__init__(code, dimension, vector=self.vector, point=point, row=np.zeros(dimension))
 
     def step(self, indices: NDArray[Any], values: NDArray[Any], y: float, weight: float) -> float:
         row = np.zeros(self.dimension)
@@ -146,8 +150,7 @@ class DenseRule(CompiledRule):
         return int(np.count_nonzero(self.x()))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        stored = self._scalars_as_arrays(1, NUMBERS.index("norm_1_low"))
-        return {"round": stored["round"], "vector": self.vector.copy(), "numbers": stored["numbers"]}
+        return self._scalars_as_arrays() | {"vector": self.vector.copy()}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         self._restore_scalars(arrays)
@@ -158,6 +161,7 @@ class SparseRule(CompiledRule):
     """A-FTRL on CSR rows: rounds cost what they touch, and so does memory, 16 bytes a coordinate and the heap."""
 
     is_sparse = True
+    _counts, _numbers = COUNTS, NUMBERS
 
     def __init__(self, dimension: int) -> None:
         self.vector, self.heap = np.zeros(2 * dimension), np.zeros(room(dimension), dtype=np.uint64)
@@ -180,9 +184,8 @@ class SparseRule(CompiledRule):
         return int(self.scalars["active"][0])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        stored = self._scalars_as_arrays(len(COUNTS), len(NUMBERS))
         heap = self.heap[: self.scalars["entries"][0]].copy()  # the rest of it is not in use
-        return {"round": stored["round"], "memory": self.vector.copy(), "heap": heap, "numbers": stored["numbers"]}
+        return self._scalars_as_arrays() | {"memory": self.vector.copy(), "heap": heap}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         self._restore_scalars(arrays)
