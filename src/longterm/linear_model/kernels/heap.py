@@ -12,7 +12,7 @@ the top. That keys are only bounds keeps the heap out of most rounds' way:
 **An entry is one word** of 64 bits: the leading bits of the key, then k + 1 in as many bits as d takes (`places`).
 Positive floats are ordered as their bits are, so words are ordered by key; cutting a key's last bits rounds it down,
 and it is still a bound. The word of coordinate k's live entry (0: none) is kept beside z_k, in the same cache line:
-`memory` is z_0, word_0, z_1, word_1, …, and `words` the same array seen as integers. An entry is live if it *is* that
+`vector` is z_0, word_0, z_1, word_1, …, and `words` the same array seen as integers. An entry is live if it *is* that
 word.
 
 **The heap stays O(d).** Before a row with n ≤ d coordinates is learned, `rebuild` throws all stale entries away if
@@ -31,12 +31,10 @@ rounds at the latest: drift does not grow with t. (Measured after PERIOD − 1 r
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numba import int64, uint64
 
-from longterm.linear_model import _layout as at
-from longterm.linear_model._compile import prefetch
+from longterm.linear_model.kernels.compile import exact, prefetch
 
 SLACK = 64
 PERIOD = 2**16
@@ -46,29 +44,13 @@ ARITY = 4
 SHARE = 63 / 64
 """A new key is τ + SHARE · w: below |z_k|, so that small falls need no new entry. ½ to 1 were tried on sector."""
 
-ACTIVE, LIVE, SIZE = 1, 2, 3
-"""Places in the state's `round`, behind t: active coordinates, live entries, entries."""
-LOW_1, LOW_2 = at.NUMBERS, at.NUMBERS + 1
-"""Places in the state's `numbers`, behind those of all rules: the low parts of NORM_1 = Σw and NORM_2 = Σw²."""
 BYTES = 16
-"""What a coordinate takes in `memory`."""
-
-exact = numba.njit(fastmath=False, error_model="numpy")
-"""Compensated sums must not be reordered. Said aloud, because left out it means: as the function that calls."""
+"""What a coordinate takes in the vector."""
 
 
 def room(dimension: int) -> int:
     """How many words the heap of so many coordinates needs."""
     return 2 * dimension + SLACK
-
-
-@exact
-def places_for(dimension):
-    """How many bits hold k + 1 for every coordinate k."""
-    places = uint64(1)
-    while int64(1) << int64(places) <= dimension:
-        places += uint64(1)
-    return places
 
 
 @exact
@@ -130,24 +112,25 @@ def sink(heap, size, hole, word):
 
 
 @exact
-def raise_threshold(old, new, memory, words, heap, places, round, numbers):
+def raise_threshold(memory, old, new):
     """Take out what dies as τ rises from `old` to `new`, and bring the sums to the new τ."""
-    size, active = round[SIZE], round[ACTIVE]
-    sum_1, low_1, sum_2, low_2 = numbers[at.NORM_1], numbers[LOW_1], numbers[at.NORM_2], numbers[LOW_2]
+    s, vector, words, heap, places = memory.scalars[0], memory.vector, memory.words, memory.heap, memory.places
+    size, active = s.entries, s.active
+    sum_1, low_1, sum_2, low_2 = s.norm_1, s.norm_1_low, s.norm_2, s.norm_2_low
     limit = word_of(new, 0, places) | (uint64(1) << places) - uint64(1)
     end, waiting = size, 0
     while size > 0 and heap[0] <= limit:
         for child in range(1, min(1 + ARITY, size)):  # one of them is next
-            prefetch(memory, BYTES * coordinate_of(heap[child], places))
+            prefetch(vector.ctypes.data + BYTES * coordinate_of(heap[child], places))
         word = heap[0]
         k = coordinate_of(word, places)
         again = uint64(0)
         if word == words[2 * k + 1]:
-            length = abs(memory[2 * k])
+            length = abs(vector[2 * k])
             if length > new:
                 again = word_of(new + SHARE * (length - new), k, places)
             else:
-                round[LIVE] -= 1
+                s.live -= 1
                 if length > old:
                     active -= 1
                     sum_1, low_1 = add(sum_1, low_1, old - length)
@@ -167,23 +150,24 @@ def raise_threshold(old, new, memory, words, heap, places, round, numbers):
         push(heap, size, heap[place])
         size += 1
     before = sum_1 + low_1
-    sum_1, low_1 = add(sum_1, low_1, -active * (new - old))
-    sum_2, low_2 = add(sum_2, low_2, -(new - old) * (before + (sum_1 + low_1)))
-    round[SIZE], round[ACTIVE] = size, active
-    numbers[at.NORM_1], numbers[LOW_1], numbers[at.NORM_2], numbers[LOW_2] = sum_1, low_1, sum_2, low_2
+    s.norm_1, s.norm_1_low = add(sum_1, low_1, -active * (new - old))
+    after = s.norm_1 + s.norm_1_low
+    s.norm_2, s.norm_2_low = add(sum_2, low_2, -(new - old) * (before + after))
+    s.entries, s.active = size, active
 
 
 @exact
-def rebuild(threshold, memory, words, heap, places, round, numbers):
+def rebuild(memory, threshold):
     """One entry for each active coordinate, with a new key, and the sums anew."""
+    s, vector, words, heap, places = memory.scalars[0], memory.vector, memory.words, memory.heap, memory.places
     sum_1 = low_1 = sum_2 = low_2 = 0.0
     size = 0
-    for place in range(round[SIZE]):
+    for place in range(s.entries):
         word = heap[place]
         k = coordinate_of(word, places)
         if word == words[2 * k + 1]:
             words[2 * k + 1] = uint64(0)  # the same word can be there twice: the other one is stale from now on
-            w = abs(memory[2 * k]) - threshold
+            w = abs(vector[2 * k]) - threshold
             if w > 0.0:
                 sum_1, low_1 = add(sum_1, low_1, w)
                 sum_2, low_2 = add(sum_2, low_2, w * w)
@@ -193,5 +177,5 @@ def rebuild(threshold, memory, words, heap, places, round, numbers):
         words[2 * coordinate_of(heap[place], places) + 1] = heap[place]
     for place in range((size - 2) // ARITY, -1, -1):
         sink(heap, size, place, heap[place])
-    round[SIZE] = round[LIVE] = round[ACTIVE] = size
-    numbers[at.NORM_1], numbers[LOW_1], numbers[at.NORM_2], numbers[LOW_2] = sum_1, low_1, sum_2, low_2
+    s.entries = s.live = s.active = size
+    s.norm_1, s.norm_1_low, s.norm_2, s.norm_2_low = sum_1, low_1, sum_2, low_2

@@ -1,8 +1,8 @@
 """How kernels are compiled: once, kept on disk, and never stale.
 
 Numba keeps a compiled kernel as long as the kernel's own file is unchanged. It does not notice that a helper in another
-file was edited. So the sources of this whole folder are part of the key under which a kernel is kept: whatever is
-edited here, every kernel is compiled anew.
+file was edited. But what a kernel closes over is part of the key under which it is kept. So every kernel closes over
+`sources()` and hands it to `keep_under`: whatever is edited in this folder, every kernel is compiled anew.
 """
 
 from __future__ import annotations
@@ -15,40 +15,45 @@ from typing import Any
 
 import numba
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.caching import FunctionCache
-from numba.core.extending import intrinsic
+from numba import types
+from numba.extending import intrinsic
 
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered for SIMD. Never the whole set: it assumes that there are no NaNs, and they must be refused."""
+ARITHMETIC: Any = {"fastmath": FASTMATH, "error_model": "numpy"}
+_INLINE = {"forceinline": True} if numba.version_info[:2] < (0, 70) else {}
+"""Calls that LLVM leaves standing cost a round half as much again. Numba does not document this option: versions that
+were not tried go without, and are slower."""
+OPTIONS: Any = ARITHMETIC | _INLINE
 
-
-helper = numba.njit(fastmath=FASTMATH, error_model="numpy")
+helper = numba.njit(**OPTIONS)
 """For the functions that kernels call: compiled into them, not kept by themselves."""
+exact = numba.njit(fastmath=False, error_model="numpy")
+"""For compensated sums, which must not be reordered. Left out, `fastmath` means: as the function that calls."""
 
 
 @cache
-def _sources() -> str:
+def sources() -> str:
+    """A digest of this folder's files."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-class _FolderCache(FunctionCache):
-    """Numba's cache on disk, with the sources of this folder in the key."""
-
-    def _index_key(self, signature: Any, codegen: Any) -> Any:
-        return (*super()._index_key(signature, codegen), _sources())
+@helper
+def keep_under(digest):
+    """Nothing: see above."""
 
 
 def compiled(function: Callable[..., Any], signature: Any) -> Any:
     """`function` for arguments of these types and no others, from the disk where it is there. It releases the GIL."""
-    dispatcher: Any = numba.njit(nogil=True, fastmath=FASTMATH, error_model="numpy")(function)
-    dispatcher._cache = _FolderCache(function)
-    dispatcher.compile(signature)
-    dispatcher.disable_compile()
-    return dispatcher
+    try:
+        return numba.njit([signature], nogil=True, cache=True, **ARITHMETIC)(function)
+    except RuntimeError as error:  # no folder to write to: it is compiled in every process
+        if "cannot cache" not in str(error):
+            raise
+        return numba.njit([signature], nogil=True, **ARITHMETIC)(function)
 
 
 def readonly(dtype: Any, dimensions: int = 1) -> types.Array:
@@ -56,20 +61,18 @@ def readonly(dtype: Any, dimensions: int = 1) -> types.Array:
     return types.Array(dtype, dimensions, "C", readonly=True)
 
 
-def _prefetch(context, array, byte):
-    """Begin to load the cache line at this byte of an array's data."""
+def _prefetch(context, address):
+    """Begin to load the cache line at this address."""
 
     def generate(context, builder, signature, arguments):
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        pointer = ir.IntType(8).as_pointer()
-        address = builder.gep(builder.bitcast(data, pointer), [arguments[1]])
-        integer = ir.IntType(32)
+        pointer, integer = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [pointer, integer, integer, integer])
         function = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
-        builder.call(function, [address, integer(0), integer(3), integer(1)])  # to read, to keep, data
-        return context.get_dummy_value()
+        place = builder.inttoptr(arguments[0], pointer)
+        builder.call(function, [place, integer(0), integer(3), integer(1)])  # to read, to keep, data
+        return arguments[0]
 
-    return types.none(array, types.intp), generate
+    return types.int64(types.int64), generate
 
 
 prefetch: Any = intrinsic(_prefetch)
@@ -79,7 +82,7 @@ def _pointer(context, address):
     """An address as a pointer, for `numba.carray`."""
 
     def generate(context, builder, signature, arguments):
-        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
 
     return types.voidptr(types.int64), generate
 
