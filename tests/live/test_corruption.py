@@ -13,9 +13,9 @@ from live_files import interrupted, load, put, saved
 from live_plan import fresh, image, learner, start, step, undisturbed
 from longterm import InputError, LiveLearner
 from longterm.errors import JournalError, SnapshotError
-from longterm.live import snapshot as snapshots
 from longterm.live.journal import Journal, JournalReader
 from longterm.live.learner import KIND, VERSION
+from longterm.storage import snapshot as snapshots
 from longterm.storage.packing import MalformedError, pack, unpack
 from longterm.storage.snapshot import Snapshot, decode, read_snapshot, write_snapshot
 from longterm.storage.specification import specification
@@ -213,7 +213,7 @@ def test_deep_json_is_refused():
 def test_any_metadata_with_a_good_checksum_is_refused_in_words(metadata, tmp_path_factory):
     path = tmp_path_factory.mktemp("crafted") / "state"
     metadata["learner"] = specification(learner())
-    write_snapshot(path, Snapshot(KIND, VERSION, metadata, fresh()._book.arrays()))
+    write_snapshot(path, Snapshot(KIND, VERSION, metadata, fresh()._memory.arrays()))
     with pytest.raises(SnapshotError, match="makes no sense"):
         LiveLearner.load(path, learner())
 

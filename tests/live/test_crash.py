@@ -10,7 +10,8 @@ import pytest
 import live_plan
 from live_plan import image, position, start, step, undisturbed
 from longterm.errors import JournalError
-from longterm.live import files, journal
+from longterm.live import journal
+from longterm.storage import files
 
 STEPS = 23
 

@@ -64,7 +64,7 @@ def step(live: LiveLearner) -> None:
 
 def image(live: LiveLearner) -> bytes:
     """Everything the learner remembers, to the bit."""
-    return pack(live._book.metadata(), live._book.arrays())
+    return pack(live._memory.metadata(), live._memory.arrays())
 
 
 def undisturbed(steps: int) -> list[bytes]:

@@ -17,6 +17,10 @@ and then, for each record,
 A write that was cut short leaves less than a record at the end: that record was never acknowledged, and is
 dropped. Anything else that does not fit is damage, and an error: the CRC is there so that a damaged length
 cannot pass for a short write, the chain of checksums so that no record can be lost, doubled or moved.
+
+A journal either starts from the snapshot beside it; or the snapshot was taken in the middle of it, and the process
+died before it could start a new one. In the second case the snapshot names the journal and the checksum of the
+record it was taken after, so that a journal with another past cannot be taken for its own.
 Like the snapshot's, this module knows nothing of learners.
 """
 
@@ -26,7 +30,7 @@ import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -131,8 +135,8 @@ class Journal:
     def append(self, payload: bytes, sequence: int) -> None:
         """Write a record. When this returns it is in the file, and with fsync on the disk; if it raises, it is not."""
         self._require_open()
-        found = os.fstat(self._file.fileno())
-        if found.st_size != self.at.offset or found.st_nlink == 0 or sequence != self.at.sequence + 1:
+        file = os.fstat(self._file.fileno())
+        if file.st_size != self.at.offset or file.st_nlink == 0 or sequence != self.at.sequence + 1:
             raise JournalError(
                 self.path,
                 "out of step",
@@ -172,6 +176,53 @@ class Journal:
     def _require_open(self) -> None:
         if self._file.closed:
             raise JournalError(self.path, "closed", "this learner was closed", "Load it again")
+
+
+Follows = list[str] | None
+"""Identity of the journal that a snapshot was taken in, and the checksum at that place, in hexadecimal."""
+
+
+def recover(
+    path: Path, identity: bytes, sequence: int, follows: Follows, replay: Callable[[bytes], None], *, fsync: bool
+) -> Journal:
+    """Replay the journal at `path` from the snapshot with this identity and sequence number; the journal, open."""
+    if not path.exists():
+        if follows is not None:
+            remedy = "Find it; or load without a journal, if what came after the save may be lost"
+            raise JournalError(path, "missing", "the snapshot was saved with a journal", remedy)
+        return Journal.create(path, identity, sequence, fsync=fsync)
+    reader = JournalReader(path)
+    at = reader.start
+    if reader.identity == identity and at.sequence == sequence:
+        checksum = at.checksum
+    elif follows is not None and reader.identity.hex() == follows[0]:
+        checksum = bytes.fromhex(follows[1])
+    else:
+        raise _another(path, "it does not continue this snapshot")
+    reached = at.sequence == sequence
+    if reached and at.checksum != checksum:
+        raise _another(path, "its past is not that of the snapshot")
+    for record in reader:
+        at = record.after
+        if reached:
+            try:
+                replay(record.payload)
+            except (KeyError, ValueError, TypeError) as error:
+                what = f"record {at.sequence} makes no sense ({error})"
+                raise JournalError(path, "corrupted", what, "Restore it from a copy") from None
+        elif at.sequence == sequence:
+            if at.checksum != checksum:
+                raise _another(path, "its past is not that of the snapshot")
+            reached = True
+    if not reached:
+        what = f"it ends with record {at.sequence}, the snapshot was taken after record {sequence}"
+        raise JournalError(path, "truncated", what, "Restore it from a copy, or load without a journal and save")
+    return Journal(path, reader.identity, at, fsync=fsync)
+
+
+def _another(path: Path, what: str) -> JournalError:
+    remedy = "Give the snapshot that was saved last, with the journal that lay beside it"
+    return JournalError(path, "another snapshot", what, remedy)
 
 
 def _checksum(data: bytes) -> bytes:

@@ -25,16 +25,14 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array
 from longterm.errors import InputError, SnapshotError
-from longterm.learners.base import Learner, OnBrokenBound
+from longterm.learners.base import Learner
+from longterm.learners.checks import FeedbackCheck, OnBrokenBound
 from longterm.learners.feedback import Feedback
-from longterm.live.book import Book, state_arrays
-from longterm.live.journal import Journal
-from longterm.live.recovery import recover
-from longterm.live.told import Oracle, feedback_at, limits_of, require_finite, require_usable, with_arrays
-from longterm.live.view import LiveState
-from longterm.live.window import Token, Window
+from longterm.live.feedback import Oracle, feedback_at
+from longterm.live.journal import Follows, Journal, recover
+from longterm.live.memory import Change, LiveState, Memory
+from longterm.live.tokens import Token, Window
 from longterm.problems import Problem
-from longterm.storage.packing import pack
 from longterm.storage.snapshot import Snapshot, identity_of, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
 
@@ -47,15 +45,32 @@ class LiveLearner:
 
     Parameters
     ----------
-    problem : lets `tell` take the parameters of a round, and its constants are what feedback is checked against.
-    max_in_flight : how many rounds may be open; `ask` raises a WindowFullError when they are.
-    expire_after : the age, in rounds asked for since, after which a token expires: the τ of the theorem.
-    on_broken_bound : "raise" refuses feedback above a declared bound; "warn" takes it with a BrokenBoundWarning.
-    journal : a file for everything that happens between two saves. One that exists is continued, if it starts from a
+    learner : Learner
+        The rule and its hyper-parameters.
+    problem : Problem, optional
+        Lets `tell` take the parameters of a round, and its constants are what feedback is checked against.
+    max_in_flight : int
+        How many rounds may be open; `ask` raises a WindowFullError when they are.
+    expire_after : int
+        The age, in rounds asked for since, after which a token expires: the τ of the theorem.
+    on_broken_bound : {"raise", "warn"}
+        "raise" refuses feedback above a declared bound; "warn" takes it with a BrokenBoundWarning.
+    journal : path, optional
+        A file for everything that happens between two saves. One that exists is continued, if it starts from a
         learner as fresh as this one.
-    fsync : whether each record of the journal is forced to the disk before its call returns. Without it what was
+    fsync : bool
+        Whether each record of the journal is forced to the disk before its call returns. Without it what was
         acknowledged survives the death of the process, not that of the machine.
 
+    Raises
+    ------
+    InputError
+        If an argument cannot be used, or the learner cannot play the problem.
+    JournalError
+        If the journal is damaged, or continues another learner.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import AOGD, LiveLearner
     >>> from longterm.problems import two_dimensional
@@ -79,32 +94,41 @@ class LiveLearner:
         journal: str | PathLike[str] | None = None,
         fsync: bool = True,
     ) -> None:
-        if on_broken_bound not in ("raise", "warn"):
-            raise InputError("on_broken_bound", f"{on_broken_bound!r} is not known", "Choose 'raise' or 'warn'")
         if problem is not None:
             learner.check(problem)
         self._learner = learner
         self._problem = problem
-        self._on_broken_bound = on_broken_bound
         self._lock = threading.Lock()
         self._journal: Journal | None = None
         state = learner.init()
         x = learner.ask(state)
         window = Window(validate.dimension("max_in_flight", max_in_flight), _age(expire_after))
-        self._book = Book(state, x, window)
-        self._limits = limits_of(learner, problem, x)
+        self._memory = Memory(state, x, window)
+        self._check = FeedbackCheck(learner, x, problem, on_broken_bound)
         fresh = self._snapshot().encode()  # also finds out at once whether the learner's state can be stored
         if journal is not None:
-            self._journal = recover(Path(journal), learner, self._book, identity_of(fresh), None, fsync=fsync)
+            self._recover(Path(journal), identity_of(fresh), None, fsync)
 
     # --- the rounds ------------------------------------------------------------------------------------------
 
     def ask(self) -> Token:
-        """A new round: its decision is the token's x. Raises a WindowFullError if too many are in flight."""
+        """Begin a new round.
+
+        Returns
+        -------
+        Token
+            Its `x` is the decision; its `number` goes along with the request.
+
+        Raises
+        ------
+        WindowFullError
+            If as many rounds are in flight as were allowed.
+        """
         with self._lock:
-            self._book.window.require_room()
-            self._write({"op": "ask"}, {})
-            return self._book.ask(self._learner.ask(self._book.state))
+            self._memory.window.require_room()
+            change = self._memory.asking(self._learner.ask(self._memory.state))
+            self._make(change)
+            return self._memory.window.open[change.asked]
 
     def tell(
         self,
@@ -116,19 +140,34 @@ class LiveLearner:
         loss_parameters: Sequence[Array] | None = None,
         constraint_parameters: Sequence[Array] = (),
     ) -> None:
-        """What happened in the round of this token, in one of three ways.
+        """Say what happened in the round of this token, in one of three ways.
 
-        A `Feedback`, evaluated by the caller at token.x; or functions `loss` and `constraint` from x to (value,
-        gradient), which are called at token.x; or the problem's parameters of that round.
+        When this returns, the update is done and in the journal. If it raises nothing has changed and the token is as
+        it was.
 
-        The token may be given by its number. When this returns, the update is done and in the journal. If it raises
-        (a TokenError, or an InputError about the feedback) nothing has changed and the token is as it was.
+        Parameters
+        ----------
+        token : Token or int
+            The round, by what `ask` returned or by its number.
+        feedback : Feedback, optional
+            The first way: evaluated by the caller at token.x.
+        loss, constraint : callable, optional
+            The second way: functions from x to (value, gradient), which are called at token.x.
+        loss_parameters, constraint_parameters : sequence of array, optional
+            The third way: the problem's parameters of that round.
+
+        Raises
+        ------
+        TokenError
+            If the token is unknown, was told or skipped already, or has expired.
+        InputError
+            If the feedback cannot be used.
         """
         with self._lock:
-            number = self._book.window.find(token).number
-            x = self._book.window.open[number].x
-        told = feedback_at(
-            x,
+            known = self._memory.window.find(token)
+        number = known.number
+        feedback = feedback_at(
+            known.x,
             number,
             self._problem,
             feedback=feedback,
@@ -137,25 +176,34 @@ class LiveLearner:
             loss_parameters=loss_parameters,
             constraint_parameters=constraint_parameters,
         )
-        require_usable(told, x, number, self._limits, self._on_broken_bound)
-        self._learner.require(told, x, number, self._on_broken_bound)
-        told = with_arrays(told)
+        feedback = self._check.accept(feedback, number)
         with self._lock:
-            self._book.window.find(number)  # another thread may have told it meanwhile
+            self._memory.window.find(number)  # another thread may have told it meanwhile
             with np.errstate(all="ignore"):  # what is not finite is refused, in words
-                state = self._learner.update(self._book.state, told)
-            arrays = state_arrays(state)
-            require_finite(arrays, number)
-            values = {"constraint": told.constraint} | ({} if told.loss is None else {"loss": told.loss})
-            self._write({"op": "tell", "token": number}, arrays | values)
-            self._book.tell(number, state, told.constraint, told.loss)
+                state = self._learner.update(self._memory.state, feedback)
+            self._make(self._memory.telling(number, state, feedback.constraint, feedback.loss))
 
     def skip(self, token: Token | int) -> None:
-        """Give up a round whose feedback will not come; the learner does not move. TokenErrors as for `tell`."""
+        """Give up a round whose feedback will not come; the learner does not move.
+
+        Parameters
+        ----------
+        token : Token or int
+            The round.
+
+        Raises
+        ------
+        TokenError
+            As for `tell`.
+        """
         with self._lock:
-            number = self._book.window.find(token).number
-            self._write({"op": "skip", "token": number}, {})
-            self._book.skip(number)
+            self._make(self._memory.skipping(self._memory.window.find(token).number))
+
+    def _make(self, change: Change) -> None:
+        """Write it to the journal, then let it happen."""
+        if self._journal is not None:
+            self._journal.append(change.record(), self._memory.sequence + 1)
+        self._memory.make(change)
 
     # --- what can be read ------------------------------------------------------------------------------------
 
@@ -163,31 +211,13 @@ class LiveLearner:
     def state(self) -> LiveState:
         """The learner at this moment, in a view that does not change later."""
         with self._lock:
-            book, learner = self._book, self._learner
-            state, sums = book.state, book.sums
-            return LiveState(
-                round=int(np.max(np.asarray(state.round))),
-                x=np.array(learner.ask(state)),
-                report={name: _copied(value) for name, value in learner.report(state).items()},
-                asked=book.window.asked,
-                told=book.told,
-                skipped=book.skipped,
-                expired=book.expired,
-                in_flight=len(book.window.open),
-                largest_delay=book.largest_delay,
-                cumulative_loss=_copied(sums.loss),
-                losses_told=book.losses_told,
-                signed_violation=_copied(sums.signed),
-                hard_violation=_copied(sums.hard),
-                squared_violation=_copied(sums.squared),
-                largest_violation=_copied(sums.largest),
-            )
+            return self._memory.view(self._learner)
 
     @property
     def in_flight(self) -> tuple[Token, ...]:
         """The open tokens, oldest first: after a restart, what is still to be told or skipped."""
         with self._lock:
-            return tuple(self._book.window.open.values())
+            return tuple(self._memory.window.open.values())
 
     # --- files -----------------------------------------------------------------------------------------------
 
@@ -196,6 +226,16 @@ class LiveLearner:
 
         The file is replaced atomically: a crash at any moment leaves the old snapshot or the new, and either fits
         the journal that lies beside it. The journal follows the latest save, wherever that was.
+
+        Parameters
+        ----------
+        path : path
+            The snapshot; not the journal's own file.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written; the old file is as it was, and the journal goes on.
         """
         with self._lock:
             if self._journal is not None:
@@ -219,24 +259,46 @@ class LiveLearner:
     ) -> Self:
         """The learner that was saved, and with its journal everything told since: it continues bit for bit.
 
-        `learner` must be made as the saved one was; max_in_flight and expire_after come from the file. Raises a
-        SnapshotError or a JournalError that says what is wrong with the file; without `journal` what came after the
-        save is not known.
+        Parameters
+        ----------
+        path : path
+            What `save` wrote. It holds max_in_flight and expire_after, too.
+        learner : Learner
+            Made as the saved one was.
+        problem : Problem, optional
+            As for a new learner.
+        on_broken_bound : {"raise", "warn"}
+            As for a new learner.
+        journal : path, optional
+            The journal that lies beside the snapshot; without it what came after the save is not known.
+        fsync : bool
+            As for a new learner.
+
+        Returns
+        -------
+        LiveLearner
+            The learner, ready to go on.
+
+        Raises
+        ------
+        SnapshotError
+            Saying what is wrong with the file: it is damaged, newer, or of another learner.
+        JournalError
+            The same of the journal.
         """
         path = Path(path)
         snapshot, identity = read_snapshot(path, KIND, VERSION)
-        made = cls(learner, problem, on_broken_bound=on_broken_bound)
+        live = cls(learner, problem, on_broken_bound=on_broken_bound)
         other = difference(snapshot.metadata.get("learner"), specification(learner))
         if other is not None:
             raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
         try:
-            made._book.restore(snapshot.metadata["book"], snapshot.arrays)
+            live._memory.restore(snapshot.metadata["book"], snapshot.arrays)
         except (KeyError, ValueError, TypeError, IndexError) as error:
             raise SnapshotError(path, "corrupted", f"the state makes no sense: {error}", "Restore a copy") from None
         if journal is not None:
-            follows = snapshot.metadata["follows"]
-            made._journal = recover(Path(journal), learner, made._book, identity, follows, fsync=fsync)
-        return made
+            live._recover(Path(journal), identity, snapshot.metadata["follows"], fsync)
+        return live
 
     def close(self) -> None:
         """Close the journal, if there is one. Nothing is lost without it; nothing can be asked or told after it."""
@@ -253,16 +315,17 @@ class LiveLearner:
     def _snapshot(self) -> Snapshot:
         journal = self._journal
         follows = None if journal is None else [journal.identity.hex(), journal.at.checksum.hex()]
-        metadata = {"learner": specification(self._learner), "book": self._book.metadata(), "follows": follows}
-        return Snapshot(KIND, VERSION, metadata, self._book.arrays())
+        metadata = {"learner": specification(self._learner), "book": self._memory.metadata(), "follows": follows}
+        return Snapshot(KIND, VERSION, metadata, self._memory.arrays())
 
-    def _write(self, what: dict[str, Any], arrays: dict[str, Array]) -> None:
-        """Into the journal, before it happens: `longterm.live.recovery` lets it happen again.
+    def _recover(self, path: Path, identity: bytes, follows: Follows, fsync: bool) -> None:
+        """Let everything in the journal happen again, and go on writing it."""
+        memory = self._memory
 
-        Of a tell the state it led to is written, not the feedback: no replay depends on a user's function.
-        """
-        if self._journal is not None:
-            self._journal.append(pack(what, arrays), self._book.sequence + 1)
+        def replay(record: bytes) -> None:
+            memory.make(memory.recorded(record, self._learner))
+
+        self._journal = recover(path, identity, memory.sequence, follows, replay, fsync=fsync)
 
 
 def _age(value: int) -> int:
@@ -270,8 +333,3 @@ def _age(value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
         raise InputError("expire_after", f"{value!r} is not an age", "Give a whole number of at least 0")
     return int(value)
-
-
-def _copied(value: Array) -> Array:
-    """A copy that shares nothing with the learner; a number where there is only one."""
-    return np.array(value)[()]
