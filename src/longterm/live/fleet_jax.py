@@ -63,8 +63,8 @@ def _advance(
     learner: Learner[Any], state: Any, totals: dict[str, Array], hyper: dict[str, Array], numbers: Array, feedback: Any
 ) -> tuple[Any, dict[str, Array]]:
     rows = jax.tree.map(lambda field: field.at[numbers].get(mode="clip"), state)
-    own = learner.with_hyper_arrays({path: array.at[numbers].get(mode="clip") for path, array in hyper.items()})
-    after = own.update(rows, Feedback(**feedback))
+    chosen = learner.with_hyper_arrays({path: array.at[numbers].get(mode="clip") for path, array in hyper.items()})
+    after = chosen.update(rows, Feedback(**feedback))
     state = jax.tree.map(lambda field, new: field.at[numbers].set(new, mode="drop"), state, after)
     worst = feedback["constraint"].astype(jnp.float64)
     added = {"signed_violation": worst, "hard_violation": jnp.maximum(worst, 0)}
