@@ -1,5 +1,6 @@
 """A process may die at any moment: nothing acknowledged is lost, and nothing happens that did not."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -79,7 +80,8 @@ def live_until_death(folder: Path) -> int:
         pass
     finally:
         if live is not None:
-            live.close()
+            with contextlib.suppress(Died):
+                live.close()
     return acknowledged
 
 

@@ -110,33 +110,53 @@ class JournalReader:
         )
 
 
+class _File(NamedTuple):
+    """The file that a journal is in, and how far it is written."""
+
+    file: BinaryIO
+    identity: bytes
+    at: Position
+
+
 class Journal:
-    """A journal, open at its end. One process writes it; whoever calls sees to it that one thread does."""
+    """A journal, open at its end. Whoever calls sees to it that one thread does.
+
+    What raises, an interrupt at any instruction included, may leave a torn record behind the end, or a new file that is
+    not yet written to. `settle` removes the one and turns to the other; everything else expects to find it settled.
+    """
 
     def __init__(self, path: Path, identity: bytes, at: Position, *, fsync: bool) -> None:
         """Open the file, cutting off what an interrupted write left behind `at`."""
         self.path = path
-        self.identity = identity
-        self.at = at
         self._fsync = fsync
-        self._file: BinaryIO = path.open("r+b", buffering=0)
-        self._file.truncate(at.offset)
-        self._file.seek(at.offset)
+        self._now = _File(path.open("r+b", buffering=0), identity, at)
+        self._rotation: tuple[bytes, bytes, int] | None = None
+        self.settle()
 
     @classmethod
     def create(cls, path: Path, identity: bytes, sequence: int, *, fsync: bool) -> Journal:
         """An empty journal that starts from a snapshot, put in the place of what `path` held."""
-        prelude = _PRELUDE.pack(MAGIC, VERSION, sequence, identity)
-        checksum = _checksum(prelude)
-        write_atomically(path, prelude + checksum)
-        at = Position(sequence, checksum, len(prelude) + len(checksum))
-        return cls(path, identity, at, fsync=fsync)
+        head = _head(identity, sequence)
+        write_atomically(path, head)
+        return cls(path, identity, _start(head, sequence), fsync=fsync)
+
+    @property
+    def identity(self) -> bytes:
+        """The identity of the snapshot that it starts from."""
+        return self._now.identity
+
+    @property
+    def at(self) -> Position:
+        """Its end."""
+        return self._now.at
 
     def append(self, payload: bytes, sequence: int) -> None:
         """Write a record. When this returns it is in the file, and with fsync on the disk; if it raises, it is not."""
         self._require_open()
-        file = os.fstat(self._file.fileno())
-        if file.st_size != self.at.offset or file.st_nlink == 0 or sequence != self.at.sequence + 1:
+        now = self._now
+        descriptor, at = now.file.fileno(), now.at
+        file = os.fstat(descriptor)
+        if file.st_size != at.offset or file.st_nlink == 0 or sequence != at.sequence + 1:
             raise JournalError(
                 self.path,
                 "out of step",
@@ -145,37 +165,68 @@ class Journal:
             )
         numbers = _RECORD.pack(len(payload), sequence)
         head = numbers + _CRC.pack(zlib.crc32(numbers))
-        checksum = _checksum(self.at.checksum + head + payload)
+        checksum = _checksum(at.checksum + head + payload)
         record = head + payload + checksum
+        after = _File(now.file, now.identity, Position(sequence, checksum, at.offset + len(record)))
         try:
-            write_all(self._file.fileno(), record)
+            write_all(descriptor, record)
             if self._fsync:
-                os.fsync(self._file.fileno())
+                os.fsync(descriptor)
+            self._now = after
         except BaseException:
             # The record must not be found later: its caller is about to hear that it was not taken.
-            os.ftruncate(self._file.fileno(), self.at.offset)
-            self._file.seek(self.at.offset)
+            self.settle()
             raise
-        self.at = Position(sequence, checksum, self.at.offset + len(record))
 
     def sync(self) -> None:
         """Force everything written so far to the disk."""
         self._require_open()
-        os.fsync(self._file.fileno())
+        os.fsync(self._now.file.fileno())
 
-    def rotated(self, identity: bytes) -> Journal:
-        """An empty journal in the place of this one, from a snapshot that holds all that this one does."""
-        fresh = Journal.create(self.path, identity, self.at.sequence, fsync=self._fsync)
-        self.close()
-        return fresh
+    def rotate(self, identity: bytes) -> None:
+        """Begin afresh, from a snapshot that holds all that this journal does."""
+        self._require_open()
+        sequence = self.at.sequence
+        head = _head(identity, sequence)
+        self._rotation = identity, head, sequence
+        write_atomically(self.path, head)
+        self.settle()
+
+    def settle(self) -> None:
+        """Make the file what this journal says it is, whatever was interrupted. Done twice it is done once."""
+        if self._now.file.closed:
+            return
+        if self._rotation is not None:
+            identity, head, sequence = self._rotation
+            with self.path.open("rb") as file:
+                begun = file.read(len(head)) == head
+            if begun:
+                old = self._now.file
+                self._now = _File(self.path.open("r+b", buffering=0), identity, _start(head, sequence))
+                old.close()
+            self._rotation = None
+        descriptor, end = self._now.file.fileno(), self.at.offset
+        if os.fstat(descriptor).st_size > end:
+            os.ftruncate(descriptor, end)
+        self._now.file.seek(end)
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._now.file.close()
 
     def _require_open(self) -> None:
-        if self._file.closed:
+        if self._now.file.closed:
             raise JournalError(self.path, "closed", "this learner was closed", "Load it again")
+
+
+def _head(identity: bytes, sequence: int) -> bytes:
+    """The first bytes of a journal."""
+    prelude = _PRELUDE.pack(MAGIC, VERSION, sequence, identity)
+    return prelude + _checksum(prelude)
+
+
+def _start(head: bytes, sequence: int) -> Position:
+    return Position(sequence, head[_PRELUDE.size :], len(head))
 
 
 Follows = list[str] | None

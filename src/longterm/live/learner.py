@@ -10,6 +10,10 @@ What that costs in regret and violation is a theorem: `longterm.bounds.lemma_5_d
 
 Thread rule: one lock; every public call is atomic, in an order that all threads agree on. Functions given to
 `tell` run in the caller's thread outside the lock. One process at a time may have a journal open.
+
+Interrupts: an exception may come out of any instruction (a signal handler that raises). What is about to happen is
+noted in one store, `_pending`, before anything changes; it has happened once its record is in the journal. Whatever
+is left half-done is settled before the next thing is done or read: undone where the record is not whole, or finished.
 """
 
 from __future__ import annotations
@@ -18,13 +22,13 @@ import threading
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array
-from longterm.errors import InputError, SnapshotError
+from longterm.errors import InputError, InUseError, SnapshotError
 from longterm.learners.base import Learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound
 from longterm.learners.feedback import Feedback
@@ -38,6 +42,13 @@ from longterm.storage.specification import difference, specification
 
 KIND = "live learner"
 VERSION = 1
+
+
+class _Pending(NamedTuple):
+    """What is being done: a change and its place in the order of things, or a save."""
+
+    change: Change | None
+    sequence: int
 
 
 class LiveLearner:
@@ -98,8 +109,9 @@ class LiveLearner:
             learner.check(problem)
         self._learner = learner
         self._problem = problem
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._journal: Journal | None = None
+        self._pending: _Pending | None = None
         state = learner.init()
         x = learner.ask(state)
         window = Window(validate.dimension("max_in_flight", max_in_flight), _age(expire_after))
@@ -124,7 +136,8 @@ class LiveLearner:
         WindowFullError
             If as many rounds are in flight as were allowed.
         """
-        with self._lock:
+        with self._turn():
+            self._settle()
             self._memory.window.require_room()
             change = self._memory.asking(self._learner.ask(self._memory.state))
             self._make(change)
@@ -163,7 +176,8 @@ class LiveLearner:
         InputError
             If the feedback cannot be used.
         """
-        with self._lock:
+        with self._turn():
+            self._settle()
             known = self._memory.window.find(token)
         number = known.number
         feedback = feedback_at(
@@ -177,7 +191,8 @@ class LiveLearner:
             constraint_parameters=constraint_parameters,
         )
         feedback = self._check.accept(feedback, number)
-        with self._lock:
+        with self._turn():
+            self._settle()
             self._memory.window.find(number)  # another thread may have told it meanwhile
             with np.errstate(all="ignore"):  # what is not finite is refused, in words
                 state = self._learner.update(self._memory.state, feedback)
@@ -196,27 +211,56 @@ class LiveLearner:
         TokenError
             As for `tell`.
         """
-        with self._lock:
+        with self._turn():
+            self._settle()
             self._make(self._memory.skipping(self._memory.window.find(token).number))
+
+    def _turn(self) -> threading.RLock:
+        """The lock, unless this thread has it: a signal handler that calls the learner would wait for itself."""
+        if self._lock._is_owned():  # type: ignore[attr-defined]
+            what = "this learner is in the middle of another call in this thread"
+            raise InUseError(what, "Call it after that call has returned or raised, not from a signal handler")
+        return self._lock
 
     def _make(self, change: Change) -> None:
         """Write it to the journal, then let it happen."""
+        record = b"" if self._journal is None else change.record()
+        sequence = self._memory.sequence + 1
+        self._pending = _Pending(change, sequence)
+        try:
+            if self._journal is not None:
+                self._journal.append(record, sequence)
+            self._memory.make(change)
+        except BaseException:
+            self._settle()
+            raise
+        self._pending = None
+
+    def _settle(self) -> None:
+        """Undo or finish what was interrupted. Done twice it is done once, so it may be interrupted itself."""
+        pending = self._pending
+        if pending is None:
+            return
         if self._journal is not None:
-            self._journal.append(change.record(), self._memory.sequence + 1)
-        self._memory.make(change)
+            self._journal.settle()
+        if pending.change is not None and (self._journal is None or self._journal.at.sequence == pending.sequence):
+            self._memory.make(pending.change)
+        self._pending = None
 
     # --- what can be read ------------------------------------------------------------------------------------
 
     @property
     def state(self) -> LiveState:
         """The learner at this moment, in a view that does not change later."""
-        with self._lock:
+        with self._turn():
+            self._settle()
             return self._memory.view(self._learner)
 
     @property
     def in_flight(self) -> tuple[Token, ...]:
         """The open tokens, oldest first: after a restart, what is still to be told or skipped."""
-        with self._lock:
+        with self._turn():
+            self._settle()
             return tuple(self._memory.window.open.values())
 
     # --- files -----------------------------------------------------------------------------------------------
@@ -237,14 +281,21 @@ class LiveLearner:
         OSError
             If it cannot be written; the old file is as it was, and the journal goes on.
         """
-        with self._lock:
+        with self._turn():
+            self._settle()
             if self._journal is not None:
                 if Path(path).resolve() == self._journal.path.resolve():
                     raise InputError("path", f"{path} is the journal", "Save under another name, beside it")
                 self._journal.sync()  # the snapshot refers to the journal's last record: that must be there
-            identity = write_snapshot(Path(path), self._snapshot())
-            if self._journal is not None:
-                self._journal = self._journal.rotated(identity)
+            self._pending = _Pending(None, self._memory.sequence)
+            try:
+                identity = write_snapshot(Path(path), self._snapshot())
+                if self._journal is not None:
+                    self._journal.rotate(identity)
+            except BaseException:
+                self._settle()
+                raise
+            self._pending = None
 
     @classmethod
     def load(
@@ -302,9 +353,12 @@ class LiveLearner:
 
     def close(self) -> None:
         """Close the journal, if there is one. Nothing is lost without it; nothing can be asked or told after it."""
-        with self._lock:
-            if self._journal is not None:
-                self._journal.close()
+        with self._turn():
+            try:
+                self._settle()
+            finally:
+                if self._journal is not None:
+                    self._journal.close()
 
     def __enter__(self) -> Self:
         return self
