@@ -16,6 +16,7 @@ from longterm.errors import JournalError, SnapshotError
 from longterm.live.journal import Journal, JournalReader
 from longterm.live.learner import KIND, VERSION
 from longterm.storage import snapshot as snapshots
+from longterm.storage.lock import FileLock
 from longterm.storage.packing import MalformedError, pack, unpack
 from longterm.storage.snapshot import Snapshot, decode, read_snapshot, write_snapshot
 from longterm.storage.specification import specification
@@ -279,7 +280,7 @@ def test_snapshots_know_nothing_of_learners(tmp_path):
 
 def test_journals_know_nothing_of_learners(tmp_path):
     path = tmp_path / "anything"
-    journal = Journal.create(path, b"i" * 32, 5, fsync=False)
+    journal = Journal.create(path, b"i" * 32, 5, FileLock(path).acquire(), fsync=False)
     journal.append(b"one", 6)
     journal.append(b"", 7)
     journal.close()

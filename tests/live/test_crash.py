@@ -162,20 +162,6 @@ def test_a_call_that_could_not_be_written_down_did_not_happen(tmp_path, monkeypa
         assert image(live) == undisturbed(STEPS)[-1]
 
 
-def test_two_processes_on_one_journal_are_noticed(tmp_path):
-    with start(tmp_path) as one, start(tmp_path) as other:
-        step(one)
-        with pytest.raises(JournalError, match="another process"):
-            step(other)
-        one.save(tmp_path / "state")
-        with start(tmp_path) as third:
-            third.save(tmp_path / "state")
-            with pytest.raises(JournalError) as refused:
-                step(one)
-            assert refused.value.reason == "out of step"
-            step(third)
-
-
 def test_a_closed_learner_says_so(tmp_path):
     with start(tmp_path) as live:
         step(live)

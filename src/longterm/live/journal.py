@@ -36,6 +36,7 @@ from typing import BinaryIO, NamedTuple
 
 from longterm.errors import JournalError
 from longterm.storage.files import write_all, write_atomically
+from longterm.storage.lock import FileLock
 
 MAGIC = b"\x89LTJRNL\n"
 VERSION = 1
@@ -119,26 +120,28 @@ class _File(NamedTuple):
 
 
 class Journal:
-    """A journal, open at its end. Whoever calls sees to it that one thread does.
+    """A journal, open at its end, written by the one process that has its lock, by one thread at a time.
 
     What raises, an interrupt at any instruction included, may leave a torn record behind the end, or a new file that is
     not yet written to. `settle` removes the one and turns to the other; everything else expects to find it settled.
     """
 
-    def __init__(self, path: Path, identity: bytes, at: Position, *, fsync: bool) -> None:
+    def __init__(self, path: Path, identity: bytes, at: Position, lock: FileLock, *, fsync: bool) -> None:
         """Open the file, cutting off what an interrupted write left behind `at`."""
         self.path = path
+        self._lock = lock
         self._fsync = fsync
+        self._closed = False
         self._now = _File(path.open("r+b", buffering=0), identity, at)
         self._rotation: tuple[bytes, bytes, int] | None = None
         self.settle()
 
     @classmethod
-    def create(cls, path: Path, identity: bytes, sequence: int, *, fsync: bool) -> Journal:
+    def create(cls, path: Path, identity: bytes, sequence: int, lock: FileLock, *, fsync: bool) -> Journal:
         """An empty journal that starts from a snapshot, put in the place of what `path` held."""
         head = _head(identity, sequence)
         write_atomically(path, head)
-        return cls(path, identity, _start(head, sequence), fsync=fsync)
+        return cls(path, identity, _start(head, sequence), lock, fsync=fsync)
 
     @property
     def identity(self) -> bytes:
@@ -160,8 +163,8 @@ class Journal:
             raise JournalError(
                 self.path,
                 "out of step",
-                "the file is not as this learner left it: another process wrote it, or a write could not be undone",
-                "See that one process writes it, and load the learner again",
+                "the file is not as this learner left it: something else wrote it, or a write could not be undone",
+                "See that nothing else writes it, and load the learner again",
             )
         numbers = _RECORD.pack(len(payload), sequence)
         head = numbers + _CRC.pack(zlib.crc32(numbers))
@@ -189,21 +192,23 @@ class Journal:
         sequence = self.at.sequence
         head = _head(identity, sequence)
         self._rotation = identity, head, sequence
+        if os.name == "nt":  # Windows renames nothing over a file that is open
+            self._now.file.close()
         write_atomically(self.path, head)
         self.settle()
 
     def settle(self) -> None:
         """Make the file what this journal says it is, whatever was interrupted. Done twice it is done once."""
-        if self._now.file.closed:
+        if self._closed or not self._lock.held:
             return
         if self._rotation is not None:
             identity, head, sequence = self._rotation
             with self.path.open("rb") as file:
                 begun = file.read(len(head)) == head
-            if begun:
-                old = self._now.file
-                self._now = _File(self.path.open("r+b", buffering=0), identity, _start(head, sequence))
-                old.close()
+            if begun or self._now.file.closed:
+                old, at = self._now, _start(head, sequence) if begun else self.at
+                self._now = _File(self.path.open("r+b", buffering=0), identity if begun else old.identity, at)
+                old.file.close()
             self._rotation = None
         descriptor, end = self._now.file.fileno(), self.at.offset
         if os.fstat(descriptor).st_size > end:
@@ -211,12 +216,17 @@ class Journal:
         self._now.file.seek(end)
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file and let others write it."""
+        self._closed = True
         self._now.file.close()
+        self._lock.release()
 
     def _require_open(self) -> None:
-        if self._now.file.closed:
+        if self._closed:
             raise JournalError(self.path, "closed", "this learner was closed", "Load it again")
+        if not self._lock.held:
+            what = "this process was forked from the one that writes it"
+            raise JournalError(self.path, "in use", what, "Ask and tell there; or close it there, and load it here")
 
 
 def _head(identity: bytes, sequence: int) -> bytes:
@@ -234,14 +244,18 @@ Follows = list[str] | None
 
 
 def recover(
-    path: Path, identity: bytes, sequence: int, follows: Follows, replay: Callable[[bytes], None], *, fsync: bool
+    lock: FileLock, identity: bytes, sequence: int, follows: Follows, replay: Callable[[bytes], None], *, fsync: bool
 ) -> Journal:
-    """Replay the journal at `path` from the snapshot with this identity and sequence number; the journal, open."""
+    """Replay a journal from the snapshot with this identity and sequence number; the journal, open.
+
+    The lock must have been held since before the snapshot was read: else another process may have saved in between.
+    """
+    path = lock.path
     if not path.exists():
         if follows is not None:
             remedy = "Find it; or load without a journal, if what came after the save may be lost"
             raise JournalError(path, "missing", "the snapshot was saved with a journal", remedy)
-        return Journal.create(path, identity, sequence, fsync=fsync)
+        return Journal.create(path, identity, sequence, lock, fsync=fsync)
     reader = JournalReader(path)
     at = reader.start
     if reader.identity == identity and at.sequence == sequence:
@@ -268,7 +282,7 @@ def recover(
     if not reached:
         what = f"it ends with record {at.sequence}, the snapshot was taken after record {sequence}"
         raise JournalError(path, "truncated", what, "Restore it from a copy, or load without a journal and save")
-    return Journal(path, reader.identity, at, fsync=fsync)
+    return Journal(path, reader.identity, at, lock, fsync=fsync)
 
 
 def _another(path: Path, what: str) -> JournalError:

@@ -9,7 +9,8 @@ and g_s give at x_s, the old decision:
 What that costs in regret and violation is a theorem: `longterm.bounds.lemma_5_delayed`, `docs/live.md`.
 
 Thread rule: one lock; every public call is atomic, in an order that all threads agree on. Functions given to
-`tell` run in the caller's thread outside the lock. One process at a time may have a journal open.
+`tell` run in the caller's thread outside the lock. One process at a time may have a journal open: the operating
+system keeps others out.
 
 Interrupts: an exception may come out of any instruction (a signal handler that raises). What is about to happen is
 noted in one store, `_pending`, before anything changes; it has happened once its record is in the journal. Whatever
@@ -18,7 +19,9 @@ is left half-done is settled before the next thing is done or read: undone where
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -37,11 +40,15 @@ from longterm.live.journal import Follows, Journal, recover
 from longterm.live.memory import Change, LiveState, Memory
 from longterm.live.tokens import Token, Window
 from longterm.problems import Problem
+from longterm.storage.lock import FileLock, writing
 from longterm.storage.snapshot import Snapshot, identity_of, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
 
 KIND = "live learner"
 VERSION = 1
+
+
+_LEARNERS: weakref.WeakSet[LiveLearner] = weakref.WeakSet()
 
 
 class _Pending(NamedTuple):
@@ -78,7 +85,7 @@ class LiveLearner:
     InputError
         If an argument cannot be used, or the learner cannot play the problem.
     JournalError
-        If the journal is damaged, or continues another learner.
+        If the journal is damaged, continues another learner, or is open elsewhere.
 
     Examples
     --------
@@ -118,8 +125,9 @@ class LiveLearner:
         self._memory = Memory(state, x, window)
         self._check = FeedbackCheck(learner, x, problem, on_broken_bound)
         fresh = self._snapshot().encode()  # also finds out at once whether the learner's state can be stored
-        if journal is not None:
-            self._recover(Path(journal), identity_of(fresh), None, fsync)
+        _LEARNERS.add(self)
+        with writing(None if journal is None else Path(journal)) as lock:
+            self._recover(lock, identity_of(fresh), None, fsync)
 
     # --- the rounds ------------------------------------------------------------------------------------------
 
@@ -338,17 +346,18 @@ class LiveLearner:
             The same of the journal.
         """
         path = Path(path)
-        snapshot, identity = read_snapshot(path, KIND, VERSION)
-        live = cls(learner, problem, on_broken_bound=on_broken_bound)
-        other = difference(snapshot.metadata.get("learner"), specification(learner))
-        if other is not None:
-            raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
-        try:
-            live._memory.restore(snapshot.metadata["book"], snapshot.arrays)
-        except (KeyError, ValueError, TypeError, IndexError) as error:
-            raise SnapshotError(path, "corrupted", f"the state makes no sense: {error}", "Restore a copy") from None
-        if journal is not None:
-            live._recover(Path(journal), identity, snapshot.metadata["follows"], fsync)
+        with writing(None if journal is None else Path(journal)) as lock:
+            snapshot, identity = read_snapshot(path, KIND, VERSION)
+            live = cls(learner, problem, on_broken_bound=on_broken_bound)
+            other = difference(snapshot.metadata.get("learner"), specification(learner))
+            if other is not None:
+                raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
+            try:
+                live._memory.restore(snapshot.metadata["book"], snapshot.arrays)
+                follows = snapshot.metadata["follows"]
+            except (KeyError, ValueError, TypeError, IndexError) as error:
+                raise SnapshotError(path, "corrupted", f"the state makes no sense: {error}", "Restore a copy") from None
+            live._recover(lock, identity, follows, fsync)
         return live
 
     def close(self) -> None:
@@ -372,14 +381,26 @@ class LiveLearner:
         metadata = {"learner": specification(self._learner), "book": self._memory.metadata(), "follows": follows}
         return Snapshot(KIND, VERSION, metadata, self._memory.arrays())
 
-    def _recover(self, path: Path, identity: bytes, follows: Follows, fsync: bool) -> None:
-        """Let everything in the journal happen again, and go on writing it."""
+    def _recover(self, lock: FileLock | None, identity: bytes, follows: Follows, fsync: bool) -> None:
+        """Let everything in the journal, if there is one, happen again, and go on writing it."""
+        if lock is None:
+            return
         memory = self._memory
 
         def replay(record: bytes) -> None:
             memory.make(memory.recorded(record, self._learner))
 
-        self._journal = recover(path, identity, memory.sequence, follows, replay, fsync=fsync)
+        self._journal = recover(lock, identity, memory.sequence, follows, replay, fsync=fsync)
+
+
+def _in_a_forked_child() -> None:
+    """The thread that had a learner's lock is not here to give it back."""
+    for live in list(_LEARNERS):
+        live._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_a_forked_child)
 
 
 def _age(value: int) -> int:
