@@ -16,8 +16,8 @@ import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from longterm.errors import JournalError
 
@@ -28,6 +28,9 @@ else:
 
 _FAR = 2**30
 """Windows locks bytes, and nobody may read those: one far behind the holder's number is taken."""
+_LENGTH = 100
+"""How much the holder writes of itself, blanks included: a file that is cut short first is forced to the disk by some
+systems."""
 _TAKEN = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK}
 _HELD: weakref.WeakSet[FileLock] = weakref.WeakSet()
 
@@ -43,19 +46,19 @@ class FileLock:
         self.path = path
         self.held = False
         self._lock_path = Path(f"{path.resolve()}.lock")
-        self._file: BinaryIO | None = None
+        self._file: FileIO | None = None
 
     def acquire(self) -> FileLock:
         """Take it at once; a JournalError that names the process that has it, if there is one."""
         try:
             while not self.held:
-                self._file = self._lock_path.open("a+b", buffering=0)
+                self._file = os.fdopen(os.open(self._lock_path, os.O_RDWR | os.O_CREAT, 0o666), "r+b", buffering=0)
                 if not self._lock():
                     raise self._refusal()
                 # Whoever had it before may have removed the file after it was opened here: then it locks nobody out.
                 if _same(self._file, self._lock_path):
-                    self._file.truncate(0)
-                    self._file.write(f"{os.getpid()} {platform.node()}".encode())
+                    self._file.seek(0)
+                    self._file.write(f"{os.getpid()} {platform.node()}".encode()[:_LENGTH].ljust(_LENGTH))
                     _HELD.add(self)
                     self.held = True
                 else:
@@ -112,7 +115,7 @@ class FileLock:
         """What the holder wrote; it does so right after it got the lock."""
         for _ in range(20):
             try:
-                text = self._lock_path.read_bytes()[:300].decode(errors="replace")
+                text = self._lock_path.read_bytes()[:_LENGTH].decode(errors="replace").strip()
             except OSError:
                 text = ""
             if text:
@@ -135,7 +138,7 @@ def writing(path: Path | None) -> Iterator[FileLock | None]:
         raise
 
 
-def _same(file: BinaryIO, path: Path) -> bool:
+def _same(file: FileIO, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:
