@@ -167,7 +167,7 @@ class FeedbackCheck:
         feedback = _as_arrays(feedback, x)
         with np.errstate(all="ignore"):  # what is not finite is refused in words
             good = self.limits.acceptable(feedback)
-        if not namespace(x).all(good):
+        if not (good if good.ndim == 0 else namespace(x).all(good)):
             raise_or_warn(self.faults(feedback, t), self._on_broken_bound, stacklevel=4)
         return feedback
 

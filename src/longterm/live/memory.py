@@ -61,6 +61,7 @@ class Memory:
     def __init__(self, state: Any, x: Array, window: Window) -> None:
         self.state = state
         self.sums = Sums.zero(x.shape[:-1], 0)
+        self._no_loss, self._no_values = self.sums.loss, self.sums.per_constraint
         self.window = window
         self.counters = Counters()
 
@@ -85,22 +86,18 @@ class Memory:
         self._require_open(number)
         arrays = state_arrays(state)
         for name, value in arrays.items():
-            if not np.isfinite(value).all():
+            if not (isinstance(value, np.integer) or np.isfinite(value).all()):
                 what = "would hold a number that is not finite after this update"
                 remedy = "Check the feedback of this round; the state is as it was"
                 raise NonFiniteError(name, what, remedy, round=number)
         arrays["constraint"] = constraint
         if loss is not None:
             arrays["loss"] = loss
-        nothing = np.zeros_like(self.sums.loss)
-        values = np.zeros((*nothing.shape, 0))
-        sums = self.sums.add(Feedback(None, constraint, None, nothing if loss is None else loss, values))
-        counters = self.counters._replace(
-            told=self.counters.told + 1,
-            losses_told=self.counters.losses_told + (loss is not None),
-            largest_delay=max(self.counters.largest_delay, self.window.asked - number),
-        )
-        metadata, asked = {"op": "tell", "token": number}, self.window.asked
+        value = self._no_loss if loss is None else loss
+        sums = self.sums.add(Feedback(None, constraint, None, value, self._no_values))
+        asked, (told, skipped, expired, losses_told, delay) = self.window.asked, self.counters
+        counters = Counters(told + 1, skipped, expired, losses_told + (loss is not None), max(delay, asked - number))
+        metadata = {"op": "tell", "token": number}
         return Change(metadata, arrays, state, sums, counters, asked, (number,), closed=(number, "told"))
 
     def skipping(self, number: int) -> Change:
