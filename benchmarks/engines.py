@@ -26,7 +26,7 @@ def seconds(engine: str, rounds: int, learner: Any, problem: Any, seeds: Any) ->
 
 def main() -> None:
     problem = doubly_stochastic(8)
-    learner = AOGD.convex(problem)
+    learner = AOGD.for_problem(problem)
     begin = time.perf_counter()
     run(problem, learner, RandomPermutations(8), 4096, engine="jax", progress=None)
     print(f"A-OGD, doubly-stochastic p = 8; first JAX run, compiling included: {time.perf_counter() - begin:.1f} s")

@@ -64,7 +64,7 @@ def main() -> None:
     print(f"{'d':>6}{'':>10}{'median':>12}{'p99':>12}{'to the update':>16}")
     for d in (10, 100, 1000):
         problem = Problem(Ball(d), SquaredDistance(d, targets=Ball(d)), L2Budget(d, budget=0.5))
-        learner, feedback = AOGD.convex(problem), feedback_of(problem)
+        learner, feedback = AOGD.for_problem(problem), feedback_of(problem)
         with (
             tempfile.TemporaryDirectory() as folder,
             LiveLearner(learner, problem, journal=Path(folder) / "written", fsync=False) as written,

@@ -15,7 +15,7 @@ from longterm import AOGD, run
 from longterm.problems import doubly_stochastic
 from longterm.streams import RandomPermutations
 problem = doubly_stochastic(4)
-run(problem, AOGD.convex(problem), RandomPermutations(4), ROUNDS, engine=ENGINE, progress=None)
+run(problem, AOGD.for_problem(problem), RandomPermutations(4), ROUNDS, engine=ENGINE, progress=None)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 

@@ -54,7 +54,7 @@ def own_microseconds(problem: Problem, learner: Learner[Any], stream: PairwiseSi
 
 def without_violation(problem: Problem) -> Learner[Any]:
     """A-OGD on g + γ with the exact-sum γ, as large as the Slater point leaves room for: no theorem at this T."""
-    return NoViolationAOGD.by_exact_sums(AOGD.strongly_convex(problem), problem, horizon=ROUNDS)
+    return NoViolationAOGD.for_problem(problem, horizon=ROUNDS, steps="strongly convex")
 
 
 def play(size: int, *, unit_diagonal: bool) -> None:
@@ -65,10 +65,10 @@ def play(size: int, *, unit_diagonal: bool) -> None:
     stream = PairwiseSigns(size)
     best = nearest_to_mean(problem, stream, [ROUNDS], seeds=SEEDS)
     contestants = {
-        "A-OGD": (problem, AOGD.strongly_convex(problem), 1.0),
-        "A-OGD, g scaled by G": (scaled, AOGD.strongly_convex(scaled), factor),
+        "A-OGD": (problem, AOGD.for_problem(problem, steps="strongly convex"), 1.0),
+        "A-OGD, g scaled by G": (scaled, AOGD.for_problem(scaled, steps="strongly convex"), factor),
         "A-OGD without violation": (scaled, without_violation(scaled), factor),
-        "projected OGD": (problem, ProjectedOGD.strongly_convex(problem), 1.0),
+        "projected OGD": (problem, ProjectedOGD.for_problem(problem, steps="strongly convex"), 1.0),
     }
     kind = "correlation" if unit_diagonal else "covariance"
     for name, (played, learner, unit) in contestants.items():
@@ -92,9 +92,8 @@ def microseconds(work: Callable[[], object], repeats: int = 7) -> float:
 
 def compare_oracles(size: int) -> None:
     problem, stream = covariance(size), PairwiseSigns(size)
-    played = (
-        stream.draw(0, 0, 500).loss[0].mean(axis=0)
-    )  # where A-OGD stands after 500 rounds, but for what little λ does to it
+    # Where A-OGD stands after 500 rounds, but for what little λ does to it.
+    played = stream.draw(0, 0, 500).loss[0].mean(axis=0)
     feasible = problem.projection(played).reshape(size, size)
     v = np.linalg.eigh(feasible)[1][:, 0]
     apart = feasible - 2 * np.outer(v, v)  # λ_min = −1.9, the next 0.1

@@ -69,7 +69,7 @@ def main() -> None:
     for learners, rounds in ((1, 2000), (10, 2000), (1000, 500)):
         targets = RandomPermutations(SIZE).draw(0, 0, rounds).loss[0]
         stream = Replay([targets])
-        learner = AOGD.convex(problem, 2 / 3 if learners == 1 else np.full(learners, 2 / 3))
+        learner = AOGD.for_problem(problem, beta=2 / 3 if learners == 1 else np.full(learners, 2 / 3))
         contestants = {
             "ours": lambda learner=learner, stream=stream: run(problem, learner, stream, progress=None),
             "update": lambda targets=targets, n=learners: by_hand(targets, n, sums=False),

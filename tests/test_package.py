@@ -29,7 +29,7 @@ for module in pkgutil.walk_packages(longterm.__path__, "longterm."):
 import numpy as np
 problem = longterm.doubly_stochastic(2)
 from longterm.streams import RandomPermutations
-longterm.run(problem, longterm.AOGD.convex(problem), RandomPermutations(2), 10)
+longterm.run(problem, longterm.AOGD.for_problem(problem), RandomPermutations(2), 10)
 print(sorted({name.partition(".")[0] for name in sys.modules} - set(sys.stdlib_module_names) - {"__main__"}))
 """
 

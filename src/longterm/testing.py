@@ -163,7 +163,7 @@ def check_learner(problem: Problem, learner: Learner[Any], stream: Stream) -> No
     >>> from longterm.streams import RandomPermutations
     >>> from longterm.testing import check_learner
     >>> problem = doubly_stochastic(2)
-    >>> check_learner(problem, AOGD.convex(problem), RandomPermutations(2))
+    >>> check_learner(problem, AOGD.for_problem(problem), RandomPermutations(2))
     """
     for check in CHECKS:
         check(problem, learner, stream)

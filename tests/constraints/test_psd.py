@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, challenge, observe, run
-from longterm.bounds import theorem_1_strongly_convex
+from longterm.theory import theorem_1_strongly_convex
 from longterm.constraints import Affine, L2Budget, PositiveSemidefinite, Scaled
 from longterm.constraints.extreme_eigenvector import full_decomposition, lanczos_one, lapack_one, start_vector
 from longterm.hindsight import nearest_to_mean
@@ -132,7 +132,9 @@ def test_observe_decomposes_once():
 def test_a_run_with_each_way(way):
     usual, other = covariance(8), covariance(8, eigenvector=WAYS[way])
     stream = PairwiseSigns(8)
-    one, two = (run(p, AOGD.strongly_convex(p), stream, 100, seeds=range(2)) for p in (usual, other))
+    one, two = (
+        run(p, AOGD.for_problem(p, steps="strongly convex"), stream, 100, seeds=range(2)) for p in (usual, other)
+    )
     np.testing.assert_allclose(one.signed_violation, two.signed_violation, atol=1e-5)
 
 
@@ -150,7 +152,7 @@ def test_the_problem(unit_diagonal):
     targets = stream.draw(0, 0, 400).loss[0]
     assert np.all(problem.enclosing_set.contains(targets))
     assert float(problem.constraint.values(targets.mean(axis=0))[0]) > 0
-    trace = run(problem, AOGD.strongly_convex(problem), stream, 400, seeds=seeds, record=rounds)
+    trace = run(problem, AOGD.for_problem(problem, steps="strongly convex"), stream, 400, seeds=seeds, record=rounds)
     best = nearest_to_mean(problem, stream, rounds, seeds=seeds)
     bound = theorem_1_strongly_convex(c, rounds, exact_sums=True)
     assert np.all(trace.regret(best) <= bound.regret[:, None])
@@ -197,5 +199,5 @@ def test_a_scaled_constraint_is_the_same_set_in_other_units():
     assert Scaled(L2Budget(2, budget=1.0), 3.0).as_affine() is None
     with pytest.raises(InputError, match="factor"):
         Scaled(affine, 0.0)
-    one, other = (run(p, AOGD.strongly_convex(p), PairwiseSigns(6), 200) for p in (problem, ten))
+    one, other = (run(p, AOGD.for_problem(p, steps="strongly convex"), PairwiseSigns(6), 200) for p in (problem, ten))
     assert 0.1 * float(other.signed_violation[-1]) < float(one.signed_violation[-1])  # and A-OGD feels it more

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, run
-from longterm.bounds import theorem_1
+from longterm.theory import theorem_1
 from longterm.data import DATA_SETS, load, load_adult, load_elec2, load_sample
 from longterm.data.sample import HIGHEST, LOWEST
 from longterm.hindsight import best_budgeted_logistic, best_by_cvxpy, choose_budget
@@ -66,7 +66,7 @@ def test_elec2_and_power_at_its_prices():
     means = np.convolve(table.nsw_price, np.full(48, 1 / 48), mode="valid")[:-1]
     assert np.mean((table.nsw_price[48:] > means) == (table.labels[48:] == 1)) > 0.9
     game = games.power_allocation()
-    trace = run(game.problem, AOGD.convex(game.problem), game.stream, 1500, seeds=[0, 1, 2], record=[100, 1500])
+    trace = run(game.problem, AOGD.for_problem(game.problem), game.stream, 1500, seeds=[0, 1, 2], record=[100, 1500])
     best = game.best(trace.rounds, [0, 1, 2])
     assert best.relative_gap.max() <= 1e-9
     bound = theorem_1(game.problem.constants, trace.rounds)
@@ -80,7 +80,7 @@ def test_fair_logistic_regression_on_adult():
     female = load_adult().columns["sex"] == "Female"
     normal = np.cov(female, game.stream.arrays[0].T, bias=True)[0, 1:]
     np.testing.assert_allclose(game.problem.constraint.parts[1].matrix[0], normal, atol=1e-12)
-    trace = run(game.problem, AOGD.convex(game.problem), game.stream, 1000, seeds=[0, 1], record=[100, 1000])
+    trace = run(game.problem, AOGD.for_problem(game.problem), game.stream, 1000, seeds=[0, 1], record=[100, 1000])
     best = game.best(trace.rounds, [0, 1])
     assert best.relative_gap.max() <= 1e-6
     np.testing.assert_allclose(np.abs(best.x @ normal), 0.01, atol=1e-9)  # fairness binds

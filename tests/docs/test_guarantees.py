@@ -57,11 +57,11 @@ def test_needs(name):
 
 def test_needs_of_learners_around_learners():
     problem = two_dimensional()
-    inner = AFTRL.tuned(problem)
+    inner = AFTRL.for_problem(problem)
     assert ROWS["Restarted"][1] == "those of the learner in it"
     assert Restarted(inner, every=10).needs == inner.needs
     assert ROWS["DoublingRestarts"][1] == "those of the learner in it, but for the horizon"
-    for one in (YuNeely.tuned(problem, 1), SinhaVaze.convex(problem, 1)):
+    for one in (YuNeely.for_problem(problem, horizon=1), SinhaVaze.for_problem(problem, horizon=1)):
         assert DoublingRestarts(one).needs == one.needs - {Need.HORIZON}
 
 

@@ -38,8 +38,8 @@ def test_smooth_functions_equal_the_analytic_ones():
 def test_a_run_equals_the_analytic_run(engine):
     g = L2Budget(3, budget=0.7)
     ours, analytic = Problem(BALL, from_jax(), g), Problem(BALL, SquaredDistance(3, targets=Ball(3)), g)
-    one = run(ours, AOGD.strongly_convex(ours), RandomCosts(3), 100, seeds=range(2), engine=engine)
-    other = run(analytic, AOGD.strongly_convex(analytic), RandomCosts(3), 100, seeds=range(2))
+    one = run(ours, AOGD.for_problem(ours, steps="strongly convex"), RandomCosts(3), 100, seeds=range(2), engine=engine)
+    other = run(analytic, AOGD.for_problem(analytic, steps="strongly convex"), RandomCosts(3), 100, seeds=range(2))
     np.testing.assert_allclose(one.cumulative_loss, other.cumulative_loss, atol=1e-9)
 
 

@@ -15,7 +15,7 @@ from longterm.streams import FromIterable, RandomCosts, RandomPermutations, Repl
 from longterm.theory.schedules import ConvexSchedule, StronglyConvexSchedule
 
 PROBLEM = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
-LEARNER = AOGD.convex(PROBLEM)
+LEARNER = AOGD.for_problem(PROBLEM)
 
 
 PLAYED = run(PROBLEM, LEARNER, RandomCosts(2), 5, seeds=range(3))
@@ -99,7 +99,7 @@ def test_one_bad_row_of_a_batch_is_named():
     rows = ResampledRows(np.array([[1.0, 0.0], [0.0, np.nan]]), np.array([1.0, -1.0]))
     problem = Problem(Ball(2), Logistic(2, feature_norm=1.0), Affine([[1.0, 0.0]], [0.5]))
     with pytest.raises(NonFiniteError, match="at index"):
-        run(problem, AOGD.convex(problem), rows, 100, seeds=range(5))
+        run(problem, AOGD.for_problem(problem), rows, 100, seeds=range(5))
 
 
 def test_a_broken_bound_stops_the_run_or_is_recorded():
@@ -123,12 +123,12 @@ def test_a_constraint_above_its_declared_bound_stops():
     g = CustomConstraint(2, lambda x: x[..., 0] - 0.5, lambda x: x * 0 + [1.0, 0.0], 1.0, declared_bound=0.1)
     problem = Problem(Ball(2), Linear(2), g)
     with pytest.raises(BrokenBoundError, match=r"constraint in round 1: has size 0\.5"):
-        run(problem, AOGD.convex(problem), RandomCosts(2), 10)
+        run(problem, AOGD.for_problem(problem), RandomCosts(2), 10)
 
 
 def test_in_a_comparison_every_trace_survives_and_resumes():
     bad, good = Replay([costs_with(33, np.nan)]), Replay([costs_with(33, [1.0, 0.0])])
-    learners = {"a": LEARNER, "b": AOGD.convex(PROBLEM, 0.4)}
+    learners = {"a": LEARNER, "b": AOGD.for_problem(PROBLEM, beta=0.4)}
     with pytest.raises(NonFiniteError) as stopped:
         compare(PROBLEM, learners, bad)
     assert set(stopped.value.trace) == {"a", "b"}
@@ -188,7 +188,7 @@ def test_in_a_comparison_every_trace_survives_and_resumes():
         (lambda: run(PROBLEM, AOGD(Ball(3), LEARNER.schedule), RandomCosts(2), 10), InputError, "learner"),
         (lambda: Problem(Ball(2), Linear(3), PROBLEM.constraint), InputError, "dimension"),
         (lambda: Problem(Ball(2), Linear(2), PROBLEM.constraint, declared={"G": 2.0}), InputError, "declared"),
-        (lambda: AOGD.convex(PROBLEM, beta=1.0), InputError, "beta"),
+        (lambda: AOGD.for_problem(PROBLEM, beta=1.0), InputError, "beta"),
     ],
 )
 def test_impossible_runs_are_refused_in_words(call, error, argument):
@@ -202,7 +202,7 @@ def test_a_users_function_that_returns_nonsense_is_named():
     broken = CustomLoss(2, lambda x, c: x[..., 0] * np.nan, lambda x, c: c, 1.0, 1.0, parameters={"c": (2,)})
     problem = Problem(Ball(2), broken, PROBLEM.constraint)
     with pytest.raises(NonFiniteError) as stopped:
-        run(problem, AOGD.convex(problem), RandomCosts(2), 10)
+        run(problem, AOGD.for_problem(problem), RandomCosts(2), 10)
     assert (stopped.value.argument, stopped.value.round) == ("loss", 1)
 
 
@@ -210,21 +210,21 @@ def test_a_users_function_of_the_wrong_shape_is_named():
     flat = CustomLoss(2, lambda x, c: np.sum(x * c), lambda x, c: c, 1.0, 1.0, parameters={"c": (2,)})
     problem = Problem(Ball(2), flat, PROBLEM.constraint)
     with pytest.raises(InputError) as stopped:
-        run(problem, AOGD.convex(problem), RandomCosts(2), 10, seeds=range(3))
+        run(problem, AOGD.for_problem(problem), RandomCosts(2), 10, seeds=range(3))
     assert stopped.value.argument == "loss"
     narrow = CustomLoss(
         2, lambda x, c: np.sum(x * c, axis=-1), lambda x, c: c[..., :1], 1.0, 1.0, parameters={"c": (2,)}
     )
     problem = Problem(Ball(2), narrow, PROBLEM.constraint)
     with pytest.raises(InputError) as stopped:
-        run(problem, AOGD.convex(problem), RandomCosts(2), 10)
+        run(problem, AOGD.for_problem(problem), RandomCosts(2), 10)
     assert stopped.value.argument == "loss_gradient"
 
 
 def test_two_dimensional_targets_outside_the_disc_break_its_G():
     problem = two_dimensional()
     with pytest.raises(BrokenBoundError):
-        run(problem, AOGD.convex(problem), Replay([np.array([[5.0, 0.0]])]))
+        run(problem, AOGD.for_problem(problem), Replay([np.array([[5.0, 0.0]])]))
 
 
 def test_a_gradient_too_long_to_square_is_refused_without_a_numpy_warning():
@@ -244,7 +244,7 @@ def test_labels_must_be_plus_or_minus_one():
     problem = budgeted_logistic(np.eye(2), 1.0)
     stream = Replay([np.ones((9, 2)) / 2, np.array([1, -1, 1, 1, 0, 1, 1, 1, 1])])
     with pytest.raises(InputError, match="2 \\* label") as refused:
-        run(problem, AOGD.convex(problem), stream)
+        run(problem, AOGD.for_problem(problem), stream)
     assert (refused.value.argument, refused.value.round) == ("label", 5)
 
 
@@ -285,8 +285,8 @@ def test_a_stopped_iterable_loses_no_round():
 def test_losses_without_parameters_can_be_played():
     f = CustomLoss(2, lambda x: np.sum(x**2, axis=-1), lambda x: 2 * x, 2.0, 1.0)
     problem = Problem(Ball(2), f, PROBLEM.constraint)
-    one = run(problem, AOGD.convex(problem), FromIterable([()] * 30))
-    other = run(problem, AOGD.convex(problem), Replay([], rounds=30))
+    one = run(problem, AOGD.for_problem(problem), FromIterable([()] * 30))
+    other = run(problem, AOGD.for_problem(problem), Replay([], rounds=30))
     assert one.last_round == other.last_round == 30
     np.testing.assert_array_equal(one.cumulative_loss, other.cumulative_loss)
 
@@ -295,14 +295,14 @@ def test_an_infinite_loss_is_refused():
     f = CustomLoss(2, lambda x, c: x[..., 0] * 0 + np.inf, lambda x, c: c, 1.0, 1.0, parameters={"c": (2,)})
     problem = Problem(Ball(2), f, PROBLEM.constraint)
     with pytest.raises(NonFiniteError, match="loss in round 1"):
-        run(problem, AOGD.convex(problem), RandomCosts(2), 10)
+        run(problem, AOGD.for_problem(problem), RandomCosts(2), 10)
 
 
 def test_a_constraint_gradient_above_its_own_bound_stops_even_under_a_larger_G():
     g = CustomConstraint(2, lambda x: x[..., 0] - 0.5, lambda x: x * 0 + [1.0, 0.0], 0.5, declared_bound=2.0)
     problem = Problem(Ball(2), Linear(2, 3.0), g)
     with pytest.raises(BrokenBoundError) as stopped:
-        run(problem, AOGD.convex(problem), RandomCosts(2, 3.0), 10)
+        run(problem, AOGD.for_problem(problem), RandomCosts(2, 3.0), 10)
     assert stopped.value.argument == "constraint_gradient"
 
 
@@ -312,7 +312,7 @@ def test_every_broken_bound_is_recorded_once_with_its_first_round_however_the_ru
     stream = Replay([costs])
     g = CustomConstraint(2, lambda x: x[..., 0] - 0.5, lambda x: x * 0 + [1.0, 0.0], 0.5, declared_bound=0.1)
     problem = Problem(Ball(2), Linear(2), g)
-    learner = AOGD.convex(problem)
+    learner = AOGD.for_problem(problem)
     whole = run(problem, learner, stream, on_broken_bound="warn")
     assert set(whole.warnings) == {"loss_gradient", "constraint_gradient", "constraint"}
     assert "round 5" in whole.warnings["loss_gradient"]

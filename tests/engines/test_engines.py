@@ -21,7 +21,7 @@ import jax
 
 GAMES = games()
 PROBLEM = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
-LEARNER = AOGD.convex(PROBLEM)
+LEARNER = AOGD.for_problem(PROBLEM)
 
 
 def assert_same(one, other, atol):
@@ -36,7 +36,7 @@ def test_engines_agree_on_every_learner_and_problem(game):
 
 def test_a_split_run_equals_the_whole_bit_for_bit():
     problem, stream = doubly_stochastic(4), RandomPermutations(4)
-    learner = AOGD.convex(problem)
+    learner = AOGD.for_problem(problem)
     whole = run(problem, learner, stream, 6000, engine="jax", record=[10, 6000])
     part = run(problem, learner, stream, 4500, engine="jax", record=[10])
     joined = run(problem, learner, stream, 6000, engine="jax", resume=part, record=[10, 6000])
@@ -47,7 +47,7 @@ def test_a_split_run_equals_the_whole_bit_for_bit():
 
 def test_a_run_may_change_engines_half_way():
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
-    learner = AOGD.convex(problem)
+    learner = AOGD.for_problem(problem)
     whole = run(problem, learner, stream, 400)
     for first, second in (("numpy", "jax"), ("jax", "numpy")):
         part = run(problem, learner, stream, 150, engine=first)
@@ -57,7 +57,7 @@ def test_a_run_may_change_engines_half_way():
 
 def test_grids_iterables_and_comparisons():
     costs = RandomCosts(2).draw(0, 0, 700).loss[0]
-    learners = {"grid": AOGD.convex(PROBLEM, np.array([0.3, 0.6])), "one": LEARNER}
+    learners = {"grid": AOGD.for_problem(PROBLEM, beta=np.array([0.3, 0.6])), "one": LEARNER}
     reference = compare(PROBLEM, learners, FromIterable((c,) for c in costs), 700)
     compiled = compare(PROBLEM, learners, FromIterable((c,) for c in costs), 700, engine="jax")
     for name in learners:
@@ -107,7 +107,7 @@ def test_broken_bounds_are_recorded_alike():
     notes = {}
     for engine in ("numpy", "jax"):
         stream = costs_with(40, [3.0, 4.0], 60)
-        learner = AOGD.convex(problem)
+        learner = AOGD.for_problem(problem)
         notes[engine] = run(problem, learner, stream, engine=engine, on_broken_bound="warn").warnings
     assert notes["jax"] == notes["numpy"]
     assert len(notes["jax"]) == 3
@@ -128,7 +128,7 @@ def branching(x, c):
 def test_what_cannot_be_traced_is_refused_in_words_before_round_1(loss):
     problem = Problem(Ball(2), loss, PROBLEM.constraint)
     with pytest.raises(InputError, match="cannot be compiled") as refused:
-        run(problem, AOGD.convex(problem), RandomCosts(2), 10, engine="jax")
+        run(problem, AOGD.for_problem(problem), RandomCosts(2), 10, engine="jax")
     assert refused.value.argument == "engine"
     assert refused.value.trace.last_round == 0
 
@@ -137,7 +137,7 @@ def test_functions_of_the_wrong_shape_are_named():
     flat = CustomLoss(2, lambda x, c: (x * c).sum(), lambda x, c: c, 1.0, 1.0, parameters={"c": (2,)})
     problem = Problem(Ball(2), flat, PROBLEM.constraint)
     with pytest.raises(InputError) as refused:
-        run(problem, AOGD.convex(problem), RandomCosts(2), 10, seeds=range(3), engine="jax")
+        run(problem, AOGD.for_problem(problem), RandomCosts(2), 10, seeds=range(3), engine="jax")
     assert refused.value.argument == "loss"
 
 
@@ -154,7 +154,7 @@ def test_varying_constraints():
     normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
     problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
     stream = Replay([RandomCosts(2).draw(0, 0, 200).loss[0]], [normals, rng.uniform(0, 1, (200, 1))])
-    traces = [run(problem, AOGD.convex(problem), stream, engine=e) for e in ("numpy", "jax")]
+    traces = [run(problem, AOGD.for_problem(problem), stream, engine=e) for e in ("numpy", "jax")]
     assert_same(*traces, atol=1e-9)
 
 
@@ -163,7 +163,7 @@ def test_a_missing_extra_is_named():
         "import sys; sys.modules['jax'] = None\n"
         "import longterm\nfrom longterm.streams import RandomPermutations\n"
         "p = longterm.problems.doubly_stochastic(2)\n"
-        "try: longterm.run(p, longterm.AOGD.convex(p), RandomPermutations(2), 5, engine='jax')\n"
+        "try: longterm.run(p, longterm.AOGD.for_problem(p), RandomPermutations(2), 5, engine='jax')\n"
         "except ImportError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -189,4 +189,4 @@ def test_other_things_that_cannot_be_traced_are_refused_in_words(function):
         Ball(2), CustomLoss(2, function, lambda x, c: c, 1.0, 1.0, parameters={"c": (2,)}), PROBLEM.constraint
     )
     with pytest.raises(InputError, match="cannot be compiled"):
-        run(problem, AOGD.convex(problem), RandomCosts(2), 10, engine="jax")
+        run(problem, AOGD.for_problem(problem), RandomCosts(2), 10, engine="jax")

@@ -38,7 +38,7 @@ def test_what_every_learner_must_do(game, check):
 def test_sums_by_hand():
     """The trace's totals, recomputed from the played points."""
     problem, stream = problems()["adversary on a box"]
-    learner = AOGD.convex(problem)
+    learner = AOGD.for_problem(problem)
     trace = run(problem, learner, stream, 50, record=range(1, 51), seeds=3)
     state, losses, values = learner.init(), [], []
     costs = stream.draw(3, 0, 50).loss[0]
@@ -65,11 +65,11 @@ def test_sums_by_hand():
 def test_a_grid_of_beta_times_seeds():
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
     grid = np.array([0.3, 0.5, 0.9])
-    together = run(problem, AOGD.convex(problem, grid), stream, 80, seeds=range(2))
+    together = run(problem, AOGD.for_problem(problem, beta=grid), stream, 80, seeds=range(2))
     assert together.cumulative_loss.shape[1:] == (3, 2)
     for i, beta in enumerate(grid.tolist()):
         for j in range(2):
-            alone = run(problem, AOGD.convex(problem, beta), stream, 80, seeds=j)
+            alone = run(problem, AOGD.for_problem(problem, beta=beta), stream, 80, seeds=j)
             np.testing.assert_allclose(together.cumulative_loss[:, i, j], alone.cumulative_loss, rtol=0, atol=1e-9)
             np.testing.assert_allclose(together.theta[:, i, j], alone.theta, rtol=1e-12)
 
@@ -78,8 +78,8 @@ def test_all_learners_of_a_comparison_see_the_same_rounds():
     problem, _ = problems()["adversary on a box"]
     rng = np.random.default_rng(0)
     once = FromIterable((c / 3,) for c in rng.standard_normal((300, 3)).clip(-1, 1))
-    same = AOGD.convex(problem)
-    traces = compare(problem, {"a": same, "b": same, "c": AOGD.convex(problem, 0.4)}, once, 300)
+    same = AOGD.for_problem(problem)
+    traces = compare(problem, {"a": same, "b": same, "c": AOGD.for_problem(problem, beta=0.4)}, once, 300)
     np.testing.assert_array_equal(traces["a"].cumulative_loss, traces["b"].cumulative_loss)
     assert not np.array_equal(traces["a"].cumulative_loss, traces["c"].cumulative_loss)
 
@@ -94,13 +94,13 @@ def test_log_spaced_rounds_thin_out():
 
 def test_the_last_round_is_always_kept():
     problem, stream = problems()["adversary on a box"]
-    assert run(problem, AOGD.convex(problem), stream, 97).rounds[-1] == 97
-    assert run(problem, AOGD.convex(problem), stream, 97, record=[5]).rounds.tolist() == [5, 97]
+    assert run(problem, AOGD.for_problem(problem), stream, 97).rounds[-1] == 97
+    assert run(problem, AOGD.for_problem(problem), stream, 97, record=[5]).rounds.tolist() == [5, 97]
 
 
 def test_a_finite_stream_is_played_to_its_end():
     problem, stream = problems()["two-dimensional"]
-    assert run(problem, AOGD.convex(problem), stream).last_round == 300
+    assert run(problem, AOGD.for_problem(problem), stream).last_round == 300
 
 
 def test_progress_is_reported_between_blocks():
@@ -108,7 +108,7 @@ def test_progress_is_reported_between_blocks():
     seen = []
     run(
         problem,
-        AOGD.convex(problem),
+        AOGD.for_problem(problem),
         RandomPermutations(2),
         9000,
         progress=lambda done, total: seen.append((done, total)),
@@ -119,14 +119,14 @@ def test_progress_is_reported_between_blocks():
 
 def test_blocks_do_not_change_the_numbers(monkeypatch):
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
-    usual = run(problem, AOGD.convex(problem), stream, 300, seeds=range(2))
+    usual = run(problem, AOGD.for_problem(problem), stream, 300, seeds=range(2))
     monkeypatch.setattr("longterm.streams.base.BLOCK_BYTES", 1)
-    assert_same_trace(run(problem, AOGD.convex(problem), stream, 300, seeds=range(2)), usual)
+    assert_same_trace(run(problem, AOGD.for_problem(problem), stream, 300, seeds=range(2)), usual)
 
 
 def test_same_seed_same_bytes_and_other_seed_other_bytes():
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
-    one, two, other = (run(problem, AOGD.convex(problem), stream, 100, seeds=s).cumulative_loss for s in (5, 5, 6))
+    one, two, other = (run(problem, AOGD.for_problem(problem), stream, 100, seeds=s).cumulative_loss for s in (5, 5, 6))
     assert one.tobytes() == two.tobytes() != other.tobytes()
 
 
@@ -134,28 +134,28 @@ def test_a_stream_that_ends_early_keeps_what_was_played_and_can_be_continued():
     problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
     costs = RandomCosts(2).draw(0, 0, 100).loss[0]
     with pytest.raises(StreamEndedError, match="ended after round 40") as ended:
-        run(problem, AOGD.convex(problem), Replay([costs[:40]]), 100)
+        run(problem, AOGD.for_problem(problem), Replay([costs[:40]]), 100)
     assert ended.value.trace.last_round == 40
-    whole = run(problem, AOGD.convex(problem), Replay([costs]), 100)
-    rest = run(problem, AOGD.convex(problem), Replay([costs]), 100, resume=ended.value.trace)
+    whole = run(problem, AOGD.for_problem(problem), Replay([costs]), 100)
+    rest = run(problem, AOGD.for_problem(problem), Replay([costs]), 100, resume=ended.value.trace)
     assert rest.cumulative_loss[-1] == whole.cumulative_loss[-1]
 
 
 def test_an_iterable_is_resumed_where_it_stood():
     problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
     costs = RandomCosts(2).draw(0, 0, 700).loss[0]
-    whole = run(problem, AOGD.convex(problem), Replay([costs]), 700)
+    whole = run(problem, AOGD.for_problem(problem), Replay([costs]), 700)
     stream = FromIterable((c,) for c in costs)
-    part = run(problem, AOGD.convex(problem), stream, 300)
+    part = run(problem, AOGD.for_problem(problem), stream, 300)
     with pytest.raises(InputError, match="resume"):
-        run(problem, AOGD.convex(problem), stream, 300)
-    rest = run(problem, AOGD.convex(problem), stream, 700, resume=part)
+        run(problem, AOGD.for_problem(problem), stream, 300)
+    rest = run(problem, AOGD.for_problem(problem), stream, 700, resume=part)
     assert rest.cumulative_loss[-1] == whole.cumulative_loss[-1]
 
 
 def test_the_last_row_reports_the_last_round():
     problem, stream = problems()["adversary on a box"]
-    learner = AOGD.convex(problem)
+    learner = AOGD.for_problem(problem)
     every = run(problem, learner, stream, 97, record=range(1, 98))
     last = run(problem, learner, stream, 97, record=[5])
     for name in every.reports:

@@ -61,7 +61,7 @@ def match_of(arena, learner, problem):
 def test_numbers_are_those_of_plain_runs(arena):
     game = find_problem("doubly_stochastic").build(size=3)
     one = match_of(arena, "A-OGD", "doubly stochastic, size = 3")
-    trace = run(game.problem, AOGD.convex(game.problem), game.stream, 1024, seeds=range(2), record=[64, 256])
+    trace = run(game.problem, AOGD.for_problem(game.problem), game.stream, 1024, seeds=range(2), record=[64, 256])
     assert one.horizons == (64, 256, 1024)
     np.testing.assert_array_equal(one.measures["regret"], trace.regret(game.best(trace.rounds, range(2))))
     for measure in MEASURED[1:-2]:
@@ -75,7 +75,7 @@ def test_a_learner_that_needs_the_horizon_is_run_for_each(arena):
     game = find_problem("doubly_stochastic").build(size=3)
     one = match_of(arena, "Convex OGD", "doubly stochastic, size = 3")
     for place, T in enumerate((64, 256, 1024)):
-        trace = run(game.problem, MahdaviOGD.aggregate(game.problem, T), game.stream, T, seeds=range(2))
+        trace = run(game.problem, MahdaviOGD.for_problem(game.problem, horizon=T), game.stream, T, seeds=range(2))
         np.testing.assert_array_equal(one.measures["hard_violation"][place], trace.hard_violation[-1])
     assert not one.anytime
     assert match_of(arena, "A-OGD", "doubly stochastic, size = 3").anytime
@@ -84,10 +84,10 @@ def test_a_learner_that_needs_the_horizon_is_run_for_each(arena):
 def test_bounds_are_the_theorems(arena):
     game = find_problem("doubly_stochastic").build(size=3)
     one = match_of(arena, "A-OGD", "doubly stochastic, size = 3")
-    from longterm.bounds import theorem_1
+    from longterm.theory import theorem_1
 
     kept = [16, 32, 64, 128, 256, 512, 1024]
-    trace = run(game.problem, AOGD.convex(game.problem), game.stream, 1024, seeds=range(2), record=kept)
+    trace = run(game.problem, AOGD.for_problem(game.problem), game.stream, 1024, seeds=range(2), record=kept)
     bound = theorem_1(game.problem.constants, kept)
     regret = trace.regret(game.best(trace.rounds, range(2)))
     assert one.ratios["regret"][0] == pytest.approx((regret / bound.regret[:, None]).max(), rel=1e-12)

@@ -24,7 +24,7 @@ from longterm.experiments.catalogue import (
 from longterm.experiments.catalogue.base import signature
 from longterm.experiments.catalogue.paper import papers_constraint_bound
 from longterm.experiments.result import MEASURES
-from longterm.learners import Learner, MahdaviOGD, twice
+from longterm.learners import Learner, MahdaviOGD
 from longterm.problems import doubly_stochastic, two_dimensional
 
 SMALL = {
@@ -114,14 +114,17 @@ def test_every_problem_knows_its_best_decision(problem):
 def test_the_forms_of_convex_ogd():
     problem = doubly_stochastic(3)
     build = find_learner("mahdavi_ogd").build
-    assert build(problem, 400).schedule.eta == MahdaviOGD.aggregate(problem, 400).schedule.eta
+    assert build(problem, 400).schedule.eta == MahdaviOGD.for_problem(problem, horizon=400).schedule.eta
     each = build(problem, 4000, multipliers="each", delta="twice")
-    assert each.schedule.theta == MahdaviOGD.vector(problem, 4000, twice).schedule.theta
+    assert (
+        each.schedule.theta
+        == MahdaviOGD.for_problem(problem, horizon=4000, multipliers="each", delta="twice").schedule.theta
+    )
     stated = build(problem, 400, constraint_bound="paper")
     assert stated.schedule.eta > build(problem, 400).schedule.eta  # √3 is less than 4
     assert stated.schedule.eta == build(problem, 400, constraint_bound=3**0.5).schedule.eta
     drawn = build(problem, 400, multipliers="one, counted as many", constraint_bound="paper")
-    wanted = MahdaviOGD.one_multiplier_counted_as_many(problem, 400, constraint_bound=3**0.5)
+    wanted = MahdaviOGD.for_problem(problem, horizon=400, multipliers="one, counted as many", constraint_bound=3**0.5)
     assert drawn.schedule.eta == wanted.schedule.eta
 
 
@@ -136,7 +139,7 @@ def test_the_papers_D_of_budgets():
 
 def build_mine(problem, rounds, speed: float, kind: Literal["a", "b"] = "a", **more):
     """Mine, of another package."""
-    return AOGD.convex(problem, speed)
+    return AOGD.for_problem(problem, beta=speed)
 
 
 MINE = LearnerEntry("mine", build_mine, "Mine")

@@ -39,7 +39,7 @@ def test_a_result_is_what_the_loop_and_hindsight_give(whole):
     np.testing.assert_array_equal(result.rounds, rounds)
     assert [curve.name for curve in result.curves] == ["A-OGD, beta = 0.5", "A-OGD, beta = 0.75", "Mirror prox"]
     for curve, beta in zip(result.curves, (0.5, 0.75), strict=False):
-        trace = run(problem, AOGD.convex(problem, beta), stream, 60, seeds=range(3), record=rounds)
+        trace = run(problem, AOGD.for_problem(problem, beta=beta), stream, 60, seeds=range(3), record=rounds)
         np.testing.assert_allclose(curve.measures["regret"], trace.regret(best), atol=1e-9)
         for measure in ("signed_violation", "hard_violation", "squared_violation"):
             np.testing.assert_allclose(curve.measures[measure], getattr(trace, measure), atol=1e-9)

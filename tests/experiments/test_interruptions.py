@@ -165,5 +165,5 @@ def test_processes_and_jax_give_the_same_as_one_process(tmp_path):
     assert one.problem["offline_nonzeros"] == 16
     sample = load_sample()
     problem = budgeted_logistic(sample.features, one.problem["budget"])
-    trace = run(problem, AOGD.convex(problem), ResampledRows(sample.features, sample.labels), 300, seeds=range(2))
+    trace = run(problem, AOGD.for_problem(problem), ResampledRows(sample.features, sample.labels), 300, seeds=range(2))
     np.testing.assert_allclose(one.curves[0].measures["signed_violation"][-1], trace.signed_violation[-1], rtol=1e-9)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, compare
-from longterm.bounds import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
+from longterm.theory import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.experiments import Backend, Remark, run_experiment
 from longterm.experiments.paper import Options, paper_spec
 from longterm.experiments.remarks import remarks_on
@@ -24,7 +24,7 @@ def reproduced(name, folder, options=None, engine="numpy"):
 
 def test_doubly_stochastic_p8():
     problem, stream, seeds = doubly_stochastic(8), RandomPermutations(8), range(10)
-    learners = {"convex": AOGD.convex(problem), "strong": AOGD.strongly_convex(problem)}
+    learners = {"convex": AOGD.for_problem(problem), "strong": AOGD.for_problem(problem, steps="strongly convex")}
     traces = compare(problem, learners, stream, 1000, seeds=seeds, record=[1, 1000])
     best = nearest_to_mean(problem, stream, [1, 1000], seeds=seeds)
     wanted = {"convex": (33.4, 4.04, 0.05), "strong": (30.0, 1.01, 0.02)}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, run
-from longterm.bounds import theorem_1
+from longterm.theory import theorem_1
 from longterm.constraints import Affine, ElasticNetBudget, Scaled, Stack, VaryingAffine
 from longterm.hindsight import EveryRound, InExpectation, OnAverage, affine_rounds, best_by_cvxpy, best_fixed
 from longterm.hindsight.changing import least_linear
@@ -137,7 +137,7 @@ def test_a_long_table_of_rows_is_certified_in_little_memory():
 @given(seed=st.integers(0, 10**6), beta=st.floats(0.1, 0.9))
 def test_the_theorem_holds_against_the_best_of_every_round(seed, beta):
     problem, stream = linear(SETS["box"], rounds=120, seed=seed)
-    trace = run(problem, AOGD.convex(problem, beta), stream, record=[30, 120])
+    trace = run(problem, AOGD.for_problem(problem, beta=beta), stream, record=[30, 120])
     best = best_fixed(problem, stream, [30, 120])
     bound = theorem_1(problem.constants, [30, 120], beta, exact_sums=True)
     assert np.all(trace.regret(best) + best.gap <= bound.regret)

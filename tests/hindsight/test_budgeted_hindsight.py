@@ -184,7 +184,7 @@ def test_out_of_steps_is_an_error_and_not_a_bad_comparator(monkeypatch):
 def test_regret_lies_in_the_certified_interval():
     features, labels = table()
     problem, stream = budgeted_logistic(features, 1.0), ResampledRows(features, labels)
-    trace = run(problem, AOGD.convex(problem), stream, 300, seeds=range(2), record=[30, 300])
+    trace = run(problem, AOGD.for_problem(problem), stream, 300, seeds=range(2), record=[30, 300])
     rough = best_budgeted_logistic(problem, stream, [30, 300], seeds=range(2), relative_gap=1e-2)
     sharp = best_budgeted_logistic(problem, stream, [30, 300], seeds=range(2), relative_gap=1e-10)
     low, true = trace.regret(rough), trace.regret(sharp)

@@ -75,12 +75,12 @@ def test_integer_targets_do_not_overflow():
 
 def test_regret_over_a_grid_and_seeds():
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
-    grid = AOGD.convex(problem, np.array([0.3, 0.5, 0.7]))
+    grid = AOGD.for_problem(problem, beta=np.array([0.3, 0.5, 0.7]))
     for seeds in (2, range(4)):
         trace = run(problem, grid, stream, 50, seeds=seeds, record=[10, 20, 50])
         best = nearest_to_mean(problem, stream, [10, 20, 50], seeds=seeds)
         for k, beta in enumerate((0.3, 0.5, 0.7)):
-            single = run(problem, AOGD.convex(problem, beta), stream, 50, seeds=seeds, record=[10, 20, 50])
+            single = run(problem, AOGD.for_problem(problem, beta=beta), stream, 50, seeds=seeds, record=[10, 20, 50])
             np.testing.assert_allclose(trace.regret(best)[:, k], single.regret(best), atol=1e-9)
     with pytest.raises(InputError, match="seeds"):
         trace.regret(nearest_to_mean(problem, stream, [10, 20, 50], seeds=range(3)))

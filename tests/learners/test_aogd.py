@@ -27,7 +27,7 @@ def play(problem, learner, rounds):
 def test_first_rounds_strongly_convex_by_hand():
     # σ = 1, G = 2, β = ½: θ_t = 24/√t, η_t = 1/t, μ_t = √t/(24 (t + 1)); g(x) = x_1 − ¼.
     problem = two_dimensional()
-    learner = AOGD.strongly_convex(problem, beta=0.5)
+    learner = AOGD.for_problem(problem, steps="strongly convex", beta=0.5)
     targets = [[np.array(y)] for y in ([1.0, 0.0], [0.0, 1.0], [1.0, 0.0])]
     (x1, l1), (x2, l2), (x3, l3), (x4, l4) = play(problem, learner, targets)
     np.testing.assert_array_equal(x1, [0, 0])
@@ -44,7 +44,7 @@ def test_first_rounds_convex_by_hand_with_projection_and_clipped_dual():
     # B = unit disc, f = ⟨c, x⟩, g = x_1 − ½: R = G = 1, β = ½, θ_t = 6/√t, η_t = 1/√t, μ_t = √t/(6 (t + 1)).
     problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
     costs = [[np.array(c)] for c in ([-1.0, 0.0], [0.0, -1.0], [1.0, 0.0])]
-    (_, l1), (x2, l2), (x3, l3), (x4, l4) = play(problem, AOGD.convex(problem, beta=0.5), costs)
+    (_, l1), (x2, l2), (x3, l3), (x4, l4) = play(problem, AOGD.for_problem(problem, beta=0.5), costs)
     np.testing.assert_allclose(x2, [1, 0])
     assert (l1, l2) == (0, 0)
     half = np.array([1.0, 1 / np.sqrt(2)])
@@ -75,7 +75,7 @@ def test_a_vector_of_constraints_is_played_through_its_maximum():
     B = Ball(3)
     costs = Replay([rng.standard_normal((60, 3)) / 4])
     several, single = (Problem(B, Linear(3), g) for g in (system, Maximum([system], over=B)))
-    one, other = (run(p, AOGD.convex(several), costs) for p in (several, single))
+    one, other = (run(p, AOGD.for_problem(several), costs) for p in (several, single))
     np.testing.assert_allclose(one.state.x, other.state.x, atol=1e-14)
     np.testing.assert_allclose(one.signed_violation, other.signed_violation, atol=1e-13)
 
@@ -83,7 +83,7 @@ def test_a_vector_of_constraints_is_played_through_its_maximum():
 def test_table_1_uses_the_diameter_of_any_set():
     B = Box.cube(2, -1.0, 3.0)
     problem = Problem(B, Linear(2, 5.0), Affine([[1.0, 0.0]], [0.5]))
-    learner = AOGD.convex(problem, beta=0.5)
+    learner = AOGD.for_problem(problem, beta=0.5)
     theta, eta, _ = learner.schedule.at(np.asarray(4), np.zeros(1))
     assert (float(theta), float(eta)) == (
         pytest.approx(3 * B.diameter * 5.0 / 2),
@@ -93,12 +93,12 @@ def test_table_1_uses_the_diameter_of_any_set():
 
 def test_strongly_convex_refuses_losses_that_are_not():
     with pytest.raises(InputError, match="not strongly convex"):
-        AOGD.strongly_convex(Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5])))
+        AOGD.for_problem(Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5])), steps="strongly convex")
 
 
 def test_tell_under_strict_arrays():
     problem = two_dimensional()
-    learner = AOGD.convex(problem, beta=np.array([0.4, 0.6]))
+    learner = AOGD.for_problem(problem, beta=np.array([0.4, 0.6]))
     ours, strict = learner.init(), learner.init(xp=array_api_strict)
     for target in np.random.default_rng(1).uniform(-0.5, 0.5, (20, 2)):
         ours = learner.tell(ours, observe(problem, ours.x, [target]))

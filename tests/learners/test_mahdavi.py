@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_bounds import best_linear, linprog_over
 
 from longterm import AOGD, InputError, Problem, compare, observe, run
-from longterm.bounds import lemma_5, mahdavi_theorem_4, vector_lemma
 from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import AssumptionWarning, NonFiniteError
 from longterm.hindsight import nearest_to_mean
-from longterm.learners import MahdaviOGD, Need, OneForTheMaximum, OnePerConstraint, smallest_root, twice
-from longterm.learners.mahdavi_steps import smallest_horizon
+from longterm.learners import MahdaviOGD, Need, OneForTheMaximum, OnePerConstraint
+from longterm.learners.mahdavi_ogd import papers_constraint_bound
+from longterm.learners.mahdavi_steps import smallest_horizon, smallest_root, twice
 from longterm.losses import Linear
 from longterm.problems import doubly_stochastic, two_dimensional
 from longterm.sets import Ball, Box
 from longterm.streams import RandomCosts, RandomPermutations, Replay
-from longterm.theory.facts import Constants
+from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule
+from opponents import best_linear, linprog_over
 from zoo import D, sets
 
 SETS = sets()
@@ -64,7 +64,7 @@ def test_first_rounds_with_one_multiplier_for_the_maximum():
 
 def test_the_aggregate_form_is_aogd_with_constant_steps():
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
-    learner = MahdaviOGD.aggregate(problem, 200)
+    learner = MahdaviOGD.for_problem(problem, horizon=200)
     ours, theirs = (
         run(problem, rule, stream, 200, seeds=range(3))
         for rule in (learner, AOGD(problem.enclosing_set, learner.schedule))
@@ -100,8 +100,10 @@ FACTS = {
 }
 
 
-def constants(**changed):
-    return Constants(**{**FACTS, **changed})
+def declaring(count, **changed):
+    """A problem with `count` constraints and these constants."""
+    affine = Affine(np.ones((count, 2)), np.ones(count))
+    return Problem(Ball(2), Linear(2), affine, declared={**FACTS, **changed})
 
 
 @given(need=st.floats(1e-3, 1e3), share=st.floats(1e-12, 1.0))
@@ -118,53 +120,56 @@ def test_delta_solves_its_equation_and_twice_is_enough_exactly_where_it_exists(n
 def test_a_horizon_without_delta_is_refused_with_the_shortest_that_has_one():
     problem = Problem(Ball(2, radius=10.0), Linear(2, 100.0), Affine([[1e-3, 0.0]], [0.0]))
     with pytest.raises(InputError, match=r"horizon: 100 rounds are too few.* Give at least (\d+)") as refused:
-        MahdaviOGD.aggregate(problem, 100)
+        MahdaviOGD.for_problem(problem, horizon=100)
     least = smallest_horizon(problem.constants, 1)
     assert str(least) in refused.value.remedy
-    MahdaviOGD.aggregate(problem, least)
+    MahdaviOGD.for_problem(problem, horizon=least)
     with pytest.raises(InputError):
-        MahdaviOGD.aggregate(problem, least - 1)
+        MahdaviOGD.for_problem(problem, horizon=least - 1)
     # The condition as printed, 2√2 η (m + 1) ≤ 1, lost G: it holds here at T = 100, where no δ exists.
     a = 10.0 * np.sqrt(2 * 100.0**2)
     assert 2 * np.sqrt(2) * 100.0 / (a * 10) * 2 <= 1
     # The simple δ can always be computed: it plays, and the loop warns.
-    simple = MahdaviOGD.aggregate(problem, 100, delta=twice)
+    simple = MahdaviOGD.for_problem(problem, horizon=100, delta="twice")
     with pytest.warns(AssumptionWarning, match="does not hold"):
         run(problem, simple, RandomCosts(2, 100.0), 5)
 
 
 def test_theorem_4_by_hand():
     a = 2 * np.sqrt(4 * 9 + 6 * 25)  # r √((m + 1) G² + 2 m D²), m = 3
-    bound, T = mahdavi_theorem_4(constants(), 10_000, count=3), 10_000
+    problem, T = declaring(3), 10_000
+    bound = MahdaviOGD.for_problem(problem, horizon=T, multipliers="each").theorem_4(problem, T)
     delta = smallest_root(36.0, 4 / (a * 100))
-    assert float(bound.regret) == pytest.approx(a * 100)
+    assert float(bound["regret"]) == pytest.approx(a * 100)
     root = np.sqrt(2 * (7 * T + a * 100) * 100 * (delta * 4 / a + a / 4))
-    assert float(bound.violation) == pytest.approx(root)
+    assert float(bound["long_term_violation"]) == pytest.approx(root)
+    steep = declaring(1, constraint_bound=0.1)
     with pytest.raises(InputError, match="no real root"):
-        mahdavi_theorem_4(constants(constraint_bound=0.1), 10)
+        MahdaviOGD.for_problem(steep, horizon=T).theorem_4(steep, 10)
 
 
 @pytest.mark.parametrize("count", [1, 5])
 def test_the_lemma_at_the_tuned_horizon_is_the_theorem(count):
     problem = Problem(Box.cube(3, -1, 2), Linear(3, 2.0), Affine(np.eye(3)[[0, 1, 2, 0, 1]][:count], np.ones(count)))
-    steps = MahdaviOGD.vector(problem, 5000).schedule
-    exact, closed = (
-        vector_lemma(steps, problem.constants, 5000, count),
-        mahdavi_theorem_4(problem.constants, 5000, count),
-    )
-    assert float(exact.regret) == pytest.approx(float(closed.regret))
-    assert float(closed.violation) * 0.999 < float(exact.violation) <= float(closed.violation)
+    learner = MahdaviOGD.for_problem(problem, horizon=5000, multipliers="each")
+    exact, closed = learner.bound(problem, 5000), learner.theorem_4(problem, 5000)
+    violation = "signed_violation" if count == 1 else "long_term_violation"
+    assert set(exact) == set(closed) == {"regret", violation}
+    assert float(exact["regret"]) == pytest.approx(float(closed["regret"]))
+    assert float(closed[violation]) * 0.999 < float(exact[violation]) <= float(closed[violation])
     if count == 1:
-        lemma = lemma_5(steps, problem.constants, 5000)
-        assert (float(lemma.regret), float(lemma.violation)) == (float(exact.regret), float(exact.violation))
+        lemma = lemma_5(learner.schedule, problem.constants, 5000)
+        assert (float(lemma.regret), float(lemma.violation)) == (float(exact["regret"]), float(exact[violation]))
 
 
 def test_more_multipliers_than_the_steps_were_made_for_are_noticed():
     problem = doubly_stochastic(3)
-    steps = MahdaviOGD.aggregate(problem, 1000).schedule
-    assert not MahdaviOGD(problem.enclosing_set, steps, OnePerConstraint(21)).assumptions[0].holds
-    with pytest.raises(InputError, match="C2"):
-        vector_lemma(steps, problem.constants, 1000, 21)
+    steps = MahdaviOGD.for_problem(problem, horizon=1000).schedule
+    learner = MahdaviOGD(problem.enclosing_set, steps, OnePerConstraint(21))
+    assert not learner.assumptions[0].holds
+    bound = learner.bound(problem, 1000)
+    assert not bound
+    assert "C2" in bound.reason
 
 
 # --- the bound ----------------------------------------------------------------------------------------------
@@ -204,13 +209,18 @@ def test_theorem_4_holds_for_both_forms_on_a_box(seed, rounds, horizon, kind, co
     matrix = rng.standard_normal((count, D))
     inside = B.sample(rng, 3).mean(axis=0)
     problem = Problem(B, Linear(D, 2.0), Affine(matrix, matrix @ inside + rng.uniform(0, 0.1, count)))
-    for learner in (MahdaviOGD.vector(problem, horizon), MahdaviOGD.aggregate(problem, horizon, delta=twice)):
+    for learner in (
+        MahdaviOGD.for_problem(problem, horizon=horizon, multipliers="each"),
+        MahdaviOGD.for_problem(problem, horizon=horizon, delta="twice"),
+    ):
         costs, loss, sums, worst = play_against(problem, learner, kind, rounds, seed)
         regret = loss - linprog_over(B, matrix, problem.constraint.offset, costs.sum(axis=0))
-        bound = vector_lemma(learner.schedule, problem.constants, rounds, learner.duals.count)
-        assert regret <= float(bound.regret) * (1 + 1e-9)
-        vector = np.linalg.norm(np.maximum(sums, 0))
-        assert (vector if learner.duals.count == count > 1 else worst) <= float(bound.violation) * (1 + 1e-9)
+        bound = learner.bound(problem, rounds)
+        assert regret <= float(bound["regret"]) * (1 + 1e-9)
+        if learner.duals.count == count > 1:
+            assert np.linalg.norm(np.maximum(sums, 0)) <= float(bound["long_term_violation"]) * (1 + 1e-9)
+        else:
+            assert worst <= float(bound["signed_violation"]) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -221,12 +231,12 @@ def test_theorem_4_holds_on_every_set(name, seed, rounds, kind):
     row = rng.standard_normal((1, D))
     problem = Problem(B, Linear(D, 2.0), Affine(row, row @ B.sample(rng, 3).mean(axis=0)))
     least = smallest_horizon(problem.constants, 1)
-    learner = MahdaviOGD.vector(problem, max(rounds, least))
+    learner = MahdaviOGD.for_problem(problem, horizon=max(rounds, least), multipliers="each")
     costs, loss, sums, _ = play_against(problem, learner, kind, rounds, seed)
     regret = loss - best_linear(B, row, problem.constraint.offset, costs.sum(axis=0))
-    bound = vector_lemma(learner.schedule, problem.constants, rounds, 1)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert float(sums[0]) <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, rounds)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert float(sums[0]) <= float(bound["signed_violation"]) * (1 + 1e-9)
 
 
 @settings(max_examples=30)
@@ -239,11 +249,17 @@ def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, ki
     comparator = rng.uniform(-0.5, 0.5, d)
     offsets = np.clip(normals @ comparator, -1.0, 1.0)  # the comparator lies on every boundary
     problem = Problem(Ball(d, radius=2.0), Linear(d), VaryingAffine(d, 2, row_norm=1.0, offset_bound=1.0))
-    for learner in (MahdaviOGD.vector(problem, T), MahdaviOGD.aggregate(problem, T)):
+    for learner in (
+        MahdaviOGD.for_problem(problem, horizon=T, multipliers="each"),
+        MahdaviOGD.for_problem(problem, horizon=T),
+    ):
         costs, loss, sums, worst = play_against(problem, learner, kind, T, seed, (normals, offsets))
-        bound = mahdavi_theorem_4(problem.constants, T, learner.duals.count)
-        assert loss - float((costs @ comparator).sum()) <= float(bound.regret)
-        assert (np.linalg.norm(np.maximum(sums, 0)) if learner.duals.shape else worst) <= float(bound.violation)
+        bound = learner.theorem_4(problem, T)
+        assert loss - float((costs @ comparator).sum()) <= float(bound["regret"])
+        if learner.duals.shape:
+            assert np.linalg.norm(np.maximum(sums, 0)) <= float(bound["long_term_violation"])
+        else:
+            assert worst <= float(bound["signed_violation"])
 
 
 # --- the paper's table --------------------------------------------------------------------------------------
@@ -253,9 +269,11 @@ def test_the_three_convex_ogd_rows_of_the_table():
     problem, stream = doubly_stochastic(8), RandomPermutations(8)
     stated = dataclasses.replace(problem, declared={"constraint_bound": 8**0.5})  # the D of the paper, which is wrong
     learners = {
-        "one counted as 96": MahdaviOGD.one_multiplier_counted_as_many(problem, 1000, constraint_bound=8**0.5),
-        "vector": MahdaviOGD.vector(stated, 1000, delta=twice),
-        "aggregate": MahdaviOGD.aggregate(stated, 1000, delta=twice),
+        "one counted as 96": MahdaviOGD.for_problem(
+            problem, horizon=1000, multipliers="one, counted as many", constraint_bound=8**0.5
+        ),
+        "vector": MahdaviOGD.for_problem(stated, horizon=1000, multipliers="each", delta="twice"),
+        "aggregate": MahdaviOGD.for_problem(stated, horizon=1000, delta="twice"),
     }
     traces = compare(problem, learners, stream, 1000, seeds=range(10), record=[1000])
     best = nearest_to_mean(problem, stream, [1000], seeds=range(10))
@@ -267,13 +285,35 @@ def test_the_three_convex_ogd_rows_of_the_table():
 
 def test_the_mixed_instantiation_is_reached_by_its_name_only():
     problem = doubly_stochastic(8)
-    mixed = MahdaviOGD.one_multiplier_counted_as_many(problem, 1000, constraint_bound=8**0.5)
+    mixed = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="one, counted as many", constraint_bound=8**0.5)
     assert isinstance(mixed.duals, OneForTheMaximum)
     assert mixed.schedule.eta == pytest.approx(0.001313, rel=1e-3)
     assert mixed.schedule.theta / mixed.schedule.eta == pytest.approx(6208)
-    assert MahdaviOGD.aggregate(problem, 1000).schedule.eta > 4 * mixed.schedule.eta
-    with pytest.raises(TypeError, match="constraint_bound"):
-        MahdaviOGD.one_multiplier_counted_as_many(problem, 1000)
+    assert MahdaviOGD.for_problem(problem, horizon=1000).schedule.eta > 4 * mixed.schedule.eta
+    stated = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="one, counted as many", constraint_bound="paper")
+    assert stated.schedule.eta == mixed.schedule.eta
+    exact = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="one, counted as many")
+    assert exact.schedule.eta < mixed.schedule.eta  # the true D is larger
+
+
+def test_the_d_that_the_paper_states():
+    assert papers_constraint_bound(doubly_stochastic(8)) == pytest.approx(8**0.5)
+    with pytest.raises(InputError, match="states no D"):
+        MahdaviOGD.for_problem(two_dimensional(), horizon=100, constraint_bound="paper")
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"multipliers": "two"}, "multipliers"),
+        ({"delta": "thrice"}, "delta"),
+        ({"constraint_bound": -1.0}, "constraint_bound"),
+    ],
+)
+def test_settings_that_are_not_known_are_refused(options, argument):
+    with pytest.raises(InputError) as refused:
+        MahdaviOGD.for_problem(CORNER, horizon=100, **options)
+    assert refused.value.argument == argument
 
 
 # --- bad input ----------------------------------------------------------------------------------------------
@@ -291,7 +331,7 @@ def test_the_mixed_instantiation_is_reached_by_its_name_only():
     ],
 )
 def test_tell_refuses_what_a_vector_of_multipliers_cannot_use(changed, error, argument):
-    learner = MahdaviOGD.vector(CORNER, 100)
+    learner = MahdaviOGD.for_problem(CORNER, horizon=100, multipliers="each")
     state = learner.init()
     good = observe(CORNER, learner.ask(state), [COSTS[1]])
     with pytest.raises(error) as refused:
@@ -303,7 +343,7 @@ def test_tell_refuses_what_a_vector_of_multipliers_cannot_use(changed, error, ar
 @pytest.mark.parametrize("horizon", [0, -3, 2.5, True, "10"])
 def test_a_horizon_is_a_whole_number_of_rounds(horizon):
     with pytest.raises(InputError, match="horizon"):
-        MahdaviOGD.vector(CORNER, horizon)
+        MahdaviOGD.for_problem(CORNER, horizon=horizon, multipliers="each")
 
 
 def test_it_says_that_it_needs_the_horizon():
@@ -311,7 +351,7 @@ def test_it_says_that_it_needs_the_horizon():
 
 
 def test_strict_arrays_through_tell():
-    learner, problem = MahdaviOGD.vector(two_dimensional(), 100), two_dimensional()
+    learner, problem = MahdaviOGD.for_problem(two_dimensional(), horizon=100, multipliers="each"), two_dimensional()
     ours, strict = learner.init(), learner.init(xp=array_api_strict)
     for target in np.random.default_rng(1).uniform(-0.5, 0.5, (20, 2)):
         ours = learner.tell(ours, observe(problem, ours.x, [target]))
@@ -320,7 +360,7 @@ def test_strict_arrays_through_tell():
 
 
 def test_a_replayed_stream_gives_the_same_run_as_tell():
-    learner = MahdaviOGD.vector(CORNER, 100)
+    learner = MahdaviOGD.for_problem(CORNER, horizon=100, multipliers="each")
     trace = run(CORNER, learner, Replay([np.array(COSTS)]))
     state = learner.init()
     for cost in COSTS:

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_bounds import linprog_over
 from test_mahdavi import play_against
 
 from longterm import InputError, Problem, SlaterPoint, observe, run
-from longterm.bounds import mahdavi_corollary_13, mahdavi_theorem_12
 from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import AssumptionWarning
 from longterm.hindsight import nearest_to_mean
@@ -18,6 +16,7 @@ from longterm.losses import Linear, SquaredDistance
 from longterm.problems import budgeted_logistic, doubly_stochastic, two_dimensional
 from longterm.sets import Ball, Box
 from longterm.streams import RandomCosts, RandomPermutations, Replay
+from opponents import linprog_over
 from zoo import D, sets
 
 BOX = sets()["box"]
@@ -45,7 +44,9 @@ def test_first_rounds_by_hand():
 
 def test_the_trace_keeps_the_problems_own_constraint():
     problem = Problem(Ball(1, radius=4.0), Linear(1), Affine([[2.0]], [1.0]))
-    trace = run(problem, MirrorProx.tuned(problem, 1000), Replay([np.full((20, 1), -1.0)]), record=[1, 20])
+    trace = run(
+        problem, MirrorProx.for_problem(problem, horizon=1000), Replay([np.full((20, 1), -1.0)]), record=[1, 20]
+    )
     assert trace.per_constraint_violation[0].tolist() == [-1.0]  # 2·0 − 1, not −½
 
 
@@ -61,12 +62,13 @@ def test_rows_are_normalised():
 def test_its_condition_goes_through_the_largest_singular_value():
     problem = doubly_stochastic(8)
     assert np.linalg.norm(unit_rows(problem).matrix, 2) ** 2 == pytest.approx(5)
-    assert not MirrorProx.tuned(problem, 31).assumptions[0].holds
-    assert MirrorProx.tuned(problem, 32).assumptions[0].holds
+    assert not MirrorProx.for_problem(problem, horizon=31).assumptions[0].holds
+    assert MirrorProx.for_problem(problem, horizon=32).assumptions[0].holds
     with pytest.warns(AssumptionWarning, match="2η²"):
-        run(problem, MirrorProx.tuned(problem, 31), RandomPermutations(8), 3)
-    with pytest.raises(InputError, match="Theorem 12"):
-        mahdavi_theorem_12(MirrorProx.tuned(problem, 31), problem.constants, 31)
+        run(problem, MirrorProx.for_problem(problem, horizon=31), RandomPermutations(8), 3)
+    bound = MirrorProx.for_problem(problem, horizon=31).bound(problem, 31)
+    assert not bound
+    assert "2η²" in bound.reason
 
 
 @given(
@@ -89,19 +91,20 @@ def test_theorem_12_holds_as_soon_as_the_condition_does(seed, rounds, share, del
     assert learner.assumptions[0].value == pytest.approx(share)
     costs, loss, sums, _ = play_against(problem, learner, kind, rounds, seed)
     regret = loss - linprog_over(BOX, matrix, problem.constraint.offset, costs.sum(axis=0))
-    bound = mahdavi_theorem_12(learner, problem.constants, rounds)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
+    bound = learner.bound(problem, rounds)
+    each = float(bound["long_term_violation"])
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
     unit = np.linalg.norm(np.maximum(sums / np.linalg.norm(matrix, axis=1), 0))
-    assert unit <= float(bound.violation) / problem.constants.constraint_gradient_bound * (1 + 1e-9)
-    assert float(sums.max()) <= float(bound.violation) * (1 + 1e-9)
+    assert unit <= each / problem.constants.constraint_gradient_bound * (1 + 1e-9)
+    assert float(sums.max()) <= each * (1 + 1e-9)
 
 
 def test_theorem_12_by_hand():
     problem, T = doubly_stochastic(8), 1000
-    bound = mahdavi_theorem_12(MirrorProx.tuned(problem, T), problem.constants, [500, T])
-    assert bound.regret[1] == pytest.approx(8 * 10 / 2 + 32 * 100)
+    bound = MirrorProx.for_problem(problem, horizon=T).bound(problem, [500, T])
+    assert bound["regret"][1] == pytest.approx(8 * 10 / 2 + 32 * 100)
     unit = np.sqrt((1 + 10) * (8 * 10 + 2 * 32 * 100 + 2 * 16 * T))
-    assert bound.violation[1] == pytest.approx(unit * np.sqrt(8))
+    assert bound["long_term_violation"][1] == pytest.approx(unit * np.sqrt(8))
 
 
 # --- the paper's table and its noise floor ------------------------------------------------------------------
@@ -109,7 +112,7 @@ def test_theorem_12_by_hand():
 
 def test_the_mirror_prox_row_of_the_table():
     problem, stream = doubly_stochastic(8), RandomPermutations(8)
-    trace = run(problem, MirrorProx.tuned(problem, 1000), stream, 1000, seeds=range(10), record=[1000])
+    trace = run(problem, MirrorProx.for_problem(problem, horizon=1000), stream, 1000, seeds=range(10), record=[1000])
     best = nearest_to_mean(problem, stream, [1000], seeds=range(10))
     assert trace.regret(best)[-1].mean() == pytest.approx(188.1, rel=0.02)
     assert trace.signed_violation[-1].mean() == pytest.approx(8.21, rel=0.02)
@@ -138,7 +141,7 @@ def test_the_floor_is_there_even_where_T_is_as_large_as_the_article_asks():
     T = 2000
     assert T >= 164 * 2**3
     problem = Problem(Ball(3), SquaredDistance(3), Affine([[1.0, 0.0, 0.0]], [0.5]))
-    learner = MirrorProx.tuned(problem, T)
+    learner = MirrorProx.for_problem(problem, horizon=T)
     eta = T ** (-1 / 3)
     found = excess(problem, RandomCosts(3), learner, T, 1.0)  # targets uniform on the sphere: mean 0, variance 1
     assert found == pytest.approx(eta / (2 - eta) / 2, rel=0.1)
@@ -162,22 +165,23 @@ def test_no_violation_ends_with_none(scale):
     B = Box.cube(2, -1.0, 1.0)
     problem = Problem(B, Linear(2), Affine(matrix, scale * np.array([0.25, 0.3])))
     T, stream = 3000, Pushing(2)
-    learner = NoViolationMirrorProx.tuned(problem, T)
+    learner = NoViolationMirrorProx.for_problem(problem, horizon=T)
     assert all(assumption.holds for assumption in learner.assumptions)
     trace, plain = (
-        run(problem, rule, stream, T, seeds=range(20), record=[T]) for rule in (learner, MirrorProx.tuned(problem, T))
+        run(problem, rule, stream, T, seeds=range(20), record=[T])
+        for rule in (learner, MirrorProx.for_problem(problem, horizon=T))
     )
     assert plain.per_constraint_violation[-1].max() > 0  # the margin is needed
     assert np.all(trace.per_constraint_violation[-1] <= 0)
-    bound = mahdavi_corollary_13(learner, problem.constants, T)
-    assert float(bound.violation) == 0
+    bound = learner.bound(problem, T)
+    assert float(bound["long_term_violation"]) == 0
     totals = [stream.draw(seed, 0, T).loss[0].sum(axis=0) for seed in range(20)]
     best = np.array([linprog_over(B, matrix, problem.constraint.offset, total) for total in totals])
-    assert np.all(trace.cumulative_loss[-1] - best <= float(bound.regret))
+    assert np.all(trace.cumulative_loss[-1] - best <= float(bound["regret"]))
 
 
 def test_no_violation_too_early_is_noticed():
-    learner = NoViolationMirrorProx.tuned(two_dimensional(), 5)
+    learner = NoViolationMirrorProx.for_problem(two_dimensional(), horizon=5)
     assert learner.gamma == pytest.approx(1.25)  # no larger than ε
     assert [assumption.holds for assumption in learner.assumptions] == [True, False, False]
     with pytest.warns(AssumptionWarning, match="γ = 2√"):
@@ -186,8 +190,8 @@ def test_no_violation_too_early_is_noticed():
 
 def test_the_slack_is_counted_in_rows_of_length_one():
     problem = Problem(Ball(2), Linear(2), Affine([[4.0, 0.0]], [1.0]))
-    assert NoViolationMirrorProx.tuned(problem, 1000).slater.epsilon == pytest.approx(1.25)
-    assert NoViolationMirrorProx.tuned(problem, 1000, SlaterPoint(0.5)).slater.epsilon == 0.5
+    assert NoViolationMirrorProx.for_problem(problem, horizon=1000).slater.epsilon == pytest.approx(1.25)
+    assert NoViolationMirrorProx.for_problem(problem, horizon=1000, slater=SlaterPoint(0.5)).slater.epsilon == 0.5
 
 
 # --- refusals -----------------------------------------------------------------------------------------------
@@ -199,12 +203,12 @@ def test_it_refuses_what_its_theory_does_not_allow():
     flat = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
     for problem, reason in ((curved, "affine"), (varying, "same constraint in every round")):
         with pytest.raises(InputError, match=reason):
-            MirrorProx.tuned(problem, 100)
+            MirrorProx.for_problem(problem, horizon=100)
         with pytest.raises(InputError, match=reason):
-            run(problem, MirrorProx.tuned(flat, 100), RandomCosts(2), 10)
+            run(problem, MirrorProx.for_problem(flat, horizon=100), RandomCosts(2), 10)
     with pytest.raises(InputError, match="no interior"):
-        NoViolationMirrorProx.tuned(doubly_stochastic(3), 1000)
+        NoViolationMirrorProx.for_problem(doubly_stochastic(3), horizon=1000)
     with pytest.raises(InputError, match="horizon"):
-        MirrorProx.tuned(flat, 0)
+        MirrorProx.for_problem(flat, horizon=0)
     with pytest.raises(InputError, match="rounds"):
-        mahdavi_theorem_12(MirrorProx.tuned(flat, 100), flat.constants, 0)
+        MirrorProx.for_problem(flat, horizon=100).bound(flat, 0)

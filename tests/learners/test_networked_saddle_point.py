@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError, Problem, observe, run
-from longterm.bounds import mean_disagreement, networked_saddle_point
 from longterm.constraints import Affine, Consensus, VaryingAffine
 from longterm.hindsight import nearest_to_mean
 from longterm.learners import Need, NetworkedSaddlePoint
@@ -99,15 +98,15 @@ def test_regret_and_disagreement_stay_under_the_bound(name, kind, seed, T, size)
     n, edges = GRAPHS[name]
     each = Box.cube(size, -1.0, 1.0)
     problem = Problem(Product([each] * n), Linear(n * size), Consensus(n, size, edges))
-    learner = NetworkedSaddlePoint.tuned(problem, T)
+    learner = NetworkedSaddlePoint.for_problem(problem, horizon=T)
     game = play_linear(problem, learner, kind, T, seed)
     best = -np.abs(game.costs.sum(axis=0).reshape(n, size).sum(axis=0)).sum()
-    bound = networked_saddle_point(learner, problem.constants, T)
-    assert game.loss - best <= float(bound.regret) * (1 + 1e-9)
-    assert game.values.sum(axis=0).max() <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert game.loss - best <= float(bound["regret"]) * (1 + 1e-9)
+    assert game.values.sum(axis=0).max() <= float(bound["long_term_violation"]) * (1 + 1e-9)
     if kind == "same":  # one law: the agents' means must come together
         apart = np.linalg.norm(game.values[:, : len(edges) * size].mean(axis=0).reshape(-1, size), axis=-1).sum()
-        assert apart <= float(mean_disagreement(learner, problem.constants, T)) * (1 + 1e-9)
+        assert apart <= float(learner.mean_disagreement(problem, T)) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -115,14 +114,14 @@ def test_agents_with_different_targets_agree_on_the_mean_of_all(name):
     n, edges = GRAPHS[name]
     problem, T = consensus(n, edges, SEGMENT), 4000
     means = np.linspace(-0.7, 0.5, n)
-    learner, stream = NetworkedSaddlePoint.tuned(problem, T), NoisyTargets(means, spread=0.3)
+    learner, stream = NetworkedSaddlePoint.for_problem(problem, horizon=T), NoisyTargets(means, spread=0.3)
     trace = run(problem, learner, stream, T, seeds=range(5))
     apart = np.abs(trace.per_constraint_violation[-1][:, : len(edges)]).sum(axis=-1) / T
-    assert apart.mean() <= float(mean_disagreement(learner, problem.constants, T))
+    assert apart.mean() <= float(learner.mean_disagreement(problem, T))
     assert apart.mean() < 0.2 * np.abs(problem.constraint.differences(means)).sum()
     np.testing.assert_allclose(trace.state.x, np.full((5, n), means.mean()), atol=0.15)
     best = nearest_to_mean(problem, stream, trace.rounds, seeds=range(5), project=lambda x: common(x, 1))
-    assert np.all(trace.regret(best)[-1] <= float(networked_saddle_point(learner, problem.constants, T).regret))
+    assert np.all(trace.regret(best)[-1] <= float(learner.bound(problem, T)["regret"]))
 
 
 def test_single_rounds_may_stay_apart_while_the_means_agree():
@@ -130,7 +129,9 @@ def test_single_rounds_may_stay_apart_while_the_means_agree():
     apart, mean = [], []
     for T in (1000, 16_000):
         problem = Problem(Product([SEGMENT] * 2), Linear(2, 2.0), Consensus(2, 1, [(0, 1)]))
-        trace = run(problem, NetworkedSaddlePoint.tuned(problem, T), Replay([np.tile([1.0, -1.0], (T, 1))]))
+        trace = run(
+            problem, NetworkedSaddlePoint.for_problem(problem, horizon=T), Replay([np.tile([1.0, -1.0], (T, 1))])
+        )
         apart.append(float(trace.hard_violation[-1]) / T)
         mean.append(float(trace.long_term_violation[-1]) / T)
     assert apart[1] > 0.7 * apart[0] > 0.1
@@ -149,7 +150,7 @@ def test_graphs_that_cannot_agree_are_refused(agents, edges):
 
 def test_other_problems_are_refused_in_words():
     ring = consensus(3, [(0, 1), (1, 2), (2, 0)], SEGMENT)
-    learner = NetworkedSaddlePoint.tuned(ring, 10)
+    learner = NetworkedSaddlePoint.for_problem(ring, horizon=10)
     path = consensus(3, [(0, 1), (1, 2)], SEGMENT)
     with pytest.raises(InputError, match="was made for the edges"):
         run(path, learner, NoisyTargets(np.zeros(3), 0.1), 5)
@@ -157,7 +158,7 @@ def test_other_problems_are_refused_in_words():
     with pytest.raises(InputError, match=Need.FIXED_CONSTRAINT.value):
         run(changing, learner, Replay([np.zeros((3, 3))], [np.ones((3, 1, 3)), np.ones((3, 1))]))
     with pytest.raises(InputError, match=r"longterm\.consensus"):
-        NetworkedSaddlePoint.tuned(Problem(Ball(2), Linear(2), Affine([[1.0, -1.0]], [0.0])), 10)
+        NetworkedSaddlePoint.for_problem(Problem(Ball(2), Linear(2), Affine([[1.0, -1.0]], [0.0])), horizon=10)
 
 
 def test_sets_and_multipliers_must_fit():
@@ -169,7 +170,7 @@ def test_sets_and_multipliers_must_fit():
         NetworkedSaddlePoint(ring.enclosing_set, ring.constraint, Ball(2, 1.0), 0.1, 0.1)
     weak = NetworkedSaddlePoint(ring.enclosing_set, ring.constraint, Ball(1, 0.01), 0.1, 0.1)
     with pytest.raises(InputError, match="too small to hold"):
-        mean_disagreement(weak, ring.constants, 10)
+        weak.mean_disagreement(ring, 10)
     for name in ("eta", "mu"):
         with pytest.raises(InputError) as refused:
             NetworkedSaddlePoint(ring.enclosing_set, ring.constraint, Ball(1, 1.0), **{"eta": 0.1, "mu": 0.1, name: 0})
@@ -182,7 +183,7 @@ def test_a_grid_of_steps_is_one_learner():
     grid = NetworkedSaddlePoint(ring.enclosing_set, ring.constraint, Ball(1, 1.0), eta, 2 * eta)
     trace = run(ring, grid, NoisyTargets(np.array([-0.5, 0.0, 0.4]), 0.1), 50, seeds=range(3))
     assert trace.state.x.shape == (2, 3, 3)
-    assert networked_saddle_point(grid, ring.constants, [10, 50]).regret.shape == (2, 2)
+    assert grid.bound(ring, [10, 50])["regret"].shape == (2, 2)
 
 
 def test_the_example_runs_and_its_agents_agree(tmp_path, capsys):

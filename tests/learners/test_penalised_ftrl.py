@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from test_aftrl import best_in_budget, budget_problem, horizons, seeds
 
 from longterm import InputError, Problem, observe, run
-from longterm.bounds import penalised_ftrl
 from longterm.constraints import ElasticNetBudget, L1Budget, L2Budget
 from longterm.learners import AFTRL, PenalisedFTRL
 from longterm.losses import Linear
@@ -54,39 +53,39 @@ def test_bounds(kind, seed, T, which, w, growth, step):
         # A box whose centre is not 0, and is infeasible: round 1 is in the theorem too.
         B = Box(np.full(4, -0.7), np.array([3.0, 0.7, 2.0, 1.0])) if which == "box" else Ball(4, 1.0)
         problem = Problem(B, Linear(4, 2.0), g)
-    tuned = PenalisedFTRL.tuned(problem)
+    tuned = PenalisedFTRL.for_problem(problem)
     learner = PenalisedFTRL(tuned.prox, step * tuned.step, w * tuned.w_0, growth)
     game = play_linear(problem, learner, kind, T, seed)
-    bound = penalised_ftrl(learner, problem.constants, T)
-    assert game.loss - best_of(problem.constraint, game.costs.sum(axis=0)) <= float(bound.regret) * (1 + 1e-9)
-    assert np.maximum(game.values, 0).sum() <= float(bound.violation) * (1 + 1e-9) + 1e-12 * T
+    bound = learner.bound(problem, T)
+    assert game.loss - best_of(problem.constraint, game.costs.sum(axis=0)) <= float(bound["regret"]) * (1 + 1e-9)
+    assert np.maximum(game.values, 0).sum() <= float(bound["hard_violation"]) * (1 + 1e-9) + 1e-12 * T
 
 
 def test_hard_violation_stops_growing_where_that_of_aftrl_goes_on():
     g = ElasticNetBudget(4, budget=1.0)
     problem = Problem(g.enclosing_ball(), Linear(4), g)
     # A tiny w_0, so that there is something to see; the tuned one breaks the budget by nothing here.
-    learner = PenalisedFTRL.tuned(problem, w_0=1e-5, growth=0.5)
+    learner = PenalisedFTRL.for_problem(problem, w_0=1e-5, growth=0.5)
     keep = {"record": [100, 1000, 10_000], "progress": None}
     trace = run(problem, learner, SwitchingCosts(4), 10_000, **keep)
     first, second, third = trace.hard_violation.tolist()
     assert 1 < first <= second
     assert third == pytest.approx(second, abs=1e-9)
-    assert third <= float(penalised_ftrl(learner, problem.constants, 10_000).violation)
-    growing = run(problem, AFTRL.tuned(problem), SwitchingCosts(4), 10_000, **keep).hard_violation
+    assert third <= float(learner.bound(problem, 10_000)["hard_violation"])
+    growing = run(problem, AFTRL.for_problem(problem), SwitchingCosts(4), 10_000, **keep).hard_violation
     assert growing[2] > 1.5 * growing[1]
 
 
 def test_the_tuned_bound_is_three_times_D_for_any_horizon():
     problem = budget_problem(1)
-    violation = penalised_ftrl(PenalisedFTRL.tuned(problem), problem.constants, [10**3, 10**12]).violation
+    violation = PenalisedFTRL.for_problem(problem).bound(problem, [10**3, 10**12])["hard_violation"]
     assert violation[0] < violation[1]
     assert violation[1] == pytest.approx(3 * problem.constants.constraint_bound, rel=1e-5)
 
 
 def test_iterates_stay_sparse_and_within_the_budget():
     problem = Problem(Ball(20, 1.0), Linear(20), L1Budget(20, budget=1.0))
-    learner = PenalisedFTRL.tuned(problem)
+    learner = PenalisedFTRL.for_problem(problem)
     trace = run(problem, learner, RandomCosts(20), 500)
     assert np.count_nonzero(trace.state.x) < 20
     assert float(trace.largest_violation[-1]) <= 1e-12
@@ -94,7 +93,7 @@ def test_iterates_stay_sparse_and_within_the_budget():
 
 def test_a_heavy_penalty_is_ftrl_on_the_budget_itself():
     problem = Problem(Ball(3, 2.0), Linear(3), L2Budget(3, budget=0.5))
-    game = play_linear(problem, PenalisedFTRL.tuned(problem, w_0=1e9), "switching", 100, seed=2)
+    game = play_linear(problem, PenalisedFTRL.for_problem(problem, w_0=1e9), "switching", 100, seed=2)
     z = np.zeros(3)
     for t, (decision, cost) in enumerate(zip(game.decisions, game.costs, strict=True), start=1):
         np.testing.assert_allclose(decision, Ball(3, 0.5).project(-2.0 / np.sqrt(t) * z), atol=1e-12)
@@ -106,5 +105,5 @@ def test_a_heavy_penalty_is_ftrl_on_the_budget_itself():
 )
 def test_bad_input_is_refused(changed, argument):
     with pytest.raises(InputError) as refused:
-        PenalisedFTRL.tuned(budget_problem(1), **changed)
+        PenalisedFTRL.for_problem(budget_problem(1), **changed)
     assert refused.value.argument == argument

@@ -1,14 +1,15 @@
 """Polyak feasibility steps: by hand, feasible in every round, its regret, and what a longer step does."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError, Problem, SlaterPoint, observe, run
-from longterm.bounds import polyak_feasibility
 from longterm.constraints import Affine, ElasticNetBudget, L2Budget, Stack, VaryingAffine
-from longterm.errors import AssumptionWarning, ScheduleError
+from longterm.errors import AssumptionWarning
 from longterm.learners import PolyakFeasibility
 from longterm.learners.polyak_feasibility import best_margin, feasible_regret, safe_step
 from longterm.losses import Linear
@@ -55,7 +56,7 @@ def thin_problem(which, rng):
 @given(kind=KINDS, seed=seeds, T=horizons, which=st.sampled_from(["box", "mixed", "ball", "elastic net"]))
 def test_feasible_in_every_round(kind, seed, T, which):
     problem = thin_problem(which, np.random.default_rng(seed))
-    learner = PolyakFeasibility.tuned(problem, T)
+    learner = PolyakFeasibility.for_problem(problem, horizon=T)
     game = play_linear(problem, learner, kind, T, seed)
     assert game.values.max() <= 1e-8 * problem.constants.constraint_bound
     if which == "box":
@@ -64,13 +65,13 @@ def test_feasible_in_every_round(kind, seed, T, which):
     else:
         reach = 0.5 if which == "ball" else 0.2  # so far out all is feasible, in every direction
         regret = game.loss + reach * np.linalg.norm(game.costs.sum(axis=0))
-    assert regret <= float(polyak_feasibility(learner, problem.constants, T).regret) * (1 + 1e-9)
+    assert regret <= float(learner.bound(problem, T)["regret"]) * (1 + 1e-9)
 
 
 def test_the_distance_to_the_tightened_set_contracts_as_the_proof_says():
     """‖x‖ ≤ ½ in the unit ball: the tightened set is ‖x‖ ≤ ½ − ϱ, and d_t ≤ ϱ/G_g in every round."""
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
-    learner = PolyakFeasibility.tuned(problem, 2000, margin=0.1)
+    learner = PolyakFeasibility.for_problem(problem, horizon=2000, margin=0.1)
     state, away = learner.init(), []
     for t in range(2000):
         away.append(np.linalg.norm(state.x) - 0.4)
@@ -81,28 +82,29 @@ def test_the_distance_to_the_tightened_set_contracts_as_the_proof_says():
 
 def test_longer_steps_are_not_feasible():
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
-    safe = PolyakFeasibility.tuned(problem, 1000, margin=0.01)
+    safe = PolyakFeasibility.for_problem(problem, horizon=1000, margin=0.01)
     bold = PolyakFeasibility(problem.enclosing_set, safe.slater, 0.2, safe.margin, safe.made_for)
     assert not bold.assumptions[0].holds
     with pytest.warns(AssumptionWarning, match="smaller η"):
         trace = run(problem, bold, RandomCosts(2), 1000)
     assert float(trace.largest_violation[-1]) > 0
     assert float(run(problem, safe, RandomCosts(2), 1000).largest_violation[-1]) <= 0
-    with pytest.raises(ScheduleError, match="too large"):
-        polyak_feasibility(bold, problem.constants, 1000)
+    bound = bold.bound(problem, 1000)
+    assert not bound
+    assert "too large" in bound.reason
 
 
 def test_regret_grows_like_the_root():
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
     found = []
     for T in (10**5, 10**7):
-        bound = polyak_feasibility(PolyakFeasibility.tuned(problem, T), problem.constants, T)
-        found.append(float(bound.regret))
+        bound = PolyakFeasibility.for_problem(problem, horizon=T).bound(problem, T)
+        found.append(float(bound["regret"]))
     assert 8 <= found[1] / found[0] <= 12
     rounds = [500, 2000, 8000]
-    made = [PolyakFeasibility.tuned(problem, T) for T in rounds]
+    made = [PolyakFeasibility.for_problem(problem, horizon=T) for T in rounds]
     regret = regret_in_a_ball(problem, lambda T: made[rounds.index(T)], rounds)
-    bounds = [float(polyak_feasibility(m, problem.constants, T).regret) for m, T in zip(made, rounds, strict=True)]
+    bounds = [float(m.bound(problem, T)["regret"]) for m, T in zip(made, rounds, strict=True)]
     assert np.all(regret <= bounds)
     assert 0.35 <= slope(rounds, regret) <= 0.65
 
@@ -121,9 +123,15 @@ def test_the_steps_and_the_formula():
     assert all(bound(best) <= bound(best * factor) for factor in (0.8, 0.95, 1.05, 1.2))
 
 
+def test_the_slope_is_at_most_the_longest_gradient():
+    """A G_g that is declared too small makes s_0 > G_g: it counts as G_g, and η stays a number."""
+    c = dataclasses.replace(two_dimensional().constants, constraint_gradient_bound=0.4)  # s_0 = (1.25 − 0.25)/2
+    assert safe_step(c, 1.25, np.asarray(0.25)) == pytest.approx(0.25 / (0.4 * 2))
+
+
 def test_a_subgradient_of_nothing_at_the_minimum():
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))  # x_1 = 0, where ∇g is 0
-    learner = PolyakFeasibility.tuned(problem, 100, slater=SlaterPoint(0.5, np.zeros(2)))
+    learner = PolyakFeasibility.for_problem(problem, horizon=100, slater=SlaterPoint(0.5, np.zeros(2)))
     state = learner.tell(learner.init(), observe(problem, np.zeros(2), [np.array([1.0, 0.0])]))
     np.testing.assert_allclose(state.x, [-learner.eta, 0.0])
 
@@ -134,11 +142,21 @@ def test_a_subgradient_of_nothing_at_the_minimum():
         (lambda p: PolyakFeasibility(p.enclosing_set, LEFT, eta=0.1, margin=1.25), "margin"),
         (lambda p: PolyakFeasibility(p.enclosing_set, SlaterPoint(1.0), eta=0.1, margin=0.1), "slater"),
         (lambda p: PolyakFeasibility(p.enclosing_set, LEFT, eta=0.0, margin=0.1), "eta"),
-        (lambda p: PolyakFeasibility.tuned(p, 0), "rounds"),
-        (lambda p: PolyakFeasibility.tuned(p, 10, slater=SlaterPoint(1.2, np.array([0.2, 0.0]))), "slater"),
-        (lambda p: PolyakFeasibility.tuned(Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0)), 10), "learner"),
+        (lambda p: PolyakFeasibility.for_problem(p, horizon=0), "horizon"),
         (
-            lambda p: PolyakFeasibility.tuned(Problem(Ball(1), Linear(1), Affine([[1.0], [-1.0]], [0.0, 0.0])), 9),
+            lambda p: PolyakFeasibility.for_problem(p, horizon=10, slater=SlaterPoint(1.2, np.array([0.2, 0.0]))),
+            "slater",
+        ),
+        (
+            lambda p: PolyakFeasibility.for_problem(
+                Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0)), horizon=10
+            ),
+            "learner",
+        ),
+        (
+            lambda p: PolyakFeasibility.for_problem(
+                Problem(Ball(1), Linear(1), Affine([[1.0], [-1.0]], [0.0, 0.0])), horizon=9
+            ),
             "constraint",
         ),
     ],

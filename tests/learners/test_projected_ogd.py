@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.bounds import hazan_agarwal_kale, zinkevich
 from longterm.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
 from longterm.errors import BrokenBoundError
 from longterm.hindsight import nearest_to_mean
@@ -16,7 +15,6 @@ from longterm.losses import Linear, SquaredDistance
 from longterm.problems import covariance, doubly_stochastic, two_dimensional
 from longterm.sets import Ball, Box, Simplex
 from longterm.streams import PairwiseSigns, RandomCosts, RandomPermutations, Replay, SwitchingCosts
-from longterm.theory.facts import Constants
 from zoo import problems
 
 
@@ -31,7 +29,9 @@ def play(problem, learner, rounds):
 def test_first_rounds_strongly_convex_by_hand():
     # σ = 1, so η_t = 1/t; X is the disc left of ¼.
     problem = two_dimensional()
-    x1, x2, x3, x4 = play(problem, ProjectedOGD.strongly_convex(problem), ([1.0, 0.0], [0.0, 1.0], [1.0, 0.0]))
+    x1, x2, x3, x4 = play(
+        problem, ProjectedOGD.for_problem(problem, steps="strongly convex"), ([1.0, 0.0], [0.0, 1.0], [1.0, 0.0])
+    )
     np.testing.assert_array_equal(x1, [0, 0])
     np.testing.assert_allclose(x2, [0.25, 0])  # the target itself, cut off at ¼
     np.testing.assert_allclose(x3, [0.125, 0.5])  # half-way to (0, 1)
@@ -41,7 +41,7 @@ def test_first_rounds_strongly_convex_by_hand():
 def test_first_rounds_convex_by_hand():
     # Δ = 2, G = 1, η_t = 2/√t; X is the disc left of ½.
     problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
-    _, x2, x3 = play(problem, ProjectedOGD.convex(problem), ([-1.0, 0.0], [0.0, -1.0]))
+    _, x2, x3 = play(problem, ProjectedOGD.for_problem(problem), ([-1.0, 0.0], [0.0, -1.0]))
     np.testing.assert_allclose(x2, [0.5, 0])
     np.testing.assert_allclose(x3, [1 / 3, np.sqrt(8) / 3])  # (½, √2), of length 3/2, comes back along its ray
 
@@ -49,27 +49,29 @@ def test_first_rounds_convex_by_hand():
 def test_starts_inside_the_constraint_set():
     """The centre of B need not be feasible; x_1 has to be."""
     problem = Problem(Ball(2), Linear(2), Affine([[-1.0, 0.0]], [-0.5]))
-    np.testing.assert_allclose(ProjectedOGD.convex(problem).init().x, [0.5, 0])
-    matrices = ProjectedOGD.convex(doubly_stochastic(3)).init((2,)).x
+    np.testing.assert_allclose(ProjectedOGD.for_problem(problem).init().x, [0.5, 0])
+    matrices = ProjectedOGD.for_problem(doubly_stochastic(3)).init((2,)).x
     np.testing.assert_allclose(matrices, np.full((2, 9), 1 / 3))
 
 
 def test_a_smaller_diameter_and_a_grid_of_them():
     problem, stream = problems()["adversary on a box"]
     grid = np.array([0.5, 1.0])
-    together = run(problem, ProjectedOGD.convex(problem, diameter=grid), stream, 60, seeds=range(2))
+    together = run(problem, ProjectedOGD.for_problem(problem, diameter=grid), stream, 60, seeds=range(2))
     assert together.cumulative_loss.shape[1:] == (2, 2)
-    alone = run(problem, ProjectedOGD.convex(problem, diameter=1.0), stream, 60, seeds=1)
+    alone = run(problem, ProjectedOGD.for_problem(problem, diameter=1.0), stream, 60, seeds=1)
     np.testing.assert_allclose(together.cumulative_loss[:, 1, 1], alone.cumulative_loss, atol=1e-12)
     np.testing.assert_allclose(alone.eta, 1.0 / problem.constants.loss_gradient_bound / np.sqrt(alone.rounds))
-    bound = zinkevich(problem.constants, [10, 60], diameter=grid)
-    assert bound.regret.shape == bound.violation.shape == (2, 2)
+    bound = ProjectedOGD.for_problem(problem, diameter=grid).bound(problem, [10, 60])
+    assert bound["regret"].shape == bound["hard_violation"].shape == (2, 2)
+    G = problem.constants.loss_gradient_bound
+    np.testing.assert_allclose(bound["regret"], 1.5 * G * np.sqrt([[10], [60]]) * grid)
 
 
 def test_only_the_gradients_of_the_losses_count():
     """The constraint's gradient may be longer than G_f; a loss's may not, although G is larger than it."""
     problem = Problem(Ball(2), Linear(2), Affine([[5.0, 0.0]], [1.0]))
-    learner = ProjectedOGD.convex(problem)
+    learner = ProjectedOGD.for_problem(problem)
     state = learner.init()
     steep = Feedback(np.array([0.5, 0.0]), np.asarray(-1.0), np.array([5.0, 0.0]))
     assert learner.tell(state, steep).x[0] == pytest.approx(-1.0)
@@ -83,7 +85,7 @@ def test_only_the_gradients_of_the_losses_count():
 def test_a_projection_of_the_user():
     g = L2Budget(2, budget=0.5)
     cut = Problem(Box.cube(2, 0.0, 1.0), Linear(2), g)  # the quarter disc: clip, then shrink, is exact here
-    learner = ProjectedOGD.convex(cut, projection=lambda x: Ball(2, 0.5).project(np.maximum(x, 0.0)))
+    learner = ProjectedOGD.for_problem(cut, projection=lambda x: Ball(2, 0.5).project(np.maximum(x, 0.0)))
     trace = run(cut, learner, RandomCosts(2), 100)
     assert float(trace.largest_violation[-1]) <= 1e-12
 
@@ -97,14 +99,14 @@ def test_a_projection_of_the_user():
 )
 def test_what_cannot_be_played_is_refused_before_round_1(problem, what):
     with pytest.raises(InputError, match=what):
-        ProjectedOGD.convex(problem)
+        ProjectedOGD.for_problem(problem)
 
 
 def test_more_refusals():
     with pytest.raises(InputError, match="not strongly convex"):
-        ProjectedOGD.strongly_convex(Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5])))
+        ProjectedOGD.for_problem(Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5])), steps="strongly convex")
     with pytest.raises(InputError, match="diameter"):
-        ProjectedOGD.convex(two_dimensional(), diameter=0.0)
+        ProjectedOGD.for_problem(two_dimensional(), diameter=0.0)
     varying, stream = problems()["varying constraints"]
     learner = ProjectedOGD(varying.enclosing_set, varying.enclosing_set.project, 1.0, 0.5)
     with pytest.raises(InputError, match="the same constraint in every round"):
@@ -115,28 +117,38 @@ def test_more_refusals():
 
 
 def test_bounds_by_hand():
-    c = Constants(
-        radius=2.0,
-        diameter=4.0,
-        loss_gradient_bound=3.0,
-        constraint_gradient_bound=100.0,
-        constraint_bound=5.0,
-        loss_range=7.0,
-        strong_convexity=0.5,
-    )
-    np.testing.assert_allclose(zinkevich(c, [1, 4]).regret, [18.0, 36.0])
-    np.testing.assert_allclose(zinkevich(c, 4, exact_sums=True).regret, 6 * (2 + 1 + 2**-0.5 + 3**-0.5 + 0.5))
-    np.testing.assert_allclose(hazan_agarwal_kale(c, [1, 10]).regret, [9.0, 9 * (1 + np.log(10))])
-    np.testing.assert_allclose(hazan_agarwal_kale(c, [2, 3], exact_sums=True).regret, [13.5, 16.5])
-    np.testing.assert_array_equal(zinkevich(c, [1, 4]).violation, [0, 0])
+    facts = {
+        "radius": 2.0,
+        "diameter": 4.0,
+        "loss_gradient_bound": 3.0,
+        "constraint_gradient_bound": 100.0,
+        "constraint_bound": 5.0,
+        "loss_range": 7.0,
+        "strong_convexity": 0.5,
+    }
+    problem = Problem(Ball(2, 2.0), Linear(2), Affine([[1.0, 0.0]], [0.5]), declared=facts)
+    zinkevich, hazan = (ProjectedOGD.for_problem(problem, steps=steps) for steps in ("convex", "strongly convex"))
+    np.testing.assert_allclose(zinkevich.bound(problem, [1, 4])["regret"], [18.0, 36.0])
+    np.testing.assert_allclose(zinkevich.regret_by_exact_sums(problem, 4), 6 * (2 + 1 + 2**-0.5 + 3**-0.5 + 0.5))
+    np.testing.assert_allclose(hazan.bound(problem, [1, 10])["regret"], [9.0, 9 * (1 + np.log(10))])
+    np.testing.assert_allclose(hazan.regret_by_exact_sums(problem, [2, 3]), [13.5, 16.5])
+    np.testing.assert_array_equal(zinkevich.bound(problem, [1, 4])["hard_violation"], [0, 0])
     with pytest.raises(InputError, match="rounds"):
-        zinkevich(c, 0)
-    with pytest.raises(InputError, match="strong_convexity"):
-        hazan_agarwal_kale(two_dimensional_linear().constants, 3)
+        zinkevich.bound(problem, 0)
+    convex = Problem(Ball(2, 2.0), Linear(2), Affine([[1.0, 0.0]], [0.5]))
+    with pytest.raises(InputError, match="σ = 0"):
+        ProjectedOGD.for_problem(convex, steps="strongly convex")
+    with pytest.raises(InputError, match=r"σ = 0\.5"):
+        hazan.bound(convex, 3)
 
 
-def two_dimensional_linear():
-    return Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
+def test_steps_of_ones_own_have_the_bound_that_they_have():
+    problem = two_dimensional()  # Δ = 2, G = 2: η_1 = 1 is Zinkevich's
+    longer = ProjectedOGD(problem.enclosing_set, problem.projection, 3.0, 0.5)
+    assert float(longer.bound(problem, 25)["regret"]) == pytest.approx(4 * 5 / 6 + 3 * 4 * 5)
+    other = ProjectedOGD(problem.enclosing_set, problem.projection, 1.0, 0.7).bound(problem, 25)
+    assert not other
+    assert "neither like 1/√t nor like 1/t" in other.reason
 
 
 CONVEX = {
@@ -154,19 +166,19 @@ def test_regret_of_linear_losses_stays_under_zinkevich(name, seed, switch):
     problem = CONVEX[name]
     stream = (SwitchingCosts if switch else RandomCosts)(3)
     rounds = 100
-    trace = run(problem, ProjectedOGD.convex(problem), stream, rounds, seeds=seed, record=[10, rounds])
+    trace = run(problem, ProjectedOGD.for_problem(problem), stream, rounds, seeds=seed, record=[10, rounds])
     costs = np.cumsum(stream.draw(seed, 0, rounds).loss[0], axis=0)[[9, rounds - 1]]
     # The farthest feasible point against a cost is the limit of projecting −s·cost for large s.
     best = problem.projection(-1e6 * costs / (1e-9 + np.linalg.norm(costs, axis=1, keepdims=True)))
     regret = trace.cumulative_loss - np.vecdot(costs, best)
-    assert np.all(regret <= zinkevich(problem.constants, [10, rounds], exact_sums=True).regret + 1e-6)
+    assert np.all(regret <= ProjectedOGD.for_problem(problem).regret_by_exact_sums(problem, [10, rounds]) + 1e-6)
     assert float(trace.hard_violation[-1]) <= 1e-9 * rounds
 
 
 def test_zinkevich_is_not_loose_by_an_order_of_magnitude():
     """An adversary who charges for where the learner stands: a bound ten times smaller would be broken."""
     problem = Problem(Box([-1.0], [1.0]), Linear(1), Affine([[1.0]], [0.9]))
-    learner = ProjectedOGD.convex(problem)
+    learner = ProjectedOGD.for_problem(problem)
     state, total, loss = learner.init(), 0.0, 0.0
     for _ in range(400):
         x = learner.ask(state)
@@ -174,7 +186,7 @@ def test_zinkevich_is_not_loose_by_an_order_of_magnitude():
         total, loss = total + cost[0], loss + float(cost @ x)
         state = learner.tell(state, observe(problem, x, [cost]))
     regret = loss - min(-total, 0.9 * total)
-    bound = float(zinkevich(problem.constants, 400).regret)
+    bound = float(learner.bound(problem, 400)["regret"])
     assert 0.1 * bound < regret <= bound
 
 
@@ -182,19 +194,19 @@ def test_zinkevich_is_not_loose_by_an_order_of_magnitude():
 def test_regret_of_squared_distances_stays_logarithmic(name):
     problem, stream = problems()[name]
     rounds, seeds = [10, 100, 300], range(3)
-    trace = run(problem, ProjectedOGD.strongly_convex(problem), stream, 300, seeds=seeds, record=rounds)
+    convex, strongly = (ProjectedOGD.for_problem(problem, steps=steps) for steps in ("convex", "strongly convex"))
+    trace = run(problem, strongly, stream, 300, seeds=seeds, record=rounds)
     best = nearest_to_mean(problem, stream, rounds, seeds=seeds)
-    bound = hazan_agarwal_kale(problem.constants, rounds, exact_sums=True)
-    assert np.all(trace.regret(best) <= bound.regret[:, None])
+    assert np.all(trace.regret(best) <= strongly.regret_by_exact_sums(problem, rounds)[:, None])
     assert np.all(trace.hard_violation[-1] <= 300 * 1e-12)
-    also = run(problem, ProjectedOGD.convex(problem), stream, 300, seeds=seeds, record=rounds)
-    assert np.all(also.regret(best) <= zinkevich(problem.constants, rounds, exact_sums=True).regret[:, None])
+    also = run(problem, convex, stream, 300, seeds=seeds, record=rounds)
+    assert np.all(also.regret(best) <= convex.regret_by_exact_sums(problem, rounds)[:, None])
 
 
 def test_far_targets_reach_half_of_the_logarithmic_bound():
     """σ-strongly convex losses whose optimum keeps moving: the bound is met within a factor of two."""
     problem = Problem(Box([-1.0], [1.0]), SquaredDistance(1), Affine([[1.0]], [1.0]))
-    learner = ProjectedOGD.strongly_convex(problem)
+    learner = ProjectedOGD.for_problem(problem, steps="strongly convex")
     state, targets, loss = learner.init(), [], 0.0
     for _ in range(200):
         x = learner.ask(state)
@@ -203,21 +215,25 @@ def test_far_targets_reach_half_of_the_logarithmic_bound():
         targets.append(target)
         loss, state = loss + float(told.loss), learner.tell(state, told)
     best = nearest_to_mean(problem, Replay([np.array(targets)]), [200])
-    bound = float(hazan_agarwal_kale(problem.constants, 200).regret)
+    bound = float(learner.bound(problem, 200)["regret"])
     assert 0.1 * bound < loss - float(best.loss[0]) <= bound
 
 
 def test_permutations_cost_nothing_to_project():
     """Doubly-stochastic targets: the running mean never leaves X, so projecting changes no round."""
     problem, stream = doubly_stochastic(4), RandomPermutations(4)
-    trace = run(problem, ProjectedOGD.strongly_convex(problem), stream, 50, record=[50])
+    trace = run(problem, ProjectedOGD.for_problem(problem, steps="strongly convex"), stream, 50, record=[50])
     np.testing.assert_allclose(trace.state.x, stream.draw(0, 0, 50).loss[0].mean(axis=0), atol=1e-13)
 
 
 @pytest.mark.parametrize("unit_diagonal", [True, False])
 def test_matrices_stay_symmetric_and_feasible(unit_diagonal):
     problem = covariance(6, unit_diagonal=unit_diagonal)
-    for learner in (ProjectedOGD.strongly_convex(problem), AOGD.strongly_convex(problem), AOGD.convex(problem)):
+    for learner in (
+        ProjectedOGD.for_problem(problem, steps="strongly convex"),
+        AOGD.for_problem(problem, steps="strongly convex"),
+        AOGD.for_problem(problem),
+    ):
         x = run(problem, learner, PairwiseSigns(6), 80, seeds=range(2)).state.x.reshape(2, 6, 6)
         np.testing.assert_array_equal(x, x.swapaxes(1, 2))
         if unit_diagonal:

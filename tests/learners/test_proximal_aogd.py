@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from test_aftrl import best_in_budget, budget_problem, factors, horizons, seeds
 
 from longterm import InputError, Problem, observe, run
-from longterm.bounds import proximal_aogd
 from longterm.constraints import Affine, ElasticNetBudget
-from longterm.learners import AOGDState, ProximalAOGD
+from longterm.learners import ProximalAOGD
+from longterm.learners.aogd import AOGDState
 from longterm.learners.feedback import Feedback
 from longterm.losses import Linear
 from longterm.problems import late_reversal, two_dimensional
@@ -45,13 +45,13 @@ def test_a_round_under_a_budget_by_hand():
 @given(kind=KINDS, seed=seeds, T=horizons, theta=factors, step=st.floats(0.2, 5), beta=st.floats(0.05, 0.95))
 def test_bounds_under_a_budget(kind, seed, T, theta, step, beta):
     problem = budget_problem(seed)
-    tuned = ProximalAOGD.convex(problem, beta).schedule
+    tuned = ProximalAOGD.for_problem(problem, beta=beta).schedule
     schedule = DecoupledSchedule(step * tuned.step, theta * tuned.theta_0, beta)
     learner = ProximalAOGD(problem.constraint.prox(problem.enclosing_set), schedule)
     game = play_linear(problem, learner, kind, T, seed)
-    bound = proximal_aogd(learner, problem.constants, T)
-    assert game.loss - best_in_budget(problem.constraint, game.costs.sum(axis=0)) <= float(bound.regret) * (1 + 1e-9)
-    assert game.values.sum() <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert game.loss - best_in_budget(problem.constraint, game.costs.sum(axis=0)) <= float(bound["regret"]) * (1 + 1e-9)
+    assert game.values.sum() <= float(bound["long_term_violation"]) * (1 + 1e-9)
 
 
 @given(kind=KINDS, seed=seeds, T=horizons, theta=factors)
@@ -59,12 +59,12 @@ def test_bounds_with_a_multiplier_for_each_affine_constraint(kind, seed, T, thet
     rng = np.random.default_rng(seed)
     B, rows = Box(rng.uniform(-2, -0.5, 3), rng.uniform(0.5, 2, 3)), rng.standard_normal((4, 3))
     problem = Problem(B, Linear(3), Affine(rows, rows @ rng.uniform(-0.4, 0.4, 3)))
-    learner = ProximalAOGD.convex(problem, theta_0=theta * ProximalAOGD.convex(problem).schedule.theta_0)
+    learner = ProximalAOGD.for_problem(problem, theta_0=theta * ProximalAOGD.for_problem(problem).schedule.theta_0)
     game = play_linear(problem, learner, kind, T, seed)
     best = best_in_box(B.lower, B.upper, problem.constraint.matrix, problem.constraint.offset, game.costs.sum(axis=0))
-    bound = proximal_aogd(learner, problem.constants, T)
-    assert game.loss - best <= float(bound.regret) * (1 + 1e-9)
-    assert np.linalg.norm(np.maximum(game.values.sum(axis=0), 0)) <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert game.loss - best <= float(bound["regret"]) * (1 + 1e-9)
+    assert np.linalg.norm(np.maximum(game.values.sum(axis=0), 0)) <= float(bound["long_term_violation"]) * (1 + 1e-9)
 
 
 @given(seed=seeds, T=horizons, theta=factors, beta=st.floats(0.05, 0.95))
@@ -72,14 +72,14 @@ def test_bounds_for_strongly_convex_losses(seed, T, theta, beta):
     problem = two_dimensional()
     angles = np.random.default_rng(seed).uniform(0, 2 * np.pi, T)
     targets = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-    theta_0 = theta * ProximalAOGD.strongly_convex(problem).schedule.theta_0
-    learner = ProximalAOGD.strongly_convex(problem, beta, theta_0)
+    theta_0 = theta * ProximalAOGD.for_problem(problem, steps="strongly convex").schedule.theta_0
+    learner = ProximalAOGD.for_problem(problem, steps="strongly convex", beta=beta, theta_0=theta_0)
     trace = run(problem, learner, Replay([targets]), record=[T])
     best = np.minimum(targets.mean(axis=0), [0.25, np.inf])
     regret = float(trace.cumulative_loss[-1]) - 0.5 * ((targets - best) ** 2).sum()
-    bound = proximal_aogd(learner, problem.constants, T)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert float(trace.signed_violation[-1]) <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert float(trace.signed_violation[-1]) <= float(bound["long_term_violation"]) * (1 + 1e-9)
 
 
 def test_the_regret_bound_is_nearly_attained():
@@ -91,13 +91,13 @@ def test_the_regret_bound_is_nearly_attained():
     costs = np.where(t <= 4, -1.0, np.where(t > T - tail, 1.0, 0.0))
     trace = run(problem, learner, Replay([costs[:, None]]), record=[T])
     regret = float(trace.cumulative_loss[-1]) + abs(costs.sum())
-    assert 0.8 < regret / float(proximal_aogd(learner, problem.constants, T).regret) <= 1
+    assert 0.8 < regret / float(learner.bound(problem, T)["regret"]) <= 1
 
 
 def test_strong_convexity_must_be_there():
     with pytest.raises(InputError, match="not strongly convex"):
-        ProximalAOGD.strongly_convex(budget_problem(1))
+        ProximalAOGD.for_problem(budget_problem(1), steps="strongly convex")
     problem = two_dimensional()
     sharp = Problem(problem.enclosing_set, problem.loss, problem.constraint, declared={"strong_convexity": 3.0})
     with pytest.raises(InputError, match="σ = 3"):
-        run(problem, ProximalAOGD.strongly_convex(sharp), Replay([np.ones((3, 2)) / 2]))
+        run(problem, ProximalAOGD.for_problem(sharp, steps="strongly convex"), Replay([np.ones((3, 2)) / 2]))

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError, Problem, observe, run
-from longterm.bounds import sinha_vaze, sinha_vaze_strongly_convex
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.learners import AdaGradDiagonal, AdaGradNorm, SinhaVaze, StronglyConvexOGD
-from longterm.learners.prices import ExponentialPrice
+from longterm.learners.sinha_vaze import ExponentialPrice
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import two_dimensional
 from longterm.sets import Ball, Box
@@ -22,7 +21,7 @@ seeds = st.integers(0, 10**6)
 def test_first_rounds_by_hand():
     # B = [−1, 1], f' = −1, g = x − ½, T = 4: ω = ¼, Δ = 2, 2GΔ = 4, η_t = √2/√(Σ d²).
     problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[1.0]], [0.5]))
-    learner = SinhaVaze.convex(problem, horizon=4)
+    learner = SinhaVaze.for_problem(problem, horizon=4)
     state = learner.init()
     state = learner.tell(state, observe(problem, state.x, [np.array([-1.0])]))
     assert (float(state.x[0]), float(state.violation), float(state.memory)) == (1.0, 0.0, 1.0)  # √2, clipped
@@ -41,7 +40,7 @@ def test_first_rounds_by_hand():
 def test_strongly_convex_by_hand():
     # T = 1: V = 8, w = Q/4; σ = 1, steps 1/t.
     problem = two_dimensional()
-    learner = SinhaVaze.strongly_convex(problem, horizon=1)
+    learner = SinhaVaze.for_problem(problem, horizon=1, steps="strongly convex")
     state = learner.init()
     for _ in range(2):
         state = learner.tell(state, observe(problem, state.x, [np.array([1.0, 0.0])]))
@@ -56,7 +55,7 @@ def test_the_articles_scaling_gives_the_same_points():
     rng = np.random.default_rng(0)
     problem = Problem(Ball(3), Linear(3), Affine([[1.0, 0.0, 0.0], [0.0, 0.6, 0.8]], [0.1, -0.2]))
     T, G, wide = 60, 1.0, 2.0
-    learner = SinhaVaze.convex(problem, T)
+    learner = SinhaVaze.for_problem(problem, horizon=T)
     state, x, Q, squares, omega = learner.init(), np.zeros(3), 0.0, 0.0, 1 / (2 * 60**0.5)
     for cost in rng.uniform(-0.5, 0.5, (T, 3)):
         told = observe(problem, x, [cost])
@@ -72,7 +71,7 @@ def test_the_articles_scaling_gives_the_same_points():
 def test_scaling_a_constraint_changes_nothing():
     costs = np.random.default_rng(0).uniform(-0.5, 0.5, (100, 2))
     plain, scaled = (Problem(Ball(2), Linear(2), Affine([[0.6 * s, 0.8 * s]], [-0.3 * s])) for s in (1.0, 50.0))
-    one, two = (run(p, SinhaVaze.convex(p, 100), Replay([costs])) for p in (plain, scaled))
+    one, two = (run(p, SinhaVaze.for_problem(p, horizon=100), Replay([costs])) for p in (plain, scaled))
     np.testing.assert_allclose(two.state.x, one.state.x, atol=1e-9)
     np.testing.assert_allclose(two.hard_violation, 50 * one.hard_violation, rtol=1e-7)
 
@@ -121,13 +120,13 @@ class LongerSteps(AdaGradNorm):
 @given(kind=KINDS, seed=seeds, T=st.integers(1, 100))
 def test_a_users_own_inner_learner(kind, seed, T):
     problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[0.6, 0.8]], [-0.3]))
-    learner = SinhaVaze.convex(problem, T, inner=LongerSteps(problem.enclosing_set))
+    learner = SinhaVaze.for_problem(problem, horizon=T, inner=LongerSteps(problem.enclosing_set))
     assert learner.price.constraint_scale == pytest.approx(2**0.5 * 1.5 * 8**0.5)
     game = play_linear(problem, learner, kind, T, seed)
     regret = game.loss - best_in_box(-np.ones(2), np.ones(2), [[0.6, 0.8]], [-0.3], game.costs.sum(axis=0))
-    bound = sinha_vaze(learner, problem.constants, T)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert float(np.maximum(game.values, 0.0).sum()) <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert float(np.maximum(game.values, 0.0).sum()) <= float(bound["hard_violation"]) * (1 + 1e-9)
 
 
 @given(kind=KINDS, seed=seeds, T=st.integers(1, 150), diagonal=st.booleans())
@@ -137,18 +136,18 @@ def test_regret_and_hard_violation_stay_under_the_bound(kind, seed, T, diagonal)
     rows = rng.standard_normal((2, 3)) * rng.uniform(0.1, 5)
     inside = B.sample(rng, 3).mean(axis=0)
     problem = Problem(B, Linear(3, 2.0), Affine(rows, rows @ inside))
-    learner = SinhaVaze.convex(problem, T, inner=AdaGradDiagonal(B) if diagonal else None)
+    learner = SinhaVaze.for_problem(problem, horizon=T, inner="diagonal" if diagonal else "norm")
     game = play_linear(problem, learner, kind, T, seed)
     regret = game.loss - best_in_box(B.lower, B.upper, rows, rows @ inside, game.costs.sum(axis=0))
     hard = float(np.maximum(game.values.max(axis=1), 0.0).sum())
-    bound = sinha_vaze(learner, problem.constants, T)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert hard <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert hard <= float(bound["hard_violation"]) * (1 + 1e-9)
     # The article's own two lines are looser.
     c = problem.constants
-    assert float(bound.regret) <= 2 * c.loss_gradient_bound * c.diameter * (np.sqrt(T) + 1)
+    assert float(bound["regret"]) <= 2 * c.loss_gradient_bound * c.diameter * (np.sqrt(T) + 1)
     article = 4 * c.constraint_gradient_bound * c.diameter * np.log(2 * (1 + 2 * T)) * np.sqrt(T)
-    assert float(bound.violation) <= article
+    assert float(bound["hard_violation"]) <= article
     # What the proof says before anything is given away: Regret/s_f + Φ(Q) − Φ(0) ≤ √T (1 + ω Φ'/ω)
     price, omega = learner.price, 1 / (2 * np.sqrt(T))
     phi = np.exp(omega * hard / price.constraint_scale)
@@ -162,25 +161,25 @@ def test_the_bound_holds_in_every_round(seed, T):
     rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
     comparator, costs = rng.uniform(-0.5, 0.5, 2), rng.uniform(-0.7, 0.7, (T, 2))
     problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, offset_bound=1.0))
-    learner = SinhaVaze.convex(problem, T)
+    learner = SinhaVaze.for_problem(problem, horizon=T)
     trace = run(problem, learner, Replay([costs], [rows, rows @ comparator]), record=range(1, T + 1))
-    bound = sinha_vaze(learner, problem.constants, trace.rounds)
+    bound = learner.bound(problem, trace.rounds)
     regret = trace.cumulative_loss - np.cumsum(costs @ comparator)
-    assert np.all(regret <= bound.regret)
-    assert np.all(trace.hard_violation <= bound.violation)
+    assert np.all(regret <= bound["regret"])
+    assert np.all(trace.hard_violation <= bound["hard_violation"])
 
 
 def test_hard_violation_grows_like_the_square_root_against_an_adversary():
     """The exponent is ½ and a logarithm, 4GΔ√T ln(2√T): 0.58 between these horizons, where the formula has 0.59."""
     problem, horizons = cut_problem(), (4000, 32_000)
-    games = [play_cut(SinhaVaze.convex(problem, T), T) for T in horizons]
+    games = [play_cut(SinhaVaze.for_problem(problem, horizon=T), T) for T in horizons]
     formula = [np.sqrt(T) * np.log(2 * np.sqrt(T)) for T in horizons]
     assert slope(horizons, [game.hard for game in games]) == pytest.approx(slope(horizons, formula), abs=0.03)
     assert slope(horizons, formula) < 0.6
     for game, T in zip(games, horizons, strict=True):
-        bound = sinha_vaze(SinhaVaze.convex(problem, T), problem.constants, T)
-        assert game.regret <= float(bound.regret)
-        assert game.hard <= float(bound.violation)
+        bound = SinhaVaze.for_problem(problem, horizon=T).bound(problem, T)
+        assert game.regret <= float(bound["regret"])
+        assert game.hard <= float(bound["hard_violation"])
 
 
 def test_regret_grows_like_the_square_root_where_nothing_is_to_be_learnt():
@@ -190,7 +189,7 @@ def test_regret_grows_like_the_square_root_where_nothing_is_to_be_learnt():
     for T in horizons:
         costs = np.random.default_rng(0).uniform(-1, 1, (T, S, 2)) / 2**0.5
         rows = np.eye(2)[np.frexp(np.arange(1, T + 1))[1] % 2]
-        learner = SinhaVaze.convex(problem, T)
+        learner = SinhaVaze.for_problem(problem, horizon=T)
         state, loss = learner.init((S,)), np.zeros(S)
         for t in range(T):
             told = observe(problem, state.x, [costs[t]], [np.tile(rows[t], (S, 1, 1)), np.full((S, 1), 0.5)])
@@ -211,13 +210,13 @@ def test_strongly_convex_losses(seed, T, kind):
     targets *= 1.5 / np.linalg.norm(targets, axis=1, keepdims=True)
     if kind != "random":
         targets = targets[:1] * (-1.0) ** (np.arange(T)[:, None] * (kind == "alternating"))
-    learner = SinhaVaze.strongly_convex(problem, T)
+    learner = SinhaVaze.for_problem(problem, horizon=T, steps="strongly convex")
     trace = run(problem, learner, Replay([targets]))
     best = Ball(2, radius=0.4).project(targets.mean(axis=0))
     regret = float(trace.cumulative_loss[-1]) - float(np.sum((best - targets) ** 2) / 2)
-    bound = sinha_vaze_strongly_convex(learner, problem.constants, T)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert float(trace.hard_violation[-1]) <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert float(trace.hard_violation[-1]) <= float(bound["hard_violation"]) * (1 + 1e-9)
 
 
 def alternating(learner, T):
@@ -235,15 +234,16 @@ def test_steps_for_the_strong_convexity_of_the_losses_alone_break_the_bound(T):
     """Read as printed, with H_s that of f_s instead of that of the charge V f_s + …, steps are V times too long."""
 
     def as_printed(problem, T):
-        good = SinhaVaze.strongly_convex(problem, T)
+        good = SinhaVaze.for_problem(problem, horizon=T, steps="strongly convex")
         V = 8 * (1 + np.log(T))  # 8G_g² ln(Te)/σ
         return SinhaVaze(StronglyConvexOGD(problem.enclosing_set, 1 / V), good.price, T)
 
     printed, problem = alternating(as_printed, T)
-    meant, _ = alternating(SinhaVaze.strongly_convex, T)
-    bound = sinha_vaze_strongly_convex(SinhaVaze.strongly_convex(problem, T), problem.constants, T)
-    assert meant <= float(bound.regret) < printed
-    assert printed > 5 * float(bound.regret)
+    meant, _ = alternating(lambda p, T: SinhaVaze.for_problem(p, horizon=T, steps="strongly convex"), T)
+    bound = SinhaVaze.for_problem(problem, horizon=T, steps="strongly convex").bound(problem, T)
+    assert "none is known" in as_printed(problem, T).bound(problem, T).reason
+    assert meant <= float(bound["regret"]) < printed
+    assert printed > 5 * float(bound["regret"])
 
 
 # --- the formulas, and what is refused ----------------------------------------------------------------------------
@@ -252,13 +252,15 @@ def test_steps_for_the_strong_convexity_of_the_losses_alone_break_the_bound(T):
 def test_the_bounds_by_hand():
     # The unit disc, G_f = 2, G_g = 1, Δ = 2, F = 2, T = 100: ω = 1/20, s_f = 8, s_g = 4.
     problem = two_dimensional()
-    bound = sinha_vaze(SinhaVaze.convex(problem, 100), problem.constants, [25, 100])
-    np.testing.assert_allclose(bound.regret, [8 * 5 * 1.05, 8 * 10 * 1.05])
-    np.testing.assert_allclose(bound.violation, [80 * np.log((6 + 50 / 8) / 0.75), 80 * np.log((11 + 25) / 0.5)])
-    strongly = sinha_vaze_strongly_convex(SinhaVaze.strongly_convex(problem, 100), problem.constants, 100)
+    bound = SinhaVaze.for_problem(problem, horizon=100).bound(problem, [25, 100])
+    np.testing.assert_allclose(bound["regret"], [8 * 5 * 1.05, 8 * 10 * 1.05])
+    np.testing.assert_allclose(
+        bound["hard_violation"], [80 * np.log((6 + 50 / 8) / 0.75), 80 * np.log((11 + 25) / 0.5)]
+    )
+    strongly = SinhaVaze.for_problem(problem, horizon=100, steps="strongly convex").bound(problem, 100)
     P = 4 * (1 + np.log(100))
-    assert float(strongly.regret) == pytest.approx(P)
-    assert float(strongly.violation) == pytest.approx(np.sqrt(16 * (1 + np.log(100)) * (P + 200)))
+    assert float(strongly["regret"]) == pytest.approx(P)
+    assert float(strongly["hard_violation"]) == pytest.approx(np.sqrt(16 * (1 + np.log(100)) * (P + 200)))
 
 
 def test_a_run_that_no_theorem_covers_does_not_overflow():
@@ -270,13 +272,13 @@ def test_a_run_that_no_theorem_covers_does_not_overflow():
 @pytest.mark.parametrize(
     ("call", "argument"),
     [
-        (lambda p: SinhaVaze.convex(p, 0), "horizon"),
-        (lambda p: SinhaVaze.convex(p, 9, inner=StronglyConvexOGD(p.enclosing_set, 1.0)), "inner"),
+        (lambda p: SinhaVaze.for_problem(p, horizon=0), "horizon"),
+        (lambda p: SinhaVaze.for_problem(p, horizon=9, inner=StronglyConvexOGD(p.enclosing_set, 1.0)), "inner"),
         (lambda p: AdaGradDiagonal(p.enclosing_set), "enclosing_set"),
-        (lambda p: SinhaVaze.strongly_convex(cut_problem(), 9), "problem"),
-        (lambda p: sinha_vaze(SinhaVaze.convex(p, 9), p.constants, 10), "rounds"),
-        (lambda p: sinha_vaze(SinhaVaze.strongly_convex(p, 9), p.constants, 9), "learner"),
-        (lambda p: sinha_vaze_strongly_convex(SinhaVaze.convex(p, 9), p.constants, 9), "learner"),
+        (lambda p: SinhaVaze.for_problem(cut_problem(), horizon=9, steps="strongly convex"), "problem"),
+        (lambda p: SinhaVaze.for_problem(p, horizon=9).bound(p, 10), "rounds"),
+        (lambda p: SinhaVaze.for_problem(p, horizon=9, inner="best"), "inner"),
+        (lambda p: SinhaVaze.for_problem(p, horizon=9, steps="strongly convex", inner="diagonal"), "inner"),
     ],
 )
 def test_what_makes_no_sense_is_refused(call, argument):
@@ -285,7 +287,20 @@ def test_what_makes_no_sense_is_refused(call, argument):
     assert refused.value.argument == argument
 
 
+def test_a_price_with_steps_of_another_kind_has_no_theorem():
+    problem = two_dimensional()
+    convex, strongly = (
+        SinhaVaze.for_problem(problem, horizon=9, steps=steps) for steps in ("convex", "strongly convex")
+    )
+    for inner, price in ((convex.inner, strongly.price), (strongly.inner, convex.price)):
+        assert "none is known" in SinhaVaze(inner, price, 9).bound(problem, 9).reason
+
+
 def test_strongly_convex_steps_are_refused_where_the_losses_are_flat():
     flat = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.25]))
-    with pytest.raises(InputError, match="made for σ = 1"):
-        run(flat, SinhaVaze.strongly_convex(two_dimensional(), 9), Replay([np.zeros((3, 2))]))
+    with pytest.raises(InputError, match="made for losses with σ = 1, those of 'problem' have 0"):
+        run(
+            flat,
+            SinhaVaze.for_problem(two_dimensional(), horizon=9, steps="strongly convex"),
+            Replay([np.zeros((3, 2))]),
+        )

@@ -41,14 +41,18 @@ def game(request, tmp_path_factory):
 def learners(problem, theta_0):
     """Rule, reference learner and parameters, by name; constants given."""
     c = problem.constants
-    aftrl, penalised = AFTRL.tuned(problem, theta_0=theta_0), PenalisedFTRL.tuned(problem)
-    mahdavi = MahdaviOGD.aggregate(problem, ROUNDS)
+    aftrl, penalised = AFTRL.for_problem(problem, theta_0=theta_0), PenalisedFTRL.for_problem(problem)
+    mahdavi = MahdaviOGD.for_problem(problem, horizon=ROUNDS)
     base = {"budget": problem.constraint.budget, "l1": 1.0, "l2": 1.0, "radius": c.radius}
     base["gradient_bound"] = c.loss_gradient_bound * (1 + 1e-9)
     step, schedule = c.radius / c.gradient_bound, mahdavi.schedule
     constant = {"step": schedule.eta, "theta_0": schedule.theta, "mu": schedule.mu}
     return {
-        "A-OGD": ("aogd", AOGD.convex(problem), Parameters(**base, step=step, theta_0=6 * c.radius * c.gradient_bound)),
+        "A-OGD": (
+            "aogd",
+            AOGD.for_problem(problem),
+            Parameters(**base, step=step, theta_0=6 * c.radius * c.gradient_bound),
+        ),
         "Mahdavi": ("aogd", mahdavi, Parameters(**base, **constant)),
         "A-FTRL": ("aftrl", aftrl, Parameters(**base, step=aftrl.schedule.step, theta_0=aftrl.schedule.theta_0)),
         "penalised FTRL": (

@@ -155,7 +155,7 @@ def test_whole_games_are_the_reference_learners(loss):
     B = g.enclosing_ball()
     norm = float(np.linalg.norm(X, axis=1).max())
     problem = Problem(B, [Logistic(d, norm), Hinge(d, norm), None, LeastSquares(d, norm, 1.0)][loss], g)
-    learner = AFTRL.tuned(problem, theta_0=problem.constants.constraint_bound)
+    learner = AFTRL.for_problem(problem, theta_0=problem.constants.constraint_bound)
     steps = learner.schedule
     p = Parameters(0.2, 1.0, 1.0, B.radius, loss=loss, step=steps.step, theta_0=steps.theta_0).as_array()
     ours, state, sums, zeros = SparseState.start(d), learner.init(), np.zeros(2), []

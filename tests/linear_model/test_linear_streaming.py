@@ -104,20 +104,22 @@ def test_constants_are_those_of_the_reference_learners(loss):
     def parameters(rule, constants):
         return Settings(5, 2.0, 0.8, 1.3, loss, None, rule, 1.5, given=constants).parameters()
 
-    aftrl, made = AFTRL.tuned(problem).schedule, parameters("a-ftrl", given)
+    aftrl, made = AFTRL.for_problem(problem).schedule, parameters("a-ftrl", given)
     assert (made.step, made.theta_0) == (pytest.approx(aftrl.step), pytest.approx(aftrl.theta_0))
-    penalised, made = PenalisedFTRL.tuned(problem), parameters("penalised-ftrl", given)
+    penalised, made = PenalisedFTRL.for_problem(problem), parameters("penalised-ftrl", given)
     assert (made.step, made.weight_0) == (pytest.approx(penalised.step), pytest.approx(penalised.w_0))
-    steps, made = AOGD.convex(problem).schedule.at(np.asarray(1), np.zeros(1)), parameters("a-ogd", given)
+    steps, made = AOGD.for_problem(problem).schedule.at(np.asarray(1), np.zeros(1)), parameters("a-ogd", given)
     assert (made.step, made.theta_0) == (pytest.approx(float(steps.eta)), pytest.approx(float(steps.theta)))
-    constant, made = MahdaviOGD.aggregate(problem, 5000).schedule, parameters("mahdavi", given)
+    constant, made = MahdaviOGD.for_problem(problem, horizon=5000).schedule, parameters("mahdavi", given)
     wanted = [pytest.approx(float(number)) for number in (constant.eta, constant.theta, constant.mu)]
     assert [made.step, made.theta_0, made.mu] == wanted
     g = ElasticNetBudget(5, 2.0, l1=0.8, l2=1.3)  # found online, the intercept is a learner of its own
     alone = Problem(g.enclosing_ball(), Logistic(5, 3.0), g)
-    assert parameters("a-ftrl", None).theta_0 == pytest.approx(AdaptiveAFTRL.tuned(alone).dual_scale)
-    assert parameters("a-ogd", None).theta_0 == pytest.approx(AdaGradAOGD.tuned(alone).dual_scale)
-    assert parameters("penalised-ftrl", None).weight_0 == pytest.approx(AdaptivePenalisedFTRL.tuned(alone).weight_scale)
+    assert parameters("a-ftrl", None).theta_0 == pytest.approx(AdaptiveAFTRL.for_problem(alone).dual_scale)
+    assert parameters("a-ogd", None).theta_0 == pytest.approx(AdaGradAOGD.for_problem(alone).dual_scale)
+    assert parameters("penalised-ftrl", None).weight_0 == pytest.approx(
+        AdaptivePenalisedFTRL.for_problem(alone).weight_scale
+    )
     assert parameters("a-ftrl", None).step == 0
 
 
@@ -125,7 +127,10 @@ def test_a_run_is_that_of_the_reference_learner():
     g = ElasticNetBudget(5, 2.0, l1=0.8, l2=1.3)
     problem = Problem(g.enclosing_ball(), Logistic(5, 3.0), g)
     X, y = rows_and_labels(n=200, d=5)
-    reference, ours = AdaptiveAFTRL.tuned(problem), BudgetLinearLearner(5, 2.0, l1=0.8, l2=1.3, fit_intercept=False)
+    reference, ours = (
+        AdaptiveAFTRL.for_problem(problem),
+        BudgetLinearLearner(5, 2.0, l1=0.8, l2=1.3, fit_intercept=False),
+    )
     state = reference.init()
     for u, label in zip(X, y, strict=True):
         seen = observe(problem, state.x, [u, np.float64(label)])

@@ -226,7 +226,7 @@ def test_every_learner_of_the_zoo_in_a_fleet_with_rounds_of_its_own(engine, rule
 
 def test_what_a_learner_needs_beyond_the_common_part_is_asked_for():
     problem = doubly_stochastic(2)
-    fleet = Fleet(MahdaviOGD.vector(problem, 1000), 2)
+    fleet = Fleet(MahdaviOGD.for_problem(problem, horizon=1000, multipliers="each"), 2)
     told = observe(problem, fleet.ask(), [np.zeros((2, 4))])
     with pytest.raises(InputError, match="pullback"):
         fleet.tell(told._replace(pullback=None))
@@ -240,7 +240,7 @@ def test_what_a_learner_needs_beyond_the_common_part_is_asked_for():
 
 def test_a_bound_on_losses_alone_is_kept():
     problem = two_dimensional()
-    fleet = Fleet(ProjectedOGD.convex(problem), 3)
+    fleet = Fleet(ProjectedOGD.for_problem(problem), 3)
     told = Feedback(np.full((3, 2), 1e6), np.zeros(3), np.zeros((3, 2)))
     with pytest.raises(BrokenBoundError, match="loss_gradient"):
         fleet.tell(told)

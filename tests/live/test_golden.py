@@ -8,6 +8,7 @@ import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -26,23 +27,24 @@ from longterm.learners import (
 )
 from longterm.problems import two_dimensional
 from longterm.storage import specification as specifications
+from longterm.storage.packing import restored_state, state_arrays
 from longterm.storage.specification import difference, specification
 
 GOLDEN = Path(__file__).parent / "golden"
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text())
 PROBLEM = two_dimensional()
 LEARNERS = {
-    "aogd_convex": lambda: AOGD.convex(PROBLEM),
-    "aogd_strongly_convex": lambda: AOGD.strongly_convex(PROBLEM, beta=0.5),
-    "aftrl": lambda: AFTRL.tuned(PROBLEM),
-    "yu_neely": lambda: YuNeely.tuned(PROBLEM, 1000),
-    "projected_ogd": lambda: ProjectedOGD.convex(PROBLEM),
-    "penalised_quadratic": lambda: QuadraticPenaltyOGD.convex(PROBLEM),
-    "sinha_vaze": lambda: SinhaVaze.convex(PROBLEM, 1000),
-    "mahdavi_ogd": lambda: MahdaviOGD.vector(PROBLEM, 1000),
-    "drift_plus_penalty": lambda: DriftPlusPenalty.tuned(PROBLEM, 1000),
-    "adaptive_aftrl": lambda: AdaptiveAFTRL.tuned(PROBLEM),
-    "no_violation_aogd": lambda: NoViolationAOGD.by_exact_sums(AOGD.convex(PROBLEM), PROBLEM, 50_000),
+    "aogd_convex": lambda: AOGD.for_problem(PROBLEM),
+    "aogd_strongly_convex": lambda: AOGD.for_problem(PROBLEM, steps="strongly convex", beta=0.5),
+    "aftrl": lambda: AFTRL.for_problem(PROBLEM),
+    "yu_neely": lambda: YuNeely.for_problem(PROBLEM, horizon=1000),
+    "projected_ogd": lambda: ProjectedOGD.for_problem(PROBLEM),
+    "penalised_quadratic": lambda: QuadraticPenaltyOGD.for_problem(PROBLEM),
+    "sinha_vaze": lambda: SinhaVaze.for_problem(PROBLEM, horizon=1000),
+    "mahdavi_ogd": lambda: MahdaviOGD.for_problem(PROBLEM, horizon=1000, multipliers="each"),
+    "drift_plus_penalty": lambda: DriftPlusPenalty.for_problem(PROBLEM, horizon=1000),
+    "adaptive_aftrl": lambda: AdaptiveAFTRL.for_problem(PROBLEM),
+    "no_violation_aogd": lambda: NoViolationAOGD.for_problem(PROBLEM, horizon=50_000),
 }
 
 
@@ -62,7 +64,7 @@ def test_an_old_snapshot_and_its_journal_go_on(name, tmp_path):
 
 
 def test_an_old_fleet_goes_on():
-    fleet = Fleet.load(GOLDEN / "fleet.snapshot", AOGD.convex(PROBLEM))
+    fleet = Fleet.load(GOLDEN / "fleet.snapshot", AOGD.for_problem(PROBLEM))
     assert fleet.rounds.tolist() == [5, 5, 5]
     np.testing.assert_allclose(fleet.ask(), EXPECTED["fleet"], rtol=0, atol=1e-12)
 
@@ -105,11 +107,47 @@ def test_a_field_without_a_default_must_be_in_the_file():
 
 
 def test_renamed_classes(monkeypatch):
-    older, newer = made("OldRule", {"step": ...}), made("Rule", {"step": ...})
+    older, newer = made("OldRule", {"step": ...}), made("Rule", {"step": ..., "hard": False})
     assert "class is 'OldRule' in the file and 'Rule' here" in difference(stored(older(1)), specification(newer(1)))
-    monkeypatch.setitem(specifications.RENAMED, "OldRule", "Rule")
-    assert difference(stored(older(1)), specification(newer(1))) is None
-    assert difference(stored(older(1)), specification(newer(2))) is not None
+    monkeypatch.setitem(specifications.RENAMED, "OldRule", ("Rule", {"hard": True}))
+    assert difference(stored(older(1)), specification(newer(1, True))) is None
+    assert difference(stored(older(1)), specification(newer(1))) == "learner.hard is True in the file and False here"
+    assert difference(stored(older(1)), specification(newer(2, True))) is not None
+
+
+def test_replaced_values_and_fields_that_need_not_be_said(monkeypatch):
+    older, newer = made("Rule", {"sigma": ...}), made("Rule", {"sigma": ..., "horizon": 1.0})
+    assert difference(stored(older(None)), specification(newer(0.0))) is not None
+    monkeypatch.setitem(specifications.REPLACED, ("Rule", "sigma"), (None, 0.0))
+    assert difference(stored(older(None)), specification(newer(0.0))) is None
+    assert difference(stored(older(None)), specification(newer(0.5))) is not None
+    assert difference(stored(older(0.5)), specification(newer(0.5, 9.0))) is not None
+    monkeypatch.setitem(specifications.UNSAID, "Rule", frozenset(["horizon"]))
+    assert difference(stored(older(0.5)), specification(newer(0.5, 9.0))) is None
+    assert difference(stored(newer(0.5, 8.0)), specification(newer(0.5, 9.0))) is not None
+
+
+class Before(NamedTuple):
+    round: np.ndarray
+    x: np.ndarray
+
+
+class After(NamedTuple):
+    round: np.ndarray
+    x: np.ndarray
+    first: np.ndarray = 0
+
+
+def test_a_state_that_got_a_field():
+    file = state_arrays(Before(np.int64(3), np.ones(2)))
+    template = After(np.int64(1), np.zeros(2), np.int64(0))
+    assert restored_state(template, file) == After(np.int64(3), file["state.x"], np.int64(0))
+    whole = state_arrays(After(np.int64(3), np.ones(2), np.int64(2)))
+    assert restored_state(template, whole).first == 2
+    with pytest.raises(ValueError, match="the state holds"):
+        restored_state(template, {"state.round": np.int64(3), "state.first": np.int64(0)})  # x has no default
+    with pytest.raises(ValueError, match="the state holds"):
+        restored_state(Before(np.int64(1), np.zeros(2)), whole)
 
 
 def test_a_field_added_later_changes_no_specification_at_its_default(monkeypatch):

@@ -25,7 +25,7 @@ TARGET = [np.array([0.6, -0.3])]
 
 
 def live(**options):
-    return LiveLearner(AOGD.strongly_convex(PROBLEM, beta=0.5), PROBLEM, **options)
+    return LiveLearner(AOGD.for_problem(PROBLEM, steps="strongly convex", beta=0.5), PROBLEM, **options)
 
 
 def test_two_rounds_in_the_wrong_order_by_hand():
@@ -248,8 +248,8 @@ def test_budget_used():
 
 def test_a_grid_of_learners_lives_as_one():
     grid = np.array([0.3, 0.5, 0.9])
-    together = LiveLearner(AOGD.strongly_convex(PROBLEM, beta=grid), PROBLEM)
-    alone = [LiveLearner(AOGD.strongly_convex(PROBLEM, beta=b), PROBLEM) for b in grid.tolist()]
+    together = LiveLearner(AOGD.for_problem(PROBLEM, steps="strongly convex", beta=grid), PROBLEM)
+    alone = [LiveLearner(AOGD.for_problem(PROBLEM, steps="strongly convex", beta=b), PROBLEM) for b in grid.tolist()]
     rng = np.random.default_rng(0)
     for target in rng.uniform(-0.7, 0.7, (30, 2)):
         for learner in (together, *alone):

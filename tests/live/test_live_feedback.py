@@ -16,7 +16,7 @@ TARGET = [np.array([0.6, -0.3])]
 
 
 def live(**options):
-    return LiveLearner(AOGD.strongly_convex(PROBLEM, beta=0.5), PROBLEM, **options)
+    return LiveLearner(AOGD.for_problem(PROBLEM, steps="strongly convex", beta=0.5), PROBLEM, **options)
 
 
 GOOD = observe(PROBLEM, np.zeros(2), TARGET)
@@ -80,7 +80,7 @@ def test_broken_bounds_may_be_waved_through():
 
 
 def test_without_a_problem_the_learners_own_bound_is_what_is_checked():
-    learner = LiveLearner(AOGD.strongly_convex(PROBLEM, beta=0.5))
+    learner = LiveLearner(AOGD.for_problem(PROBLEM, steps="strongly convex", beta=0.5))
     learner.tell(learner.ask(), GOOD._replace(constraint=2.0))  # D is not known here
     with pytest.raises(BrokenBoundError):
         learner.tell(learner.ask(), GOOD._replace(loss_gradient=np.array([5.0, 0.0])))
@@ -120,7 +120,7 @@ def test_a_learner_for_another_problem_is_refused():
 
 def test_parameters_are_held_to_what_the_problem_asks_for():
     problem = two_dimensional()
-    live = LiveLearner(AOGD.convex(problem), problem)
+    live = LiveLearner(AOGD.for_problem(problem), problem)
     token = live.ask()
     for parameters, argument in (
         ([np.array(0.5)], "target"),
@@ -131,7 +131,7 @@ def test_parameters_are_held_to_what_the_problem_asks_for():
             live.tell(token, loss_parameters=parameters)
         assert refused.value.argument == argument
     logistic = budgeted_logistic(np.eye(2), 1.0)
-    live = LiveLearner(AOGD.convex(logistic), logistic)
+    live = LiveLearner(AOGD.for_problem(logistic), logistic)
     token = live.ask()
     with pytest.raises(InputError, match="label"):
         live.tell(token, loss_parameters=[np.array([1.0, 0.0]), 0])
@@ -141,7 +141,7 @@ def test_parameters_are_held_to_what_the_problem_asks_for():
 
 def test_what_a_learner_needs_beyond_the_common_part_is_asked_for():
     problem = doubly_stochastic(2)
-    live = LiveLearner(MahdaviOGD.vector(problem, 1000), problem)
+    live = LiveLearner(MahdaviOGD.for_problem(problem, horizon=1000, multipliers="each"), problem)
     token = live.ask()
     with pytest.raises(InputError, match="pullback"):
         live.tell(token, loss=lambda x: (0.0, 0 * x), constraint=lambda x: (0.0, 0 * x))
@@ -149,6 +149,6 @@ def test_what_a_learner_needs_beyond_the_common_part_is_asked_for():
 
 
 def test_a_bound_on_losses_alone_is_kept_without_a_problem():
-    live = LiveLearner(ProjectedOGD.convex(two_dimensional()))
+    live = LiveLearner(ProjectedOGD.for_problem(two_dimensional()))
     with pytest.raises(BrokenBoundError, match="loss_gradient"):
         live.tell(live.ask(), Feedback(np.full(2, 1e6), 0.0, np.zeros(2)))

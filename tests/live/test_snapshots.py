@@ -160,8 +160,11 @@ def test_a_newer_journal(tmp_path):
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        (AOGD.strongly_convex(PROBLEM, beta=0.6), r"schedule\.beta is 0\.5 in the file and 0\.6 here"),
-        (AOGD.convex(PROBLEM, beta=0.5), r"schedule\.class is 'StronglyConvexSchedule' in the file"),
+        (
+            AOGD.for_problem(PROBLEM, steps="strongly convex", beta=0.6),
+            r"schedule\.beta is 0\.5 in the file and 0\.6 here",
+        ),
+        (AOGD.for_problem(PROBLEM, beta=0.5), r"schedule\.class is 'StronglyConvexSchedule' in the file"),
         (AOGD(Ball(2, 2.0), learner().schedule), r"enclosing_set\.radius is 1\.0 in the file and 2\.0 here"),
         (AOGD(Box.cube(2, -1, 1), learner().schedule), r"enclosing_set\.class is 'Ball'"),
         (
@@ -194,7 +197,7 @@ def test_specifications_tell_learners_apart():
 
 def test_a_snapshot_never_replaces_its_journal(tmp_path):
     problem = two_dimensional()
-    with LiveLearner(AOGD.convex(problem), problem, journal=tmp_path / "journal") as live:
+    with LiveLearner(AOGD.for_problem(problem), problem, journal=tmp_path / "journal") as live:
         live.tell(live.ask(), loss_parameters=[np.zeros(2)])
         with pytest.raises(InputError, match="journal"):
             live.save(tmp_path / "." / "journal")
@@ -206,12 +209,12 @@ def test_projections_tell_learners_apart():
         return Problem(Ball(2, radius=3.0), Linear(2), L2Budget(2, amount))
 
     for one, other in ((covariance(3, 0.1), covariance(3, 0.5)), (budget(1.0), budget(2.0))):
-        ours, theirs = (specification(ProjectedOGD.convex(p)) for p in (one, other))
+        ours, theirs = (specification(ProjectedOGD.for_problem(p)) for p in (one, other))
         assert difference(ours, theirs) is not None
-        assert difference(ours, specification(ProjectedOGD.convex(one))) is None
+        assert difference(ours, specification(ProjectedOGD.for_problem(one))) is None
 
 
 def test_a_missing_snapshot_is_said_to_be_missing(tmp_path):
     with pytest.raises(SnapshotError) as refused:
-        LiveLearner.load(tmp_path / "nothing", AOGD.convex(two_dimensional()))
+        LiveLearner.load(tmp_path / "nothing", AOGD.for_problem(two_dimensional()))
     assert refused.value.reason == "missing"

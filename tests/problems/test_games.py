@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, challenge, run
-from longterm.bounds import aftrl, theorem_1, theorem_1_strongly_convex, vector_lemma, zinkevich
+from longterm.theory import Bound, theorem_1, theorem_1_strongly_convex, vector_lemma, zinkevich
 from longterm.hindsight import (
     EveryRound,
     InExpectation,
@@ -123,16 +123,19 @@ def test_learners_keep_their_bounds_against_what_their_theory_allows(name):
         assert np.all(getattr(trace, violation) <= bound.violation[:, None] + 1e-6)
 
     for beta in (0.5, 2 / 3):
-        held(AOGD.convex(problem, beta), theorem_1(c, rounds, beta, exact_sums=True), "signed_violation")
-    vector = MahdaviOGD.vector(problem, 4000)
+        held(AOGD.for_problem(problem, beta=beta), theorem_1(c, rounds, beta, exact_sums=True), "signed_violation")
+    vector = MahdaviOGD.for_problem(problem, horizon=4000, multipliers="each")
     held(vector, vector_lemma(vector.schedule, c, rounds, problem.constraint.count), "long_term_violation")
     if c.strong_convexity > 0:
-        held(AOGD.strongly_convex(problem), theorem_1_strongly_convex(c, rounds), "signed_violation")
+        held(
+            AOGD.for_problem(problem, steps="strongly convex"), theorem_1_strongly_convex(c, rounds), "signed_violation"
+        )
     if fixed and problem.projection is not None:
-        held(ProjectedOGD.convex(problem), zinkevich(c, rounds), "hard_violation")
+        held(ProjectedOGD.for_problem(problem), zinkevich(c, rounds), "hard_violation")
     if fixed and problem.constraint.prox(problem.enclosing_set) is not None:
-        learner = AFTRL.tuned(problem)
-        held(learner, aftrl(learner, c, rounds), "long_term_violation")
+        learner = AFTRL.for_problem(problem)
+        bound = learner.bound(problem, rounds)
+        held(learner, Bound(bound["regret"], bound["long_term_violation"]), "long_term_violation")
 
 
 @pytest.mark.parametrize("build", [games.noisy_doubly_stochastic, games.routing, games.job_scheduling])

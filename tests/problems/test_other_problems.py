@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from longterm import AOGD, InputError, Problem, SlaterPoint, run
+from longterm import InputError, Problem, SlaterPoint, run
 from longterm.constraints import Affine
 from longterm.constraints.extreme_eigenvector import lanczos_one
 from longterm.learners import (
-    DoublingAOGD,
+    DoublingRestarts,
     FeasibleOnlineADM,
     MirrorProx,
     NoViolationAOGD,
@@ -26,17 +26,17 @@ def half_plane(b):
 
 WIDE, NARROW = half_plane(0.9), half_plane(-0.5)
 MAKERS = {
-    "mirror prox": lambda p: MirrorProx.tuned(p, 100),
-    "mirror prox without violation": lambda p: NoViolationMirrorProx.tuned(p, 10**6),
-    "projected": lambda p: ProjectedOGD.convex(p),
-    "feasible ADM": lambda p: FeasibleOnlineADM.tuned(p, p.projection, 100),
-    "no violation": lambda p: NoViolationAOGD.given(AOGD.convex(p), p, 1000, 0.1),
-    "doubling": lambda p: DoublingAOGD.of(AOGD.convex(p), p),
+    "mirror prox": lambda p: MirrorProx.for_problem(p, horizon=100),
+    "mirror prox without violation": lambda p: NoViolationMirrorProx.for_problem(p, horizon=10**6),
+    "projected": lambda p: ProjectedOGD.for_problem(p),
+    "feasible ADM": lambda p: FeasibleOnlineADM.for_problem(p, horizon=100, projection=p.projection),
+    "no violation": lambda p: NoViolationAOGD.for_problem(p, horizon=1000, margin=0.1),
+    "doubling": lambda p: DoublingRestarts.for_problem(p, of="no_violation_aogd"),
 }
 
 
 @pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.filterwarnings("ignore::longterm.AssumptionWarning")
+@pytest.mark.filterwarnings("ignore::longterm.errors.AssumptionWarning")
 def test_a_learner_for_a_wider_set_is_refused_on_a_narrower_one(name):
     learner = MAKERS[name](WIDE)
     run(WIDE, learner, RandomCosts(2), 5)
@@ -47,7 +47,7 @@ def test_a_learner_for_a_wider_set_is_refused_on_a_narrower_one(name):
 def test_a_slater_point_is_not_taken_on_trust_where_there_can_be_none():
     problem = doubly_stochastic(2)
     with pytest.raises(InputError, match="no interior"):
-        NoViolationAOGD.given(AOGD.convex(problem), problem, 1000, 0.1, slater=SlaterPoint(0.5))
+        NoViolationAOGD.for_problem(problem, horizon=1000, margin=0.1, slater=SlaterPoint(0.5))
 
 
 def test_lanczos_on_the_zero_matrix():

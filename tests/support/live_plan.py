@@ -27,7 +27,7 @@ SAVE_EVERY = 5
 
 
 def learner() -> AOGD:
-    return AOGD.strongly_convex(PROBLEM, beta=0.5)
+    return AOGD.for_problem(PROBLEM, steps="strongly convex", beta=0.5)
 
 
 def fresh(**options) -> LiveLearner:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from longterm import AOGD, compare
-from longterm.bounds import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
+from longterm.theory import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.data import load_sample
 from longterm.experiments.result import MEASURES, Curve, Remark, Result
 from longterm.hindsight import best_budgeted_logistic, nearest_to_mean
@@ -46,12 +46,14 @@ def dsm(size: int = 8, rounds: int = 1000, sequences: int = 10) -> Result:
     """Figures 1 and 2, with the fair baselines."""
     problem, stream, seeds, beta = doubly_stochastic(size), RandomPermutations(size), range(sequences), 2 / 3
     learners = {
-        "Convex A-OGD": AOGD.convex(problem, beta),
-        "Strongly convex A-OGD": AOGD.strongly_convex(problem, beta),
-        "Convex mirror prox": MirrorProx.tuned(problem, rounds),
-        "Convex OGD": MahdaviOGD.one_multiplier_counted_as_many(problem, rounds, constraint_bound=size**0.5),
-        "Convex OGD, a multiplier each": MahdaviOGD.vector(problem, rounds),
-        "Convex OGD, one multiplier": MahdaviOGD.aggregate(problem, rounds),
+        "Convex A-OGD": AOGD.for_problem(problem, beta=beta),
+        "Strongly convex A-OGD": AOGD.for_problem(problem, steps="strongly convex", beta=beta),
+        "Convex mirror prox": MirrorProx.for_problem(problem, horizon=rounds),
+        "Convex OGD": MahdaviOGD.for_problem(
+            problem, horizon=rounds, multipliers="one, counted as many", constraint_bound=size**0.5
+        ),
+        "Convex OGD, a multiplier each": MahdaviOGD.for_problem(problem, horizon=rounds, multipliers="each"),
+        "Convex OGD, one multiplier": MahdaviOGD.for_problem(problem, horizon=rounds),
     }
     traces = compare(problem, learners, stream, rounds, seeds=seeds, progress=None)
     kept = traces["Convex A-OGD"].rounds
@@ -107,9 +109,9 @@ def sample(rounds: int = 2000, sequences: int = 10) -> Result:
     rows, seeds = load_sample(), range(sequences)
     problem, stream = budgeted_logistic(rows.features, 7.0), ResampledRows(rows.features, rows.labels)
     learners = {
-        "Convex A-OGD": AOGD.convex(problem, 2 / 3),
-        "Convex OGD": MahdaviOGD.aggregate(problem, rounds),
-        "A-FTRL": AFTRL.tuned(problem),
+        "Convex A-OGD": AOGD.for_problem(problem, beta=2 / 3),
+        "Convex OGD": MahdaviOGD.for_problem(problem, horizon=rounds),
+        "A-FTRL": AFTRL.for_problem(problem),
     }
     kept = np.unique(np.geomspace(1, rounds, 24).round().astype(int)).tolist()
     traces = compare(problem, learners, stream, rounds, seeds=seeds, record=kept, progress=None)

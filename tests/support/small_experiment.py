@@ -39,7 +39,7 @@ def lose_the_worker(problem, rounds):
     if not marker.exists():
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return AOGD.convex(problem)
+    return AOGD.for_problem(problem)
 
 
 def refuse(problem, rounds):

@@ -39,11 +39,9 @@ from longterm.learners import (
     AdaptivePenalisedFTRL,
     DecayingMarginAOGD,
     DiagonalAdaGradAOGD,
-    DoublingAOGD,
     DoublingRestarts,
     DriftPlusPenalty,
     FeasibleOnlineADM,
-    HardYuLeeLee,
     Learner,
     MahdaviOGD,
     MirrorProx,
@@ -53,20 +51,16 @@ from longterm.learners import (
     OneProjectionSGD,
     OnlineADM,
     PenalisedFTRL,
-    PenaltyAOGD,
     PolyakFeasibility,
     ProjectedOGD,
     ProximalAOGD,
     ProxPenalty,
     QuadraticPenaltyOGD,
     Restarted,
-    Sharp,
     SinhaVaze,
-    StronglyConvexAFTRL,
     TwoPointBandit,
     YuLeeLee,
     YuNeely,
-    twice,
 )
 from longterm.learners.penalty_step import penalty_step_of
 from longterm.losses import (
@@ -264,7 +258,7 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
     """Every learner that can play the problem."""
     constants = problem.constants
     made: dict[str, Learner[Any]] = {
-        "A-OGD convex": AOGD.convex(problem),
+        "A-OGD convex": AOGD.for_problem(problem),
         "A-OGD constant": AOGD(problem.enclosing_set, ConstantSchedule(theta=0.5, eta=0.05, mu=0.1)),
         "A-OGD custom": AOGD(
             problem.enclosing_set,
@@ -276,24 +270,24 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
     }
     if not isinstance(problem.constraint, L2Budget):  # there x_3 is 0 up to rounding, where the gradient of ‖x‖ jumps
         scale = 3 * constants.constraint_bound**2  # small ones make chaotic dynamics
-        made["A-OGD, constants found"] = AdaGradAOGD.tuned(problem, dual_scale=scale)
+        made["A-OGD, constants found"] = AdaGradAOGD.for_problem(problem, dual_scale=scale)
     if constants.strong_convexity > 0:
-        made["A-OGD strongly convex"] = AOGD.strongly_convex(problem)
+        made["A-OGD strongly convex"] = AOGD.for_problem(problem, steps="strongly convex")
     if not problem.constraint.parameters and problem.projection is not None:
-        made["projected OGD"] = ProjectedOGD.convex(problem)
+        made["projected OGD"] = ProjectedOGD.for_problem(problem)
         if constants.strong_convexity > 0:
-            made["projected OGD strongly convex"] = ProjectedOGD.strongly_convex(problem)
+            made["projected OGD strongly convex"] = ProjectedOGD.for_problem(problem, steps="strongly convex")
     project = projection_of(problem.constraint)
     if project is not None:
-        made["online ADM"] = OnlineADM.tuned(problem, project, rounds=200)
+        made["online ADM"] = OnlineADM.for_problem(problem, horizon=200, projection=project)
     if project is not None and isinstance(problem.enclosing_set, Ball):  # from B it stays in B
-        made["one projection"] = OneProjectionSGD.tuned(problem, project, rounds=200, slope=1.0)
+        made["one projection"] = OneProjectionSGD.for_problem(problem, horizon=200, projection=project, slope=1.0)
     if isinstance(problem.constraint, L2Budget):  # {g ≤ 0} lies inside B
-        made["feasible online ADM"] = FeasibleOnlineADM.tuned(problem, project, rounds=200)
+        made["feasible online ADM"] = FeasibleOnlineADM.for_problem(problem, horizon=200, projection=project)
     if isinstance(problem.enclosing_set, Simplex):
-        made["LEWA"] = LEWA.tuned(problem, rounds=200)
+        made["LEWA"] = LEWA.for_problem(problem, horizon=200)
     if isinstance(problem.constraint, Consensus):
-        made["networked saddle point"] = NetworkedSaddlePoint.tuned(problem, rounds=200)
+        made["networked saddle point"] = NetworkedSaddlePoint.for_problem(problem, horizon=200)
     made |= constant_step_learners(problem) | learners_without_violation(problem) | learners_with_prox(problem)
     return made | penalty_and_queue_learners(problem) | learners_of_later_years(problem)
 
@@ -302,26 +296,26 @@ def learners_of_later_years(problem: Problem) -> dict[str, Learner[Any]]:
     """Those of §3.5 to §3.9 of the notes, from Yu, Lee and Lee on."""
     lighter = Penalty(lambda u: 0.3 * u**2, lambda u: 0.6 * u, strong_convexity=0.6)
     made: dict[str, Learner[Any]] = {
-        "Yu–Lee–Lee": YuLeeLee.convex(problem),
-        "Yu–Lee–Lee, hard, sharp": HardYuLeeLee.convex(problem, Sharp),
-        "A-OGD with a penalty": PenaltyAOGD.convex(problem, lighter),
+        "Yu–Lee–Lee": YuLeeLee.for_problem(problem, rates="published"),
+        "Yu–Lee–Lee, hard, sharp": YuLeeLee.for_problem(problem, hard=True, rates="sharp"),
+        "A-OGD with a penalty": AOGD.for_problem(problem, penalty=lighter),
     }
     B = problem.enclosing_set
     if isinstance(B, Ball) or (isinstance(B, Box) and np.all(B.lower < B.upper)):
-        made["two-point bandit"] = TwoPointBandit.tuned(problem, 1000, seed=5)
+        made["two-point bandit"] = TwoPointBandit.for_problem(problem, horizon=1000, seed=5)
     if isinstance(B, Box):
-        made["diagonal AdaGrad A-OGD"] = DiagonalAdaGradAOGD.tuned(problem)
+        made["diagonal AdaGrad A-OGD"] = DiagonalAdaGradAOGD.for_problem(problem)
     point = interior(problem)
     if point is not None:
-        made["Polyak feasibility steps"] = PolyakFeasibility.tuned(problem, 1000, slater=point)
+        made["Polyak feasibility steps"] = PolyakFeasibility.for_problem(problem, horizon=1000, slater=point)
     if penalty_step_of(problem) is not None:
-        made["prox penalty"] = ProxPenalty.convex(problem, w_0=0.01)
-        made["RECOO"] = RECOO.tuned(problem, gamma=0.1, floor=0.1)
-        made["COLDQ"] = COLDQ.published(problem, 1000)
+        made["prox penalty"] = ProxPenalty.for_problem(problem, w_0=0.01)
+        made["RECOO"] = RECOO.for_problem(problem, gamma=0.1, floor=0.1)
+        made["COLDQ"] = COLDQ.for_problem(problem, horizon=1000)
     if problem.constants.strong_convexity > 0:
-        made["Yu–Lee–Lee strongly convex"] = YuLeeLee.strongly_convex(problem, Sharp)
+        made["Yu–Lee–Lee strongly convex"] = YuLeeLee.for_problem(problem, steps="strongly convex", rates="sharp")
         if penalty_step_of(problem) is not None:
-            made["prox penalty strongly convex"] = ProxPenalty.strongly_convex(problem, w_0=0.01)
+            made["prox penalty strongly convex"] = ProxPenalty.for_problem(problem, steps="strongly convex", w_0=0.01)
     return made
 
 
@@ -332,39 +326,45 @@ def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:
         return {}
     theta_0 = prox.values_norm_bound() ** 2 / problem.constants.loss_range  # tiny ones make chaotic dynamics
     made: dict[str, Learner[Any]] = {
-        "A-FTRL": AFTRL.tuned(problem, theta_0=theta_0),
-        "A-FTRL, constants found": AdaptiveAFTRL.tuned(problem, dual_scale=prox.values_norm_bound() ** 2),
-        "A-FTRL restarted": Restarted(AFTRL.tuned(problem, theta_0=theta_0), every=30),
-        "proximal A-OGD": ProximalAOGD.convex(problem, theta_0=theta_0),
+        "A-FTRL": AFTRL.for_problem(problem, theta_0=theta_0),
+        "A-FTRL, constants found": AdaptiveAFTRL.for_problem(problem, dual_scale=prox.values_norm_bound() ** 2),
+        "A-FTRL restarted": Restarted(AFTRL.for_problem(problem, theta_0=theta_0), every=30),
+        "proximal A-OGD": ProximalAOGD.for_problem(problem, theta_0=theta_0),
     }
     if problem.constants.strong_convexity > 0:
-        made["A-FTRL strongly convex"] = StronglyConvexAFTRL.tuned(problem, theta_0=theta_0)
-        made["proximal A-OGD strongly convex"] = ProximalAOGD.strongly_convex(problem, theta_0=theta_0)
+        made["A-FTRL strongly convex"] = AFTRL.for_problem(problem, steps="strongly convex", theta_0=theta_0)
+        made["proximal A-OGD strongly convex"] = ProximalAOGD.for_problem(
+            problem, steps="strongly convex", theta_0=theta_0
+        )
     if isinstance(prox, PenaltyProx):
-        made["penalised FTRL"] = PenalisedFTRL.tuned(problem)
-        made["penalised FTRL, constants found"] = AdaptivePenalisedFTRL.tuned(problem)
+        made["penalised FTRL"] = PenalisedFTRL.for_problem(problem)
+        made["penalised FTRL, constants found"] = AdaptivePenalisedFTRL.for_problem(problem)
     return made
 
 
 def penalty_and_queue_learners(problem: Problem) -> dict[str, Learner[Any]]:
     """Quadratic penalties, virtual queues, prices of the violation so far: made for more rounds than any test plays."""
     made: dict[str, Learner[Any]] = {
-        "quadratic penalty": QuadraticPenaltyOGD.convex(problem),
-        "drift plus penalty": DriftPlusPenalty.tuned(problem, 1000),
-        "Sinha–Vaze": SinhaVaze.convex(problem, 1000),
+        "quadratic penalty": QuadraticPenaltyOGD.for_problem(problem),
+        "drift plus penalty": DriftPlusPenalty.for_problem(problem, horizon=1000),
+        "Sinha–Vaze": SinhaVaze.for_problem(problem, horizon=1000),
     }
     if problem.constraint.count > 1:
-        made["quadratic penalty on each"] = QuadraticPenaltyOGD.convex(problem, beta=0.5, every=True)
+        made["quadratic penalty on each"] = QuadraticPenaltyOGD.for_problem(problem, beta=0.5, every=True)
     if problem.constraint.parameters:
-        made["drift plus penalty, doubling"] = DoublingRestarts(DriftPlusPenalty.neely_yu(problem, 1), first_epoch=12)
+        made["drift plus penalty, doubling"] = DoublingRestarts(
+            DriftPlusPenalty.for_problem(problem, horizon=1, preset="neely-yu"), first_epoch=12
+        )
     if isinstance(problem.enclosing_set, Box):
-        made["Sinha–Vaze, diagonal"] = SinhaVaze.convex(problem, 1000, inner=AdaGradDiagonal(problem.enclosing_set))
+        made["Sinha–Vaze, diagonal"] = SinhaVaze.for_problem(
+            problem, horizon=1000, inner=AdaGradDiagonal(problem.enclosing_set)
+        )
     if problem.constants.strong_convexity > 0:
-        made["quadratic penalty strongly convex"] = QuadraticPenaltyOGD.strongly_convex(problem)
-        made["Sinha–Vaze strongly convex"] = SinhaVaze.strongly_convex(problem, 1000)
+        made["quadratic penalty strongly convex"] = QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")
+        made["Sinha–Vaze strongly convex"] = SinhaVaze.for_problem(problem, horizon=1000, steps="strongly convex")
     if not problem.constraint.parameters and problem.constraint.prox(problem.enclosing_set) is not None:
-        made["Yu–Neely"] = YuNeely.published(problem, 1000)
-        made["Yu–Neely, doubling"] = DoublingRestarts(YuNeely.tuned(problem, 1), first_epoch=12)
+        made["Yu–Neely"] = YuNeely.for_problem(problem, horizon=1000, steps="published")
+        made["Yu–Neely, doubling"] = DoublingRestarts(YuNeely.for_problem(problem, horizon=1), first_epoch=12)
     return made
 
 
@@ -387,11 +387,11 @@ def projection_of(constraint: Constraint) -> Callable[[Any], Any] | None:
 def constant_step_learners(problem: Problem) -> dict[str, Learner[Any]]:
     """Those of Mahdavi, Jin and Yang, made for more rounds than any test plays."""
     made: dict[str, Learner[Any]] = {
-        "Convex OGD, a multiplier each": MahdaviOGD.vector(problem, 1000),
-        "Convex OGD on the maximum": MahdaviOGD.aggregate(problem, 1000, delta=twice),
+        "Convex OGD, a multiplier each": MahdaviOGD.for_problem(problem, horizon=1000, multipliers="each"),
+        "Convex OGD on the maximum": MahdaviOGD.for_problem(problem, horizon=1000, delta="twice"),
     }
     if problem.constraint.as_affine() is not None:
-        made["mirror prox"] = MirrorProx.tuned(problem, 1000)
+        made["mirror prox"] = MirrorProx.for_problem(problem, horizon=1000)
     return made
 
 
@@ -400,13 +400,14 @@ def learners_without_violation(problem: Problem) -> dict[str, Learner[Any]]:
     point = interior(problem)
     if point is None:
         return {}
-    rule, epsilon = AOGD.convex(problem), point.epsilon
+    rule, epsilon = AOGD.for_problem(problem), point.epsilon
+    known = NoViolationAOGD(learner=rule, slater=point, gamma=epsilon / 2, coefficient=3 * epsilon)
     return {
-        "no violation": NoViolationAOGD(learner=rule, slater=point, gamma=epsilon / 2),
+        "no violation": known,
         "no violation, decaying": DecayingMarginAOGD(learner=rule, slater=point, coefficient=3 * epsilon),
-        "no violation, doubling": DoublingAOGD(learner=rule, slater=point, coefficient=3 * epsilon, first_epoch=10),
+        "no violation, doubling": DoublingRestarts(known, first_epoch=10),
         "no violation, Convex OGD": NoViolationMahdaviOGD(
-            learner=MahdaviOGD.aggregate(problem, 1000), slater=point, gamma=epsilon / 2
+            learner=MahdaviOGD.for_problem(problem, horizon=1000), slater=point, gamma=epsilon / 2
         ),
     }
 

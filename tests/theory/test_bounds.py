@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.bounds import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.errors import ScheduleError
 from longterm.losses import Linear, SquaredDistance
@@ -15,7 +13,10 @@ from longterm.problems import late_reversal
 from longterm.sets import Ball
 from longterm.streams import LateReversal, RandomCosts, Replay, SwitchingCosts
 from longterm.theory.facts import Constants
+from longterm.theory.paper import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
+from longterm.theory.step_sums import step_sums
+from opponents import best_linear
 from zoo import D, sets
 
 SETS = sets()
@@ -33,7 +34,7 @@ def reversal_regret(trace, stream, problem):
 
 def test_the_printed_theorem_is_false_and_the_corrected_one_holds():
     problem, stream = late_reversal(), LateReversal(1000, 2 / 3)
-    trace = run(problem, AOGD.convex(problem, 2 / 3), stream)
+    trace = run(problem, AOGD.for_problem(problem, beta=2 / 3), stream)
     regret = reversal_regret(trace, stream, problem)
     assert regret == pytest.approx(180.53, abs=0.01)
     assert float(theorem_1_as_printed(problem.constants, 1000).regret) == pytest.approx(160.00, abs=0.01)
@@ -60,39 +61,50 @@ def test_the_correction_is_tight_at_a_million_rounds():
 @given(beta=betas, R=st.floats(0.1, 10), G=st.floats(0.1, 10), T=st.integers(20, 400))
 def test_late_reversal_never_beats_the_corrected_bound(beta, R, G, T):
     problem, stream = late_reversal(R, G), LateReversal(T, beta, norm=G)
-    trace = run(problem, AOGD.convex(problem, beta), stream)
+    trace = run(problem, AOGD.for_problem(problem, beta=beta), stream)
     regret = reversal_regret(trace, stream, problem)
     assert regret <= float(theorem_1(problem.constants, T, beta, exact_sums=True).regret) * (1 + 1e-12)
     if beta <= 0.5:
         assert regret <= float(theorem_1_as_printed(problem.constants, T, beta).regret) * (1 + 1e-12)
 
 
+@given(
+    beta=betas,
+    R=st.floats(0.1, 10),
+    G=st.floats(0.1, 10),
+    D=st.floats(0.01, 10),
+    F=st.floats(0, 10),
+    T=st.integers(1, 20_000),
+)
+def test_the_printed_constraint_line_is_true_all_the_same(beta, R, G, D, F, T):
+    """By exact sums; and the two steps of the proof: S_θ + δ_μ and 𝓡 against what the paper prints."""
+    facts = Constants(R, 2 * R, G, G, D, F)
+    printed, corrected = theorem_1_as_printed(facts, T, beta), theorem_1(facts, T, beta)
+    assert float(theorem_1(facts, T, beta, exact_sums=True).violation) <= float(printed.violation) * (1 + 1e-12)
+    sums, A = step_sums(ConvexSchedule(2 * R, G, beta), T), T ** (1 - beta) / (1 - beta)
+    weight = float(sums.theta + sums.delta_mu)
+    if beta >= 0.5:
+        assert weight <= 6 * R * G * A * (1 + 1e-12)
+        assert float(corrected.regret) <= 2 * float(printed.regret)
+    else:
+        assert weight <= 12 * R * G * A
+        assert float(corrected.regret) <= float(printed.regret) * (1 + 1e-12)
+
+
+def test_the_corrected_closed_form_does_not_show_it():
+    facts = Constants(1.0, 2.0, 1.0, 1.0, 0.1, 0.0)
+    closed, printed, exact = (
+        float(bound.violation)
+        for bound in (
+            theorem_1(facts, 10**5, 0.9),
+            theorem_1_as_printed(facts, 10**5, 0.9),
+            theorem_1(facts, 10**5, 0.9, exact_sums=True),
+        )
+    )
+    assert (round(closed), round(printed), round(exact)) == (4979, 4908, 4198)
+
+
 # --- any set, any β, random and adversarial losses ----------------------------------------------------------
-
-
-def best_linear(B, matrix, offset, cost):
-    """min ⟨cost, x⟩ over X = B ∩ {matrix x ≤ offset}, from below, for any B: duality with its support function."""
-    found = linprog_over(B, matrix, offset, cost)
-    return found if found is not None else dual_bound(B, matrix, offset, cost)
-
-
-def linprog_over(B, matrix, offset, cost):
-    if not hasattr(B, "lower"):
-        return None
-    solved = linprog(cost, A_ub=matrix, b_ub=offset, bounds=np.stack([B.lower, B.upper], axis=1))
-    return solved.fun
-
-
-def dual_bound(B, matrix, offset, cost):
-    """max over λ ≥ 0 of −⟨λ, offset⟩ − support_B(−cost − Aᵀλ), one constraint: a concave function of one number."""
-    (row,), (b,) = matrix, offset
-    grid = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 400) * (np.linalg.norm(cost) + 1e-12)])
-    values = -grid * b - B.support(-cost - grid[:, None] * row)
-    for _ in range(40):
-        k = int(np.argmax(values))
-        grid = np.linspace(grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)], 30)
-        values = -grid * b - B.support(-cost - grid[:, None] * row)
-    return values.max()
 
 
 def adaptive_costs(problem, learner, rounds, rng):
@@ -120,7 +132,7 @@ def test_theorem_1_holds_on_every_set(name, beta, seed, rounds, kind):
     row = rng.standard_normal((1, D))
     inside = B.sample(rng, 3).mean(axis=0)  # a feasible point, so that X is not empty
     problem = Problem(B, Linear(D, 2.0), Affine(row, row @ inside + rng.uniform(0, 0.1)))
-    learner = AOGD.convex(problem, beta)
+    learner = AOGD.for_problem(problem, beta=beta)
     if kind == "adaptive":
         costs, loss, violation = adaptive_costs(problem, learner, rounds, rng)
     else:
@@ -148,7 +160,7 @@ def test_strongly_convex_theorem_holds_on_every_set(name, beta, seed, rounds, sw
         targets = ends[np.frexp(np.arange(1, rounds + 1))[1] % 2]
     offset = np.sort(anchors @ row[0])[10:11]  # half of the anchors are feasible
     problem = Problem(B, SquaredDistance(D), Affine(row, offset))
-    trace = run(problem, AOGD.strongly_convex(problem, beta), Replay([targets]))
+    trace = run(problem, AOGD.for_problem(problem, steps="strongly convex", beta=beta), Replay([targets]))
     feasible = anchors[(anchors @ row[0]) <= offset + 1e-12]
     fixed = np.array([problem.loss.value(x, targets).sum() for x in feasible])
     regret = float(trace.cumulative_loss[-1]) - fixed.min()
@@ -168,7 +180,7 @@ def test_constraints_that_change_cost_nothing_against_a_point_feasible_in_every_
     offsets = np.clip(normals @ comparator, -1.0, 1.0)  # the comparator lies on every boundary
     costs = RandomCosts(d).draw(seed, 0, T).loss[0]
     problem = Problem(B, Linear(d), VaryingAffine(d, 2, row_norm=1.0, offset_bound=1.0))
-    trace = run(problem, AOGD.convex(problem, beta), Replay([costs], [normals, offsets]))
+    trace = run(problem, AOGD.for_problem(problem, beta=beta), Replay([costs], [normals, offsets]))
     bound = theorem_1(problem.constants, T, beta, exact_sums=True)
     assert float(trace.cumulative_loss[-1]) - float((costs @ comparator).sum()) <= float(bound.regret)
     assert float(trace.signed_violation[-1]) <= float(bound.violation)
@@ -293,5 +305,5 @@ def test_impossible_bounds_are_refused(call, argument):
 def test_the_bound_is_on_the_signed_sum_only():
     """A learner may be infeasible in single rounds: nothing here promises otherwise."""
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
-    trace = run(problem, AOGD.convex(problem), SwitchingCosts(2), 50)
+    trace = run(problem, AOGD.for_problem(problem), SwitchingCosts(2), 50)
     assert float(trace.largest_violation[-1]) > 0

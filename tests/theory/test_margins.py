@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from longterm import AOGD, InputError, SlaterPoint, find_slater_point
-from longterm.bounds import lemma_5
+from longterm import InputError, SlaterPoint, find_slater_point
 from longterm.constraints import Affine, L2Budget, Maximum
 from longterm.learners import NoViolationAOGD, NoViolationMahdaviOGD
 from longterm.learners.mahdavi_no_violation import fixed_point
@@ -15,6 +14,7 @@ from longterm.problems import budgeted_logistic, doubly_stochastic, two_dimensio
 from longterm.sets import Ball
 from longterm.theory.facts import Constants
 from longterm.theory.margins import allowed_violation, coefficient, exact_margin, needed_horizon
+from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, StronglyConvexSchedule
 from longterm.theory.slater import slater_point_at
 from zoo import D, sets
@@ -55,10 +55,10 @@ def test_a_budget_has_most_slack_at_zero():
 def test_equalities_have_no_interior_and_the_refusal_says_why(enclosing):
     problem = doubly_stochastic(3, enclosing)
     with pytest.raises(InputError, match=r"no interior: constraints .* are opposite") as refused:
-        NoViolationAOGD.by_theorem(AOGD.convex(problem), problem, 1000)
+        NoViolationAOGD.for_problem(problem, horizon=1000, margin="theorem")
     assert "equality" in refused.value.remedy
     with pytest.raises(InputError, match="no interior"):
-        NoViolationMahdaviOGD.tuned(problem, 1000)
+        NoViolationMahdaviOGD.for_problem(problem, horizon=1000)
 
 
 def test_opposite_constraints_with_room_between_them_are_no_equality():
@@ -89,7 +89,7 @@ def test_a_users_point_is_checked():
         with pytest.raises(InputError, match="not strictly feasible"):
             slater_point_at(g, B, np.array(x))
     with pytest.raises(InputError, match="D"):
-        NoViolationAOGD.by_theorem(AOGD.convex(problem), problem, 1000, slater=SlaterPoint(3.0))
+        NoViolationAOGD.for_problem(problem, horizon=1000, margin="theorem", slater=SlaterPoint(3.0))
     with pytest.raises(InputError, match="epsilon"):
         SlaterPoint(0.0)
 

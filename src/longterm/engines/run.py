@@ -91,7 +91,7 @@ def run(
     >>> from longterm.problems import doubly_stochastic
     >>> from longterm.streams import RandomPermutations
     >>> problem = doubly_stochastic(4)
-    >>> trace = run(problem, AOGD.convex(problem), RandomPermutations(4), rounds=100, seeds=range(3))
+    >>> trace = run(problem, AOGD.for_problem(problem), RandomPermutations(4), rounds=100, seeds=range(3))
     >>> trace.rounds[-1], trace.cumulative_loss.shape
     (np.int64(100), (30, 3))
     """
@@ -173,7 +173,7 @@ def compare(
     >>> from longterm.problems import doubly_stochastic
     >>> from longterm.streams import RandomPermutations
     >>> problem = doubly_stochastic(4)
-    >>> learners = {"slow": AOGD.convex(problem, beta=0.5), "fast": AOGD.convex(problem, beta=0.8)}
+    >>> learners = {"slow": AOGD.for_problem(problem, beta=0.5), "fast": AOGD.for_problem(problem, beta=0.8)}
     >>> traces = compare(problem, learners, RandomPermutations(4), rounds=100)
     >>> {name: int(trace.last_round) for name, trace in traces.items()}
     {'slow': 100, 'fast': 100}

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.bounds import mean_disagreement, networked_saddle_point
 from longterm.engines import run
 from longterm.engines.trace import Trace
 from longterm.hindsight import nearest_to_mean
@@ -50,7 +49,7 @@ def meet(agents: int, rounds: int, sequences: int) -> Meeting:
     problem = consensus(agents, edges, Box.cube(1, -1.0, 1.0))
     means = np.random.default_rng(1).permutation(np.linspace(SPREAD - 1, 1 - SPREAD, agents)) * 0.7 + 0.2
     stream, seeds = NoisyTargets(means, SPREAD), range(sequences)
-    learner = NetworkedSaddlePoint.tuned(problem, rounds)
+    learner = NetworkedSaddlePoint.for_problem(problem, horizon=rounds)
     kept = np.unique(
         np.concatenate([np.geomspace(min(10, rounds), rounds, 120).astype(np.int64), _powers_of_ten(rounds)])
     )
@@ -72,8 +71,8 @@ def meet(agents: int, rounds: int, sequences: int) -> Meeting:
         regret=trace.regret(best),
         apart=np.abs(problem.constraint.values(x)).max(axis=-1),
         means_apart=np.abs(sums).sum(axis=-1) / kept[:, None],
-        regret_bound=networked_saddle_point(learner, problem.constants, kept).regret,
-        means_apart_bound=mean_disagreement(learner, problem.constants, kept),
+        regret_bound=learner.bound(problem, kept)["regret"],
+        means_apart_bound=learner.mean_disagreement(problem, kept),
     )
 
 

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from longterm._arrays import Array, float_dtype
+from longterm import _validate as validate
+from longterm._arrays import Array, FloatArray, float_dtype
 from longterm._per_learner import PerLearner
 from longterm._validate import Hyper
-from longterm.errors import AssumptionWarning, InputError
+from longterm.errors import AssumptionWarning, InputError, ScheduleError
 from longterm.learners.checks import FeedbackCheck
 from longterm.learners.checks import OnBrokenBound as OnBrokenBound
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.assumptions import Assumption
+from longterm.theory.assumptions import ROUNDING, Assumption
+from longterm.theory.bounds import Bounds, NoTheoremError
 
 
 class State(Protocol):
@@ -43,6 +47,23 @@ class Learner(PerLearner, ABC, Generic[S]):
     enclosing_set: Set
     needs: ClassVar[frozenset[Need]] = frozenset()
     """What it asks for beyond values and subgradients at the points it plays."""
+    name: ClassVar[str] = ""
+    """As the catalogue, the command line and result folders call it; empty for what only code can build."""
+    title: ClassVar[str] = ""
+    """As figures and tables call it; left out, the name of the class."""
+    promises: ClassVar[Mapping[str, str]] = {}
+    """What its theorem promises, by measure (`longterm.theory.bounds`), as the order in T: the tables of the docs."""
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+    """The settings of `for_problem` that take part in an arena where the user names none."""
+
+    @classmethod
+    def for_problem(cls, problem: Problem, *args: Any, **options: Any) -> Learner[Any]:
+        """Make the learner for a problem, with the constants that its theorem asks for.
+
+        Every learner says here which variants it has; `horizon` is among its arguments where it needs one.
+        """
+        what = f"{cls.__name__} has no way to be made from a problem"
+        raise InputError("learner", what, "Call its constructor with hyper-parameters")
 
     @abstractmethod
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> S:
@@ -91,20 +112,82 @@ class Learner(PerLearner, ABC, Generic[S]):
         """The bound on ∇g_t that the hyper-parameters were made for: G, unless a learner tells the two apart."""
         return self.gradient_bound
 
+    @property
+    def strong_convexity(self) -> Hyper:
+        """The σ that the steps were made for; 0 where they are made for any convex losses."""
+        return 0.0
+
     def check(self, problem: Problem) -> None:
         """Raise, before round 1 and in words, if this learner cannot play that problem; warn if it can, unproven."""
+        self.require_playable(problem)
+        failing = [str(assumption) for assumption in self.assumptions if not assumption.holds]
+        if failing:
+            warnings.warn(f"{type(self).__name__}: {' '.join(failing)}", AssumptionWarning, stacklevel=4)
+
+    def require_playable(self, problem: Problem) -> None:
+        """Raise if this learner makes no sense on that problem. A learner that asks for more adds to this."""
         ours, theirs = self.enclosing_set, problem.enclosing_set
-        remedy = "Build the learner from the problem, for example AOGD.convex(problem)"
+        remedy = f"Build the learner from the problem: {type(self).__name__}.for_problem(problem)"
         if ours.dimension != theirs.dimension:
             what = f"plays in dimension {ours.dimension}, the problem has {theirs.dimension}"
             raise InputError("learner", what, remedy)
         require_needs(type(self).__name__, self.needs, problem)
-        if ours.diameter > theirs.diameter * (1 + 1e-9) or not bool(theirs.contains(ours.centre)):
-            what = "plays on a set that is not inside the problem's, where G, D and F may not hold"
+        if not ours.same_as(theirs):
+            what = "plays on another set than the problem's: G, D and F, or the best decision, may lie outside of it"
             raise InputError("learner", what, remedy)
-        failing = [str(assumption) for assumption in self.assumptions if not assumption.holds]
-        if failing:
-            warnings.warn(f"{type(self).__name__}: {' '.join(failing)}", AssumptionWarning, stacklevel=4)
+        sigma = problem.constants.strong_convexity
+        if np.any(np.asarray(self.strong_convexity) > sigma * (1 + ROUNDING)):
+            largest = float(np.max(self.strong_convexity))
+            what = f"its steps are made for losses with σ = {largest:g}, those of {problem.name!r} have {sigma:g}"
+            raise InputError("learner", what, "Use steps for convex losses, or declare a strong_convexity that holds")
+
+    def bound(self, problem: Problem, rounds: ArrayLike, *, state: S | None = None) -> Bounds:
+        """What is proved of this learner on that problem after T rounds, by measure.
+
+        Parameters
+        ----------
+        problem : Problem
+            The problem that it plays.
+        rounds : int or sequence of int
+            One horizon T, or several.
+        state : optional
+            The state after the run, for learners whose theorem is about what happened (those that find their
+            constants while they play).
+
+        Returns
+        -------
+        Bounds
+            A mapping from measure to numbers; empty, with a reason in words, where there is no theorem.
+        """
+        self.require_playable(problem)
+        asked = validate.horizons("rounds", rounds)
+
+        def theorem(T: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+            found = self.theorem(problem, T) if state is None else self.theorem_after(problem, state)
+            return {measure: np.asarray(values, dtype=np.float64) for measure, values in found.items()}
+
+        try:
+            values = theorem(asked)
+        except (NoTheoremError, ScheduleError) as none:
+            reason = none.why if isinstance(none, NoTheoremError) else str(none)
+            return Bounds(asked, {}, problem.constants, reason=reason)
+        again = None if state is not None or Need.HORIZON in self.needs else theorem
+        said = tuple(assumption.statement for assumption in self.assumptions)
+        return Bounds(asked, values, problem.constants, said, theorem=again)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """The bounds of its theorem, by measure; a NoTheoremError says why there are none. Called by `bound`."""
+        raise NoTheoremError(f"none is known for {type(self).__name__}")
+
+    def theorem_after(self, problem: Problem, state: S) -> Mapping[str, FloatArray]:
+        """The bounds of a theorem about what happened, from the state after the run. Called by `bound`."""
+        raise NoTheoremError(f"the theorem of {type(self).__name__} is not about a state", "Leave the state out")
+
+    def require_assumptions(self) -> None:
+        """Raise a NoTheoremError for the first assumption that does not hold: a theorem that needs all of them."""
+        for assumption in self.assumptions:
+            if not assumption.holds:
+                raise NoTheoremError(str(assumption), assumption.remedy)
 
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         """Raise if what this learner reads beyond the common part of a feedback is missing or unusable."""
@@ -113,3 +196,17 @@ class Learner(PerLearner, ABC, Generic[S]):
         """The state after round t, once what it is told has been checked. `state` itself never changes."""
         x, t = self.ask(state), int(np.max(np.asarray(state.round)))
         return self.update(state, FeedbackCheck(self, x, on_broken_bound=on_broken_bound).accept(feedback, t))
+
+
+def require_strong_convexity(problem: Problem, steps: str) -> float:
+    """σ of the problem's losses, for steps that are made for one; refused where it is 0."""
+    sigma = problem.constants.strong_convexity
+    if steps != "strongly convex":
+        raise InputError("steps", f"{steps!r} is not known", "Choose 'convex' or 'strongly convex'")
+    if sigma <= 0:
+        raise InputError(
+            "problem",
+            f"the losses of {problem.name!r} are not strongly convex (σ = {sigma:g})",
+            "Use steps='convex', or declare a strong_convexity that holds",
+        )
+    return sigma

@@ -6,7 +6,7 @@ and g_s give at x_s, the old decision:
 
     (state after k tells) = update( state after k − 1 tells, feedback of round s at x_s )
 
-What that costs in regret and violation is a theorem: `longterm.bounds.lemma_5_delayed`, `docs/live.md`.
+What that costs in regret and violation is a theorem: `longterm.theory.lemma_5_delayed`, `docs/live.md`.
 
 Thread rule: one lock; every public call is atomic, in an order that all threads agree on. Functions given to
 `tell` run in the caller's thread outside the lock. One process at a time may have a journal open: the operating
@@ -93,7 +93,7 @@ class LiveLearner:
     >>> from longterm import AOGD, LiveLearner
     >>> from longterm.problems import two_dimensional
     >>> problem = two_dimensional()
-    >>> live = LiveLearner(AOGD.strongly_convex(problem, beta=0.5), problem)
+    >>> live = LiveLearner(AOGD.for_problem(problem, steps="strongly convex", beta=0.5), problem)
     >>> first, second = live.ask(), live.ask()
     >>> live.tell(second, loss_parameters=[np.array([0.0, 1.0])])
     >>> live.tell(first, loss_parameters=[np.array([1.0, 0.0])])

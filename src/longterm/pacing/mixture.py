@@ -9,7 +9,7 @@ probability x_k. With w_k = 1 where that bid wins the market price c_t,
     g_t(x) = (c_t/u) · Σ_k x_k w_k − ρ/u                 the expected spend, less its share of the budget
 
 are linear with gradients at most √K long, and A-OGD on the simplex (`AOGD.convex`) has the theorem of
-`longterm.bounds.theorem_1` against every mixture x with g_t(x) ≤ 0 in every round. For i.i.d. requests
+`longterm.theory.theorem_1` against every mixture x with g_t(x) ≤ 0 in every round. For i.i.d. requests
 E[g_t(x)] ≤ 0 is enough, in expectation: λ_t depends on the past only, so E[λ_t g_t(x)] = E[λ_t] E[g_t(x)] ≤ 0,
 and that is the one place where the proof uses feasibility.
 
@@ -114,7 +114,7 @@ class PriceMixture(Pacer[MixtureState]):
     @cached_property
     def learner(self) -> AOGD:
         """A-OGD, convex column of Table 1."""
-        return AOGD.convex(self.problem, self.beta)
+        return AOGD.for_problem(self.problem, beta=self.beta)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MixtureState:
         shape = np.broadcast_shapes(batch_shape, self.batch_shape)

@@ -3,7 +3,7 @@
 Each builder takes a few plain parameters, so that a specification or an arena can ask for a game by its name:
 
     game = routing()
-    trace = run(game.problem, AOGD.convex(game.problem), game.stream, 1000, seeds=range(10))
+    trace = run(game.problem, AOGD.for_problem(game.problem), game.stream, 1000, seeds=range(10))
     regret = trace.regret(game.best(trace.rounds, range(10)))
 
 `best` is what the theory of the constraint allows to compare with (`longterm.hindsight.benchmarks`).

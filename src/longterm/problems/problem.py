@@ -16,6 +16,7 @@ from longterm.losses import Loss
 from longterm.projections import Projection
 from longterm.sets import Set
 from longterm.theory.facts import Constants
+from longterm.theory.slater import SlaterPoint, find_slater_point
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,14 @@ class Problem:
     def projection(self) -> Projection | None:
         """Π onto X = {g ≤ 0} ∩ B, batched, where it is known how to find it exactly; None elsewhere."""
         return self.constraint.projection(self.enclosing_set)
+
+    @cached_property
+    def slater_point(self) -> SlaterPoint | None:
+        """A point of B with every g_j below 0, looked for once; None where there is none, or nobody can know."""
+        try:
+            return find_slater_point(self.constraint, self.enclosing_set)
+        except InputError:
+            return None
 
     @cached_property
     def constants(self) -> Constants:

@@ -12,6 +12,11 @@ import numpy as np
 
 from longterm._arrays import Array, FloatArray, dot, norm
 
+SAME = 1e-9
+"""Sets that differ by this share of their size are one."""
+AXES_TRIED = 256
+"""Up to this dimension every axis is looked along."""
+
 
 class Set(ABC):
     """A closed convex bounded set of vectors, batched over leading axes."""
@@ -48,6 +53,23 @@ class Set(ABC):
     def contains(self, x: Array, tolerance: float = 1e-9) -> Array:
         """Whether x is in the set, up to `tolerance` times the diameter; shape (...,)."""
         return norm(x - self.project(x)) <= tolerance * max(self.diameter, 1e-300)
+
+    def same_as(self, other: Set) -> bool:
+        """Whether the two are one set, as far as their extents along the axes and in 32 other directions tell.
+
+        Two convex sets are equal where their support functions are; a set inside another, or sticking out of it,
+        differs in some direction, and a fixed sample of directions meets it.
+        """
+        if self is other:
+            return True
+        if self.dimension != other.dimension or abs(self.diameter - other.diameter) > SAME * self.diameter:
+            return False
+        directions = np.random.default_rng(0).standard_normal((32, self.dimension))
+        if self.dimension <= AXES_TRIED:
+            directions = np.concatenate([directions, np.eye(self.dimension), -np.eye(self.dimension)])
+        directions /= np.linalg.norm(directions, axis=-1, keepdims=True)
+        apart = np.abs(np.asarray(self.support(directions)) - np.asarray(other.support(directions)))
+        return bool(np.all(apart <= SAME * (self.diameter + np.abs(np.asarray(self.support(directions))))))
 
     def sample(self, rng: np.random.Generator, count: int) -> FloatArray:
         """`count` points of the set, for probing: the centre, extreme points, and mixtures of them.

@@ -93,16 +93,29 @@ def state_arrays(state: Any) -> dict[str, Array]:
 
 
 def restored_state(template: Any, arrays: Mapping[str, Array]) -> Any:
-    """A state like `template`, made of stored arrays; ValueError if they do not fit it."""
+    """A state like `template`, made of stored arrays; ValueError if they do not fit it.
+
+    A field with a default came later than the others: where it is not stored, it is as in the template.
+    """
     stored = {name.removeprefix("state."): value for name, value in arrays.items() if name.startswith("state.")}
     wanted = dict(_leaves(template, ""))
-    if list(stored) != list(wanted):
+    later = {name for name in wanted if name not in stored} & set(_later(template, ""))
+    if list(stored) != [name for name in wanted if name not in later]:
         raise ValueError(f"the state holds {list(stored)}, not {list(wanted)}")
-    for name, value in wanted.items():
-        right, given = (np.shape(value), np.asarray(value).dtype), (np.shape(stored[name]), stored[name].dtype)
-        if right != given:
-            raise ValueError(f"{name} has shape and dtype {given}, not {right}")
-    return _filled(template, "", stored)
+    for name, given in stored.items():
+        kinds = [(np.shape(value), np.asarray(value).dtype) for value in (given, wanted[name])]
+        if kinds[0] != kinds[1]:
+            raise ValueError(f"{name} has shape and dtype {kinds[0]}, not {kinds[1]}")
+    return _filled(template, "", wanted | stored)
+
+
+def _later(state: Any, prefix: str) -> Iterator[str]:
+    """The fields that have a default."""
+    for name, value in state._asdict().items():
+        if hasattr(value, "_asdict"):
+            yield from _later(value, f"{prefix}{name}.")
+        elif name in state._field_defaults:
+            yield prefix + name
 
 
 def _leaves(state: Any, prefix: str) -> Iterator[tuple[str, Array]]:

@@ -4,7 +4,7 @@ A snapshot carries this, so that a state is never continued with other steps, or
 made with. Long arrays are represented by a hash. Of a function only the name is known, not what it computes.
 
 Files outlive versions of the library. A field that a class got after a file was written is not in the file: it is
-taken to be at its default there. A class that was renamed is in `RENAMED`.
+taken to be at its default there. What else has changed since the first files is in the tables below.
 """
 
 from __future__ import annotations
@@ -22,12 +22,25 @@ import numpy as np
 LONG = 16
 """Arrays of more numbers than this are hashed."""
 
-RENAMED: dict[str, str] = {"PenaltyAOGD": "AOGD"}
-"""Classes and functions (with their module) that files know by an older name."""
+RENAMED: dict[str, tuple[str, dict[str, Any]]] = {
+    "PenaltyAOGD": ("AOGD", {}),
+    "StronglyConvexAFTRL": ("AFTRL", {}),
+    "HardYuLeeLee": ("YuLeeLee", {"hard": True}),
+}
+"""Classes that files know by an older name: the present one, and the fields that say what the old name said."""
 
 ADDED: dict[str, frozenset[str]] = {"AOGD": frozenset(["penalty"])}
 """Fields that classes got after files were written. At their default they are left out, so that a fresh learner is
 still the one that an older journal started from."""
+
+UNSAID: dict[str, frozenset[str]] = {"NoViolationAOGD": frozenset(["horizon", "coefficient"])}
+"""Fields that classes got later and that older files need not say: what was made of them, a margin, is in the files."""
+
+REMARKS = frozenset(["checked"])
+"""Fields, of any class, that play no part in a round: what was checked when the learner was made, in words."""
+
+REPLACED: dict[tuple[str, str], tuple[Any, Any]] = {("YuLeeLee", "strong_convexity"): (None, 0.0)}
+"""Values of a class's field that older files hold, and what they are now."""
 
 
 class Fields(dict[str, Any]):
@@ -114,18 +127,32 @@ def difference(stored: Any, given: Any, place: str = "learner") -> str | None:
         "learner.schedule.beta is 0.5 in the file and 0.6 here", for example.
     """
     if isinstance(stored, dict) and isinstance(given, dict):
+        stored = _as_of_now(stored)
+        name = str(given.get("class"))
         defaults = given.defaults if isinstance(given, Fields) else {}
-        for key in [*stored, *(key for key in given if key not in stored)]:
-            old = stored[key] if key in stored else defaults.get(key)
-            other = difference(old, given.get(key, defaults.get(key)), f"{place}.{key}")
+        for key in dict.fromkeys([*stored, *given]):
+            if key in REMARKS or (key not in stored and key in UNSAID.get(name, ())):
+                continue
+            old, new = stored.get(key, defaults.get(key)), given.get(key, defaults.get(key))
+            other = difference(old, new, f"{place}.{key}")
             if other is not None:
                 return other
         return None
     if isinstance(stored, list) and isinstance(given, list) and len(stored) == len(given):
         places = (difference(s, g, f"{place}[{i}]") for i, (s, g) in enumerate(zip(stored, given, strict=True)))
         return next((other for other in places if other is not None), None)
-    current = RENAMED.get(stored, stored) if isinstance(stored, str) else stored
-    return None if current == given else f"{place} is {stored!r} in the file and {given!r} here"
+    return None if stored == given else f"{place} is {stored!r} in the file and {given!r} here"
+
+
+def _as_of_now(stored: dict[str, Any]) -> dict[str, Any]:
+    """The specification of an object in the words of today."""
+    name, said = RENAMED.get(str(stored.get("class")), (stored.get("class"), {}))
+    now = stored | ({"class": name} if "class" in stored else {}) | said
+    for key, value in now.items():
+        old, new = REPLACED.get((str(name), key), (..., ...))
+        if value == old:
+            now[key] = new
+    return now
 
 
 def _numbers(array: np.ndarray[Any, Any]) -> Any:

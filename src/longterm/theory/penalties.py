@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from longterm._arrays import Array, FloatArray
 from longterm.errors import InputError, ScheduleError
 from longterm.theory.conditions import ROUNDING, Condition
 from longterm.theory.facts import Constants
+from longterm.theory.paper import Bound
 from longterm.theory.schedules import Schedule
 from longterm.theory.step_sums import step_sums, tabulate
 
@@ -38,18 +40,27 @@ class Penalty:
     strong_convexity: float = 0.0
     """κ; 0 for a φ that is only convex, which needs steps μ_t that do not decrease."""
 
+    @classmethod
+    def square(cls, weight: float) -> Penalty:
+        """φ(λ) = weight · λ²; the paper's own has the weight ½.
+
+        >>> from longterm.theory.penalties import Penalty
+        >>> lighter = Penalty.square(0.3)
+        >>> lighter.value(2.0), lighter.derivative(2.0), lighter.strong_convexity
+        (1.2, 1.2, 0.6)
+        """
+        c = validate.positive_scalar("penalty", weight)
+        return cls(partial(_square, c), partial(_slope_of_square, c), strong_convexity=2 * c)
+
+    @property
+    def is_the_papers(self) -> bool:
+        """Whether this is φ(λ) = λ²/2."""
+        return isinstance(self.value, partial) and self.value.args == (0.5,)
+
     def __post_init__(self) -> None:
         kappa = validate.non_negative_scalar("strong_convexity", self.strong_convexity)
         validate.remember(self, strong_convexity=kappa)
         require_penalty(self)
-
-
-def _half_square(multiplier: Array) -> Array:
-    return multiplier**2 / 2
-
-
-def _itself(multiplier: Array) -> Array:
-    return multiplier
 
 
 @dataclass(frozen=True)
@@ -124,6 +135,43 @@ def check_penalty(penalty: Penalty, schedule: Schedule, constants: Constants, ho
     )
 
 
+def penalised_lemma_5(penalty: Penalty, schedule: Schedule, constants: Constants, rounds: NDArray[np.int64]) -> Bound:
+    """Lemma 5 for A-OGD with a penalty φ, where C1' and C2' hold (a ScheduleError says where not):
+
+        Σ f_t(x_t) − f_t(x*) ≤ 𝓡 of Lemma 5
+        Σ g(x_t)             ≤ min over λ > 0 of ( 𝓡 + F T + S_θ φ(λ) + λ² [1/μ_1 − κθ_1]₊/2 ) / λ
+
+    The minimum is taken over a fine grid: every λ gives a bound.
+
+    >>> import numpy as np
+    >>> from longterm.problems import two_dimensional
+    >>> from longterm.theory.penalties import QUADRATIC, Penalty, penalised_lemma_5
+    >>> from longterm.theory.schedules import ConvexSchedule
+    >>> c = two_dimensional().constants
+    >>> schedule = ConvexSchedule(c.diameter, c.gradient_bound)
+    >>> for penalty in (QUADRATIC, Penalty.square(0.25)):
+    ...     print([round(float(part), 1) for part in penalised_lemma_5(penalty, schedule, c, np.asarray(10_000))])
+    [215.4, 5536.8]
+    [215.4, 3976.6]
+    """
+    c = constants
+    check_penalty(penalty, schedule, c, int(rounds.max())).require()
+    sums = step_sums(schedule, rounds, c.strong_convexity)
+    regret = (
+        c.radius**2 * np.maximum(sums.delta_eta, 0.0) / 2
+        + c.diameter**2 / 2 * sums.growth
+        + c.gradient_bound**2 * sums.eta
+        + c.constraint_bound**2 * sums.mu
+    )
+    first = schedule.at(np.asarray(1), np.zeros(1))
+    start = max(float(1 / first.mu - penalty.strong_convexity * first.theta), 0.0)
+    gain = regret + c.loss_range * rounds
+    # The best λ for the paper's square, times a grid about 1.
+    tried = (np.sqrt(2 * gain / (sums.theta + start)))[..., None] * np.geomspace(0.05, 20, 2001)
+    cost = gain[..., None] + sums.theta[..., None] * np.asarray(penalty.value(tried)) + start * tried**2 / 2
+    return Bound(regret, np.min(cost / tried, axis=-1))
+
+
 def require_single(schedule: Schedule) -> None:
     """Raise for a grid of schedules."""
     if schedule.batch_shape:
@@ -150,5 +198,13 @@ def require_penalty(penalty: Penalty) -> None:
         raise InputError("penalty", what, "Give a convex φ, its own derivative, and a κ that holds")
 
 
-QUADRATIC = Penalty(_half_square, _itself, strong_convexity=1.0)
+def _square(weight: float, multiplier: Array) -> Array:
+    return weight * multiplier**2
+
+
+def _slope_of_square(weight: float, multiplier: Array) -> Array:
+    return 2 * weight * multiplier
+
+
+QUADRATIC = Penalty.square(0.5)
 """The paper's own φ(λ) = λ²/2."""

@@ -50,6 +50,9 @@ class Schedule(PerLearner, ABC):
     gradient_bound: Hyper | None
     """The G these steps were made for: a longer gradient breaks C2. None: made for no G in particular."""
 
+    strong_convexity: Hyper = 0.0
+    """The σ these steps were made for: losses must be at least as strongly convex. 0: made for any convex losses."""
+
     @abstractmethod
     def at(self, t: Array, x: Array) -> Steps:
         """The steps of round t, an integer array, in the library and dtype of x."""
@@ -98,7 +101,7 @@ class StronglyConvexSchedule(Schedule):
     """
 
     gradient_bound: Hyper
-    strong_convexity: Hyper
+    strong_convexity: Hyper = field()
     beta: Hyper = 2 / 3
 
     def __post_init__(self) -> None:
@@ -202,7 +205,7 @@ class DecoupledSchedule(Schedule):
 class StronglyConvexDecoupledSchedule(Schedule):
     """For σ-strongly convex losses: η_t = 1/(σt)."""
 
-    strong_convexity: Hyper
+    strong_convexity: Hyper = field()
     theta_0: Hyper
     beta: Hyper = 2 / 3
     gradient_bound: Hyper | None = field(default=None, init=False)
@@ -236,6 +239,8 @@ class PenaltySchedule(Schedule):
     decay: Hyper
     curvature: Hyper
     factor: Hyper = 2.0
+    strong_convexity: Hyper = 0.0
+    """The σ of steps 1/(σt); 0 where they are made for any convex losses."""
     gradient_bound: Hyper | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -245,6 +250,7 @@ class PenaltySchedule(Schedule):
             decay=validate.positive("decay", self.decay),
             curvature=validate.positive("curvature", self.curvature),
             factor=validate.positive("factor", self.factor),
+            strong_convexity=validate.non_negative("strong_convexity", self.strong_convexity),
         )
         if np.any(np.asarray(self.factor) <= 1):
             raise InputError("factor", f"{self.factor!r} is not above 1", "Give 2, with which the bound is smallest")

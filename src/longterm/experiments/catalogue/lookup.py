@@ -15,17 +15,19 @@ from typing import Any, TypeVar
 
 from longterm.errors import InputError
 from longterm.experiments.catalogue.base import Entry, LearnerEntry, ProblemEntry
-from longterm.experiments.catalogue.learners import LEARNERS
 from longterm.experiments.catalogue.problems import PROBLEMS
+from longterm.learners import every_learner
 
 E = TypeVar("E", bound=Entry)
 
 
+@cache
 def learners() -> Mapping[str, LearnerEntry]:
     """Every learner that can be named, by name."""
-    return _all(LEARNERS, LearnerEntry, "longterm.learners")
+    return _all(tuple(map(LearnerEntry.of_class, every_learner())), LearnerEntry, "longterm.learners")
 
 
+@cache
 def problems() -> Mapping[str, ProblemEntry]:
     """Every problem that can be named, by name."""
     return _all(PROBLEMS, ProblemEntry, "longterm.problems")
@@ -53,7 +55,6 @@ def find_problem(name: str, where: str = "problem") -> ProblemEntry:
     return _find(name, problems, ProblemEntry, where)
 
 
-@cache
 def _all(ours: tuple[E, ...], kind: type[E], group: str) -> Mapping[str, E]:
     """Ours first: another package cannot change what they mean."""
     theirs: dict[str, E] = {}

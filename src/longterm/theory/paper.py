@@ -13,6 +13,7 @@ is 2R² U_η; the paper prints R² U_η, from ‖x_t − x‖² ≤ 2R², which 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,12 +21,20 @@ from numpy.typing import ArrayLike
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm._validate import Hyper
-from longterm.bounds.base import Bound
 from longterm.errors import InputError
 from longterm.theory.conditions import check_conditions
 from longterm.theory.facts import Constants
 from longterm.theory.schedules import ConvexSchedule, Schedule, StronglyConvexSchedule
 from longterm.theory.step_sums import step_sums
+
+
+class Bound(NamedTuple):
+    """The two lines of a theorem of the paper at each horizon."""
+
+    regret: FloatArray
+    """Upper bound on Σ f_t(x_t) − f_t(x*)."""
+    violation: FloatArray
+    """Upper bound on the signed Σ g(x_t)."""
 
 
 def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike, *, as_printed: bool = False) -> Bound:
@@ -35,7 +44,7 @@ def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike, *, as_p
     in the place of (Δ²/2) U_η.
 
     >>> from longterm.problems import two_dimensional
-    >>> from longterm.bounds import lemma_5
+    >>> from longterm.theory.paper import lemma_5
     >>> from longterm.theory.schedules import StronglyConvexSchedule
     >>> constants = two_dimensional().constants
     >>> bound = lemma_5(StronglyConvexSchedule(constants.gradient_bound, 1.0, beta=0.5), constants, 3)
@@ -65,7 +74,7 @@ def theorem_1(constants: Constants, rounds: ArrayLike, beta: Hyper = 2 / 3, *, e
     [2RG + D²/(6βRG)] T^β + RG T^{1−β}/(1 − β) − 3RG/2. `exact_sums` adds the sums up instead of bounding them.
 
     >>> from longterm.problems import late_reversal
-    >>> from longterm.bounds import theorem_1, theorem_1_as_printed
+    >>> from longterm.theory.paper import theorem_1, theorem_1_as_printed
     >>> constants = late_reversal().constants
     >>> round(float(theorem_1(constants, 1000).regret), 2)
     228.5
@@ -110,7 +119,7 @@ def theorem_1_strongly_convex(
     """The strongly convex counterpart, for A-OGD with `StronglyConvexSchedule`. The slip does not touch it.
 
     (G²/σ)(1 + ln T) + D² σ T^β/(6βG²), and √(2 (6G²/σ)(T^{1−β}/(1 − β) + 1)(that + F T)). Only the regret is tighter
-    than in the convex case: 6G²/σ stands where 6RG did, and is larger wherever G ≥ σR.
+    than in the convex case: 6G²/σ stands where 6RG did, and on a ball is never smaller, because there G ≥ σR.
     """
     G, sigma = constants.gradient_bound, constants.strong_convexity
     if sigma <= 0:

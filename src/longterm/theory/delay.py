@@ -25,10 +25,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._arrays import FloatArray
-from longterm.bounds.aogd import lemma_5
-from longterm.bounds.base import Bound
 from longterm.errors import InputError
 from longterm.theory.facts import Constants
+from longterm.theory.paper import Bound, lemma_5
 from longterm.theory.schedules import Schedule
 from longterm.theory.step_sums import step_sums, tabulate
 
@@ -36,7 +35,7 @@ from longterm.theory.step_sums import step_sums, tabulate
 def gradient_bound_under_delay(gradient_bound: float, delay: int) -> float:
     """G_τ = G √(1 + 3τ): make the steps for this G where feedback comes up to τ rounds late.
 
-    >>> from longterm.bounds import gradient_bound_under_delay
+    >>> from longterm.theory.delay import gradient_bound_under_delay
     >>> gradient_bound_under_delay(2.0, 0), gradient_bound_under_delay(2.0, 5)
     (2.0, 8.0)
     """
@@ -49,7 +48,7 @@ def lemma_5_delayed(schedule: Schedule, constants: Constants, rounds: ArrayLike,
     A round that is never told is in neither sum; it adds at most F to the regret and D to the violation.
 
     >>> from longterm.problems import two_dimensional
-    >>> from longterm.bounds import gradient_bound_under_delay, lemma_5_delayed
+    >>> from longterm.theory.delay import gradient_bound_under_delay, lemma_5_delayed
     >>> from longterm.theory.schedules import StronglyConvexSchedule
     >>> constants = two_dimensional().constants
     >>> G = gradient_bound_under_delay(constants.gradient_bound, 2)

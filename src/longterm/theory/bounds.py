@@ -1,0 +1,156 @@
+"""What a theorem promises of a learner on a problem, measure by measure, and where it promises nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm._arrays import FloatArray
+from longterm.errors import InputError
+from longterm.theory.facts import Constants
+
+REGRET: Final = "regret"
+"""Σ_t f_t(x_t) − f_t(x*)."""
+SIGNED: Final = "signed_violation"
+"""Σ_t max_j g_j(x_t)."""
+HARD: Final = "hard_violation"
+"""Σ_t [max_j g_j(x_t)]₊."""
+SQUARED: Final = "squared_violation"
+"""Σ_t [max_j g_j(x_t)]₊²."""
+LONG_TERM: Final = "long_term_violation"
+"""max_j Σ_t g_j(x_t)."""
+MEASURES: Final = (REGRET, SIGNED, HARD, SQUARED, LONG_TERM)
+"""What can be bounded; the names are those of a trace."""
+
+LONGEST_SEARCH = 10_000_000
+"""`Bounds.informative_from` looks no further than this round."""
+
+Theorem = Callable[[NDArray[np.int64]], Mapping[str, FloatArray]]
+"""From horizons to bounds, by measure."""
+
+
+class NoTheoremError(InputError):
+    """No theorem covers this learner on this problem; the message says why."""
+
+    def __init__(self, why: str, remedy: str = "See learner.bound(problem, rounds).reason") -> None:
+        super().__init__("bound", why, remedy)
+        self.why = why
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds(Mapping[str, FloatArray]):
+    """Upper bounds by measure at each horizon; no measure at all where there is no theorem, and then `reason` says why.
+
+    Parameters
+    ----------
+    rounds : array of int
+        The horizons T, in the shape they were asked for.
+    values : mapping of str to array
+        Measure to bound: the horizons first, then the axes of a grid of learners.
+    constants : Constants
+        Of the problem: F·T and D·T hold without a theorem.
+    assumptions : tuple of str
+        What the theorem assumes beyond convexity and the problem's constants, in words.
+    reason : str
+        Why there is no theorem; empty where there is one.
+
+    Examples
+    --------
+    >>> from longterm import AOGD
+    >>> from longterm.problems import two_dimensional
+    >>> problem = two_dimensional()
+    >>> bounds = AOGD.for_problem(problem).bound(problem, 1000)
+    >>> sorted(bounds), bool(bounds.vacuous("signed_violation")), bounds.informative_from("signed_violation")
+    (['regret', 'signed_violation'], True, 1248)
+    """
+
+    rounds: NDArray[np.int64]
+    values_by_measure: Mapping[str, FloatArray]
+    constants: Constants
+    assumptions: tuple[str, ...] = ()
+    reason: str = ""
+    theorem: Theorem | None = field(default=None, repr=False)
+    """The same theorem at other horizons."""
+
+    def __getitem__(self, measure: str) -> FloatArray:
+        try:
+            return self.values_by_measure[measure]
+        except KeyError:
+            known = ", ".join(self.values_by_measure) or self.reason
+            raise KeyError(f"no bound on {measure!r} is known here ({known})") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_by_measure)
+
+    def __len__(self) -> int:
+        return len(self.values_by_measure)
+
+    def trivial(self, measure: str) -> FloatArray:
+        """What holds without any theorem: F·T for the regret, D·T for a violation, D²·T for its square."""
+        return _trivial(measure, self.constants, self.rounds, self[measure].ndim)
+
+    def vacuous(self, measure: str) -> NDArray[np.bool_]:
+        """Where the bound says no more than the number of rounds does."""
+        return np.asarray(self[measure] >= self.trivial(measure))
+
+    def informative_from(self, measure: str) -> int | None:
+        """The first T at which the bound is below `trivial`; None if there is none up to ten million rounds.
+
+        Of a grid of learners, the first T at which all of them are.
+        """
+        if self.theorem is None:
+            return None
+
+        def informative(T: int) -> bool:
+            assert self.theorem is not None
+            rounds = np.asarray(T)
+            value = np.asarray(self.theorem(rounds)[measure])
+            return bool(np.all(value < _trivial(measure, self.constants, rounds, value.ndim)))
+
+        top = 1
+        while not informative(top):
+            top *= 2
+            if top > LONGEST_SEARCH:
+                return None
+        low = top // 2
+        while top - low > 1:
+            middle = (low + top) // 2
+            low, top = (low, middle) if informative(middle) else (middle, top)
+        return top
+
+    def __str__(self) -> str:
+        if not self:
+            return f"no theorem: {self.reason}"
+        lines = []
+        for measure, values in self.items():
+            value, T = np.max(np.reshape(values, (self.rounds.size, -1))[-1]), self.rounds.flat[-1]
+            line = f"{measure} ≤ {value:.6g} at T = {T}"
+            if np.any(np.reshape(self.vacuous(measure), (self.rounds.size, -1))[-1]):
+                line += " (vacuous: T rounds cannot add up to more"
+                if self.theorem is not None:
+                    start = self.informative_from(measure)
+                    line += (
+                        "; so at every T up to ten million" if start is None else f"; informative from T = {start} on"
+                    )
+                line += ")"
+            lines.append(line)
+        return "\n".join(lines + [f"assumes {assumption}" for assumption in self.assumptions])
+
+
+def _trivial(measure: str, constants: Constants, rounds: NDArray[np.int64], axes: int) -> FloatArray:
+    each = {
+        REGRET: constants.loss_range,
+        SQUARED: constants.constraint_bound**2,
+    }.get(measure, constants.constraint_bound)
+    T = rounds.astype(np.float64)
+    return np.asarray(each * T.reshape(T.shape + (1,) * (axes - T.ndim)))
+
+
+def horizons_of(rounds: NDArray[np.int64], batch_shape: tuple[int, ...] = ()) -> FloatArray:
+    """T as floats, with as many axes of length 1 behind it as the learners of a grid have."""
+    T = rounds.astype(np.float64)
+    return T.reshape(T.shape + (1,) * len(batch_shape))
