@@ -162,7 +162,7 @@ def test_a_missing_extra_is_named():
     code = (
         "import sys; sys.modules['jax'] = None\n"
         "import longterm\nfrom longterm.streams import RandomPermutations\n"
-        "p = longterm.doubly_stochastic(2)\n"
+        "p = longterm.problems.doubly_stochastic(2)\n"
         "try: longterm.run(p, longterm.AOGD.for_problem(p), RandomPermutations(2), 5, engine='jax')\n"
         "except ImportError as error: print(error)"
     )
