@@ -20,6 +20,13 @@ from longterm.sets import Set
 class Stack(Constraint):
     """All the functions of all the parts, one after another: m is the sum of theirs.
 
+    Parameters
+    ----------
+    parts : sequence of Constraint
+        Fixed or of the round, all of one dimension.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.constraints import L1Budget, L2Budget, Stack
     >>> Stack([L1Budget(2, budget=1.0), L2Budget(2, budget=1.0)]).values(np.array([3.0, 4.0]))
@@ -93,9 +100,17 @@ class Stack(Constraint):
 class Maximum(Constraint):
     """g = max over all functions of all the parts: a single constraint, m = 1.
 
-    Where several are within 1e-9·D of the maximum, the lowest index gives the subgradient; D is
-    taken over the enclosing set.
+    Where several are within 1e-9·D of the maximum, the lowest index gives the subgradient.
 
+    Parameters
+    ----------
+    parts : sequence of Constraint
+        Fixed or of the round, all of one dimension.
+    over : Set
+        B, which D is taken over.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.constraints import L1Budget, L2Budget, Maximum
     >>> from longterm.sets import Ball

@@ -33,6 +33,7 @@ def cache_folder() -> Path:
     Returns
     -------
     pathlib.Path
+        It may not exist yet.
     """
     chosen = os.environ.get("LONGTERM_CACHE")
     if chosen:
@@ -51,6 +52,7 @@ def find(name: str) -> Path | None:
     Returns
     -------
     pathlib.Path or None
+        None where it is not here.
     """
     file = data_set(name).file
     stem = next((file.removesuffix(ending) for ending in ENDINGS[1:] if file.endswith(ending)), file)
@@ -69,6 +71,7 @@ def path(name: str) -> Path:
     Returns
     -------
     pathlib.Path
+        Of the file.
     """
     found = find(name)
     if found is None:
@@ -79,18 +82,19 @@ def path(name: str) -> Path:
 def fetch(name: str, *, progress: bool = False) -> Path:
     """The file of this data set, downloaded from its publisher (through ``pooch``) where it is not here yet.
 
-    A download that breaks off leaves nothing behind. `progress` shows a bar, where ``tqdm`` is installed.
+    A download that breaks off leaves nothing behind.
 
     Parameters
     ----------
     name : str
         Of a data set.
     progress : bool
-        Whether to show a bar.
+        Whether to show a bar, where ``tqdm`` is installed.
 
     Returns
     -------
     pathlib.Path
+        Of the file.
     """
     found = find(name)
     return _download(data_set(name), progress) if found is None else found

@@ -38,8 +38,14 @@ WILDERNESS_AREAS, SOIL_TYPES = 4, 40
 class Labelled:
     """Rows with labels.
 
-    `features` is an array (n, d), or a SciPy sparse matrix for the sets whose form is "sparse" (a9a, sector). Of two
-    classes, `labels` are ±1; of more, the numbers of the classes.
+    Parameters
+    ----------
+    name : str
+        Of the data set.
+    features : array of shape (n, d)
+        Dense, or a SciPy sparse matrix for the sets whose form is "sparse" (a9a, sector).
+    labels : array of shape (n,)
+        Of two classes ±1; of more, the numbers of the classes.
     """
 
     name: str
@@ -60,6 +66,7 @@ def load(name: str) -> Labelled:
     Returns
     -------
     Labelled
+        Rows with labels.
     """
     data = data_set(name)
     if data.form == "columns":
@@ -84,6 +91,7 @@ def load_sample() -> Labelled:
     Returns
     -------
     Labelled
+        Rows with labels.
 
     Examples
     --------
@@ -104,16 +112,15 @@ def load_sample() -> Labelled:
 def load_mapped(name: str) -> Labelled:
     """The rows of a data set of two classes as a dense array (n, d), read-only, and labels ±1.
 
-    `name` is "sample", a data set's name, or the path of a file in LIBSVM's format (its larger label becomes +1).
-
     Parameters
     ----------
     name : str
-        "sample", a data set's name, or the path of a file in LIBSVM's format.
+        "sample", a data set's name, or the path of a file in LIBSVM's format (its larger label becomes +1).
 
     Returns
     -------
     Labelled
+        Rows with labels.
 
     Examples
     --------

@@ -44,7 +44,13 @@ class Duals(ABC):
 
 @dataclass(frozen=True)
 class OnePerConstraint(Duals):
-    """λ in R^m, one entry for each g_j."""
+    """λ in R^m, one entry for each g_j.
+
+    Parameters
+    ----------
+    count : int
+        m.
+    """
 
     count: int
 

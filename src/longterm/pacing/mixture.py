@@ -63,6 +63,17 @@ class MixtureState(NamedTuple):
 class PriceMixture(Pacer[MixtureState]):
     """A-OGD over a grid of prices of money.
 
+    Parameters
+    ----------
+    budget, start, highest_bid : float or array
+        The most that may be spent, the middle of the grid of prices, and the bid that none is above.
+    horizon : int
+        T, the requests of a day.
+    ratios : tuple of float
+        The grid, as multiples of `start`, increasing.
+    beta, offset : float
+        A-OGD's β, and a draw from the uniform distribution on [0, 1).
+
     Examples
     --------
     >>> from longterm.pacing import Outcome, PriceMixture
@@ -78,13 +89,10 @@ class PriceMixture(Pacer[MixtureState]):
     budget: Hyper
     horizon: int
     start: Hyper
-    """The middle of the grid of prices."""
     highest_bid: Hyper
     ratios: tuple[float, ...] = tuple(np.geomspace(0.7, 1.4, 4).tolist())
-    """The grid, as multiples of `start`, increasing."""
     beta: float = 2 / 3
     offset: float = 0.5
-    """A draw from the uniform distribution on [0, 1)."""
 
     def __post_init__(self) -> None:
         ratios = validate.positive("ratios", self.ratios)

@@ -58,8 +58,17 @@ class Plane(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Polyhedron:
-    """Π onto {A x ≤ b}, or onto its part in `ball`.
+    """Π onto {A x ≤ b}, or onto its part in a ball.
 
+    Parameters
+    ----------
+    matrix, offset : array
+        A, shape (m, d), and b, shape (m,).
+    ball : Ball, optional
+        Left out, all of {A x ≤ b}.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.projections import Polyhedron
     >>> from longterm.sets import Ball

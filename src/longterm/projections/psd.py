@@ -23,6 +23,22 @@ def as_symmetric(x: Array, size: int) -> Array:
 def project_onto_psd(x: Array, size: int, floor: float = 0.0) -> Array:
     """Π of size × size matrices, flattened along the last axis, onto the symmetric ones with λ_min ≥ floor.
 
+    Parameters
+    ----------
+    x : array of shape (..., size²)
+        The matrices.
+    size : int
+        The number of rows.
+    floor : float
+        The least eigenvalue that is allowed.
+
+    Returns
+    -------
+    array
+        The nearest points, in the shape of `x`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.projections import project_onto_psd
     >>> project_onto_psd(np.array([0.0, 2.0, 2.0, 0.0]), 2)
@@ -37,6 +53,22 @@ def project_onto_psd(x: Array, size: int, floor: float = 0.0) -> Array:
 def project_onto_psd_in_ball(x: Array, size: int, radius: float, centre: float = 0.0, floor: float = 0.0) -> Array:
     """Π onto the symmetric matrices with λ_min ≥ floor and ‖X − centre·I‖_F ≤ radius; centre ≥ floor.
 
+    Parameters
+    ----------
+    x : array of shape (..., size²)
+        The matrices.
+    size : int
+        The number of rows.
+    radius, centre, floor : float
+        As in the set.
+
+    Returns
+    -------
+    array
+        The nearest points, in the shape of `x`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.projections import project_onto_psd_in_ball
     >>> project_onto_psd_in_ball(np.array([0.0, 2.0, 2.0, 0.0]), 2, radius=1.0)

@@ -17,6 +17,13 @@ from longterm.sets.base import Set
 class Product(Set):
     """{(x_1, …, x_k) : x_i in the i-th factor}, coordinates joined end to end.
 
+    Parameters
+    ----------
+    factors : sequence of Set
+        In the order of their coordinates.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.sets import Ball, Box, Product
     >>> B = Product([Ball(2, 1.0), Box([0.0], [1.0])])
