@@ -57,7 +57,8 @@ def find(name: str) -> Path | None:
     file = data_set(name).file
     stem = next((file.removesuffix(ending) for ending in ENDINGS[1:] if file.endswith(ending)), file)
     candidates = [file, *(stem + ending for ending in ENDINGS)]
-    return next((found for folder in _folders() for c in candidates if (found := folder / c).is_file()), None)
+    paths = (folder / candidate for folder in _folders() for candidate in candidates)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def path(name: str) -> Path:
@@ -73,10 +74,10 @@ def path(name: str) -> Path:
     pathlib.Path
         Of the file.
     """
-    found = find(name)
-    if found is None:
+    file = find(name)
+    if file is None:
         raise _missing(data_set(name), "is not here")
-    return found
+    return file
 
 
 def fetch(name: str, *, progress: bool = False) -> Path:
@@ -96,8 +97,8 @@ def fetch(name: str, *, progress: bool = False) -> Path:
     pathlib.Path
         Of the file.
     """
-    found = find(name)
-    return _download(data_set(name), progress) if found is None else found
+    file = find(name)
+    return _download(data_set(name), progress) if file is None else file
 
 
 def _folders() -> list[Path]:

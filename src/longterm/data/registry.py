@@ -69,16 +69,16 @@ class DataSet:
     def check(self, path: Path, arrays: Arrays, entries: int) -> None:
         """Raise a DataError where the content is not that of this data set."""
         labels, counts = np.unique(arrays["labels"], return_counts=True)
-        found = dict(zip(labels.tolist(), counts.tolist(), strict=True))
-        for what, is_, expected in (
+        label_counts = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+        for what, actual, expected in (
             ("rows", len(arrays["labels"]), self.rows),
             ("stored entries", entries, self.entries),
-            ("classes", len(found), self.classes),
-            ("label counts", found if self.label_counts else {}, dict(self.label_counts)),
+            ("classes", len(label_counts), self.classes),
+            ("label counts", label_counts if self.label_counts else {}, dict(self.label_counts)),
             ("content hash", content_hash(arrays), self.sha256),
         ):
-            if is_ != expected:
-                reason = f"is not {self.name}: its {what} should be {expected}, found {is_}"
+            if actual != expected:
+                reason = f"is not {self.name}: its {what} should be {expected}, found {actual}"
                 raise DataError(path, reason, f"Delete it and get it again from {self.address}")
 
 

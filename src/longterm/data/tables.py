@@ -176,7 +176,7 @@ def _read_table(path: Path, names: Sequence[str], *, header: bool = False, comme
 
 def _refuse_first(path: Path, table: Any, wrong: dict[str, Any]) -> None:
     """Raise for the first line that has a wrong value."""
-    lines = [(int(where.idxmax()), name) for name, where in wrong.items() if where.any()]
-    if lines:
-        line, name = min(lines, key=lambda one: one[0])
+    first = [(int(mask.idxmax()), name) for name, mask in wrong.items() if mask.any()]
+    if first:
+        line, name = min(first, key=lambda one: one[0])
         raise DataError(path, f"{name} is {table[name][line]!r}", AGAIN, line=line)
