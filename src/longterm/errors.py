@@ -42,8 +42,8 @@ class InputError(LongtermError, ValueError):
         self.remedy = remedy
         self.round = round
         self.trace = trace
-        where = "" if round is None else f" in round {round}"
-        super().__init__(f"{argument}{where}: {what}. {remedy}.")
+        place = "" if round is None else f" in round {round}"
+        super().__init__(f"{argument}{place}: {what}. {remedy}.")
 
 
 class NonFiniteError(InputError):
@@ -80,8 +80,8 @@ class DataError(LongtermError):
         self.line = line
         self.reason = reason
         self.remedy = remedy
-        where = "" if line is None else f", line {line}"
-        super().__init__(f"{file}{where}: {reason}. {remedy}.")
+        place = "" if line is None else f", line {line}"
+        super().__init__(f"{file}{place}: {reason}. {remedy}.")
 
 
 class BrokenBoundWarning(UserWarning):
