@@ -85,12 +85,12 @@ def tuned_steps(constants: Constants, horizon: int, count: int, delta: DeltaRule
     T, r, G = validate.dimension("horizon", horizon), constants.radius, constants.gradient_bound
     eta = r**2 / (scale(constants, count) * np.sqrt(T))
     try:
-        found = delta((count + 1) * G**2, eta)
+        chosen = delta((count + 1) * G**2, eta)
     except InputError as error:
         raise InputError(
             "horizon", f"{T} rounds are too few: {error.what}", f"Give at least {smallest_horizon(constants, count)}"
         ) from None
-    return ConstantSchedule(theta=eta * found, eta=eta, mu=eta, gradient_bound=G)
+    return ConstantSchedule(theta=eta * chosen, eta=eta, mu=eta, gradient_bound=G)
 
 
 def scale(constants: Constants, count: int) -> float:

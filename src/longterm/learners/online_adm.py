@@ -173,7 +173,7 @@ class OnlineADM(Learner[OnlineADMState]):
         return {**bounds, LONG_TERM: first + c.constraint_gradient_bound * drift}
 
     def _regret(self, c: Constants, T: FloatArray) -> FloatArray:
-        """P_T."""
+        """P_T of `theorem`."""
         eta, rho = np.asarray(self.eta), np.asarray(self.rho)
         if np.any(eta <= 0):
             raise NoTheoremError("x_t is played with η = 0", "The theorem needs a proximal term, η > 0")
@@ -251,6 +251,6 @@ class FeasibleOnlineADM(OnlineADM):
 
 
 def _weight(problem: Problem, horizon: int) -> float:
-    """G_f√T/r."""
+    """G_f√T/r: the η and the ρ of the theorem."""
     constants = problem.constants
     return float(constants.loss_gradient_bound * np.sqrt(validate.dimension("horizon", horizon)) / constants.radius)

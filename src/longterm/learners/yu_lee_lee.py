@@ -69,7 +69,7 @@ class Rates(PerLearner, ABC):
     gradient_bound: Hyper
     constraint_bound: Hyper
     spared: ClassVar[float]
-    """κ."""
+    """κ of the two conditions."""
 
     def __post_init__(self) -> None:
         validate.remember(
