@@ -270,5 +270,5 @@ def floor_shortfall(pacer: DualMirrorDescent, *, everything_at: float = 0.0) -> 
         raise InputError("everything_at", "an entropic price never is 0", "Give smallest value / largest cost")
     start = np.asarray(pacer.start)
     way = start - lowest if pacer.mirror == "euclidean" else np.log(start / (lowest or 1.0))
-    found = np.maximum(way, 0.0) / np.asarray(pacer.step) + np.asarray(pacer.floor) / pacer.horizon
-    return found if found.ndim else float(found)
+    shortfall = np.maximum(way, 0.0) / np.asarray(pacer.step) + np.asarray(pacer.floor) / pacer.horizon
+    return shortfall if shortfall.ndim else float(shortfall)

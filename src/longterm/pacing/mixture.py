@@ -152,8 +152,8 @@ class PriceMixture(Pacer[MixtureState]):
         return xp.minimum(value / (like(self.start, x) * ratio), like(self.highest_bid, x))
 
     def update(self, state: MixtureState, outcome: Outcome) -> MixtureState:
-        told = self._told(state, outcome)
-        return MixtureState(self.learner.update(state.learner, told), state.remaining - outcome.paid)
+        feedback = self._feedback(state, outcome)
+        return MixtureState(self.learner.update(state.learner, feedback), state.remaining - outcome.paid)
 
     def settle(self, state: MixtureState, outcome: Outcome) -> MixtureState:
         if outcome.value is None or outcome.price is None:
@@ -163,9 +163,9 @@ class PriceMixture(Pacer[MixtureState]):
                 "This pacer learns from every auction: give value= and price=, or use DualMirrorDescent",
             )
         settled = super().settle(state, outcome)
-        return settled._replace(learner=self.learner.tell(state.learner, self._told(state, outcome)))
+        return settled._replace(learner=self.learner.tell(state.learner, self._feedback(state, outcome)))
 
-    def _told(self, state: MixtureState, outcome: Outcome) -> Feedback:
+    def _feedback(self, state: MixtureState, outcome: Outcome) -> Feedback:
         """f_t and g_t at x_t, from the value and the market price."""
         x = state.learner.x
         xp = namespace(x)
