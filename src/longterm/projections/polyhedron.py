@@ -180,5 +180,5 @@ def _plane_of_equations(matrix: FloatArray, offset: FloatArray) -> Plane:
 
 
 def _empty(ball: Ball | None) -> InputError:
-    where = "" if ball is None else f" in the ball of radius {ball.radius:g}"
-    return InputError("matrix", f"no x{where} has A x ≤ b", "Check the signs of A and b, or make the budgets larger")
+    place = "" if ball is None else f" in the ball of radius {ball.radius:g}"
+    return InputError("matrix", f"no x{place} has A x ≤ b", "Check the signs of A and b, or make the budgets larger")
