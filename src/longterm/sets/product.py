@@ -61,10 +61,10 @@ class Product(Set):
     def half_spaces(self) -> tuple[FloatArray, FloatArray] | None:
         from scipy.linalg import block_diag  # loaded when asked for
 
-        found = [pair for pair in (factor.half_spaces() for factor in self.factors) if pair is not None]
-        if len(found) < len(self.factors):
+        pairs = [pair for pair in (factor.half_spaces() for factor in self.factors) if pair is not None]
+        if len(pairs) < len(self.factors):
             return None
-        return block_diag(*(matrix for matrix, _ in found)), np.concatenate([offset for _, offset in found])
+        return block_diag(*(matrix for matrix, _ in pairs)), np.concatenate([offset for _, offset in pairs])
 
     def largest_norm(self, order: int) -> float:
         return float(np.linalg.norm([factor.largest_norm(order) for factor in self.factors], order))
