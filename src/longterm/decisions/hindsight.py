@@ -226,7 +226,7 @@ def _by_program(r: FloatArray, c: FloatArray, sign: FloatArray, limit: FloatArra
         bounds=(0, 1),
         method="highs",
     )
-    if not found.success:
+    if not found.success or found.x is None:
         raise InputError("budgets", f"cannot be kept by any choice ({found.message})", "Check the limits")
     return found.x.reshape(rows, actions), np.maximum(-found.ineqlin.marginals, 0.0) / scale
 
