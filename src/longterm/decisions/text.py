@@ -61,7 +61,7 @@ class WordHash:
         words = _WORD.findall(text.lower())
         places = np.zeros(self.size)
         for word in set(words):
-            code = zlib.crc32(word.encode())
+            code = zlib.crc32(word.encode("utf-8", "replace"))
             places[(code >> 1) % self.size] += 1.0 if code & 1 else -1.0
         norm = float(np.sqrt(places @ places))
         if norm > 0:
@@ -73,7 +73,7 @@ class WordHash:
         letters = int(np.count_nonzero((codes >= 97) & (codes <= 122)))
         blanks = int(np.count_nonzero((codes == 32) | ((codes >= 9) & (codes <= 13))))
         signs = len(codes) - digits - capitals - letters - blanks
-        mean = sum(map(len, words)) / len(words) if words else 4.0
+        mean = min(sum(map(len, words)) / len(words), 20.0) if words else 4.0
         surface = [
             1.0,
             np.log1p(whole) / 8 - 0.7,
