@@ -103,9 +103,7 @@ class FirstPricePacer:
 
     def cell(self, value: float) -> int:
         """The band of a value."""
-        if value <= 0:
-            return 0
-        place = (np.log(value / self.mean_value) / np.log(self.spread) + 1) / 2
+        place = (np.log(max(value / self.mean_value, 1e-300)) / np.log(self.spread) + 1) / 2
         return int(np.clip(place * self.landscape.cells, 0, self.landscape.cells - 1))
 
     def act(self, state: FirstPriceState, value: float) -> float:
