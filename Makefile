@@ -4,11 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help reproduce pacing test quick lint bench bench-live bench-linear clean
+# Data sets that are already here: beside the checkout, unless another folder is named.
+LONGTERM_DATA ?= $(abspath $(wildcard ../shared/data))
+ifneq ($(LONGTERM_DATA),)
+export LONGTERM_DATA
+endif
+
+.PHONY: help reproduce pacing test test-all quick lint tables bench bench-live bench-linear clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
 	@echo "make test        the whole suite: style, types, tests, doctests"
+	@echo "make test-all    and the full cross of learners, problems and engines"
 	@echo "make quick       the part of the tests to run while working"
 	@echo "make pacing      spend a budget over real auctions (or invented ones): a table, and a figure in results/"
 	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
@@ -26,18 +33,26 @@ reproduce: $(READY)
 	$(BIN)/longterm reproduce dsm sample --out results
 
 pacing: $(READY)
-	$(BIN)/python -m longterm.pacing --out results
+	$(BIN)/python examples/pacing.py --out results
 
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy examples
+	$(BIN)/lint-imports
 
 test: lint
+	$(BIN)/python -m pytest -n 2 -m "not cross"
+
+test-all: lint
 	$(BIN)/python -m pytest -n 2
 
 quick: $(READY)
-	$(BIN)/python -m pytest -n 2 -q -m "not slow"
+	$(BIN)/python -m pytest -n 2 -q -m "not slow and not cross"
+
+tables: $(READY)
+	$(BIN)/python docs/generate.py
 
 bench: $(READY)
 	$(BIN)/python benchmarks/rounds.py

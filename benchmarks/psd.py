@@ -19,11 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from longterm import AOGD, Problem, observe, run
+from longterm import AOGD, Problem, hindsight, observe, run
 from longterm.constraints import Scaled
 from longterm.constraints.extreme_eigenvector import full_decomposition, lanczos_one, lapack_one
 from longterm.errors import AssumptionWarning
-from longterm.hindsight import nearest_to_mean
 from longterm.learners import Learner, NoViolationAOGD, ProjectedOGD
 from longterm.learners.feedback import Feedback
 from longterm.problems import covariance
@@ -63,7 +62,7 @@ def play(size: int, *, unit_diagonal: bool) -> None:
     factor = problem.constants.loss_gradient_bound
     scaled = replace(problem, constraint=Scaled(problem.constraint, factor))
     stream = PairwiseSigns(size)
-    best = nearest_to_mean(problem, stream, [ROUNDS], seeds=SEEDS)
+    best = hindsight.best(problem, stream, [ROUNDS], seeds=SEEDS)
     contestants = {
         "A-OGD": (problem, AOGD.for_problem(problem, steps="strongly convex"), 1.0),
         "A-OGD, g scaled by G": (scaled, AOGD.for_problem(scaled, steps="strongly convex"), factor),
@@ -92,9 +91,8 @@ def microseconds(work: Callable[[], object], repeats: int = 7) -> float:
 
 def compare_oracles(size: int) -> None:
     problem, stream = covariance(size), PairwiseSigns(size)
-    played = (
-        stream.draw(0, 0, 500).loss[0].mean(axis=0)
-    )  # where A-OGD stands after 500 rounds, but for what little λ does to it
+    # Where A-OGD stands after 500 rounds, but for what little λ does to it.
+    played = stream.draw(0, 0, 500).loss[0].mean(axis=0)
     feasible = problem.projection(played).reshape(size, size)
     v = np.linalg.eigh(feasible)[1][:, 0]
     apart = feasible - 2 * np.outer(v, v)  # λ_min = −1.9, the next 0.1

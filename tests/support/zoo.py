@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 
 from longterm import AOGD, InputError, Problem, SlaterPoint, find_slater_point
 from longterm._arrays import column, dot, like, namespace
@@ -39,7 +40,6 @@ from longterm.learners import (
     AdaptivePenalisedFTRL,
     DecayingMarginAOGD,
     DiagonalAdaGradAOGD,
-    DoublingAOGD,
     DoublingRestarts,
     DriftPlusPenalty,
     FeasibleOnlineADM,
@@ -402,10 +402,11 @@ def learners_without_violation(problem: Problem) -> dict[str, Learner[Any]]:
     if point is None:
         return {}
     rule, epsilon = AOGD.for_problem(problem), point.epsilon
+    known = NoViolationAOGD(learner=rule, slater=point, gamma=epsilon / 2, coefficient=3 * epsilon)
     return {
-        "no violation": NoViolationAOGD(learner=rule, slater=point, gamma=epsilon / 2),
+        "no violation": known,
         "no violation, decaying": DecayingMarginAOGD(learner=rule, slater=point, coefficient=3 * epsilon),
-        "no violation, doubling": DoublingAOGD(learner=rule, slater=point, coefficient=3 * epsilon, first_epoch=10),
+        "no violation, doubling": DoublingRestarts(known, first_epoch=10),
         "no violation, Convex OGD": NoViolationMahdaviOGD(
             learner=MahdaviOGD.for_problem(problem, horizon=1000), slater=point, gamma=epsilon / 2
         ),
@@ -428,3 +429,15 @@ def games() -> dict[str, tuple[Problem, Stream, Callable[[], Learner[Any]]]]:
         for name, (problem, stream) in problems().items()
         for rule in learners(problem)
     }
+
+
+def crossed(games: Mapping[str, Any]) -> list[Any]:
+    """The names of the games as parameters of a test: two problems for each learner, and `cross` on all the others.
+
+    Of the problems that a learner plays, the first and the last: they differ in set, loss and constraint.
+    """
+    of_rule: dict[str, list[str]] = {}
+    for game in games:
+        of_rule.setdefault(game.partition(" / ")[2], []).append(game)
+    kept = {name for names in of_rule.values() for name in (names[0], names[-1])}
+    return [pytest.param(game, marks=[] if game in kept else pytest.mark.cross) for game in games]

@@ -1,46 +1,43 @@
-"""Learners: one published algorithm per file."""
+"""Learners: one published algorithm per file. Each owns its rule, its theorem and its variants."""
 
-from longterm.learners._leader import AFTRLState
-from longterm.learners.adagrad_aogd import AdaGradAOGD, AdaGradAOGDState
-from longterm.learners.adaptive_aftrl import AdaptiveAFTRL, AdaptiveAFTRLState
-from longterm.learners.adaptive_penalised_ftrl import AdaptivePenalisedFTRL, AdaptivePenalisedFTRLState
+from typing import Any
+
+from longterm.learners.adagrad_aogd import AdaGradAOGD
+from longterm.learners.adaptive_aftrl import AdaptiveAFTRL
+from longterm.learners.adaptive_penalised_ftrl import AdaptivePenalisedFTRL
 from longterm.learners.aftrl import AFTRL
-from longterm.learners.aogd import AOGD, AOGDState
+from longterm.learners.aogd import AOGD
 from longterm.learners.base import Learner, OnBrokenBound, State
 from longterm.learners.coldq import COLDQ
-from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD, DiagonalAdaGradAOGDState
-from longterm.learners.doubling import DoublingAOGD
+from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD
 from longterm.learners.doubling_restarts import DoublingRestarts
-from longterm.learners.drift_plus_penalty import DriftPlusPenalty, DriftPlusPenaltyState
+from longterm.learners.drift_plus_penalty import DriftPlusPenalty
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback, observe
 from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
-from longterm.learners.lewa import LEWA, LEWAState
+from longterm.learners.lewa import LEWA
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
 from longterm.learners.mahdavi_ogd import MahdaviOGD
 from longterm.learners.mahdavi_steps import smallest_root, twice
-from longterm.learners.mirror_prox import MirrorProx
+from longterm.learners.mirror_prox import MirrorProx, NoViolationMirrorProx
 from longterm.learners.needs import Need
-from longterm.learners.networked_saddle_point import NetworkedSaddlePoint, NetworkedSaddlePointState
+from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
 from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
-from longterm.learners.no_violation_mirror_prox import NoViolationMirrorProx
-from longterm.learners.one_projection_sgd import OneProjectionSGD, OneProjectionSGDState
-from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM, OnlineADMState
-from longterm.learners.penalised_ftrl import PenalisedFTRL, PenalisedFTRLState
-from longterm.learners.polyak_feasibility import PolyakFeasibility, PolyakFeasibilityState
-from longterm.learners.projected_ogd import ProjectedOGD, ProjectedOGDState
+from longterm.learners.one_projection_sgd import OneProjectionSGD
+from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
+from longterm.learners.penalised_ftrl import PenalisedFTRL
+from longterm.learners.polyak_feasibility import PolyakFeasibility
+from longterm.learners.projected_ogd import ProjectedOGD
 from longterm.learners.prox_penalty import ProxPenalty
 from longterm.learners.proximal_aogd import ProximalAOGD
-from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD, QuadraticPenaltyState
+from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
 from longterm.learners.recoo import RECOO
-from longterm.learners.restarted import Restarted
-from longterm.learners.sinha_vaze import SinhaVaze, SinhaVazeState
-from longterm.learners.strongly_convex_aftrl import StronglyConvexAFTRL
+from longterm.learners.restarts import Restarted
+from longterm.learners.sinha_vaze import SinhaVaze
 from longterm.learners.two_point_bandit import TwoPointBandit
-from longterm.learners.yu_lee_lee import HardYuLeeLee, YuLeeLee, YuLeeLeeState
-from longterm.learners.yu_lee_lee_rates import Published, Rates, Sharp
-from longterm.learners.yu_neely import YuNeely, YuNeelyState
+from longterm.learners.yu_lee_lee import Published, Rates, Sharp, YuLeeLee
+from longterm.learners.yu_neely import YuNeely
 
 __all__ = [
     "AFTRL",
@@ -48,37 +45,26 @@ __all__ = [
     "COLDQ",
     "LEWA",
     "RECOO",
-    "AFTRLState",
-    "AOGDState",
     "AdaGradAOGD",
-    "AdaGradAOGDState",
     "AdaGradDiagonal",
     "AdaGradNorm",
     "AdaptiveAFTRL",
-    "AdaptiveAFTRLState",
     "AdaptiveInner",
     "AdaptivePenalisedFTRL",
-    "AdaptivePenalisedFTRLState",
     "DecayingMarginAOGD",
     "DiagonalAdaGradAOGD",
-    "DiagonalAdaGradAOGDState",
-    "DoublingAOGD",
     "DoublingRestarts",
     "DriftPlusPenalty",
-    "DriftPlusPenaltyState",
     "Duals",
     "FeasibleOnlineADM",
     "Feedback",
-    "HardYuLeeLee",
     "Inner",
-    "LEWAState",
     "Learner",
     "MadeForHorizon",
     "MahdaviOGD",
     "MirrorProx",
     "Need",
     "NetworkedSaddlePoint",
-    "NetworkedSaddlePointState",
     "NoViolationAOGD",
     "NoViolationMahdaviOGD",
     "NoViolationMirrorProx",
@@ -86,34 +72,38 @@ __all__ = [
     "OneForTheMaximum",
     "OnePerConstraint",
     "OneProjectionSGD",
-    "OneProjectionSGDState",
     "OnlineADM",
-    "OnlineADMState",
     "PenalisedFTRL",
-    "PenalisedFTRLState",
     "PolyakFeasibility",
-    "PolyakFeasibilityState",
     "ProjectedOGD",
-    "ProjectedOGDState",
     "ProxPenalty",
     "ProximalAOGD",
     "Published",
     "QuadraticPenaltyOGD",
-    "QuadraticPenaltyState",
     "Rates",
     "Restarted",
     "Sharp",
     "SinhaVaze",
-    "SinhaVazeState",
     "State",
-    "StronglyConvexAFTRL",
     "StronglyConvexOGD",
     "TwoPointBandit",
     "YuLeeLee",
-    "YuLeeLeeState",
     "YuNeely",
-    "YuNeelyState",
+    "every_learner",
     "observe",
     "smallest_root",
     "twice",
 ]
+
+
+def every_learner() -> tuple[type[Learner[Any]], ...]:
+    """Every learner of the package that can be named, in the order of their names: what tables and arenas are made of.
+
+    Examples
+    --------
+    >>> from longterm.learners import every_learner
+    >>> [learner.name for learner in every_learner()][:3]
+    ['adagrad_aogd', 'adaptive_aftrl', 'adaptive_penalised_ftrl']
+    """
+    classes = {one for one in globals().values() if isinstance(one, type) and issubclass(one, Learner) and one.name}
+    return tuple(sorted(classes, key=lambda one: one.name))

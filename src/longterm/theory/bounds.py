@@ -130,9 +130,13 @@ class Bounds(Mapping[str, FloatArray]):
             value, T = np.max(np.reshape(values, (self.rounds.size, -1))[-1]), self.rounds.flat[-1]
             line = f"{measure} ≤ {value:.6g} at T = {T}"
             if np.any(np.reshape(self.vacuous(measure), (self.rounds.size, -1))[-1]):
-                start = self.informative_from(measure)
-                later = "and so is every T up to ten million" if start is None else f"informative from T = {start} on"
-                line += f" (vacuous: no round can add more than that, {later})"
+                line += " (vacuous: T rounds cannot add up to more"
+                if self.theorem is not None:
+                    start = self.informative_from(measure)
+                    line += (
+                        "; so at every T up to ten million" if start is None else f"; informative from T = {start} on"
+                    )
+                line += ")"
             lines.append(line)
         return "\n".join(lines + [f"assumes {assumption}" for assumption in self.assumptions])
 

@@ -8,16 +8,9 @@ from dataclasses import dataclass, field
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
-from numpy.typing import NDArray
-
-from longterm._arrays import FloatArray
 from longterm.errors import InputError
 from longterm.learners import Learner
 from longterm.problems import Problem
-
-BoundOf = Callable[[Any, Problem, NDArray[np.int64]], Mapping[str, FloatArray]]
-"""From learner, problem and rounds to the bounds of its theorem, by measure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,23 +69,44 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class LearnerEntry(Entry):
-    """``build(problem, rounds, **parameters)`` makes a learner; `bound` is its theorem, `printed` as papers have it."""
+    """``build(problem, rounds, **parameters)`` makes a learner. Of a class, `for_problem` says all of it."""
 
     title: str = ""
     """As figures call it; left out, the name."""
-    bound: BoundOf | None = None
-    printed: BoundOf | None = None
     variants: tuple[Mapping[str, Any], ...] = ({},)
     """The settings of its parameters that take part in an arena where the user names none."""
     own: ClassVar[int] = 2
 
+    @classmethod
+    def of_class(cls, learner: type[Learner[Any]]) -> LearnerEntry:
+        """The entry of a class: its name, title and variants, and the parameters of its `for_problem`."""
+        return _ClassEntry(learner.name, learner.for_problem, learner.title, learner.variants)
+
     def learner(self, problem: Problem, rounds: int, parameters: Mapping[str, Any]) -> Learner[Any]:
         """Build it."""
-        made = self.build(problem, rounds, **parameters)
+        made = self._build(problem, rounds, parameters)
         if not isinstance(made, Learner):
             what = f"{self.name!r} built a {type(made).__name__}"
             raise InputError("learner", what, "Its builder must return a longterm.Learner")
         return made
+
+    def _build(self, problem: Problem, rounds: int, parameters: Mapping[str, Any]) -> Any:
+        return self.build(problem, rounds, **parameters)
+
+
+@dataclass(frozen=True, eq=False)
+class _ClassEntry(LearnerEntry):
+    """``build(problem, horizon=…, **parameters)``, the horizon where there is one."""
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        hints = get_type_hints(self.build)
+        every = inspect.signature(self.build).parameters
+        return {k: p for k, p in every.items() if k not in ("problem", "horizon") and is_plain(hints.get(k, Any))}
+
+    def _build(self, problem: Problem, rounds: int, parameters: Mapping[str, Any]) -> Any:
+        horizon = {"horizon": rounds} if "horizon" in inspect.signature(self.build).parameters else {}
+        return self.build(problem, **horizon, **parameters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +118,13 @@ class ProblemEntry(Entry):
     """The data set that it reads by default, where that does not come with the package."""
     arena: Mapping[str, Any] = field(default_factory=dict)
     """What is set in an arena where the user sets nothing."""
+
+
+def is_plain(hint: Any) -> bool:
+    """Whether a specification can say it: a number, a word, true or false, one of several, or nothing but that."""
+    if get_origin(hint) in (Union, UnionType):
+        return any(is_plain(one) for one in get_args(hint) if one is not NoneType)
+    return get_origin(hint) is Literal or hint in (float, int, str, bool, Any)
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -124,7 +145,7 @@ def fits(value: Any, hint: Any) -> bool:
 def in_words(hint: Any) -> str:
     """A type, as an error message names it."""
     if get_origin(hint) in (Union, UnionType):
-        return " or ".join(in_words(one) for one in get_args(hint) if one is not NoneType)
+        return " or ".join(in_words(one) for one in get_args(hint) if is_plain(one))
     if get_origin(hint) is Literal:
         return "one of " + ", ".join(repr(one) for one in get_args(hint))
     words: dict[Any, str] = {

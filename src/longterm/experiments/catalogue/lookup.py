@@ -15,17 +15,19 @@ from typing import Any, TypeVar
 
 from longterm.errors import InputError
 from longterm.experiments.catalogue.base import Entry, LearnerEntry, ProblemEntry
-from longterm.experiments.catalogue.learners import LEARNERS
 from longterm.experiments.catalogue.problems import PROBLEMS
+from longterm.learners import every_learner
 
 E = TypeVar("E", bound=Entry)
 
 
+@cache
 def learners() -> Mapping[str, LearnerEntry]:
     """Every learner that can be named, by name."""
-    return _all(LEARNERS, LearnerEntry, "longterm.learners")
+    return _all(tuple(map(LearnerEntry.of_class, every_learner())), LearnerEntry, "longterm.learners")
 
 
+@cache
 def problems() -> Mapping[str, ProblemEntry]:
     """Every problem that can be named, by name."""
     return _all(PROBLEMS, ProblemEntry, "longterm.problems")
@@ -34,6 +36,8 @@ def problems() -> Mapping[str, ProblemEntry]:
 def find_learner(name: str, where: str = "learner") -> LearnerEntry:
     """The learner of this name.
 
+    Examples
+    --------
     >>> from longterm.experiments.catalogue import find_learner
     >>> from longterm.problems import two_dimensional
     >>> find_learner("aogd").learner(two_dimensional(), 100, {"beta": 0.5}).schedule.beta
@@ -45,6 +49,8 @@ def find_learner(name: str, where: str = "learner") -> LearnerEntry:
 def find_problem(name: str, where: str = "problem") -> ProblemEntry:
     """The problem of this name.
 
+    Examples
+    --------
     >>> from longterm.experiments.catalogue import find_problem
     >>> game = find_problem("doubly_stochastic").build(size=3)
     >>> game.problem.dimension, game.stream
@@ -53,7 +59,6 @@ def find_problem(name: str, where: str = "problem") -> ProblemEntry:
     return _find(name, problems, ProblemEntry, where)
 
 
-@cache
 def _all(ours: tuple[E, ...], kind: type[E], group: str) -> Mapping[str, E]:
     """Ours first: another package cannot change what they mean."""
     theirs: dict[str, E] = {}
