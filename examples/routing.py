@@ -126,9 +126,9 @@ def load(path: Path, prices: dict[str, float], answer_tokens: float, size: int) 
     features = WordHash(size)
     contexts, seconds = [], []
     for row in rows:
-        start = time.perf_counter()
+        start = time.thread_time()
         contexts.append(features(row[text]))
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.thread_time() - start)
     tokens = np.array([len(row[text]) / 4 + answer_tokens for row in rows])
     costs = tokens[:, None] * np.array([prices[model] for model in models]) / 1e6
     rewards = np.array([[float(row[model]) for model in models] for row in rows])
@@ -182,7 +182,7 @@ class Result:
     """Share of the budget that was spent; above 1 it would be broken."""
     prices: np.ndarray
     decision: np.ndarray
-    """Seconds of each decision, features included."""
+    """Seconds of processor time of each decision, features included: others on the machine do not count."""
 
 
 def run(prompts: Prompts, method: str, share: float, kind: str, seed: int) -> Result:
@@ -196,9 +196,9 @@ def run(prompts: Prompts, method: str, share: float, kind: str, seed: int) -> Re
     act, seconds = made.act, np.zeros(len(table))
 
     def timed(*arguments: Any, **options: Any) -> Any:
-        start = time.perf_counter()
+        start = time.thread_time()
         choice = act(*arguments, **options)
-        seconds[choice.number - 1] = time.perf_counter() - start
+        seconds[choice.number - 1] = time.thread_time() - start
         return choice
 
     made.act = timed  # type: ignore[method-assign]
@@ -275,7 +275,7 @@ def report(prompts: Prompts, results: list[Result], shares: Sequence[float], met
     lines = [
         f"{prompts.name}: {len(prompts.table):,} requests, {len(prompts.models)} models; cheapest {means[cheapest]:.4f}, "
         f"best {means.max():.4f}",
-        f"{'method':<10}" + "".join(f"{f'budget {share:g}':>28}" for share in shares) + f"{'p99 decision':>16}",
+        f"{'method':<10}" + "".join(f"{f'budget {share:g}':>28}" for share in shares) + f"{'p99 CPU time':>16}",
     ]
     for method in methods:
         line, seconds = f"{method:<10}", np.zeros(0)

@@ -184,8 +184,12 @@ class PrimalDual:
         costs: FloatArray | None,
         bounds: FloatArray | None,
         rng: np.random.Generator,
+        drawn: tuple[int, FloatArray] | None = None,
     ) -> tuple[State, Open]:
-        """Draw an action for a request. `costs` and `bounds` have shape (K, m), in the units of the budgets."""
+        """Draw an action for a request. `costs` and `bounds` have shape (K, m), in the units of the budgets.
+
+        `drawn` is for replays: the action and probabilities that a journal recorded. The generator moves all the same.
+        """
         books, game, t = self.books, self.game, state.round
         base = np.zeros(game.resources)
         if books.above_cheapest.any():
@@ -215,6 +219,8 @@ class PrimalDual:
         chances = self.primal.weigh(state.primal, request, rng)
         draw = rng.random() * chances.sum()
         action = min(int(np.searchsorted(np.cumsum(chances), draw, side="right")), int(np.flatnonzero(chances)[-1]))
+        if drawn is not None:
+            action, chances = drawn
         bound = np.where(books.sign > 0, most[action], 0.0)
         opened = Open(request, action, chances, target, costs, bound, base)
         return state._replace(round=t + 1, committed=state.committed.add(bound)), opened
