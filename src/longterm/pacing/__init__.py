@@ -6,7 +6,7 @@
 from longterm.pacing.auctions import Auctions, Replay, play, synthetic_auctions
 from longterm.pacing.base import Outcome, Pacer
 from longterm.pacing.controller import ProportionalController, tuned_controller
-from longterm.pacing.first_price import FirstPricePacer, FirstPriceRun, play_first_price
+from longterm.pacing.first_price import FirstPricePacer, FirstPriceRun, best_first_price, play_first_price
 from longterm.pacing.hindsight import BestAllocation, best_in_hindsight
 from longterm.pacing.history import PriceHistory
 from longterm.pacing.landscapes import Landscape, LostPrices, SeenPrices, WonOrLost
@@ -37,6 +37,7 @@ __all__ = [
     "SeenPrices",
     "SeveralBudgets",
     "WonOrLost",
+    "best_first_price",
     "best_in_hindsight",
     "best_return",
     "floor_shortfall",

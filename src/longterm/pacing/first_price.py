@@ -207,6 +207,60 @@ def play_first_price(pacer: FirstPricePacer, auctions: Auctions) -> FirstPriceRu
     return FirstPriceRun(bids, np.where(taken, bids, 0.0), taken, price, float(auctions.values[taken].sum()))
 
 
+def best_first_price(auctions: Auctions, budget: float, pacer: FirstPricePacer, prices: int = 40) -> float:
+    r"""What no bidder exceeds, on average, that sees values only and knows the landscape of every cell of this log.
+
+    .. math:: \min_{λ ≥ 0} \sum_t \max_b (v_t − λ b) Ĝ_T(b | z_t) + λ \cdot \text{budget}
+
+    Every λ gives an upper bound; the search only makes it tighter. (The strong benchmark, who pays exactly the
+    market price, is `best_in_hindsight`.)
+
+    Parameters
+    ----------
+    auctions : Auctions
+        The log.
+    budget : float
+        Of the bidder.
+    pacer : FirstPricePacer
+        Whose grid and cells are used.
+    prices : int
+        Steps of the search for λ.
+    """
+    bids = pacer.landscape.bids
+    cells = np.array([pacer.cell(value) for value in auctions.values.tolist()])
+    groups = []
+    for cell in np.unique(cells):
+        mine = cells == cell
+        law = np.searchsorted(np.sort(auctions.prices[mine]), bids, side="right") / mine.sum()
+        groups.append((np.sort(auctions.values[mine]), law))
+
+    def dual(price: float) -> float:
+        total = price * budget
+        for values, law in groups:
+            payoff = np.maximum.reduce([(values - price * b) * g for b, g in zip(bids, law, strict=True)])
+            total += float(payoff.sum())
+        return total
+
+    low, high = 0.0, float(auctions.values.max()) / max(float(bids[1]), 1e-300)
+    golden = (np.sqrt(5.0) - 1) / 2
+    # On a logarithmic scale: prices of money differ by orders of magnitude.
+    left, right = np.log(high) - 20.0, np.log(high)
+    a, b = right - golden * (right - left), left + golden * (right - left)
+    at_a, at_b = dual(float(np.exp(a))), dual(float(np.exp(b)))
+    best = min(at_a, at_b, dual(low))
+    for _ in range(prices):
+        if at_a < at_b:
+            right, b, at_b = b, a, at_a
+            a = right - golden * (right - left)
+            at_a = dual(float(np.exp(a)))
+        else:
+            left, a, at_a = a, b, at_b
+            b = left + golden * (right - left)
+            at_b = dual(float(np.exp(b)))
+        best = min(best, at_a, at_b)
+    return best
+
+
 def _number(name: str, value: float, state: FirstPriceState) -> float:
     if not np.isfinite(value):
         raise NonFiniteError(name, f"is {value}", "Leave this auction out; the state is as it was", round=state.round)
