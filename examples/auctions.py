@@ -92,7 +92,8 @@ def first_price_table(
                 raise AssertionError(f"{name} overspent")
             found.setdefault(name, []).append(value / best.objective)
             lines.append(
-                f"{budget:>10.0f}  {name:<24}{spent / budget:>9.2%}{value:>10.2f}{value / best.objective:>14.2%}{value / known:>14.2%}"
+                f"{budget:>10.0f}  {name:<24}{spent / budget:>9.2%}{value:>10.2f}"
+                f"{value / best.objective:>14.2%}{value / known:>14.2%}"
             )
         gap = best.upper_bound - best.objective
         lines.append(
@@ -118,7 +119,7 @@ def return_table(
             best = best_return(money.values, money.prices, target, budget)
             name = "none" if budget is None else f"{budget:.0f}"
             for rule in ("joint", "min", "guarded"):
-                pacer = ReturnOnSpend(target, T, v, p, budget=budget, rule=rule)  # type: ignore[arg-type]
+                pacer = ReturnOnSpend(target, T, v, p, budget=budget, rule=rule)
                 run = play_return(pacer, money)
                 spent, bound = float(run.paid.sum()), pacer.violation_bound()
                 if -run.slack.min() > bound + 1e-6 or (budget is not None and spent > budget):

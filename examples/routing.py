@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm.decisions import (
     Budget,
@@ -84,13 +85,14 @@ class Prompts:
     name: str
     models: list[str]
     table: Table
-    subjects: np.ndarray
-    seconds: np.ndarray
+    subjects: NDArray[Any]
+    seconds: NDArray[Any]
     """What the features of each text took."""
 
     @property
-    def excess(self) -> np.ndarray:
-        return self.table.costs - self.table.costs.min(axis=1, keepdims=True)
+    def excess(self) -> NDArray[Any]:
+        """What each model costs more than the cheapest."""
+        return np.asarray(self.table.costs - self.table.costs.min(axis=1, keepdims=True))
 
     @property
     def best(self) -> int:
@@ -100,7 +102,7 @@ class Prompts:
         excess = self.excess
         return Budget(share * float(excess[:, self.best].sum()), float(excess.max()), above_cheapest=True)
 
-    def order(self, kind: str, seed: int) -> np.ndarray:
+    def order(self, kind: str, seed: int) -> NDArray[Any]:
         """A permutation of the rows: any, or subject after subject (the first as in the file)."""
         rng = np.random.default_rng(seed)
         if kind == "random":
@@ -140,7 +142,7 @@ def load(path: Path, prices: dict[str, float], answer_tokens: float, size: int) 
 def chooser(prompts: Prompts, budget: Budget, method: str, seed: int, first: int) -> Chooser:
     """The chooser of a method. Only the first request's costs set the first price."""
     K, d = prompts.table.rewards.shape[1], prompts.table.contexts.shape[1]
-    common = {"shared": 1.0, "own": 0.3, "noise": 0.45}
+    common: dict[str, Any] = {"shared": 1.0, "own": 0.3, "noise": 0.45}
     primal: Any
     if method in ("thompson", "late", "labelled", "full"):
         primal = ThompsonSampling(K, d, factor=0.4, look=1.0, **common)
@@ -180,8 +182,8 @@ class Result:
     quality: float
     used: float
     """Share of the budget that was spent; above 1 it would be broken."""
-    prices: np.ndarray
-    decision: np.ndarray
+    prices: NDArray[Any]
+    decision: NDArray[Any]
     """Seconds of processor time of each decision, features included: others on the machine do not count."""
 
 
@@ -217,7 +219,7 @@ def run(prompts: Prompts, method: str, share: float, kind: str, seed: int) -> Re
     )
 
 
-def threshold(prompts: Prompts, table: Table, budget: Budget, seed: int) -> tuple[float, float, np.ndarray]:
+def threshold(prompts: Prompts, table: Table, budget: Budget, seed: int) -> tuple[float, float, NDArray[Any]]:
     """Explore, regress, tune a price on what was seen, again and again; the same guard."""
     rng = np.random.default_rng(seed)
     T, K = table.rewards.shape
@@ -226,7 +228,8 @@ def threshold(prompts: Prompts, table: Table, budget: Budget, seed: int) -> tupl
     mix = np.asarray(_shares(prompts, budget, "mix")) * 0.5 + 0.5 * np.eye(K)[int(table.costs[0].argmin())]
     mix = 0.9 * mix + 0.1 / K
     gram, sums = np.tile(np.eye(d), (K, 1, 1)), np.zeros((K, d))
-    weights, price, left, earned = np.zeros((K, d)), 0.0, budget.limit * (1 - 1e-12), 0.0
+    weights: NDArray[Any] = np.zeros((K, d))
+    price, left, earned = 0.0, budget.limit * (1 - 1e-12), 0.0
     prices = np.zeros(T)
     for t in range(T):
         x, c = table.contexts[t], excess[t]
@@ -243,7 +246,7 @@ def threshold(prompts: Prompts, table: Table, budget: Budget, seed: int) -> tupl
     return earned / T, budget.limit - left, prices
 
 
-def _tuned(scores: np.ndarray, excess: np.ndarray, rate: float) -> float:
+def _tuned(scores: NDArray[Any], excess: NDArray[Any], rate: float) -> float:
     """The price at which these requests would have cost `rate` each."""
     low, high = 0.0, 10.0 / max(float(excess.max()), 1e-300) * 100
     rows = np.arange(len(scores))
@@ -273,8 +276,8 @@ def report(prompts: Prompts, results: list[Result], shares: Sequence[float], met
     means = prompts.table.rewards.mean(axis=0)
     cheapest = int(prompts.table.costs[0].argmin())
     lines = [
-        f"{prompts.name}: {len(prompts.table):,} requests, {len(prompts.models)} models; cheapest {means[cheapest]:.4f}, "
-        f"best {means.max():.4f}",
+        f"{prompts.name}: {len(prompts.table):,} requests, {len(prompts.models)} models; "
+        f"cheapest {means[cheapest]:.4f}, best {means.max():.4f}",
         f"{'method':<10}" + "".join(f"{f'budget {share:g}':>28}" for share in shares) + f"{'p99 CPU time':>16}",
     ]
     for method in methods:
