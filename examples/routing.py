@@ -317,10 +317,10 @@ def figure(prompts: Prompts, results: list[Result], shares: Sequence[float], met
     left.set(xlabel="budget: 0 the cheapest, 1 the best model", ylabel="mean score", title=prompts.name)
     left.legend(fontsize=7, ncol=2)
     for k, share in enumerate(shares):
-        own = next((r for r in results if r.method == "thompson" and r.share == share), None)
-        if own is not None:
-            scale = float(prompts.excess[:, prompts.best].mean())
-            right.plot(own.prices * scale, color=colours(2 * k), label=f"budget {share:g}", linewidth=0.8)
+        shown = "thompson" if "thompson" in methods else methods[0]
+        own = next(r for r in results if r.method == shown and r.share == share)
+        scale = float(prompts.excess[:, prompts.best].mean())
+        right.plot(own.prices * scale, color=colours(2 * k), label=f"budget {share:g}", linewidth=0.8)
     right.set(xlabel="request", ylabel="score asked for the mean extra cost", title="price of money", yscale="log")
     right.legend(fontsize=8)
     out.mkdir(parents=True, exist_ok=True)

@@ -38,7 +38,7 @@ def strategy():
     chooser = Chooser(rule, seed=1)
     made = BudgetStrategy(router, chooser, PRICES, features=features, answer_tokens=20, largest_answer=60).register()
     yield made
-    litellm.logging_callback_manager.remove_callback_from_list_by_object(litellm.callbacks, made)
+    made.unregister()
 
 
 def settled(made, count):

@@ -24,6 +24,14 @@ try:
 except ImportError:
     raise ImportError("longterm.decisions.litellm_router needs LiteLLM: pip install 'longterm[litellm]'") from None
 
+_LISTS = (
+    "callbacks",
+    "success_callback",
+    "failure_callback",
+    "_async_success_callback",
+    "_async_failure_callback",
+)
+"""Where LiteLLM copies a callback to."""
 MARK = "longterm_choice"
 """The key of a choice's number in a request's metadata."""
 
@@ -91,8 +99,17 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         import litellm
 
         self.router.set_custom_routing_strategy(self)
-        litellm.logging_callback_manager.add_litellm_callback(self)
+        # Not by LiteLLM's manager of callbacks: that takes a second strategy for the first.
+        litellm.callbacks.append(self)
         return self
+
+    def unregister(self) -> None:
+        """Be told of no more calls."""
+        import litellm
+
+        for name in _LISTS:
+            kept = getattr(litellm, name)
+            kept[:] = [callback for callback in kept if callback is not self]
 
     # --- LiteLLM asks -----------------------------------------------------------------------------------------
 
