@@ -289,7 +289,7 @@ class LiveState:
 
 def _is_finite(value: Array) -> bool:
     """Whether every number is."""
-    if isinstance(value, (np.generic, float, int)) or value.ndim == 0:
+    if not isinstance(value, np.ndarray) or value.ndim == 0:
         return math.isfinite(value)
     return b"\0" not in np.isfinite(value).tobytes()  # a third of what .all() takes
 

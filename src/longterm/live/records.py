@@ -29,6 +29,7 @@ _MARK = b"\xff\xff\xff"
 _ASK, _SKIP, _TELL = (letter + _MARK for letter in (b"A", b"S", b"T"))
 _NUMBER = struct.Struct("<4sQ")
 _HEAD = struct.Struct("<4sQQB")
+_BITS = 64
 _SWAPPED = sys.byteorder == "big"
 
 
@@ -85,6 +86,8 @@ class StateLayout:
         self._kinds = [(np.asarray(leaf).dtype, np.shape(leaf)) for leaf in leaves.values()]
         self._is_flat = not any(hasattr(field, "_asdict") for field in template)
         self._value = (x.dtype, x.shape[:-1])
+        self._seen: tuple[type, ...] = ()
+        self._scalars: int | None = None
 
     def leaves(self, state: Any) -> tuple[Array, ...]:
         """The arrays of a state, one after another."""
@@ -96,22 +99,32 @@ class StateLayout:
 
     def is_value(self, value: Array) -> bool:
         """Whether it is one number for each decision, of their dtype."""
-        return (value.dtype, value.shape) == self._value
+        dtype, shape = self._value
+        return bool(value.dtype is dtype and value.shape == shape)
 
     def parts(self, state: Any) -> tuple[int, list[bytes] | None]:
         """Which fields are NumPy scalars, as bits, and the bytes of all; None where a field is not as it was."""
-        scalars, bit, parts = 0, 1, []
-        try:
-            for leaf, (dtype, shape) in zip(self.leaves(state), self._kinds, strict=True):
-                if leaf.dtype != dtype or leaf.shape != shape:
-                    return 0, None
-                if isinstance(leaf, np.generic):
-                    scalars |= bit
-                bit <<= 1
-                parts.append(_raw(leaf))
-        except AttributeError:  # a Python number
+        leaves = self.leaves(state)
+        kinds = tuple(map(type, leaves))
+        if kinds != self._seen:
+            self._look_at(kinds)
+        if self._scalars is None:
             return 0, None
-        return (scalars, parts) if bit <= 2**63 else (0, None)
+        for leaf, (dtype, shape) in zip(leaves, self._kinds, strict=True):
+            if isinstance(leaf, np.ndarray) and (leaf.dtype is not dtype or leaf.shape != shape):
+                return 0, None
+        return self._scalars, [_raw(leaf) for leaf in leaves] if _SWAPPED else [leaf.tobytes() for leaf in leaves]
+
+    def _look_at(self, kinds: tuple[type, ...]) -> None:
+        """Which fields are scalars; None if one is neither an array nor the scalar that belongs there."""
+        bits, fits = 0, len(kinds) < _BITS
+        for place, (kind, (dtype, shape)) in enumerate(zip(kinds, self._kinds, strict=True)):
+            if issubclass(kind, np.generic):
+                bits |= 1 << place
+                fits = fits and kind is dtype.type and shape == ()
+            else:
+                fits = fits and kind is np.ndarray
+        self._seen, self._scalars = kinds, bits if fits else None
 
     def decode(self, record: bytes, present: Any) -> Event:
         """The event that a record is about; ValueError, KeyError or TypeError if it makes no sense.
