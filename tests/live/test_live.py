@@ -132,11 +132,24 @@ def test_unknown_tokens():
     answers(learner, Token(2, life=token.life), UnknownTokenError, "so far are 1 to 1")
     for number in (0, -1, 1, np.int64(1)):
         answers(learner, number, UnknownTokenError, "a bare number")
-    for nonsense in ("1", "", "1-1", None, True, 1.0, (1, token.x), Token(None), Token([1]), Token(True, life=token.life)):
+    for nonsense in (
+        "1",
+        "",
+        "1-1",
+        None,
+        True,
+        1.0,
+        (1, token.x),
+        Token(None),
+        Token([1]),
+        Token(True, life=token.life),
+    ):
         answers(learner, nonsense, UnknownTokenError, r"not a token|not the text of a token")
     answers(learner, token._replace(x=token.x + 1), UnknownTokenError, "another decision")
     answers(learner, token._replace(life=token.life ^ 1), UnknownTokenError, "another life")
-    learner.tell(token._replace(x=np.array(token.x)), loss_parameters=TARGET)  # one rebuilt from what was stored is good
+    learner.tell(
+        token._replace(x=np.array(token.x)), loss_parameters=TARGET
+    )  # one rebuilt from what was stored is good
 
 
 def test_doubled_tokens_count_once():

@@ -1,4 +1,4 @@
-"""Objects for one thread refuse a second one, or serve it; their states and files are never torn. The threads are real."""
+"""Objects for one thread refuse a second one, or serve it; no state or file is torn. The threads are real."""
 
 import pickle
 import sys
@@ -34,7 +34,7 @@ def together(works):
 
     def run(k, work):
         ready.wait()
-        for _ in range(60):
+        for _ in range(30):
             try:
                 work()
             except InUseError as error:
@@ -120,7 +120,7 @@ def test_a_pacer_serves_any_number_of_threads():
     """It has no state of its own: every thread gets what it would get alone."""
     pacer = DualMirrorDescent(budget=1000.0, horizon=100, step=0.01, start=0.25)
     alone = pacer.init()
-    for _ in range(60):
+    for _ in range(30):
         alone = pacer.settle(alone, Outcome(3.0))
     states = [pacer.init() for _ in range(4)]
 

@@ -38,7 +38,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array
-from longterm.errors import InputError, InUseError, SnapshotError
+from longterm.errors import InputError, InUseError, JournalError, SnapshotError
 from longterm.learners.base import Learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound
 from longterm.learners.feedback import Feedback
@@ -688,15 +688,11 @@ class LiveLearner:
         }
         return Snapshot(KIND, VERSION, metadata, memory.arrays())
 
-    def _recover(
-        self, lock: FileLock | None, identity: bytes, follows: Follows, required: bool, fsync: bool
-    ) -> None:
+    def _recover(self, lock: FileLock | None, identity: bytes, follows: Follows, required: bool, fsync: bool) -> None:
         """Let everything in the journal, if there is one, happen again, and go on writing it."""
         if lock is None:
             return
-        self._journal = recover(
-            lock, identity, self._memory.sequence, follows, required, _Recovery(self), fsync=fsync
-        )
+        self._journal = recover(lock, identity, self._memory.sequence, follows, required, _Recovery(self), fsync=fsync)
         self._plan_checkpoint()
 
 
@@ -779,7 +775,7 @@ def _limits(value: CheckpointAfter) -> tuple[int, int] | None:
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
             what = f"{value!r} is neither a number of records nor records and bytes"
             raise InputError("checkpoint_after", what, "Give a whole number, a pair of them, or None")
-    return int(records), int(size)  # type: ignore[arg-type]
+    return int(records), int(size)
 
 
 def _age(value: int) -> int:

@@ -170,7 +170,8 @@ class StateLayout:
 
 
 def _raw(value: Array) -> bytes:
-    return value.astype(value.dtype.newbyteorder("<")).tobytes() if _SWAPPED else value.tobytes()
+    raw: bytes = (value.astype(value.dtype.newbyteorder("<")) if _SWAPPED else value).tobytes()
+    return raw
 
 
 def _whole(layout: struct.Struct, record: bytes) -> tuple[Any, ...]:

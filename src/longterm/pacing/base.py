@@ -92,8 +92,9 @@ class Pacer(PerLearner, ABC, Generic[S]):
     def bid(self, state: S, value: Array, hold: Array = 0.0) -> Array:
         """`act` without the checks: what engines and traced loops call."""
         wanted = self.unguarded_bid(state, value)
-        xp, left = namespace(wanted), state.remaining - hold
-        return xp.minimum(wanted, xp.maximum(left, xp.zeros_like(left)))
+        xp = namespace(wanted)
+        bid = xp.minimum(wanted, state.remaining - hold)
+        return xp.maximum(bid, xp.zeros_like(bid))
 
     def act(self, state: S, value: Array, *, hold: Array = 0.0) -> Array:
         """The bid for a request of this value: never above what is left and not held back.
