@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
+from longterm._one_thread import OneThread, one_thread_at_a_time
 from longterm.errors import SnapshotError
 from longterm.linear_model._settings import Settings
 from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
@@ -27,6 +28,7 @@ _MASK = 2**64 - 1
 class LearnerMemory:
     """The state of a `BudgetLinearLearner`."""
 
+    _turn: OneThread
     _rule: CompiledRule
     _average: Average
     _sparse: bool
@@ -125,12 +127,14 @@ class LearnerMemory:
 
     # --- snapshots --------------------------------------------------------------------------------------------
 
+    @one_thread_at_a_time
     def __getstate__(self) -> dict[str, Any]:
         return {"specification": self._specification(), "arrays": self._arrays()}
 
     def __setstate__(self, stored: dict[str, Any]) -> None:
         self._restore(stored["specification"], stored["arrays"])
 
+    @one_thread_at_a_time
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to `path`, atomically: a crash leaves the old file or the new one."""
         write_snapshot(Path(path), Snapshot(KIND, VERSION, self._specification(), self._arrays()))
@@ -163,6 +167,7 @@ class LearnerMemory:
         }
 
     def _restore(self, specification: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self._turn = OneThread(type(self).__name__)
         settings = Settings(**specification["settings"])
         self._widens, self._sparse = bool(specification["widens"]), bool(specification["sparse"])
         self._has_level, self._level = specification["level"] is not None, float(specification["level"] or 0.0)

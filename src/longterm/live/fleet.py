@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
+from longterm._one_thread import OneThread
 from longterm.errors import BrokenBoundError, InputError, NonFiniteError, SnapshotError
 from longterm.learners.base import Learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound, require_known
@@ -36,7 +37,7 @@ Who = ArrayLike | None
 class Fleet:
     """`size` learners of one kind, each with its own round and hyper-parameters.
 
-    Not thread-safe: one thread at a time may call it. A call that raises changes nothing.
+    One thread at a time may call it; a second one is refused (InUseError). A call that raises changes nothing.
 
     Parameters
     ----------
@@ -77,6 +78,7 @@ class Fleet:
         on_broken_bound: OnBrokenBound = "raise",
         engine: Literal["numpy", "jax"] = "numpy",
     ) -> None:
+        self._turn = OneThread("fleet")
         self.size = validate.dimension("size", size)
         if learner.batch_shape not in ((), (self.size,)):
             what = f"its hyper-parameters have shape {learner.batch_shape}"
@@ -141,7 +143,8 @@ class Fleet:
         array
             One decision in each row, copied.
         """
-        return self._rows.decisions(self._numbers(who))
+        with self._turn():
+            return self._rows.decisions(self._numbers(who))
 
     def tell(self, feedback: Feedback, who: Who = None) -> None:
         """One round for each of these learners.
@@ -160,11 +163,12 @@ class Fleet:
         InputError
             If the feedback cannot be used, or `who` names a learner that is none, or one twice.
         """
-        numbers = self._numbers(who)
-        x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
-        check = RowsCheck(self._of(numbers), x, on_broken_bound=self._on_broken_bound)
-        check.rounds, check.numbers = self.rounds, numbers
-        self._rows.advance(numbers, check.accept(feedback, None))
+        with self._turn():
+            numbers = self._numbers(who)
+            x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
+            check = RowsCheck(self._of(numbers), x, on_broken_bound=self._on_broken_bound)
+            check.rounds, check.numbers = self.rounds, numbers
+            self._rows.advance(numbers, check.accept(feedback, None))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the whole fleet to a file, atomically: a crash leaves the old file or the new one.
@@ -175,8 +179,9 @@ class Fleet:
             The file.
         """
         metadata = {"learner": specification(self.learner), "size": self.size, "dtype": self._template.dtype.name}
-        arrays = state_arrays(self.state) | self._rows.totals
-        write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
+        with self._turn():
+            arrays = state_arrays(self.state) | self._rows.totals
+            write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
 
     @classmethod
     def load(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,6 +107,11 @@ def restored_state(template: Any, arrays: Mapping[str, Array]) -> Any:
         if kinds[0] != kinds[1]:
             raise ValueError(f"{name} has shape and dtype {kinds[0]}, not {kinds[1]}")
     return _filled(template, "", wanted | stored)
+
+
+def filled_state(template: Any, leaves: Sequence[Array]) -> Any:
+    """A state like `template` of these arrays, in the order of `state_arrays`."""
+    return _filled(template, "", dict(zip((name for name, _ in _leaves(template, "")), leaves, strict=True)))
 
 
 def _later(state: Any, prefix: str) -> Iterator[str]:
