@@ -355,7 +355,7 @@ class LiveLearner:
             try:
                 live._memory.restore(snapshot.metadata["book"], snapshot.arrays)
                 follows = snapshot.metadata["follows"]
-            except (KeyError, ValueError, TypeError, IndexError) as error:
+            except (KeyError, ValueError, TypeError, ArithmeticError) as error:
                 raise SnapshotError(path, "corrupted", f"the state makes no sense: {error}", "Restore a copy") from None
             live._recover(lock, identity, follows, fsync)
         return live

@@ -18,8 +18,9 @@ from longterm.engines.trace import Sums
 from longterm.errors import NonFiniteError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.live.stored import check_book
 from longterm.live.tokens import Closed, Token, Window
-from longterm.storage.packing import pack, restored_state, state_arrays, unpack
+from longterm.storage.packing import pack, require_sound, restored_state, state_arrays, unpack
 
 _CLOSED: tuple[Closed, ...] = ("told", "skipped")
 
@@ -60,6 +61,7 @@ class Memory:
 
     def __init__(self, state: Any, x: Array, window: Window) -> None:
         self.state = state
+        self._x = x
         self.sums = Sums.zero(x.shape[:-1], 0)
         self._no_loss, self._no_values = self.sums.loss, self.sums.per_constraint
         self.window = window
@@ -158,7 +160,12 @@ class Memory:
 
     def restore(self, metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
         """Take on what `metadata` and `arrays` of another memory said; ValueError or KeyError if it makes no sense."""
-        self.state = restored_state(self.state, arrays)
+        check_book(metadata, arrays, self._x, self.sums._asdict())
+        state = restored_state(self.state, arrays)
+        require_sound(self.state, state)
+        if int(np.max(np.asarray(state.round))) > metadata["told"] + 1:
+            raise ValueError("the state is of more rounds than were told")
+        self.state = state
         self.sums = Sums(**{name: arrays[f"sums.{name}"] for name in Sums._fields})
         self.counters = Counters(**{name: int(metadata[name]) for name in Counters._fields})
         window = self.window = Window(
