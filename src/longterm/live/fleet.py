@@ -278,6 +278,13 @@ def _require_totals(arrays: Mapping[str, Any], size: Any) -> None:
             raise ValueError(f"{name} is not a number for each of {size!r:.40} learners")
 
 
+def _require_finite(state: Any) -> None:
+    for name, value in state._asdict().items():
+        if value.dtype.kind == "f" and not np.isfinite(value).all():
+            what = "would hold a number that is not finite after this update"
+            raise NonFiniteError(name, what, "Check the feedback of this round; the state is as it was")
+
+
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
@@ -311,13 +318,19 @@ class NumpyRows:
         """Apply the rule to these rows."""
         worst = np.asarray(feedback.constraint, dtype=np.float64)
         if numbers is None:
-            self.state = self._learner.update(self.state, feedback)
+            with np.errstate(all="ignore"):  # what is not finite is refused, in words
+                state = self._learner.update(self.state, feedback)
+            _require_finite(state)
+            self.state = state
             self.totals["signed_violation"] += worst
             self.totals["hard_violation"] += np.maximum(worst, 0)
             return
         learner = self._learner.with_hyper_arrays({path: array[numbers] for path, array in self._hyper.items()})
         rows = type(self.state)(*(field[numbers] for field in self.state))
-        for field, new in zip(self.state, learner.update(rows, feedback), strict=True):
+        with np.errstate(all="ignore"):
+            state = learner.update(rows, feedback)
+        _require_finite(state)
+        for field, new in zip(self.state, state, strict=True):
             field[numbers] = new
         self.totals["signed_violation"][numbers] += worst
         self.totals["hard_violation"][numbers] += np.maximum(worst, 0)
