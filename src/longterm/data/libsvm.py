@@ -28,7 +28,7 @@ from longterm.data.files import AGAIN, LONGEST_LINE, blocks_of_lines
 from longterm.errors import DataError
 
 LARGEST_INDEX = 2**31 - 1
-SPACE, NEWLINE, COLON = 32, 10, 58
+SPACE, NEWLINE = 32, 10
 
 # Every repetition is possessive (`*+`): what was matched is never given back, so the time is that of one pass.
 _BLANK = rb"[ \t\r\v\f]"
@@ -116,6 +116,8 @@ def _parse_block(text: bytes, limit: int) -> Rows | None:
     raw = np.frombuffer(text, dtype=np.uint8)
     blank = raw <= SPACE
     (starts,) = np.nonzero(~blank & np.concatenate([[True], blank[:-1]]))
+    if len(starts) == 0:  # NumPy would find a number in no text
+        return Rows(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32), np.empty(0))
     (ends,) = np.nonzero(raw == NEWLINE)
     line = np.searchsorted(ends, starts)
     is_label = np.diff(line, prepend=-1) > 0
