@@ -41,7 +41,7 @@ from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, 
 
 FLOAT, WHOLE = np.dtype(np.float64), np.dtype(np.int64)
 HEAVIEST = 1e30
-"""Labels and weights beyond this are refused one by one; blocks are checked as a whole."""
+"""Labels and weights beyond this have their row looked at before a kernel does: one range for blocks and single rows."""
 NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
 """The intercept's interval is never widened to less, and its V_b not beyond the square: both keep numbers finite."""
 LOG_ODDS = 4.0
@@ -200,8 +200,8 @@ class BudgetLinearLearner(LearnerMemory):
     def _label_for(self, u: FloatArray, y: float, weight: float, columns: NDArray[np.int64] | None = None) -> float:
         """The label as the kernel is to see it, once it and the weight are known to be sound."""
         try:
-            sound = (y == 1 or y == -1) if self._classifies else -HEAVIEST <= y <= HEAVIEST
-            sound = sound and 0.0 <= weight <= HEAVIEST
+            sound = (y == 1 or y == -1) if self._classifies else -math.inf < y < math.inf
+            sound = sound and 0.0 <= weight < math.inf
             label = float(y)
         except (TypeError, ValueError):  # not numbers
             sound = False
@@ -209,6 +209,8 @@ class BudgetLinearLearner(LearnerMemory):
             what = f"the label is {y!r}, the weight {weight!r}"
             remedy = "Use labels −1 and +1 for two classes, finite targets for regression, weights of at least 0"
             raise InputError("y", what, remedy, round=self.rounds + 1)
+        if weight > HEAVIEST or not -HEAVIEST <= label <= HEAVIEST:
+            self._require_row(u, abs(label), weight, columns)
         if self._until_sample == 0:
             self._sample()
         if not self._widens:

@@ -644,7 +644,7 @@ class LiveLearner:
             if follows is not None:
                 follows = [str(part) for part in follows]
                 live._places = (follows[1],)
-        except (KeyError, ValueError, TypeError, IndexError) as error:
+        except (KeyError, ValueError, TypeError, ArithmeticError, LookupError) as error:
             raise SnapshotError(path, "corrupted", f"the state makes no sense: {error}", "Restore a copy") from None
         live._recover(lock, identity, follows, required, fsync)
         live._home = home

@@ -21,8 +21,9 @@ from longterm.errors import NonFiniteError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.live.records import Asked, Event, Skipped, StateLayout, Told
+from longterm.live.stored import check_book
 from longterm.live.tokens import Closed, Lives, Token, Window
-from longterm.storage.packing import restored_state, state_arrays
+from longterm.storage.packing import require_sound, restored_state, state_arrays
 
 _CLOSED: tuple[Closed, ...] = ("told", "skipped")
 
@@ -59,6 +60,7 @@ class Memory:
     def __init__(self, state: Any, x: Array, window: Window) -> None:
         self.state = state
         self.layout = StateLayout(state, x)
+        self._x = x
         self.sums = Sums.zero(x.shape[:-1], 0)
         self._no_loss, self._no_values = self.sums.loss, self.sums.per_constraint
         self.window = window
@@ -187,8 +189,13 @@ class Memory:
         }
 
     def restore(self, metadata: Mapping[str, Any], lives: Sequence[Any], arrays: Mapping[str, Array]) -> None:
-        """Take on what another memory said of itself; ValueError, KeyError or TypeError if it makes no sense."""
-        self.state = restored_state(self.state, arrays)
+        """Take on what `metadata` and `arrays` of another memory said; ValueError or KeyError if it makes no sense."""
+        check_book(metadata, arrays, self._x, self.sums._asdict())
+        state = restored_state(self.state, arrays)
+        require_sound(self.state, state)
+        if int(np.max(np.asarray(state.round))) > metadata["told"] + 1:
+            raise ValueError("the state is of more rounds than were told")
+        self.state = state
         self.sums = Sums(**{name: arrays[f"sums.{name}"] for name in Sums._fields})
         self.counters = Counters(**{name: int(metadata[name]) for name in Counters._fields})
         window = self.window = Window(
