@@ -109,3 +109,11 @@ def through_numpy(
 def resolution(x: Array) -> float:
     """The relative error below which two numbers of x's dtype count as equal: 1e-9; 16 ulp in float32."""
     return max(1e-9, 16 * float(namespace(x).finfo(x.dtype).eps))
+
+
+def surely_none(mask: Array) -> bool:
+    """Whether nothing is true in a mask that can be looked at; inside a compiled loop nothing is sure.
+
+    For work that changes nothing where the mask is false: leaving it out is then a matter of speed alone.
+    """
+    return isinstance(mask, (np.ndarray, np.generic)) and not mask.any()

@@ -14,6 +14,7 @@ from longterm.learners.doubling_restarts import DoublingRestarts
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty, DriftPlusPenaltyState
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback, observe
+from longterm.learners.hedged_cuts import HedgedCuts
 from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
 from longterm.learners.lewa import LEWA, LEWAState
@@ -70,6 +71,7 @@ __all__ = [
     "FeasibleOnlineADM",
     "Feedback",
     "HardYuLeeLee",
+    "HedgedCuts",
     "Inner",
     "LEWAState",
     "Learner",
