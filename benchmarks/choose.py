@@ -88,13 +88,13 @@ def changing() -> Scene:
     game, T = games.switching_constraints(), 4000
     problem = game.problem
     learners = {
-        "ProxPenalty.convex": ProxPenalty.for_problem(problem),
-        "COLDQ.published, T known": COLDQ.for_problem(problem, horizon=T),
-        "QuadraticPenaltyOGD.convex, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),
-        "AOGD.convex": AOGD.for_problem(problem),
-        "HardYuLeeLee.convex, Sharp": YuLeeLee.for_problem(problem, hard=True, rates="sharp"),
-        "SinhaVaze.convex, T known": SinhaVaze.for_problem(problem, horizon=T),
-        "DriftPlusPenalty.neely_yu, T known": DriftPlusPenalty.for_problem(problem, horizon=T, preset="neely-yu"),
+        "ProxPenalty": ProxPenalty.for_problem(problem),
+        "COLDQ, T known": COLDQ.for_problem(problem, horizon=T),
+        "QuadraticPenaltyOGD, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),
+        "AOGD": AOGD.for_problem(problem),
+        "YuLeeLee, hard": YuLeeLee.for_problem(problem, hard=True, rates="sharp"),
+        "SinhaVaze, T known": SinhaVaze.for_problem(problem, horizon=T),
+        "DriftPlusPenalty, neely-yu, T known": DriftPlusPenalty.for_problem(problem, horizon=T, preset="neely-yu"),
     }
     return Scene("changing", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, [SIGNED, HARD])
 
@@ -103,8 +103,8 @@ def values_only() -> Scene:
     game, T = games.switching_constraints(), 4000
     problem = game.problem
     learners = {
-        "TwoPointBandit.tuned, values": TwoPointBandit.for_problem(problem, horizon=T),
-        "MahdaviOGD.aggregate, gradients": MahdaviOGD.for_problem(problem, horizon=T),
+        "TwoPointBandit, values": TwoPointBandit.for_problem(problem, horizon=T),
+        "MahdaviOGD, gradients": MahdaviOGD.for_problem(problem, horizon=T),
     }
     return Scene("values", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, [SIGNED, HARD])
 
@@ -113,13 +113,13 @@ def random_constraints() -> Scene:
     game, T = games.job_scheduling(), 4000
     problem = game.problem
     learners = {
-        "DriftPlusPenalty.yu_neely_wei, T known": DriftPlusPenalty.for_problem(
+        "DriftPlusPenalty, yu-neely-wei, T known": DriftPlusPenalty.for_problem(
             problem, horizon=T, preset="yu-neely-wei"
         ),
-        "DriftPlusPenalty.tuned, T known": DriftPlusPenalty.for_problem(problem, horizon=T),
-        "AOGD.convex": AOGD.for_problem(problem),
-        "YuLeeLee.convex, Sharp": YuLeeLee.for_problem(problem, rates="sharp"),
-        "QuadraticPenaltyOGD.convex, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),
+        "DriftPlusPenalty, T known": DriftPlusPenalty.for_problem(problem, horizon=T),
+        "AOGD": AOGD.for_problem(problem),
+        "YuLeeLee": YuLeeLee.for_problem(problem, rates="sharp"),
+        "QuadraticPenaltyOGD, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),
     }
     return Scene("random", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, [SIGNED, HARD])
 
@@ -128,13 +128,13 @@ def affine() -> Scene:
     game, T = games.routing(), 4000
     problem = game.problem
     learners = {
-        "ProximalAOGD.convex": ProximalAOGD.for_problem(problem),
-        "AFTRL.tuned": AFTRL.for_problem(problem),
-        "YuNeely.tuned, T known": YuNeely.for_problem(problem, horizon=T),
+        "ProximalAOGD": ProximalAOGD.for_problem(problem),
+        "AFTRL": AFTRL.for_problem(problem),
+        "YuNeely, T known": YuNeely.for_problem(problem, horizon=T),
         "DoublingRestarts(YuNeely)": DoublingRestarts(YuNeely.for_problem(problem, horizon=1), first_epoch=100),
-        "QuadraticPenaltyOGD.convex, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),
-        "AOGD.convex": AOGD.for_problem(problem),
-        "ProjectedOGD.convex": ProjectedOGD.for_problem(problem),
+        "QuadraticPenaltyOGD, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),
+        "AOGD": AOGD.for_problem(problem),
+        "ProjectedOGD": ProjectedOGD.for_problem(problem),
     }
     measures = [PER_CONSTRAINT, HARD]
     return Scene("routing", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, measures)
@@ -144,11 +144,11 @@ def strongly_convex() -> Scene:
     game, T = games.noisy_doubly_stochastic(), 2000
     problem = game.problem
     learners = {
-        "StronglyConvexAFTRL.tuned": AFTRL.for_problem(problem, steps="strongly convex"),
-        "AFTRL.tuned, for convex losses": AFTRL.for_problem(problem),
-        "QuadraticPenaltyOGD.strongly_convex": QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex"),
-        "AOGD.strongly_convex": AOGD.for_problem(problem, steps="strongly convex"),
-        "ProjectedOGD.strongly_convex": ProjectedOGD.for_problem(problem, steps="strongly convex"),
+        "AFTRL, strongly convex": AFTRL.for_problem(problem, steps="strongly convex"),
+        "AFTRL, for convex losses": AFTRL.for_problem(problem),
+        "QuadraticPenaltyOGD, strongly convex": QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex"),
+        "AOGD, strongly convex": AOGD.for_problem(problem, steps="strongly convex"),
+        "ProjectedOGD, strongly convex": ProjectedOGD.for_problem(problem, steps="strongly convex"),
     }
     measures = [PER_CONSTRAINT, HARD]
     return Scene("strongly convex", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, measures)
@@ -157,10 +157,10 @@ def strongly_convex() -> Scene:
 def dear_projection() -> Scene:
     problem, stream, T = covariance(20), PairwiseSigns(20), 500
     learners = {
-        "QuadraticPenaltyOGD.strongly_convex": QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex"),
-        "SinhaVaze.strongly_convex, T known": SinhaVaze.for_problem(problem, horizon=T, steps="strongly convex"),
-        "AOGD.strongly_convex": AOGD.for_problem(problem, steps="strongly convex"),
-        "ProjectedOGD.strongly_convex": ProjectedOGD.for_problem(problem, steps="strongly convex"),
+        "QuadraticPenaltyOGD, strongly convex": QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex"),
+        "SinhaVaze, strongly convex, T known": SinhaVaze.for_problem(problem, horizon=T, steps="strongly convex"),
+        "AOGD, strongly convex": AOGD.for_problem(problem, steps="strongly convex"),
+        "ProjectedOGD, strongly convex": ProjectedOGD.for_problem(problem, steps="strongly convex"),
     }
     return Scene(
         "dear projection",
@@ -178,12 +178,12 @@ def sparse() -> Scene:
     features = np.asarray(sample.features)
     problem, stream = budgeted_logistic(features, budget=7.0), ResampledRows(features, sample.labels)
     learners = {
-        "PenalisedFTRL.tuned": PenalisedFTRL.for_problem(problem),
-        "COLDQ.published, T known": COLDQ.for_problem(problem, horizon=T),
-        "AFTRL.tuned": AFTRL.for_problem(problem),
-        "ProjectedOGD.convex": ProjectedOGD.for_problem(problem),
-        "QuadraticPenaltyOGD.convex, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),
-        "AOGD.convex, β = ½": AOGD.for_problem(problem, beta=0.5),
+        "PenalisedFTRL": PenalisedFTRL.for_problem(problem),
+        "COLDQ, T known": COLDQ.for_problem(problem, horizon=T),
+        "AFTRL": AFTRL.for_problem(problem),
+        "ProjectedOGD": ProjectedOGD.for_problem(problem),
+        "QuadraticPenaltyOGD, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),
+        "AOGD, β = ½": AOGD.for_problem(problem, beta=0.5),
     }
     return Scene(
         "sparse",
@@ -201,11 +201,11 @@ def unknown() -> Scene:
     known = sparse()
     problem = replace(known.problem, loss=Logistic(known.problem.loss.dimension, 100.0), name="rows of unknown length")
     learners = {
-        "AdaptivePenalisedFTRL.tuned": AdaptivePenalisedFTRL.for_problem(problem),
-        "AdaptiveAFTRL.tuned": AdaptiveAFTRL.for_problem(problem),
-        "AdaGradAOGD.tuned": AdaGradAOGD.for_problem(problem),
-        "PenalisedFTRL.tuned, G guessed": PenalisedFTRL.for_problem(problem),
-        "AOGD.convex, β = ½, G guessed": AOGD.for_problem(problem, beta=0.5),
+        "AdaptivePenalisedFTRL": AdaptivePenalisedFTRL.for_problem(problem),
+        "AdaptiveAFTRL": AdaptiveAFTRL.for_problem(problem),
+        "AdaGradAOGD": AdaGradAOGD.for_problem(problem),
+        "PenalisedFTRL, G guessed": PenalisedFTRL.for_problem(problem),
+        "AOGD, β = ½, G guessed": AOGD.for_problem(problem, beta=0.5),
     }
     return Scene("unknown", problem, known.stream, known.rounds, known.best_loss, learners, known.measures)
 
@@ -214,12 +214,10 @@ def every_round() -> Scene:
     problem, stream, T = two_dimensional(), NoisyTargets(np.array([0.6, 0.5]), spread=0.2), 10_000
     assert problem.projection is not None
     learners = {
-        "ProjectedOGD.strongly_convex": ProjectedOGD.for_problem(problem, steps="strongly convex"),
-        "FeasibleOnlineADM.tuned, T known": FeasibleOnlineADM.for_problem(
-            problem, horizon=T, projection=problem.projection
-        ),
-        "PolyakFeasibility.tuned, T known": PolyakFeasibility.for_problem(problem, horizon=T),
-        "ProxPenalty.strongly_convex": ProxPenalty.for_problem(problem, steps="strongly convex"),
+        "ProjectedOGD, strongly convex": ProjectedOGD.for_problem(problem, steps="strongly convex"),
+        "FeasibleOnlineADM, T known": FeasibleOnlineADM.for_problem(problem, horizon=T, projection=problem.projection),
+        "PolyakFeasibility, T known": PolyakFeasibility.for_problem(problem, horizon=T),
+        "ProxPenalty, strongly convex": ProxPenalty.for_problem(problem, steps="strongly convex"),
     }
     return Scene(
         "every round",
@@ -236,10 +234,10 @@ def in_the_end() -> Scene:
     scene = every_round()
     problem, T = scene.problem, scene.rounds
     learners = {
-        "YuNeely.tuned, T known": YuNeely.for_problem(problem, horizon=T),
-        "DecayingMarginAOGD.of, scale 0.01": DecayingMarginAOGD.for_problem(problem, scale=0.01),
-        "NoViolationAOGD.by_exact_sums, T known": NoViolationAOGD.for_problem(problem, horizon=T),
-        "AOGD.convex": AOGD.for_problem(problem),
+        "YuNeely, T known": YuNeely.for_problem(problem, horizon=T),
+        "DecayingMarginAOGD, scale 0.01": DecayingMarginAOGD.for_problem(problem, scale=0.01),
+        "NoViolationAOGD, T known": NoViolationAOGD.for_problem(problem, horizon=T),
+        "AOGD": AOGD.for_problem(problem),
     }
     return Scene("in the end", problem, scene.stream, T, scene.best_loss, learners, [SIGNED, HARD])
 
@@ -253,13 +251,11 @@ def experts(d: int = 1000) -> Scene:
     problem = Problem(Simplex(d), Linear(d, longest), half, name="half of the weight on the best")
     stream = Replay([costs])
     learners = {
-        "LEWA.tuned, spreads given, T known": LEWA.for_problem(
-            problem, horizon=T, loss_spread=1.0, constraint_spread=1.0
-        ),
-        "LEWA.tuned, T known": LEWA.for_problem(problem, horizon=T),
-        "AFTRL.tuned": AFTRL.for_problem(problem),
-        "QuadraticPenaltyOGD.convex, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),
-        "AOGD.convex": AOGD.for_problem(problem),
+        "LEWA, spreads given, T known": LEWA.for_problem(problem, horizon=T, loss_spread=1.0, constraint_spread=1.0),
+        "LEWA, T known": LEWA.for_problem(problem, horizon=T),
+        "AFTRL": AFTRL.for_problem(problem),
+        "QuadraticPenaltyOGD, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),
+        "AOGD": AOGD.for_problem(problem),
     }
     best = best_fixed(problem, stream, [T]).loss[-1]
     return Scene(f"experts, {d}", problem, stream, T, lambda seeds: best, learners, [SIGNED, HARD], seeds=[0])
@@ -285,9 +281,9 @@ def drift() -> Scene:
         "Restarted(PenalisedFTRL, every=300)": Restarted(PenalisedFTRL.for_problem(problem), every=300),
         "Restarted(ProjectedOGD, every=300)": Restarted(ProjectedOGD.for_problem(problem), every=300),
         "Restarted(AFTRL, every=300)": Restarted(AFTRL.for_problem(problem), every=300),
-        "ProjectedOGD.convex": ProjectedOGD.for_problem(problem),
-        "ProximalAOGD.convex": ProximalAOGD.for_problem(problem),
-        "PenalisedFTRL.tuned": PenalisedFTRL.for_problem(problem),
+        "ProjectedOGD": ProjectedOGD.for_problem(problem),
+        "ProximalAOGD": ProximalAOGD.for_problem(problem),
+        "PenalisedFTRL": PenalisedFTRL.for_problem(problem),
     }
     return Scene("drift", problem, stream, T, lambda seeds: best, learners, [SIGNED, HARD], seeds=[0])
 
@@ -353,11 +349,11 @@ def answers() -> None:
     assert project is not None
     # On the boundary the shortest subgradient of ‖x‖₁ + ½‖x‖² is that of a point with one entry, 1 + |x_i| = √(1 + 2ρ).
     learners: dict[str, Learner[Any]] = {
-        "OneProjectionSGD.tuned, its answer": OneProjectionSGD.for_problem(
+        "OneProjectionSGD, its answer": OneProjectionSGD.for_problem(
             problem, horizon=T, projection=project, slope=15**0.5
         ),
-        "PenalisedFTRL.tuned, last decision": scene.learners["PenalisedFTRL.tuned"],
-        "ProjectedOGD.convex, last decision": scene.learners["ProjectedOGD.convex"],
+        "PenalisedFTRL, last decision": scene.learners["PenalisedFTRL"],
+        "ProjectedOGD, last decision": scene.learners["ProjectedOGD"],
     }
     print(f"\nanswer: {problem.name}, after T = {T} rounds of one sequence, per round")
     print(f"{'':<40}{'above best':>12}{'g':>13}{'µs':>8}")

@@ -92,9 +92,8 @@ def microseconds(work: Callable[[], object], repeats: int = 7) -> float:
 
 def compare_oracles(size: int) -> None:
     problem, stream = covariance(size), PairwiseSigns(size)
-    played = (
-        stream.draw(0, 0, 500).loss[0].mean(axis=0)
-    )  # where A-OGD stands after 500 rounds, but for what little λ does to it
+    # Where A-OGD stands after 500 rounds, but for what little λ does to it.
+    played = stream.draw(0, 0, 500).loss[0].mean(axis=0)
     feasible = problem.projection(played).reshape(size, size)
     v = np.linalg.eigh(feasible)[1][:, 0]
     apart = feasible - 2 * np.outer(v, v)  # λ_min = −1.9, the next 0.1

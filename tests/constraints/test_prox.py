@@ -185,7 +185,7 @@ def test_who_has_a_prox_and_who_has_not():
         assert none is None
 
 
-@pytest.mark.parametrize("make", [AFTRL.tuned, ProximalAOGD.convex])
+@pytest.mark.parametrize("make", [AFTRL.for_problem, ProximalAOGD.for_problem])
 def test_problems_without_a_prox_are_refused_before_round_1(make):
     ball = Ball(D, centre=np.ones(D))
     problem = Problem(ball, Linear(D), ElasticNetBudget(D, 1.0))
@@ -211,7 +211,7 @@ def test_penalised_ftrl_refuses_what_it_has_no_root_for(over, constraint):
     AFTRL.for_problem(problem)  # needs less
 
 
-@pytest.mark.parametrize("make", [AFTRL.tuned, ProximalAOGD.convex, PenalisedFTRL.tuned])
+@pytest.mark.parametrize("make", [AFTRL.for_problem, ProximalAOGD.for_problem, PenalisedFTRL.for_problem])
 def test_a_learner_made_for_another_constraint_is_refused(make):
     ours, theirs = (Problem(Ball(D, 2.0), Linear(D), L1Budget(D, budget)) for budget in (1.0, 1.5))
     with pytest.raises(InputError, match="another constraint"):

@@ -105,6 +105,6 @@ def test_every_page_is_reachable_from_the_readme_or_another_page():
 
 def test_the_checks_notice_what_is_dead(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("# A, b's c\n[x](nowhere.md) [y](#a-bs-c) [z](#d) `longterm.nothing` `longterm.bounds.lewa(…)`\n")
+    page.write_text("# A, b's c\n[x](nowhere.md) [y](#a-bs-c) [z](#d) `longterm.nothing` `longterm.run(…)`\n")
     assert dead_links(page) == ["#d", "nowhere.md"]
     assert unknown_names(page) == ["longterm.nothing"]

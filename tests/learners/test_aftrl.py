@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from longterm import AOGD, Feedback, Fleet, InputError, Problem, observe, run
-from longterm.bounds import aftrl, strongly_convex_aftrl
-from longterm.constraints import Affine, ElasticNetBudget, L1Budget
-from longterm.learners import AFTRL, AFTRLState, StronglyConvexAFTRL
+from longterm.constraints import Affine, CustomConstraint, ElasticNetBudget, L1Budget, Smooth
+from longterm.learners import AFTRL, AdaptiveAFTRL, ProximalAOGD
+from longterm.learners.aftrl import AFTRLState
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import budgeted_logistic, two_dimensional
 from longterm.sets import Ball, Box
@@ -59,7 +59,7 @@ def test_a_round_under_a_budget_by_hand():
 def test_first_rounds_of_the_strongly_convex_form_by_hand():
     problem = two_dimensional()
     schedule = StronglyConvexDecoupledSchedule(strong_convexity=1.0, theta_0=1.0, beta=0.5)
-    learner = StronglyConvexAFTRL(problem.constraint.prox(problem.enclosing_set), schedule)
+    learner = AFTRL(problem.constraint.prox(problem.enclosing_set), schedule)
     np.testing.assert_allclose(told_targets(problem, learner, [RIGHT]).x, [1, 0])
     # λ_3 = μ_2 · ¾ = √2/4; the models add up to −⟨(1, 1), x⟩ + ‖x‖².
     state = told_targets(problem, learner, [RIGHT, UP])
@@ -127,10 +127,10 @@ def test_bounds_under_a_budget(kind, seed, T, theta, step, beta):
         DecoupledSchedule(step * tuned.step, theta * tuned.theta_0, beta),
     )
     game = play_linear(problem, learner, kind, T, seed)
-    bound = aftrl(learner, problem.constants, T)
+    bound = learner.bound(problem, T)
     regret = game.loss - best_in_budget(problem.constraint, game.costs.sum(axis=0))
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert game.values.sum() <= float(bound.violation) * (1 + 1e-9)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert game.values.sum() <= float(bound["long_term_violation"]) * (1 + 1e-9)
 
 
 @given(kind=KINDS, seed=seeds, T=horizons, theta=factors, beta=st.floats(0.05, 0.95))
@@ -141,10 +141,10 @@ def test_bounds_with_a_multiplier_for_each_affine_constraint(kind, seed, T, thet
     learner = AFTRL.for_problem(problem, beta=beta, theta_0=theta * AFTRL.for_problem(problem).schedule.theta_0)
     game = play_linear(problem, learner, kind, T, seed)
     best = best_in_box(B.lower, B.upper, problem.constraint.matrix, problem.constraint.offset, game.costs.sum(axis=0))
-    bound = aftrl(learner, problem.constants, T)
-    assert game.loss - best <= float(bound.regret) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert game.loss - best <= float(bound["regret"]) * (1 + 1e-9)
     together = np.linalg.norm(np.maximum(game.values.sum(axis=0), 0))
-    assert together <= float(bound.violation) * (1 + 1e-9)
+    assert together <= float(bound["long_term_violation"]) * (1 + 1e-9)
 
 
 @given(seed=seeds, T=horizons, theta=factors, turning=st.booleans(), beta=st.floats(0.05, 0.95))
@@ -163,9 +163,9 @@ def test_bounds_for_strongly_convex_losses(seed, T, theta, turning, beta):
     centre = targets.mean(axis=0)
     best = np.minimum(centre, [0.25, np.inf])  # the mean, cut at ¼, still lies in the disc
     regret = float(trace.cumulative_loss[-1]) - 0.5 * ((targets - best) ** 2).sum()
-    bound = strongly_convex_aftrl(learner, problem.constants, T)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert float(trace.signed_violation[-1]) <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert float(trace.signed_violation[-1]) <= float(bound["long_term_violation"]) * (1 + 1e-9)
 
 
 def test_the_regret_bound_is_within_sight():
@@ -176,17 +176,17 @@ def test_the_regret_bound_is_within_sight():
         z = z + costs[-1]
     learner = AFTRL.for_problem(problem, theta_0=1e9)  # g never binds, and its part of the bound is next to nothing
     regret = float(run(problem, learner, Replay([np.array(costs)])).cumulative_loss[-1]) + np.linalg.norm(z)
-    assert 0.6 < regret / float(aftrl(learner, problem.constants, 1000).regret) <= 1
+    assert 0.6 < regret / float(learner.bound(problem, 1000)["regret"]) <= 1
 
 
 def test_bounds_of_a_grid_and_of_horizons():
     problem = budget_problem(1)
     grid = AFTRL.for_problem(problem, beta=np.array([0.4, 0.7]), theta_0=np.array([0.5, 2.0]))
-    whole = aftrl(grid, problem.constants, [10, 1000, 50])
-    assert whole.regret.shape == whole.violation.shape == (3, 2)
+    whole = grid.bound(problem, [10, 1000, 50])
+    assert whole["regret"].shape == whole["long_term_violation"].shape == (3, 2)
     for j, (beta, theta) in enumerate([(0.4, 0.5), (0.7, 2.0)]):
-        alone = aftrl(AFTRL.for_problem(problem, beta=beta, theta_0=theta), problem.constants, 1000)
-        assert float(alone.violation) == pytest.approx(whole.violation[1, j])
+        alone = AFTRL.for_problem(problem, beta=beta, theta_0=theta).bound(problem, 1000)
+        assert float(alone["long_term_violation"]) == pytest.approx(whole["long_term_violation"][1, j])
 
 
 @given(T=st.integers(1, 3000), beta=st.floats(0.02, 0.98), theta_0=st.floats(0.1, 10))
@@ -196,9 +196,9 @@ def test_the_sums_in_the_bound_are_no_smaller_than_the_exact_ones(T, beta, theta
     R, G, D = c.radius, c.loss_gradient_bound, c.constraint_bound
     exact = R * G * np.sqrt(T) / 2 + R * G / 2 * (1 / np.sqrt(t)).sum() + D**2 / 2 * (t**beta / theta_0 / t).sum()
     violation = np.sqrt(2 * ((theta_0 / t**beta).sum() + theta_0) * (exact + c.loss_range * T))
-    bound = aftrl(learner, c, T)
-    assert exact <= float(bound.regret) * (1 + 1e-12) <= 2 * exact
-    assert violation <= float(bound.violation) * (1 + 1e-12) <= 2 * violation
+    bound = learner.bound(problem, T)
+    assert exact <= float(bound["regret"]) * (1 + 1e-12) <= 2 * exact
+    assert violation <= float(bound["long_term_violation"]) * (1 + 1e-12) <= 2 * violation
 
 
 # --- what it is for -----------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def test_iterates_are_sparse_where_those_of_aogd_are_not():
     rows = rng.standard_normal((1000, 30))
     labels = np.sign(rows[:, :3] @ [1.0, -0.7, 0.5] + 0.2 * rng.standard_normal(1000))
     problem, stream = budgeted_logistic(rows, budget=0.8), ResampledRows(rows, labels)
-    ours, theirs = (run(problem, make(problem), stream, 4000) for make in (AFTRL.tuned, AOGD.convex))
+    ours, theirs = (run(problem, make(problem), stream, 4000) for make in (AFTRL.for_problem, AOGD.for_problem))
     assert np.flatnonzero(ours.state.x).tolist() == [0, 1, 2]
     assert np.count_nonzero(theirs.state.x) == 30
     assert float(ours.cumulative_loss[-1]) < float(theirs.cumulative_loss[-1])
@@ -244,7 +244,8 @@ def test_a_grid_and_a_fleet_run_as_if_alone():
             lambda p: AFTRL.for_problem(Problem(p.enclosing_set, p.loss, p.constraint, declared={"loss_range": 0})),
             "loss_range",
         ),
-        (lambda p: aftrl(AFTRL.for_problem(p), p.constants, 0), "rounds"),
+        (lambda p: AFTRL.for_problem(p).bound(p, 0), "rounds"),
+        (lambda p: AFTRL.for_problem(p, steps="concave"), "steps"),
     ],
 )
 def test_bad_input_is_refused(call, argument):
@@ -256,9 +257,20 @@ def test_bad_input_is_refused(call, argument):
 def test_a_sigma_that_the_losses_do_not_have_is_refused():
     problem = two_dimensional()
     prox = problem.constraint.prox(problem.enclosing_set)
-    learner = StronglyConvexAFTRL(prox, StronglyConvexDecoupledSchedule(2.0, 1.0))
+    learner = AFTRL(prox, StronglyConvexDecoupledSchedule(2.0, 1.0))
     with pytest.raises(InputError, match="σ = 2"):
         run(problem, learner, Replay([np.ones((3, 2)) / 2]))
+
+
+@pytest.mark.parametrize("made", [AFTRL, ProximalAOGD, AdaptiveAFTRL])
+def test_an_argmin_that_is_found_by_steps_has_no_theorem(made):
+    square = CustomConstraint(2, lambda x: x[..., 0] ** 2 - 0.5, lambda x: 2 * x * RIGHT, 2.0, 0.5)
+    problem = Problem(Ball(2), Linear(2), Smooth(square, smoothness=2.0))
+    learner = made.for_problem(problem)
+    state = run(problem, learner, Replay([np.tile(RIGHT, (20, 1))])).state
+    bound = learner.bound(problem, 20, state=state if made is AdaptiveAFTRL else None)
+    assert not bound
+    assert "found by N steps" in bound.reason
 
 
 def test_many_constraints_need_all_their_values():

@@ -5,10 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longterm import InputError, Problem, observe, run
-from longterm.bounds import drift_plus_penalty, drift_plus_penalty_expected
+from longterm import AOGD, InputError, Problem, observe, run
 from longterm.constraints import Affine, L2Budget, VaryingAffine
-from longterm.learners import DriftPlusPenalty
+from longterm.learners import DriftPlusPenalty, YuLeeLee
 from longterm.losses import Linear
 from longterm.problems import doubly_stochastic, two_dimensional
 from longterm.sets import Ball, Box
@@ -72,8 +71,9 @@ def test_presets():
     grid = DriftPlusPenalty.for_problem(problem, horizon=T, preset="liakopoulos", window=4, V=np.array([10.0, 100.0]))
     np.testing.assert_allclose(grid.alpha, [400.0, 2000.0])
     tuned = DriftPlusPenalty.for_problem(problem, horizon=T)
-    bound = drift_plus_penalty(tuned, problem.constants, T)
-    assert float(bound.regret) == pytest.approx(1.5 * problem.constants.radius * 20.0)  # (3/2) r G_f √T
+    assert float(tuned.bound(problem, T)["regret"]) == pytest.approx(
+        1.5 * problem.constants.radius * 20.0
+    )  # (3/2) r G_f √T
 
 
 def test_tuned_weights_do_not_depend_on_units():
@@ -90,35 +90,30 @@ def test_tuned_weights_do_not_depend_on_units():
 def test_many_constraints_at_once():
     """96 queues on 8 × 8 matrices: the pushforward is one product, and agrees with the gradients one by one."""
     problem = doubly_stochastic(8)
-    trace = run(
-        problem, DriftPlusPenalty.for_problem(problem, horizon=200, preset="neely-yu"), RandomPermutations(8), 200
-    )
+    learner = DriftPlusPenalty.for_problem(problem, horizon=200, preset="neely-yu")
+    trace = run(problem, learner, RandomPermutations(8), 200)
     assert trace.state.queue.shape == (96,)
-    bound = drift_plus_penalty(
-        DriftPlusPenalty.for_problem(problem, horizon=200, preset="neely-yu"), problem.constants, 200
-    )
-    assert float(trace.long_term_violation[-1]) <= float(bound.violation)
+    assert float(trace.long_term_violation[-1]) <= float(learner.bound(problem, 200)["long_term_violation"])
 
 
 # --- constraints of an adversary ---------------------------------------------------------------------------------
 
 
-@given(kind=KINDS, seed=seeds, T=st.integers(1, 150), preset=st.sampled_from(["neely_yu", "tuned", "liakopoulos"]))
+@given(kind=KINDS, seed=seeds, T=st.integers(1, 150), preset=st.sampled_from(["neely-yu", "tuned", "liakopoulos"]))
 def test_fixed_constraints_stay_under_the_bound(kind, seed, T, preset):
     rng = np.random.default_rng(seed)
     B = Box(rng.uniform(-2, -0.5, 3), rng.uniform(0.5, 2, 3))
     rows = rng.standard_normal((2, 3))
     inside, slack = B.sample(rng, 3).mean(axis=0), float(10 ** rng.uniform(-2, 0))
     problem = Problem(B, Linear(3, 2.0), Affine(rows, rows @ inside + slack))
-    extra = {"window": 1} if preset == "liakopoulos" else {}
-    learner = getattr(DriftPlusPenalty, preset)(problem, T, **extra)
+    learner = DriftPlusPenalty.for_problem(problem, horizon=T, preset=preset, window=1)
     game = play_linear(problem, learner, kind, T, seed)
     regret = game.loss - best_in_box(B.lower, B.upper, rows, rows @ inside + slack, game.costs.sum(axis=0))
     for slater in (None, slack):
-        bound = drift_plus_penalty(learner, problem.constants, T, slack=slater)
-        assert regret <= float(bound.regret) * (1 + 1e-9)
-        assert game.values.sum(axis=0).max() <= float(bound.violation) * (1 + 1e-9)
-    spent = 2 * (float(bound.regret) * learner.V + learner.V * problem.constants.loss_range * T)
+        bound = learner.theorem_with(problem, T, slack=slater)
+        assert regret <= float(bound["regret"]) * (1 + 1e-9)
+        assert game.values.sum(axis=0).max() <= float(bound["long_term_violation"]) * (1 + 1e-9)
+    spent = 2 * (float(bound["regret"]) * learner.V + learner.V * problem.constants.loss_range * T)
     assert np.linalg.norm(game.state.queue) <= np.sqrt(spent)
 
 
@@ -135,26 +130,20 @@ def test_comparators_that_are_feasible_over_windows(seed, T, K):
     offsets = rows @ comparator - 0.5 * np.resize(rng.permutation(pattern), T)[:, None]
     learner = DriftPlusPenalty.for_problem(problem, horizon=max(T, K), preset="liakopoulos", window=K)
     trace = run(problem, learner, Replay([costs], [rows, offsets]))
-    bound = drift_plus_penalty(learner, problem.constants, T, window=K)
-    assert float(trace.cumulative_loss[-1]) - float((costs @ comparator).sum()) <= float(bound.regret) * (1 + 1e-9)
-    assert float(trace.signed_violation[-1]) <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.theorem_with(problem, T, window=K)
+    assert float(trace.cumulative_loss[-1]) - float((costs @ comparator).sum()) <= float(bound["regret"]) * (1 + 1e-9)
+    assert float(trace.signed_violation[-1]) <= float(bound["long_term_violation"]) * (1 + 1e-9)
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        DriftPlusPenalty.neely_yu,
-        DriftPlusPenalty.tuned,
-        lambda p, T: DriftPlusPenalty.for_problem(p, horizon=T, preset="liakopoulos", window=8),
-    ],
-)
-def test_the_signed_violation_grows_like_the_square_root_under_slater(make):
+@pytest.mark.parametrize("preset", ["neely-yu", "tuned", "liakopoulos"])
+def test_the_signed_violation_grows_like_the_square_root_under_slater(preset):
     problem, horizons = cut_problem(), (4000, 16_000)
-    games = [play_cut(make(problem, T), T) for T in horizons]
-    for game, T in zip(games, horizons, strict=True):
-        bound = drift_plus_penalty(make(problem, T), problem.constants, T, slack=0.5)
-        assert game.signed <= float(bound.violation)
-        assert game.regret <= float(bound.regret)
+    learners = [DriftPlusPenalty.for_problem(problem, horizon=T, preset=preset, window=8) for T in horizons]
+    games = [play_cut(learner, T) for learner, T in zip(learners, horizons, strict=True)]
+    for game, learner, T in zip(games, learners, horizons, strict=True):
+        bound = learner.theorem_with(problem, T, slack=0.5)
+        assert game.signed <= float(bound["long_term_violation"])
+        assert game.regret <= float(bound["regret"])
     assert slope(horizons, [game.signed for game in games]) == pytest.approx(0.5, abs=0.1)
 
 
@@ -183,21 +172,42 @@ def test_slack_and_feasible_on_average_will_do():
         loss, signed, state = loss + told.loss, signed + told.constraint, learner.update(state, told)
     best = float(cost[0] @ np.full(2, -0.25 * 2**0.5)) * T  # E g = √½ (x_1 + x_2) + ½ ≤ 0
     slack = 2**0.5 - 0.5  # of (−1, −1), on average
-    bound = drift_plus_penalty_expected(learner, problem.constants, T, slack=slack)
-    assert float(np.mean(loss)) - best <= float(bound.regret)
-    assert 0 < float(np.mean(signed)) <= float(bound.violation)
+    bound = learner.expected_theorem(problem, T, slack=slack)
+    assert float(np.mean(loss)) - best <= float(bound["regret"])
+    assert 0 < float(np.mean(signed)) <= float(bound["long_term_violation"])
+
+
+def test_a_mean_of_each_constraint_is_enough_here_and_not_for_the_maximum():
+    """g = (ξ, −ξ) with ξ = ±1: each has mean 0 wherever one stands, their maximum is 1. No learner can do anything."""
+    T = 4000
+    problem = Problem(Ball(1), Linear(1), VaryingAffine(1, 2, row_norm=0.01, offset_bound=1.0))
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (T, 1)) * np.array([1.0, -1.0])
+    stream = Replay([np.zeros((T, 1))], [np.zeros((T, 2, 1)), signs])
+    queues, *others = (
+        DriftPlusPenalty.for_problem(problem, horizon=T),
+        YuLeeLee.for_problem(problem),
+        AOGD.for_problem(problem),
+    )
+    for learner in (queues, *others):
+        trace, bound = run(problem, learner, stream, record=[T]), learner.bound(problem, T)
+        assert float(trace.signed_violation[-1]) == T
+        if isinstance(
+            learner, DriftPlusPenalty
+        ):  # one constraint at a time, and against x* that is feasible on average
+            assert float(trace.long_term_violation[-1]) <= float(bound["long_term_violation"])
+        else:  # E max_j g_j(x*) = 1: no x* of its theorem is there
+            assert float(bound["signed_violation"]) < T
 
 
 def test_the_expected_violation_is_of_order_root_T():
     problem = cut_problem()
     horizons = (10**10, 10**12)  # before that, a constant is the larger part
+    learners = [DriftPlusPenalty.for_problem(problem, horizon=T, preset="neely-yu") for T in horizons]
     bounds = [
-        drift_plus_penalty_expected(
-            DriftPlusPenalty.for_problem(problem, horizon=T, preset="neely-yu"), problem.constants, T, slack=0.5
-        )
-        for T in horizons
+        float(learner.expected_theorem(problem, T, slack=0.5)["long_term_violation"])
+        for learner, T in zip(learners, horizons, strict=True)
     ]
-    assert slope(horizons, [float(bound.violation) for bound in bounds]) == pytest.approx(0.5, abs=0.03)
+    assert slope(horizons, bounds) == pytest.approx(0.5, abs=0.03)
 
 
 # --- the formulas, and what is refused ---------------------------------------------------------------------------
@@ -209,22 +219,22 @@ def test_the_bound_by_hand():
     learner = DriftPlusPenalty.for_problem(problem, horizon=4, preset="neely-yu")
     B = 1.25 + 2
     total = 4 + 4 * 4 * 4 / 16 + B**2 * 2
-    bound = drift_plus_penalty(learner, problem.constants, 4)
-    assert float(bound.regret) == pytest.approx(total / 2)
+    bound = learner.theorem_with(problem, 4)
+    assert float(bound["regret"]) == pytest.approx(total / 2)
     queue = np.sqrt(2 * (total + 2 * 2 * 4))
-    assert float(bound.violation) == pytest.approx(queue + 4 * (2 * 2 + queue) / 8)
-    windows = drift_plus_penalty(learner, problem.constants, 4, window=3)
-    assert float(windows.regret - bound.regret) == pytest.approx(2 * B * 1.25 * 4 / 2 / 2)
-    far = drift_plus_penalty(learner, problem.constants, 10**6, slack=1.25)
+    assert float(bound["long_term_violation"]) == pytest.approx(queue + 4 * (2 * 2 + queue) / 8)
+    windows = learner.theorem_with(problem, 4, window=3)
+    assert float(windows["regret"] - bound["regret"]) == pytest.approx(2 * B * 1.25 * 4 / 2 / 2)
+    far = learner.bound(problem, 10**6)  # ε = 5/4, at (−1, 0)
     spent = 2 * 2 * 2 + B**2 / 2
     queue = np.sqrt((spent / 1.25) ** 2 + 2 * 4 * 4 + 2 * spent)
-    assert float(far.violation) == pytest.approx(queue + 10**6 * (4 + queue) / 8)
-    expected = drift_plus_penalty_expected(learner, problem.constants, 4, slack=1.25)
+    assert float(far["long_term_violation"]) == pytest.approx(queue + 10**6 * (4 + queue) / 8)
+    expected = learner.expected_theorem(problem, 4, slack=1.25)
     jump = 2 * B + 4 + 1.25
     queue = 2 * (spent / 1.25 + 2 * 8**0.5) + 1.25 + np.sqrt(2 * spent)
     queue += 2 * jump**2 / 1.25 * np.log(9 * jump**2 / 1.25**2)
-    assert float(expected.violation) == pytest.approx(queue + 4 * (4 + queue) / 8)
-    assert float(expected.regret) == float(bound.regret)
+    assert float(expected["long_term_violation"]) == pytest.approx(queue + 4 * (4 + queue) / 8)
+    assert float(expected["regret"]) == float(bound["regret"])
 
 
 @pytest.mark.parametrize(
@@ -234,12 +244,9 @@ def test_the_bound_by_hand():
         (lambda p: DriftPlusPenalty.for_problem(p, horizon=100, preset="liakopoulos", window=0), "window"),
         (lambda p: DriftPlusPenalty.for_problem(p, horizon=100, preset="liakopoulos", window=10, V=5.0), "V"),
         (lambda p: DriftPlusPenalty.for_problem(p, horizon=100, preset="liakopoulos", window=10, V=500.0), "V"),
-        (
-            lambda p: drift_plus_penalty(
-                DriftPlusPenalty.for_problem(p, horizon=9, preset="neely-yu"), p.constants, 9, slack=0.0
-            ),
-            "slack",
-        ),
+        (lambda p: DriftPlusPenalty.for_problem(p, horizon=9, V=5.0), "V"),
+        (lambda p: DriftPlusPenalty.for_problem(p, horizon=9, preset="published"), "preset"),
+        (lambda p: DriftPlusPenalty.for_problem(p, horizon=9).theorem_with(p, 9, slack=0.0), "slack"),
     ],
 )
 def test_what_makes_no_sense_is_refused(call, argument):
@@ -265,9 +272,9 @@ def test_a_learner_with_several_queues_asks_for_slopes():
 
 def test_it_plays_costs_that_switch_without_a_horizon_that_fits():
     problem = Problem(Box.cube(3, -1.0, 1.0), Linear(3), Affine([[1.0, 1.0, 0.0]], [0.2]))
-    trace = run(problem, DriftPlusPenalty.for_problem(problem, horizon=100), SwitchingCosts(3), 400)
-    bound = drift_plus_penalty(DriftPlusPenalty.for_problem(problem, horizon=100), problem.constants, 400)
-    assert float(trace.signed_violation[-1]) <= float(bound.violation)
+    learner = DriftPlusPenalty.for_problem(problem, horizon=100)
+    trace = run(problem, learner, SwitchingCosts(3), 400)
+    assert float(trace.signed_violation[-1]) <= float(learner.bound(problem, 400)["long_term_violation"])
 
 
 def test_facts_about_all_constraints_together():

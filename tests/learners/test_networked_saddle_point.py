@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError, Problem, observe, run
-from longterm.bounds import mean_disagreement, networked_saddle_point
 from longterm.constraints import Affine, Consensus, VaryingAffine
 from longterm.hindsight import nearest_to_mean
 from longterm.learners import Need, NetworkedSaddlePoint
@@ -102,12 +101,12 @@ def test_regret_and_disagreement_stay_under_the_bound(name, kind, seed, T, size)
     learner = NetworkedSaddlePoint.for_problem(problem, horizon=T)
     game = play_linear(problem, learner, kind, T, seed)
     best = -np.abs(game.costs.sum(axis=0).reshape(n, size).sum(axis=0)).sum()
-    bound = networked_saddle_point(learner, problem.constants, T)
-    assert game.loss - best <= float(bound.regret) * (1 + 1e-9)
-    assert game.values.sum(axis=0).max() <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert game.loss - best <= float(bound["regret"]) * (1 + 1e-9)
+    assert game.values.sum(axis=0).max() <= float(bound["long_term_violation"]) * (1 + 1e-9)
     if kind == "same":  # one law: the agents' means must come together
         apart = np.linalg.norm(game.values[:, : len(edges) * size].mean(axis=0).reshape(-1, size), axis=-1).sum()
-        assert apart <= float(mean_disagreement(learner, problem.constants, T)) * (1 + 1e-9)
+        assert apart <= float(learner.mean_disagreement(problem, T)) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("name", GRAPHS)
@@ -118,11 +117,11 @@ def test_agents_with_different_targets_agree_on_the_mean_of_all(name):
     learner, stream = NetworkedSaddlePoint.for_problem(problem, horizon=T), NoisyTargets(means, spread=0.3)
     trace = run(problem, learner, stream, T, seeds=range(5))
     apart = np.abs(trace.per_constraint_violation[-1][:, : len(edges)]).sum(axis=-1) / T
-    assert apart.mean() <= float(mean_disagreement(learner, problem.constants, T))
+    assert apart.mean() <= float(learner.mean_disagreement(problem, T))
     assert apart.mean() < 0.2 * np.abs(problem.constraint.differences(means)).sum()
     np.testing.assert_allclose(trace.state.x, np.full((5, n), means.mean()), atol=0.15)
     best = nearest_to_mean(problem, stream, trace.rounds, seeds=range(5), project=lambda x: common(x, 1))
-    assert np.all(trace.regret(best)[-1] <= float(networked_saddle_point(learner, problem.constants, T).regret))
+    assert np.all(trace.regret(best)[-1] <= float(learner.bound(problem, T)["regret"]))
 
 
 def test_single_rounds_may_stay_apart_while_the_means_agree():
@@ -171,7 +170,7 @@ def test_sets_and_multipliers_must_fit():
         NetworkedSaddlePoint(ring.enclosing_set, ring.constraint, Ball(2, 1.0), 0.1, 0.1)
     weak = NetworkedSaddlePoint(ring.enclosing_set, ring.constraint, Ball(1, 0.01), 0.1, 0.1)
     with pytest.raises(InputError, match="too small to hold"):
-        mean_disagreement(weak, ring.constants, 10)
+        weak.mean_disagreement(ring, 10)
     for name in ("eta", "mu"):
         with pytest.raises(InputError) as refused:
             NetworkedSaddlePoint(ring.enclosing_set, ring.constraint, Ball(1, 1.0), **{"eta": 0.1, "mu": 0.1, name: 0})
@@ -184,7 +183,7 @@ def test_a_grid_of_steps_is_one_learner():
     grid = NetworkedSaddlePoint(ring.enclosing_set, ring.constraint, Ball(1, 1.0), eta, 2 * eta)
     trace = run(ring, grid, NoisyTargets(np.array([-0.5, 0.0, 0.4]), 0.1), 50, seeds=range(3))
     assert trace.state.x.shape == (2, 3, 3)
-    assert networked_saddle_point(grid, ring.constants, [10, 50]).regret.shape == (2, 2)
+    assert grid.bound(ring, [10, 50])["regret"].shape == (2, 2)
 
 
 def test_the_example_runs_and_its_agents_agree(tmp_path, capsys):

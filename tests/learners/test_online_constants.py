@@ -1,7 +1,5 @@
 """Learners that find their constants: by hand, their bounds on badly scaled streams, silence at first, scale."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,8 +7,7 @@ from hypothesis import strategies as st
 from test_aftrl import best_in_budget, budget_problem, horizons, seeds
 
 from longterm import Feedback, InputError, Problem, observe, run
-from longterm.bounds import adagrad_aogd, adaptive_aftrl, adaptive_penalised_ftrl
-from longterm.constraints import Affine, L1Budget, L2Budget
+from longterm.constraints import Affine, L1Budget, L2Budget, VaryingAffine
 from longterm.learners import AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL
 from longterm.losses import Linear
 from longterm.problems import budgeted_logistic
@@ -22,10 +19,21 @@ LEARNERS = (AdaptiveAFTRL, AdaptivePenalisedFTRL, AdaGradAOGD)
 each_learner = pytest.mark.parametrize("made", LEARNERS)
 
 
-def bound_of(learner, constants, state):
-    if isinstance(learner, AdaptivePenalisedFTRL):
-        return adaptive_penalised_ftrl(constants, state)
-    return (adaptive_aftrl if isinstance(learner, AdaptiveAFTRL) else adagrad_aogd)(learner, constants, state)
+MEASURE = {
+    AdaptiveAFTRL: "long_term_violation",
+    AdaptivePenalisedFTRL: "hard_violation",
+    AdaGradAOGD: "signed_violation",
+}
+
+
+def bound_of(learner, problem, state, loss_range=None):
+    """Regret and violation, for losses of another range than the problem's where one is given."""
+    if loss_range is not None:
+        declared = {"loss_range": loss_range}
+        problem = Problem(problem.enclosing_set, problem.loss, problem.constraint, declared=declared)
+    bound = learner.bound(problem, int(np.max(state.round)) - 1, state=state)
+    assert set(bound) == {"regret", MEASURE[type(learner)]}
+    return float(bound["regret"]), float(bound[MEASURE[type(learner)]])
 
 
 def told(gradient, constraint, constraint_gradient=(0.0, 0.0)):
@@ -103,20 +111,19 @@ SCALES = st.sampled_from(
 @given(kind=KINDS, scale=SCALES, seed=seeds, T=horizons, factor=st.floats(0.05, 20), power=st.floats(0.05, 0.95))
 def test_bounds_on_badly_scaled_streams(made, kind, scale, seed, T, factor, power):
     problem, scales = budget_problem(seed), scales_of(scale, T, seed)
-    tuned = made.tuned(problem)
+    tuned = made.for_problem(problem)
     if made is AdaptivePenalisedFTRL:
-        learner = made.tuned(problem, factor * tuned.weight_scale, power)
+        learner = made.for_problem(problem, weight_scale=factor * tuned.weight_scale, growth=power)
     else:
-        learner = made.tuned(problem, power, factor * tuned.dual_scale)
+        learner = made.for_problem(problem, beta=power, dual_scale=factor * tuned.dual_scale)
     with np.errstate(all="raise", under="ignore"):
         game = play_linear(problem, learner, kind, T, seed, scales)
-    loss_range = problem.constants.loss_range * scales.max()
-    bound = bound_of(learner, replace(problem.constants, loss_range=loss_range), game.state)
+    most, allowed = bound_of(learner, problem, game.state, problem.constants.loss_range * scales.max())
     regret = game.loss - best_in_budget(problem.constraint, game.costs.sum(axis=0)) if scales.any() else 0.0
-    assert regret <= float(bound.regret) * (1 + 1e-9) + 1e-9
+    assert regret <= most * (1 + 1e-9) + 1e-9
     hard = made is AdaptivePenalisedFTRL
     violation = np.maximum(game.values, 0).sum() if hard else game.values.sum()
-    assert violation <= float(bound.violation) * (1 + 1e-9) + 1e-12 * T
+    assert violation <= allowed * (1 + 1e-9) + 1e-12 * T
     assert all(np.isfinite(np.asarray(field)).all() for field in game.state)
 
 
@@ -130,11 +137,10 @@ def test_bounds_with_a_multiplier_for_each_affine_constraint(kind, scale, seed, 
     total, unit = game.costs.sum(axis=0), max(np.abs(game.costs).max(), 1e-300)  # the solver wants ordinary numbers
     matrix, offset = problem.constraint.matrix, problem.constraint.offset
     best = unit * best_in_box(B.lower, B.upper, matrix, offset, total / unit)
-    constants = replace(problem.constants, loss_range=problem.constants.loss_range * scales.max())
-    bound = adaptive_aftrl(learner, constants, game.state)
-    assert game.loss - best <= float(bound.regret) * (1 + 1e-9) + 1e-9 * scales.max()
+    most, allowed = bound_of(learner, problem, game.state, problem.constants.loss_range * scales.max())
+    assert game.loss - best <= most * (1 + 1e-9) + 1e-9 * scales.max()
     together = np.linalg.norm(np.maximum(game.values.sum(axis=0), 0))
-    assert together <= float(bound.violation) * (1 + 1e-9)
+    assert together <= allowed * (1 + 1e-9)
 
 
 @given(
@@ -177,22 +183,107 @@ def test_aogds_directions_are_bounded_beforehand(seed, T, kind):
 @each_learner
 def test_until_the_first_gradient_nothing_moves(made):
     problem = budget_problem(1)
-    learner = made.tuned(problem)
+    learner = made.for_problem(problem)
     state, silent = learner.init(), observe(problem, np.zeros(4), [np.zeros(4)])
     for _ in range(5):
         state = learner.tell(state, silent)
     np.testing.assert_array_equal(state.x, np.zeros(4))
     assert not np.any(state.multiplier)
-    bound = bound_of(learner, problem.constants, state)
-    assert float(bound.regret) == float(bound.violation) == 0.0
+    assert bound_of(learner, problem, state) == (0.0, 0.0)
     state = learner.tell(state, observe(problem, state.x, [np.array([0.0, 1e-8, 0.0, 0.0])]))
     assert state.x[1] < 0
+
+
+WAITING = (AdaptiveAFTRL, AdaGradAOGD)
+BREAKING = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[1.0]], [-0.5]))  # g = x + ½, and g(x_1) = ½
+
+
+@pytest.mark.parametrize(("made", "violation"), [(AdaptiveAFTRL, 252.7), (AdaGradAOGD, 245.5)])
+def test_rounds_before_the_first_gradient_count(made, violation):
+    """500 silent rounds at a centre that breaks the constraint, then 500 with the cost −1."""
+    learner, costs = made.for_problem(BREAKING), np.repeat([[0.0], [-1.0]], 500, axis=0)
+    trace = run(BREAKING, learner, Replay([costs]), record=[500, 1000])
+    assert int(trace.state.first_gradient) == 501
+    assert float(trace.signed_violation[-1]) == pytest.approx(violation, abs=0.05)
+    _, allowed = bound_of(learner, BREAKING, trace.state)
+    _, without = bound_of(learner, BREAKING, trace.state._replace(first_gradient=np.asarray(1)))
+    assert without < float(trace.signed_violation[-1]) <= allowed  # leaving them out would be false
+    assert allowed == pytest.approx(without + 500 * 0.5)
+    silent = run(BREAKING, learner, Replay([np.zeros((1000, 1))]), record=[1000])
+    assert bound_of(learner, BREAKING, silent.state) == (0.0, pytest.approx(500.0))
+    assert float(silent.signed_violation[-1]) == 500.0
+
+
+@pytest.mark.parametrize("made", WAITING)
+@given(kind=KINDS, seed=seeds, T=horizons, silent=st.integers(0, 200))
+def test_bounds_with_a_centre_that_breaks_the_constraint(made, kind, seed, T, silent):
+    rng, scales = np.random.default_rng(seed), (np.arange(T) >= silent).astype(float)
+    row = rng.standard_normal((1, 3))
+    problem = Problem(Box.cube(3, -1.0, 1.0), Linear(3), Affine(row, -rng.uniform(0.1, 0.9) * np.abs(row).sum(axis=1)))
+    learner = made.for_problem(problem)
+    game = play_linear(problem, learner, kind, T, seed, scales)
+    assert int(game.state.first_gradient) == (silent + 1 if silent < T else 0)
+    _, allowed = bound_of(learner, problem, game.state)
+    assert game.values.sum() <= allowed * (1 + 1e-9)
+
+
+def test_constraints_that_change_are_counted_with_what_they_can_be():
+    """g_t(x_1) is not known in hindsight: with g_t(x*) ≤ 0 it is at most min(D, G_g R)."""
+    problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), VaryingAffine(1, 1, row_norm=1.0, offset_bound=0.5))
+    learner, T = AdaGradAOGD.for_problem(problem), 60
+    silent = Replay([np.zeros((T, 1))], [np.ones((T, 1, 1)), np.full((T, 1), -0.5)])  # x + ½
+    trace = run(problem, learner, silent)
+    assert float(trace.signed_violation[-1]) == 30.0
+    assert bound_of(learner, problem, trace.state) == (0.0, 60.0)
+
+
+def test_a_grid_of_learners_has_a_first_gradient_each():
+    learner = AdaptiveAFTRL.for_problem(BREAKING, beta=np.array([0.5, 0.7]))
+    state = learner.init((2,))
+    for cost in ([0.0, 0.0], [0.0, 1.0], [1.0, 1.0]):
+        state = learner.tell(state, observe(BREAKING, state.x, [np.array(cost)[:, None]]))
+    assert state.first_gradient.tolist() == [3, 2]
+    bound = learner.bound(BREAKING, 3, state=state)["long_term_violation"]
+    assert bound.shape == (2,)
+    assert bound[0] >= 1.0
+
+
+@pytest.mark.parametrize("made", WAITING)
+def test_a_state_that_does_not_know_its_first_gradient_has_a_bound_no_smaller(made):
+    """As states of earlier versions are: every round before the next one may have been silent."""
+    learner, costs = made.for_problem(BREAKING), np.repeat([[0.0], [-1.0]], 5, axis=0)
+    knows = run(BREAKING, learner, Replay([costs])).state
+    forgot = knows._replace(first_gradient=np.asarray(0))
+    assert bound_of(learner, BREAKING, forgot)[1] == pytest.approx(bound_of(learner, BREAKING, knows)[1] + 5 * 0.5)
+    told_again = observe(BREAKING, knows.x, [np.array([-1.0])])
+    assert int(learner.update(forgot, told_again).first_gradient) == 11
+    assert int(learner.update(knows, told_again).first_gradient) == 6
+
+
+def test_a_bound_before_the_run_says_when_to_ask():
+    problem = budget_problem(1)
+    for made in LEARNERS:
+        bound = made.for_problem(problem).bound(problem, 100)
+        assert not bound
+        assert "state=trace.state" in bound.reason
+
+
+@given(seed=seeds, silent=st.integers(0, 50), growth=st.floats(0.1, 2))
+def test_the_sum_of_inverse_weights_is_bounded_beforehand(seed, silent, growth):
+    """(τ + 1)/w_{τ+1} + Σ 1/w_t ≤ (1 + 1/e)(τ + 1)^{−e}/(κ M_τ) with w_{t+1} = κ M_t (t + 1)^{1+e}."""
+    problem, T = budget_problem(seed), silent + 100
+    learner = AdaptivePenalisedFTRL.for_problem(problem, growth=growth)
+    game = play_linear(problem, learner, "random", T, seed, (np.arange(T) >= silent).astype(float))
+    weights = learner.weight_scale * 2.0 * np.arange(silent + 2, T + 2) ** (1 + growth)  # every cost has norm 2
+    exact = (silent + 2) / weights[0] + (1 / weights[1:]).sum()
+    assert float(game.state.inverse_sum) == pytest.approx(exact)
+    assert exact <= (1 + 1 / growth) * (silent + 2) ** -growth / (learner.weight_scale * 2.0)
 
 
 @each_learner
 def test_losses_in_other_units_lead_to_the_same_decisions(made):
     problem, costs = budget_problem(1), np.random.default_rng(0).uniform(-1, 1, (60, 4))
-    learner, far = made.tuned(problem), 2.0**40  # a power of two: the same bits
+    learner, far = made.for_problem(problem), 2.0**40  # a power of two: the same bits
     one, other = (
         run(problem, learner, Replay([scale * costs]), on_broken_bound="warn", record=[60]) for scale in (1.0, far)
     )
@@ -208,12 +299,12 @@ def test_one_feature_in_units_a_million_times_too_small(made):
     rows[:, 7] *= 1e6
     problem = budgeted_logistic(rows, budget=1.0)
     with np.errstate(over="raise", invalid="raise"):
-        trace = run(problem, made.tuned(problem), ResampledRows(rows, labels), 3000, record=[3000])
-    bound = bound_of(made.tuned(problem), problem.constants, trace.state)
+        trace = run(problem, made.for_problem(problem), ResampledRows(rows, labels), 3000, record=[3000])
+    most, allowed = bound_of(made.for_problem(problem), problem, trace.state)
     assert np.isfinite(trace.state.x).all()
     violation = trace.hard_violation if made is AdaptivePenalisedFTRL else trace.signed_violation
-    assert float(violation[-1]) <= float(bound.violation)
-    assert float(trace.cumulative_loss[-1]) <= 3000 * np.log(2) + float(bound.regret)  # x* = 0 is feasible
+    assert float(violation[-1]) <= allowed
+    assert float(trace.cumulative_loss[-1]) <= 3000 * np.log(2) + most  # x* = 0 is feasible
 
 
 @pytest.mark.parametrize(

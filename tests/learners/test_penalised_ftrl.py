@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from test_aftrl import best_in_budget, budget_problem, horizons, seeds
 
 from longterm import InputError, Problem, observe, run
-from longterm.bounds import penalised_ftrl
 from longterm.constraints import ElasticNetBudget, L1Budget, L2Budget
 from longterm.learners import AFTRL, PenalisedFTRL
 from longterm.losses import Linear
@@ -57,9 +56,9 @@ def test_bounds(kind, seed, T, which, w, growth, step):
     tuned = PenalisedFTRL.for_problem(problem)
     learner = PenalisedFTRL(tuned.prox, step * tuned.step, w * tuned.w_0, growth)
     game = play_linear(problem, learner, kind, T, seed)
-    bound = penalised_ftrl(learner, problem.constants, T)
-    assert game.loss - best_of(problem.constraint, game.costs.sum(axis=0)) <= float(bound.regret) * (1 + 1e-9)
-    assert np.maximum(game.values, 0).sum() <= float(bound.violation) * (1 + 1e-9) + 1e-12 * T
+    bound = learner.bound(problem, T)
+    assert game.loss - best_of(problem.constraint, game.costs.sum(axis=0)) <= float(bound["regret"]) * (1 + 1e-9)
+    assert np.maximum(game.values, 0).sum() <= float(bound["hard_violation"]) * (1 + 1e-9) + 1e-12 * T
 
 
 def test_hard_violation_stops_growing_where_that_of_aftrl_goes_on():
@@ -72,14 +71,14 @@ def test_hard_violation_stops_growing_where_that_of_aftrl_goes_on():
     first, second, third = trace.hard_violation.tolist()
     assert 1 < first <= second
     assert third == pytest.approx(second, abs=1e-9)
-    assert third <= float(penalised_ftrl(learner, problem.constants, 10_000).violation)
+    assert third <= float(learner.bound(problem, 10_000)["hard_violation"])
     growing = run(problem, AFTRL.for_problem(problem), SwitchingCosts(4), 10_000, **keep).hard_violation
     assert growing[2] > 1.5 * growing[1]
 
 
 def test_the_tuned_bound_is_three_times_D_for_any_horizon():
     problem = budget_problem(1)
-    violation = penalised_ftrl(PenalisedFTRL.for_problem(problem), problem.constants, [10**3, 10**12]).violation
+    violation = PenalisedFTRL.for_problem(problem).bound(problem, [10**3, 10**12])["hard_violation"]
     assert violation[0] < violation[1]
     assert violation[1] == pytest.approx(3 * problem.constants.constraint_bound, rel=1e-5)
 

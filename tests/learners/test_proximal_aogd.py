@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from test_aftrl import best_in_budget, budget_problem, factors, horizons, seeds
 
 from longterm import InputError, Problem, observe, run
-from longterm.bounds import proximal_aogd
 from longterm.constraints import Affine, ElasticNetBudget
-from longterm.learners import AOGDState, ProximalAOGD
+from longterm.learners import ProximalAOGD
+from longterm.learners.aogd import AOGDState
 from longterm.learners.feedback import Feedback
 from longterm.losses import Linear
 from longterm.problems import late_reversal, two_dimensional
@@ -49,9 +49,9 @@ def test_bounds_under_a_budget(kind, seed, T, theta, step, beta):
     schedule = DecoupledSchedule(step * tuned.step, theta * tuned.theta_0, beta)
     learner = ProximalAOGD(problem.constraint.prox(problem.enclosing_set), schedule)
     game = play_linear(problem, learner, kind, T, seed)
-    bound = proximal_aogd(learner, problem.constants, T)
-    assert game.loss - best_in_budget(problem.constraint, game.costs.sum(axis=0)) <= float(bound.regret) * (1 + 1e-9)
-    assert game.values.sum() <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert game.loss - best_in_budget(problem.constraint, game.costs.sum(axis=0)) <= float(bound["regret"]) * (1 + 1e-9)
+    assert game.values.sum() <= float(bound["long_term_violation"]) * (1 + 1e-9)
 
 
 @given(kind=KINDS, seed=seeds, T=horizons, theta=factors)
@@ -62,9 +62,9 @@ def test_bounds_with_a_multiplier_for_each_affine_constraint(kind, seed, T, thet
     learner = ProximalAOGD.for_problem(problem, theta_0=theta * ProximalAOGD.for_problem(problem).schedule.theta_0)
     game = play_linear(problem, learner, kind, T, seed)
     best = best_in_box(B.lower, B.upper, problem.constraint.matrix, problem.constraint.offset, game.costs.sum(axis=0))
-    bound = proximal_aogd(learner, problem.constants, T)
-    assert game.loss - best <= float(bound.regret) * (1 + 1e-9)
-    assert np.linalg.norm(np.maximum(game.values.sum(axis=0), 0)) <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert game.loss - best <= float(bound["regret"]) * (1 + 1e-9)
+    assert np.linalg.norm(np.maximum(game.values.sum(axis=0), 0)) <= float(bound["long_term_violation"]) * (1 + 1e-9)
 
 
 @given(seed=seeds, T=horizons, theta=factors, beta=st.floats(0.05, 0.95))
@@ -77,9 +77,9 @@ def test_bounds_for_strongly_convex_losses(seed, T, theta, beta):
     trace = run(problem, learner, Replay([targets]), record=[T])
     best = np.minimum(targets.mean(axis=0), [0.25, np.inf])
     regret = float(trace.cumulative_loss[-1]) - 0.5 * ((targets - best) ** 2).sum()
-    bound = proximal_aogd(learner, problem.constants, T)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert float(trace.signed_violation[-1]) <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert float(trace.signed_violation[-1]) <= float(bound["long_term_violation"]) * (1 + 1e-9)
 
 
 def test_the_regret_bound_is_nearly_attained():
@@ -91,7 +91,7 @@ def test_the_regret_bound_is_nearly_attained():
     costs = np.where(t <= 4, -1.0, np.where(t > T - tail, 1.0, 0.0))
     trace = run(problem, learner, Replay([costs[:, None]]), record=[T])
     regret = float(trace.cumulative_loss[-1]) + abs(costs.sum())
-    assert 0.8 < regret / float(proximal_aogd(learner, problem.constants, T).regret) <= 1
+    assert 0.8 < regret / float(learner.bound(problem, T)["regret"]) <= 1
 
 
 def test_strong_convexity_must_be_there():

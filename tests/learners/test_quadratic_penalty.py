@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.bounds import quadratic_penalty, quadratic_penalty_squared, theorem_1, theorem_1_strongly_convex
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.errors import AssumptionWarning
 from longterm.learners import QuadraticPenaltyOGD
@@ -15,7 +14,7 @@ from longterm.losses import Linear, SquaredDistance
 from longterm.problems import late_reversal, two_dimensional
 from longterm.sets import Ball, Box
 from longterm.streams import LateReversal, Replay
-from longterm.theory.facts import Constants
+from longterm.theory.paper import theorem_1
 from longterm.theory.schedules import PenaltySchedule
 from opponents import KINDS, best_in_box, cut_problem, play_cut, play_linear, slope
 
@@ -81,6 +80,7 @@ def test_with_the_curvature_of_one_constraint_it_oscillates_for_ever():
     learner = QuadraticPenaltyOGD(problem.enclosing_set, schedule, OnePerConstraint(16))
     with pytest.warns(AssumptionWarning, match=r"L = 1\.0 is below 16"):
         trace = run(problem, learner, stream)
+    assert "L = 1.0 is below 16" in learner.bound(problem, T).reason
     assert abs(float(trace.state.x[0])) == pytest.approx(1.0)
     assert float(trace.hard_violation[-1]) == pytest.approx(T - 1)
     R = G = 1.0  # the bound as the notes have it for one constraint, with F = 2RG
@@ -95,6 +95,12 @@ def test_with_that_of_all_of_them_it_comes_back():
     trace = run(problem, learner, stream)
     assert float(trace.hard_violation[-1]) <= 4.0 + 1e-6  # each step takes a quarter of what is left
     assert abs(float(trace.state.x[0])) < 1e-9
+
+
+def test_with_four_times_the_curvature_each_step_takes_an_eighth():
+    problem, stream = sixteen_copies(100)
+    trace = run(problem, QuadraticPenaltyOGD.for_problem(problem, every=True, factor=4.0), stream, record=[50, 100])
+    assert float(trace.hard_violation[-1]) == pytest.approx(8.0, abs=1e-4)  # 1 + ⅞ + (⅞)² + …
 
 
 def test_a_violation_below_rounding_is_not_charged():
@@ -115,41 +121,49 @@ def test_a_violation_below_rounding_is_not_charged():
 )
 def test_its_theorem_beats_that_of_aogd(beta, T, G, share, D, F, R):
     """Both lines are smaller, and the second is for the *hard* violation, of which A-OGD's theorem says nothing."""
-    facts = Constants(R, 2 * R, G, share * G, D, F)
-    step, curvature = R / G, (share * G) ** 2
-    learner = QuadraticPenaltyOGD(Ball(1, R), PenaltySchedule(step, beta, curvature), OnePerConstraint(1))
-    ours, theirs = quadratic_penalty(learner, facts, T), theorem_1(facts, T, beta, exact_sums=True)
-    assert float(ours.regret) < float(theirs.regret)
-    assert float(ours.violation) < float(theirs.violation)
+    declared = {
+        "loss_gradient_bound": G,
+        "constraint_gradient_bound": share * G,
+        "constraint_bound": D,
+        "loss_range": F,
+    }
+    problem = Problem(Ball(1, R), Linear(1), Affine([[1.0]], [0.5]), declared=declared)
+    ours = QuadraticPenaltyOGD.for_problem(problem, beta=beta).bound(problem, T)
+    theirs = theorem_1(problem.constants, T, beta, exact_sums=True)
+    assert float(ours["regret"]) < float(theirs.regret)
+    assert float(ours["hard_violation"]) < float(theirs.violation)
 
 
 def test_its_strongly_convex_theorem_is_logarithmic():
     problem = two_dimensional()
     learner = QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")
     T = np.array([10, 1000, 100_000])
-    ours, theirs = quadratic_penalty(learner, problem.constants, T), theorem_1_strongly_convex(problem.constants, T)
+    ours = learner.bound(problem, T)
+    theirs = AOGD.for_problem(problem, steps="strongly convex").bound(problem, T)
     harmonic = [np.sum(1 / np.arange(1, t + 1)) for t in T]
-    np.testing.assert_allclose(ours.regret, 4 * np.array(harmonic))  # G_f²/σ = 4, δ_η = U_η = 0
-    np.testing.assert_allclose(ours.violation, np.sqrt(2 * 2 * np.array(harmonic) * (ours.regret + 2 * T)))  # F = 2
-    assert np.all(ours.regret < theirs.regret)
+    np.testing.assert_allclose(ours["regret"], 4 * np.array(harmonic))  # G_f²/σ = 4, δ_η = U_η = 0
+    np.testing.assert_allclose(
+        ours["hard_violation"], np.sqrt(2 * 2 * np.array(harmonic) * (ours["regret"] + 2 * T))
+    )  # F = 2
+    assert np.all(ours["regret"] < theirs["regret"])
 
 
 def test_the_closed_form_on_a_ball():
     problem = Problem(Ball(2, radius=2.0), Linear(2, 3.0), Affine([[0.6, 0.8]], [0.5]))
     beta, T, RG = 0.6, 2000, 6.0
     closed = 2 * RG * T**beta + RG * T ** (1 - beta) / (1 - beta) - 1.5 * RG
-    exact = quadratic_penalty(QuadraticPenaltyOGD.for_problem(problem, beta=beta), problem.constants, T)
-    assert 0.99 * closed < float(exact.regret) <= closed
+    exact = QuadraticPenaltyOGD.for_problem(problem, beta=beta).bound(problem, T)
+    assert 0.99 * closed < float(exact["regret"]) <= closed
     root = np.sqrt(4 * (1 / 3) * 2 * T ** (1 - beta) * (closed + 12 * T) / (1 - beta))
-    assert 0.97 * root < float(exact.violation) <= root
+    assert 0.97 * root < float(exact["hard_violation"]) <= root
 
 
 def test_factor_two_is_the_best():
     problem, T = two_dimensional(), 1000
     grid = np.array([1.2, 1.6, 1.9, 2.0, 2.1, 3.0, 4.0])
-    bound = quadratic_penalty(QuadraticPenaltyOGD.for_problem(problem, factor=grid), problem.constants, T)
-    assert grid[np.argmin(bound.violation)] == 2.0
-    assert np.ptp(bound.regret) < 1e-9
+    bound = QuadraticPenaltyOGD.for_problem(problem, factor=grid).bound(problem, T)
+    assert grid[np.argmin(bound["hard_violation"])] == 2.0
+    assert np.ptp(bound["regret"]) < 1e-9
 
 
 def polytope(seed, d=4, m=3):
@@ -174,16 +188,15 @@ def test_regret_and_hard_violation_stay_under_the_bound(kind, seed, T, beta, fac
     learner = QuadraticPenaltyOGD.for_problem(problem, beta=beta, factor=factor, every=every)
     game = play_linear(problem, learner, kind, T, seed)
     regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.offset, game.costs.sum(axis=0))
-    bound = quadratic_penalty(learner, problem.constants, T)
+    bound = learner.bound(problem, T)
     broken = np.maximum(game.values, 0.0)
     charged = np.linalg.norm(broken, axis=1) if every else broken.max(axis=1)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert charged.sum() <= float(bound.violation) * (1 + 1e-9)
-    squared = float(quadratic_penalty_squared(learner, problem.constants, T))
-    assert (charged**2).sum() <= squared * (1 + 1e-9)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert charged.sum() <= float(bound["hard_violation"]) * (1 + 1e-9)
+    assert (charged**2).sum() <= float(bound["squared_violation"]) * (1 + 1e-9)
     # The whole inequality of the proof, in which nothing is given away:
     theta = learner.schedule.at(np.arange(1, T + 1), np.zeros(1)).theta
-    assert regret + (1 - 1 / factor) * (charged**2 / theta).sum() <= float(bound.regret) * (1 + 1e-9)
+    assert regret + (1 - 1 / factor) * (charged**2 / theta).sum() <= float(bound["regret"]) * (1 + 1e-9)
 
 
 @given(seed=seeds, T=st.integers(1, 200), kind=st.sampled_from(["random", "alternating", "same"]))
@@ -198,11 +211,10 @@ def test_strongly_convex_losses(seed, T, kind):
     trace = run(problem, learner, Replay([targets]))
     best = Ball(2, radius=0.4).project(targets.mean(axis=0))
     regret = float(trace.cumulative_loss[-1]) - float(np.sum((best - targets) ** 2) / 2)
-    bound = quadratic_penalty(learner, problem.constants, T)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert float(trace.hard_violation[-1]) <= float(bound.violation) * (1 + 1e-9)
-    squared = quadratic_penalty_squared(learner, problem.constants, T)
-    assert float(trace.squared_violation[-1]) <= float(squared) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert float(trace.hard_violation[-1]) <= float(bound["hard_violation"]) * (1 + 1e-9)
+    assert float(trace.squared_violation[-1]) <= float(bound["squared_violation"]) * (1 + 1e-9)
 
 
 @given(seed=seeds, every=st.booleans())
@@ -216,9 +228,9 @@ def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, ev
     problem = Problem(Ball(d), Linear(d), VaryingAffine(d, 2, row_norm=1.0, offset_bound=1.0))
     learner = QuadraticPenaltyOGD.for_problem(problem, beta=0.5, every=every)
     trace = run(problem, learner, Replay([costs], [rows, rows @ comparator]))
-    bound = quadratic_penalty(learner, problem.constants, T)
-    assert float(trace.cumulative_loss[-1]) - float((costs @ comparator).sum()) <= float(bound.regret)
-    assert float(trace.hard_violation[-1]) <= float(bound.violation)
+    bound = learner.bound(problem, T)
+    assert float(trace.cumulative_loss[-1]) - float((costs @ comparator).sum()) <= float(bound["regret"])
+    assert float(trace.hard_violation[-1]) <= float(bound["hard_violation"])
 
 
 def test_the_regret_bound_is_nearly_attained():
@@ -226,7 +238,7 @@ def test_the_regret_bound_is_nearly_attained():
     learner = QuadraticPenaltyOGD.for_problem(problem)
     trace = run(problem, learner, stream)
     regret = float(trace.cumulative_loss[-1]) + abs(float(stream.draw(0, 0, 1000).loss[0].sum()))
-    assert 0.75 < regret / float(quadratic_penalty(learner, problem.constants, 1000).regret) <= 1
+    assert 0.75 < regret / float(learner.bound(problem, 1000)["regret"]) <= 1
 
 
 def test_the_squared_violation_is_of_the_order_it_should_be():
@@ -236,13 +248,10 @@ def test_the_squared_violation_is_of_the_order_it_should_be():
         (QuadraticPenaltyOGD.for_problem(problem, beta=0.75), 0.25),
         (QuadraticPenaltyOGD.for_problem(problem, beta=0.5), 0.5),
     ):
-        assert slope(T, quadratic_penalty_squared(learner, problem.constants, T)) == pytest.approx(exponent, abs=0.06)
-    strongly = quadratic_penalty_squared(
-        QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex"), problem.constants, T
-    )
-    assert strongly[1] - strongly[0] == pytest.approx(
-        2 * 4 * np.log(100), rel=0.02
-    )  # (c/(c−1)) c L F/σ per e-fold of T
+        assert slope(T, learner.bound(problem, T)["squared_violation"]) == pytest.approx(exponent, abs=0.06)
+    strongly = QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex").bound(problem, T)["squared_violation"]
+    # (c/(c−1)) c L F/σ per e-fold of T
+    assert strongly[1] - strongly[0] == pytest.approx(2 * 4 * np.log(100), rel=0.02)
 
 
 def test_hard_violation_grows_like_the_square_root_against_an_adversary():
@@ -262,6 +271,8 @@ def test_hard_violation_grows_like_the_square_root_against_an_adversary():
         (lambda p: QuadraticPenaltyOGD.for_problem(p, beta=1.0), "beta"),
         (lambda p: PenaltySchedule(1.0, -0.5, 1.0), "decay"),
         (lambda p: PenaltySchedule(1.0, 0.5, 0.0), "curvature"),
+        (lambda p: PenaltySchedule(1.0, 1.0, 1.0, strong_convexity=-1.0), "strong_convexity"),
+        (lambda p: QuadraticPenaltyOGD.for_problem(p, steps="fast"), "steps"),
         (lambda p: QuadraticPenaltyOGD.for_problem(cut_problem(), steps="strongly convex"), "problem"),
         (
             lambda p: run(
@@ -282,7 +293,7 @@ def test_what_makes_no_sense_is_refused(call, argument):
 
 def test_strongly_convex_steps_are_refused_where_the_losses_are_flat():
     flat = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.25]))
-    with pytest.raises(InputError, match="made for σ = 1"):
+    with pytest.raises(InputError, match="made for losses with σ = 1, those of 'problem' have 0"):
         run(
             flat,
             QuadraticPenaltyOGD.for_problem(two_dimensional(), steps="strongly convex"),

@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError, Problem, observe, run
-from longterm.bounds import sinha_vaze, sinha_vaze_strongly_convex
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.learners import AdaGradDiagonal, AdaGradNorm, SinhaVaze, StronglyConvexOGD
-from longterm.learners.prices import ExponentialPrice
+from longterm.learners.sinha_vaze import ExponentialPrice
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import two_dimensional
 from longterm.sets import Ball, Box
@@ -125,9 +124,9 @@ def test_a_users_own_inner_learner(kind, seed, T):
     assert learner.price.constraint_scale == pytest.approx(2**0.5 * 1.5 * 8**0.5)
     game = play_linear(problem, learner, kind, T, seed)
     regret = game.loss - best_in_box(-np.ones(2), np.ones(2), [[0.6, 0.8]], [-0.3], game.costs.sum(axis=0))
-    bound = sinha_vaze(learner, problem.constants, T)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert float(np.maximum(game.values, 0.0).sum()) <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert float(np.maximum(game.values, 0.0).sum()) <= float(bound["hard_violation"]) * (1 + 1e-9)
 
 
 @given(kind=KINDS, seed=seeds, T=st.integers(1, 150), diagonal=st.booleans())
@@ -137,18 +136,18 @@ def test_regret_and_hard_violation_stay_under_the_bound(kind, seed, T, diagonal)
     rows = rng.standard_normal((2, 3)) * rng.uniform(0.1, 5)
     inside = B.sample(rng, 3).mean(axis=0)
     problem = Problem(B, Linear(3, 2.0), Affine(rows, rows @ inside))
-    learner = SinhaVaze.for_problem(problem, horizon=T, inner=AdaGradDiagonal(B) if diagonal else None)
+    learner = SinhaVaze.for_problem(problem, horizon=T, inner="diagonal" if diagonal else "norm")
     game = play_linear(problem, learner, kind, T, seed)
     regret = game.loss - best_in_box(B.lower, B.upper, rows, rows @ inside, game.costs.sum(axis=0))
     hard = float(np.maximum(game.values.max(axis=1), 0.0).sum())
-    bound = sinha_vaze(learner, problem.constants, T)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert hard <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert hard <= float(bound["hard_violation"]) * (1 + 1e-9)
     # The article's own two lines are looser.
     c = problem.constants
-    assert float(bound.regret) <= 2 * c.loss_gradient_bound * c.diameter * (np.sqrt(T) + 1)
+    assert float(bound["regret"]) <= 2 * c.loss_gradient_bound * c.diameter * (np.sqrt(T) + 1)
     article = 4 * c.constraint_gradient_bound * c.diameter * np.log(2 * (1 + 2 * T)) * np.sqrt(T)
-    assert float(bound.violation) <= article
+    assert float(bound["hard_violation"]) <= article
     # What the proof says before anything is given away: Regret/s_f + Φ(Q) − Φ(0) ≤ √T (1 + ω Φ'/ω)
     price, omega = learner.price, 1 / (2 * np.sqrt(T))
     phi = np.exp(omega * hard / price.constraint_scale)
@@ -164,10 +163,10 @@ def test_the_bound_holds_in_every_round(seed, T):
     problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, offset_bound=1.0))
     learner = SinhaVaze.for_problem(problem, horizon=T)
     trace = run(problem, learner, Replay([costs], [rows, rows @ comparator]), record=range(1, T + 1))
-    bound = sinha_vaze(learner, problem.constants, trace.rounds)
+    bound = learner.bound(problem, trace.rounds)
     regret = trace.cumulative_loss - np.cumsum(costs @ comparator)
-    assert np.all(regret <= bound.regret)
-    assert np.all(trace.hard_violation <= bound.violation)
+    assert np.all(regret <= bound["regret"])
+    assert np.all(trace.hard_violation <= bound["hard_violation"])
 
 
 def test_hard_violation_grows_like_the_square_root_against_an_adversary():
@@ -178,9 +177,9 @@ def test_hard_violation_grows_like_the_square_root_against_an_adversary():
     assert slope(horizons, [game.hard for game in games]) == pytest.approx(slope(horizons, formula), abs=0.03)
     assert slope(horizons, formula) < 0.6
     for game, T in zip(games, horizons, strict=True):
-        bound = sinha_vaze(SinhaVaze.for_problem(problem, horizon=T), problem.constants, T)
-        assert game.regret <= float(bound.regret)
-        assert game.hard <= float(bound.violation)
+        bound = SinhaVaze.for_problem(problem, horizon=T).bound(problem, T)
+        assert game.regret <= float(bound["regret"])
+        assert game.hard <= float(bound["hard_violation"])
 
 
 def test_regret_grows_like_the_square_root_where_nothing_is_to_be_learnt():
@@ -215,9 +214,9 @@ def test_strongly_convex_losses(seed, T, kind):
     trace = run(problem, learner, Replay([targets]))
     best = Ball(2, radius=0.4).project(targets.mean(axis=0))
     regret = float(trace.cumulative_loss[-1]) - float(np.sum((best - targets) ** 2) / 2)
-    bound = sinha_vaze_strongly_convex(learner, problem.constants, T)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert float(trace.hard_violation[-1]) <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert float(trace.hard_violation[-1]) <= float(bound["hard_violation"]) * (1 + 1e-9)
 
 
 def alternating(learner, T):
@@ -240,12 +239,11 @@ def test_steps_for_the_strong_convexity_of_the_losses_alone_break_the_bound(T):
         return SinhaVaze(StronglyConvexOGD(problem.enclosing_set, 1 / V), good.price, T)
 
     printed, problem = alternating(as_printed, T)
-    meant, _ = alternating(SinhaVaze.strongly_convex, T)
-    bound = sinha_vaze_strongly_convex(
-        SinhaVaze.for_problem(problem, horizon=T, steps="strongly convex"), problem.constants, T
-    )
-    assert meant <= float(bound.regret) < printed
-    assert printed > 5 * float(bound.regret)
+    meant, _ = alternating(lambda p, T: SinhaVaze.for_problem(p, horizon=T, steps="strongly convex"), T)
+    bound = SinhaVaze.for_problem(problem, horizon=T, steps="strongly convex").bound(problem, T)
+    assert "none is known" in as_printed(problem, T).bound(problem, T).reason
+    assert meant <= float(bound["regret"]) < printed
+    assert printed > 5 * float(bound["regret"])
 
 
 # --- the formulas, and what is refused ----------------------------------------------------------------------------
@@ -254,15 +252,15 @@ def test_steps_for_the_strong_convexity_of_the_losses_alone_break_the_bound(T):
 def test_the_bounds_by_hand():
     # The unit disc, G_f = 2, G_g = 1, Δ = 2, F = 2, T = 100: ω = 1/20, s_f = 8, s_g = 4.
     problem = two_dimensional()
-    bound = sinha_vaze(SinhaVaze.for_problem(problem, horizon=100), problem.constants, [25, 100])
-    np.testing.assert_allclose(bound.regret, [8 * 5 * 1.05, 8 * 10 * 1.05])
-    np.testing.assert_allclose(bound.violation, [80 * np.log((6 + 50 / 8) / 0.75), 80 * np.log((11 + 25) / 0.5)])
-    strongly = sinha_vaze_strongly_convex(
-        SinhaVaze.for_problem(problem, horizon=100, steps="strongly convex"), problem.constants, 100
+    bound = SinhaVaze.for_problem(problem, horizon=100).bound(problem, [25, 100])
+    np.testing.assert_allclose(bound["regret"], [8 * 5 * 1.05, 8 * 10 * 1.05])
+    np.testing.assert_allclose(
+        bound["hard_violation"], [80 * np.log((6 + 50 / 8) / 0.75), 80 * np.log((11 + 25) / 0.5)]
     )
+    strongly = SinhaVaze.for_problem(problem, horizon=100, steps="strongly convex").bound(problem, 100)
     P = 4 * (1 + np.log(100))
-    assert float(strongly.regret) == pytest.approx(P)
-    assert float(strongly.violation) == pytest.approx(np.sqrt(16 * (1 + np.log(100)) * (P + 200)))
+    assert float(strongly["regret"]) == pytest.approx(P)
+    assert float(strongly["hard_violation"]) == pytest.approx(np.sqrt(16 * (1 + np.log(100)) * (P + 200)))
 
 
 def test_a_run_that_no_theorem_covers_does_not_overflow():
@@ -278,9 +276,9 @@ def test_a_run_that_no_theorem_covers_does_not_overflow():
         (lambda p: SinhaVaze.for_problem(p, horizon=9, inner=StronglyConvexOGD(p.enclosing_set, 1.0)), "inner"),
         (lambda p: AdaGradDiagonal(p.enclosing_set), "enclosing_set"),
         (lambda p: SinhaVaze.for_problem(cut_problem(), horizon=9, steps="strongly convex"), "problem"),
-        (lambda p: sinha_vaze(SinhaVaze.for_problem(p, horizon=9), p.constants, 10), "rounds"),
-        (lambda p: sinha_vaze(SinhaVaze.for_problem(p, horizon=9, steps="strongly convex"), p.constants, 9), "learner"),
-        (lambda p: sinha_vaze_strongly_convex(SinhaVaze.for_problem(p, horizon=9), p.constants, 9), "learner"),
+        (lambda p: SinhaVaze.for_problem(p, horizon=9).bound(p, 10), "rounds"),
+        (lambda p: SinhaVaze.for_problem(p, horizon=9, inner="best"), "inner"),
+        (lambda p: SinhaVaze.for_problem(p, horizon=9, steps="strongly convex", inner="diagonal"), "inner"),
     ],
 )
 def test_what_makes_no_sense_is_refused(call, argument):
@@ -289,9 +287,18 @@ def test_what_makes_no_sense_is_refused(call, argument):
     assert refused.value.argument == argument
 
 
+def test_a_price_with_steps_of_another_kind_has_no_theorem():
+    problem = two_dimensional()
+    convex, strongly = (
+        SinhaVaze.for_problem(problem, horizon=9, steps=steps) for steps in ("convex", "strongly convex")
+    )
+    for inner, price in ((convex.inner, strongly.price), (strongly.inner, convex.price)):
+        assert "none is known" in SinhaVaze(inner, price, 9).bound(problem, 9).reason
+
+
 def test_strongly_convex_steps_are_refused_where_the_losses_are_flat():
     flat = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.25]))
-    with pytest.raises(InputError, match="made for σ = 1"):
+    with pytest.raises(InputError, match="made for losses with σ = 1, those of 'problem' have 0"):
         run(
             flat,
             SinhaVaze.for_problem(two_dimensional(), horizon=9, steps="strongly convex"),

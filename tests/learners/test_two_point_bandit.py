@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import Feedback, InputError, LiveLearner, Problem, observe, run
-from longterm.bounds import two_point_bandit
 from longterm.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
-from longterm.errors import AssumptionWarning, ScheduleError
+from longterm.errors import AssumptionWarning
 from longterm.learners import TwoPointBandit
 from longterm.learners._directions import GOLDEN, _mixed, unit_direction
 from longterm.learners.two_point_bandit import inner_radius
@@ -142,7 +141,7 @@ def means(problem, T, stream):
     """Loss and violation, averaged over many seeds, and the bound."""
     learner = TwoPointBandit.for_problem(problem, horizon=T, seed=MANY)
     trace = run(problem, learner, stream, T, record=[T], progress=None)
-    bound = two_point_bandit(TwoPointBandit.for_problem(problem, horizon=T), problem.constants, T)
+    bound = TwoPointBandit.for_problem(problem, horizon=T).bound(problem, T)
     return float(trace.cumulative_loss[-1].mean()), float(trace.signed_violation[-1].mean()), bound
 
 
@@ -157,17 +156,14 @@ def test_bounds_in_expectation(seed, T, switching, curved):
     loss, violation, bound = means(problem, T, Replay([costs]))
     total = costs.sum(axis=0)
     best = -0.6 * np.linalg.norm(total) if curved else best_in_box(-np.ones(2), np.ones(2), row, offset, total)
-    assert loss - best <= float(bound.regret)
-    assert violation <= float(bound.violation)
+    assert loss - best <= float(bound["regret"])
+    assert violation <= float(bound["signed_violation"])
 
 
 def test_regret_grows_like_the_root():
     problem, rounds = Problem(Ball(2), Linear(2), L2Budget(2, budget=1.0)), [500, 2000, 8000]
     regret = regret_in_a_ball(problem, lambda T: TwoPointBandit.for_problem(problem, horizon=T), rounds)
-    bounds = [
-        float(two_point_bandit(TwoPointBandit.for_problem(problem, horizon=T), problem.constants, T).regret)
-        for T in rounds
-    ]
+    bounds = [float(TwoPointBandit.for_problem(problem, horizon=T).bound(problem, T)["regret"]) for T in rounds]
     assert np.all(regret <= bounds)
     assert 0.35 <= slope(rounds, regret) <= 0.65
 
@@ -179,14 +175,13 @@ def test_violation_grows_no_faster_than_the_theorem_says():
     for T in rounds:
         costs = np.tile([[-0.6, 0.8]], (T, 1))
         loss, violation, bound = means(problem, int(T), Replay([costs]))
-        assert loss + 0.5 * T <= float(bound.regret)
-        assert violation <= float(bound.violation)
+        assert loss + 0.5 * T <= float(bound["regret"])
+        assert violation <= float(bound["signed_violation"])
         found.append(violation)
     assert 0.45 <= slope(rounds, found) <= 0.8
-    ratio = two_point_bandit(TwoPointBandit.for_problem(problem, horizon=10**8), problem.constants, 10**8)
-    before = two_point_bandit(TwoPointBandit.for_problem(problem, horizon=10**6), problem.constants, 10**6)
-    assert float(ratio.regret / before.regret) == pytest.approx(10, rel=0.05)
-    assert float(ratio.violation / before.violation) == pytest.approx(10**1.5, rel=0.05)
+    before, after = (TwoPointBandit.for_problem(problem, horizon=T).bound(problem, T) for T in (10**6, 10**8))
+    assert float(after["regret"] / before["regret"]) == pytest.approx(10, rel=0.05)
+    assert float(after["signed_violation"] / before["signed_violation"]) == pytest.approx(10**1.5, rel=0.05)
 
 
 def test_constraints_that_change():
@@ -197,17 +192,17 @@ def test_constraints_that_change():
     costs = SwitchingCosts(2).draw(2, 0, T).loss[0]
     problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
     loss, violation, bound = means(problem, T, Replay([costs], [normals, normals @ comparator]))
-    assert loss - float((costs @ comparator).sum()) <= float(bound.regret)
-    assert violation <= float(bound.violation)
+    assert loss - float((costs @ comparator).sum()) <= float(bound["regret"])
+    assert violation <= float(bound["signed_violation"])
 
 
 def test_the_formula():
-    c = two_dimensional().constants  # R = r = 1, D = 5/4, G_f = 2, G_g = 1, F = 2
+    problem = two_dimensional()  # R = r = 1, D = 5/4, G_f = 2, G_g = 1, F = 2
     learner = TwoPointBandit(Ball(2), ConstantSchedule(theta=0.5, eta=0.05, mu=0.05), distance=0.01)
-    bound = two_point_bandit(learner, c, 200)
+    bound = learner.bound(problem, 200)
     P = 1 / 0.1 + 0.05 * 200 * (4 + 1.25**2) + 2 * (1.25 / 0.5) * (1 + 1)
-    assert float(bound.regret) == pytest.approx(P + 2 * 2)
-    assert float(bound.violation) == pytest.approx(np.sqrt(2 * (0.5 * 199 + 20) * (P + 400)))
+    assert float(bound["regret"]) == pytest.approx(P + 2 * 2)
+    assert float(bound["signed_violation"]) == pytest.approx(np.sqrt(2 * (0.5 * 199 + 20) * (P + 400)))
 
 
 # --- seeds, services, refusals ------------------------------------------------------------------------------
@@ -225,7 +220,7 @@ def test_a_grid_of_seeds_is_single_runs():
         np.testing.assert_allclose(together.cumulative_loss[:, k, 1], alone.cumulative_loss, rtol=0, atol=1e-12)
     assert not np.allclose(together.state.x[0, 0], together.state.x[1, 0])
     grid = TwoPointBandit.for_problem(problem, horizon=60, seed=np.array([4, 7]))
-    assert two_point_bandit(grid, problem.constants, [5, 50, 60]).violation.shape == (3, 2)
+    assert grid.bound(problem, [5, 50, 60])["signed_violation"].shape == (3, 2)
 
 
 def test_in_a_service_with_functions():
@@ -260,8 +255,7 @@ def test_refusals():
             TwoPointBandit(**{"enclosing_set": Ball(2), "schedule": learner.schedule, "distance": 0.1, **changed})
         assert refused.value.argument in changed
     bold = TwoPointBandit(Ball(2), ConstantSchedule(0.1, 0.1, 0.1), 0.1, made_for=problem.constants)
-    with pytest.raises(ScheduleError, match="does not hold"):
-        two_point_bandit(bold, problem.constants, 10)
+    assert "does not hold" in bold.bound(problem, 10).reason
     with pytest.warns(AssumptionWarning, match="smaller η"):
         run(problem, bold, Replay([np.zeros((3, 2))]))
 

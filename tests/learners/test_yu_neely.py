@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longterm import AOGD, InputError, Problem, find_slater_point, observe, run
-from longterm.bounds import yu_neely
+from longterm import AOGD, InputError, Problem, observe, run
 from longterm.constraints import Affine, CustomConstraint, ElasticNetBudget, L2Budget, Smooth, VaryingAffine
 from longterm.errors import AssumptionWarning
 from longterm.learners import Need, YuNeely
@@ -17,7 +16,7 @@ from longterm.streams import Replay, SwitchingCosts
 from opponents import KINDS, best_in_box, play_linear
 
 seeds = st.integers(0, 10**6)
-FORMS = pytest.mark.parametrize("make", [YuNeely.published, YuNeely.tuned])
+FORMS = pytest.mark.parametrize("steps", ["published", "tuned"])
 
 
 def test_first_rounds_by_hand():
@@ -87,19 +86,18 @@ def online_lp(seed, T):
 
 @FORMS
 @pytest.mark.parametrize("seed", range(2))
-def test_the_violation_stays_where_it_is_as_the_horizon_grows_tenfold(make, seed):
+def test_the_violation_stays_where_it_is_as_the_horizon_grows_tenfold(steps, seed):
     """Its promise: O(1). A-OGD's grows by its T^{3/4} on the same costs."""
     worst, others = [], []
     for T in (1000, 10_000):
         problem, costs = online_lp(seed, T)
-        learner = make(problem, T)
+        learner = YuNeely.for_problem(problem, horizon=T, steps=steps)
         trace = run(problem, learner, Replay([costs]), record=range(1, T + 1))
         worst.append(float(trace.per_constraint_violation.max()))
-        slack = find_slater_point(problem.constraint, problem.enclosing_set).epsilon
-        assert worst[-1] <= float(yu_neely(learner, problem.constants, T, slack=slack).violation)
+        assert worst[-1] <= float(learner.bound(problem, T)["long_term_violation"])
         g = problem.constraint
         best = best_in_box(-np.ones(2), np.ones(2), g.matrix, g.offset, costs.sum(axis=0))
-        assert float(trace.cumulative_loss[-1]) - best <= float(yu_neely(learner, problem.constants, T).regret)
+        assert float(trace.cumulative_loss[-1]) - best <= float(learner.bound(problem, T)["regret"])
         others.append(float(run(problem, AOGD.for_problem(problem, beta=0.5), Replay([costs])).long_term_violation[-1]))
     assert 0 < worst[1] <= 1.3 * worst[0]
     assert worst[1] < 2.0
@@ -120,17 +118,18 @@ def polytope(seed, d=3, m=2):
 
 @FORMS
 @given(kind=KINDS, seed=seeds, T=st.integers(1, 200), stretch=st.sampled_from([0.3, 1.0, 4.0]))
-def test_regret_and_violation_stay_under_the_bound(make, kind, seed, T, stretch):
+def test_regret_and_violation_stay_under_the_bound(steps, kind, seed, T, stretch):
     problem, slack = polytope(seed)
     g, B = problem.constraint, problem.enclosing_set
-    learner = make(problem, max(1, int(stretch * T)))  # a horizon that is wrong changes the steps, not the bounds
+    # A horizon that is wrong changes the steps, not the bounds.
+    learner = YuNeely.for_problem(problem, horizon=max(1, int(stretch * T)), steps=steps)
     game = play_linear(problem, learner, kind, T, seed)
     regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.offset, game.costs.sum(axis=0))
     violation = np.linalg.norm(np.maximum(game.values.sum(axis=0), 0.0))
     for slater in (None, slack):
-        bound = yu_neely(learner, problem.constants, T, slack=slater)
-        assert regret <= float(bound.regret) * (1 + 1e-9)
-        assert violation <= float(bound.violation) * (1 + 1e-9)
+        bound = learner.theorem_with_slack(problem, T, slater)
+        assert regret <= float(bound["regret"]) * (1 + 1e-9)
+        assert violation <= float(bound["long_term_violation"]) * (1 + 1e-9)
     assert violation <= np.linalg.norm(game.state.queue) / learner.gamma * (1 + 1e-9)  # Σ γg_j ≤ Q_j(T)
 
 
@@ -140,9 +139,9 @@ def test_other_constraints_than_affine_ones(seed, T, budget):
     learner = YuNeely.for_problem(problem, horizon=T)
     game = play_linear(problem, learner, "switching", T, seed)
     best = -budget * float(np.linalg.norm(game.costs.sum(axis=0)))
-    bound = yu_neely(learner, problem.constants, T, slack=budget)
-    assert game.loss - best <= float(bound.regret) * (1 + 1e-9)
-    assert game.values.sum() <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.theorem_with_slack(problem, T, budget)
+    assert game.loss - best <= float(bound["regret"]) * (1 + 1e-9)
+    assert game.values.sum() <= float(bound["long_term_violation"]) * (1 + 1e-9)
 
 
 @given(
@@ -162,11 +161,11 @@ def test_the_bound_by_hand():
     # T = 16 as in the first test: G_m = 2, η = 20 − 16 = 4; r = 1, Δ = 2, G_f = 1, D_m = 3, F = 2.
     problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[2.0]], [1.0]))
     learner = YuNeely.for_problem(problem, horizon=16, steps="published")
-    bound = yu_neely(learner, problem.constants, 16)
-    assert float(bound.regret) == pytest.approx(10 + 16 / 8)
-    assert float(bound.violation) == pytest.approx(np.sqrt(20 + 36 + 15 * (1 / 4 + 4)) / 2)
-    slater = yu_neely(learner, problem.constants, 10**6, slack=3.0)  # at x = −1
-    assert float(slater.violation) == pytest.approx(np.sqrt((6 + 2 / 6) ** 2 + 80 + 4 + 36) / 2)
+    bound = learner.theorem_with_slack(problem, 16, None)
+    assert float(bound["regret"]) == pytest.approx(10 + 16 / 8)
+    assert float(bound["long_term_violation"]) == pytest.approx(np.sqrt(20 + 36 + 15 * (1 / 4 + 4)) / 2)
+    slater = learner.bound(problem, 10**6)  # ε = 3 at x = −1
+    assert float(slater["long_term_violation"]) == pytest.approx(np.sqrt((6 + 2 / 6) ** 2 + 80 + 4 + 36) / 2)
 
 
 def test_tuned_steps_do_not_depend_on_units():
@@ -178,9 +177,8 @@ def test_tuned_steps_do_not_depend_on_units():
         run(p, YuNeely.for_problem(p, horizon=50), Replay([c])) for p, c in ((plain, costs), (other, 300 * costs))
     )
     np.testing.assert_allclose(two.state.x, 10 * one.state.x, atol=1e-12)
-    assert float(yu_neely(YuNeely.for_problem(plain, horizon=50), plain.constants, 50).regret) == pytest.approx(
-        1.5 * 50**0.5
-    )
+    bound = YuNeely.for_problem(plain, horizon=50).bound(plain, 50)
+    assert float(bound["regret"]) == pytest.approx(1.5 * 50**0.5)
 
 
 # --- constraints without a closed form ---------------------------------------------------------------------------
@@ -216,6 +214,55 @@ def test_its_error_is_what_it_says():
             assert np.linalg.norm(found - right) <= B.diameter * ((kappa - 1) / (kappa + 1)) ** steps + 1e-12
 
 
+def rough(steps):
+    """The ridge with `steps` gradient steps in the place of its argmin."""
+    return Problem(Ball(3, radius=1.5), Linear(3), Smooth(ridge(True).constraint, smoothness=2.0, steps=steps))
+
+
+@pytest.mark.parametrize("steps", [1, 3, 60])
+def test_what_an_inexact_argmin_costs_a_round(steps):
+    """Ψ(x) ≤ Ψ(u) − α‖x − u‖² + (G_f + G_m‖w‖ + 4αΔ)ρ, of which the last term is 0 for the exact argmin only."""
+    rng, problem = np.random.default_rng(0), rough(steps)
+    prox, c, excess = problem.constraint.prox(problem.enclosing_set), problem.constants, []
+    for _ in range(50):
+        cost, weight, alpha = rng.standard_normal(3), rng.uniform(0, 4, 1), rng.uniform(0.2, 1)
+        cost, (before, u) = cost / np.linalg.norm(cost), problem.enclosing_set.sample(rng, 2)
+
+        def objective(x, cost=cost, weight=weight, alpha=alpha, before=before):
+            return cost @ x + weight[0] * problem.constraint.values(x)[0] + alpha * np.sum((x - before) ** 2)
+
+        x = prox.argmin(cost - 2 * alpha * before, weight, np.asarray(2 * alpha))
+        off = float(prox.error(weight[0], 2 * alpha))
+        allowed = (1 + c.constraint_gradient_bound * weight[0] + 4 * alpha * c.diameter) * off
+        excess.append(objective(x) - objective(u) + alpha * np.sum((x - u) ** 2))
+        assert excess[-1] <= allowed + 1e-9
+    assert (max(excess) > 0.01) == (steps < 60)
+
+
+@given(kind=KINDS, seed=seeds, T=st.integers(2, 150), steps=st.integers(1, 12))
+def test_the_bound_counts_the_error_of_the_argmin(kind, seed, T, steps):
+    problem, closed = rough(steps), Problem(Ball(3, radius=1.5), Linear(3), ridge(False))
+    learner = YuNeely.for_problem(problem, horizon=T)
+    bound, exact = learner.bound(problem, T), YuNeely.for_problem(closed, horizon=T).bound(closed, T)
+    assert all(bound[measure] > exact[measure] for measure in exact)
+    game = play_linear(problem, learner, kind, T, seed)
+    best = -(0.5**0.5) * float(np.linalg.norm(game.costs.sum(axis=0)))
+    assert game.loss - best <= float(bound["regret"]) * (1 + 1e-9)
+    assert np.linalg.norm(game.state.queue) / learner.gamma <= float(bound["long_term_violation"]) * (1 + 1e-9)
+
+
+def test_many_steps_cost_the_bound_nothing_and_one_all_of_it():
+    T = 1000
+    closed = Problem(Ball(3, radius=1.5), Linear(3), ridge(False))
+    exact = YuNeely.for_problem(closed, horizon=T).bound(closed, T)
+    bounds = [YuNeely.for_problem(problem, horizon=T).bound(problem, T) for problem in map(rough, (1, 20, 40, 60))]
+    regrets = [float(bound["regret"]) for bound in bounds]
+    assert regrets == sorted(regrets, reverse=True)
+    assert regrets[-1] == pytest.approx(float(exact["regret"]), rel=1e-6)
+    assert bounds[0].vacuous("regret")
+    assert not bounds[-1].vacuous("regret")
+
+
 def test_smooth_keeps_a_closed_form_and_refuses_constraints_that_change():
     affine = Affine([[1.0, 0.0]], [0.5])
     assert type(Smooth(affine, 1.0).prox(Ball(2))) is type(affine.prox(Ball(2)))
@@ -227,7 +274,10 @@ def test_smooth_keeps_a_closed_form_and_refuses_constraints_that_change():
 
 
 @FORMS
-def test_what_it_needs_is_asked_for(make):
+def test_what_it_needs_is_asked_for(steps):
+    def make(problem, horizon):
+        return YuNeely.for_problem(problem, horizon=horizon, steps=steps)
+
     varying = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
     with pytest.raises(InputError, match=Need.FIXED_CONSTRAINT.value):
         make(varying, 10)
@@ -248,5 +298,6 @@ def test_a_weight_too_large_for_its_steps_is_warned_of():
     bad = YuNeely(good.prox, 10, gamma=3.0, alpha=1.0, lipschitz=1.0)
     with pytest.warns(AssumptionWarning, match="γ²G_m² ≤ 2α"):
         run(problem, bad, Replay([np.zeros((3, 2))]))
-    with pytest.raises(InputError, match="not positive"):
-        yu_neely(bad, problem.constants, 10)
+    assert "not positive" in bad.bound(problem, 10).reason
+    with pytest.raises(InputError, match="'tuned' or 'published'"):
+        YuNeely.for_problem(problem, horizon=10, steps="convex")

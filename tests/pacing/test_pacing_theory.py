@@ -122,6 +122,33 @@ def test_the_floor_shortfall_of_the_entropic_mirror_needs_a_price():
         regret_bound(DualMirrorDescent(10.0, 5, 0.1, 1.0), 1.0, 5.0)
 
 
+@given(seed=st.integers(0, 10**6), mirror=st.sampled_from(["euclidean", "entropic"]), kappa=st.floats(0.0, 1.0))
+def test_the_floor_holds_where_everything_is_bought_above_the_price_of_money(seed, mirror, kappa):
+    """π₀ = 1 ≥ κ: between the two the price may fall although all is bought. Costs lie between ℓ = 1 and ρ = 4."""
+    rng, T = np.random.default_rng(seed), 60
+    costs = rng.uniform(1.0, rng.uniform(1.0, 8.0), T)
+    start = float(rng.uniform(1.0, 4.0))
+    pacer = DualMirrorDescent(4.0 * T, T, 0.05, start, mirror=mirror, floor=float(T), cost_weight=kappa)
+    state, spent = pacer.init(), 0.0
+    for cost in costs:  # every value is its cost, so that the bid at a price of 1 or less wins
+        paid = float(cost) if float(pacer.act(state, float(cost))) >= cost else 0.0
+        state, spent = pacer.settle(state, Outcome(paid)), spent + paid
+    assert T - spent <= floor_shortfall(pacer, everything_at=1.0) + 1e-9
+
+
+def test_the_order_of_payments_tells_where_money_is_worth_something_elsewhere():
+    def last_price(payments, kappa):
+        pacer = DualMirrorDescent(20.0, 10, 0.1, 1.1, cost_weight=kappa)
+        state = pacer.init()
+        for paid in payments:
+            state = pacer.settle(state, Outcome(paid))
+        return float(state.price)
+
+    assert last_price((0.0, 5.0), 0.0) == pytest.approx(last_price((5.0, 0.0), 0.0))
+    assert last_price((0.0, 5.0), 1.0) == pytest.approx(np.exp(0.3))  # held at κ = 1 after the first
+    assert last_price((5.0, 0.0), 1.0) == pytest.approx(1.1 * np.exp(0.1))
+
+
 @given(seed=st.integers(0, 10**6), kappa=st.sampled_from([0.0, 1.0]))
 def test_hindsight_drops_no_auction_by_rounding(seed, kappa):
     rng = np.random.default_rng(seed)

@@ -10,7 +10,7 @@ import numpy as np
 from longterm import AOGD, Problem, observe
 from longterm.constraints import Constraint, ElasticNetBudget, OnFirst
 from longterm.learners import AFTRL, MahdaviOGD, PenalisedFTRL
-from longterm.learners._leader import AFTRLState
+from longterm.learners.aftrl import AFTRLState
 from longterm.learners.aogd import AOGDState
 from longterm.learners.duals import OneForTheMaximum
 from longterm.learners.penalised_ftrl import PenalisedFTRLState

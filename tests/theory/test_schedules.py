@@ -7,7 +7,7 @@ from longterm import InputError
 from longterm.errors import ScheduleError
 from longterm.theory.conditions import check_conditions
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule, StronglyConvexSchedule
-from longterm.theory.step_sums import CHUNK, step_sums
+from longterm.theory.step_sums import CHUNK, power_sum, step_sums
 
 X = np.zeros(1)
 positive = st.floats(1e-3, 1e3)
@@ -173,6 +173,19 @@ def test_beta_outside_the_open_interval(beta):
         with pytest.raises(InputError) as refused:
             make()
         assert refused.value.argument == "beta"
+
+
+@given(T=st.integers(1, 3000), s=st.floats(0, 3) | st.sampled_from([1.0, np.nextafter(1, 0), np.nextafter(1, 2)]))
+def test_sums_of_powers_are_no_smaller_than_the_exact_ones(T, s):
+    exact = (np.arange(1.0, T + 1) ** -s).sum()
+    assert exact <= float(power_sum(T, s)) * (1 + 1e-12)
+    assert float(power_sum(T, s)) <= exact + 1  # the integral is at most the sum without its last term
+
+
+def test_sums_of_powers_near_one():
+    """(T^{1−s} − 1)/(1 − s) would give 7.0 at s = nextafter(1, 0), below the sum itself."""
+    near = [float(power_sum(1000, s)) for s in (np.nextafter(1, 0), 1 - 1e-9, 1.0, np.nextafter(1, 2))]
+    assert near == pytest.approx([1 + np.log(1000)] * 4, rel=1e-7)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longterm._arrays import Array, column, namespace, norm
+from longterm._arrays import Array, FloatArray, column, namespace, norm
 from longterm.sets import Box, Set
 
 if TYPE_CHECKING:
@@ -32,6 +32,10 @@ class Prox(ABC):
     @abstractmethod
     def argmin(self, slope: Array, weights: Array, curvature: Array) -> Array:
         """The x above, from slopes (..., d), weights (..., m) and curvatures (...,)."""
+
+    def error(self, total_weight: FloatArray, curvature: FloatArray) -> FloatArray:
+        """How far `argmin` can be from the true one where Σ_j Λ_j is at most `total_weight`: 0 for a closed form."""
+        return np.zeros(np.broadcast_shapes(np.shape(total_weight), np.shape(curvature)))
 
     def values_norm_bound(self) -> float:
         """Bounds ‖(g_1(x), …, g_m(x))‖₂ on the set: D itself where there is one constraint."""

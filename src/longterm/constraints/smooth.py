@@ -14,8 +14,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from longterm import _validate as validate
-from longterm._arrays import Array, column, namespace
+from longterm._arrays import Array, FloatArray, column, namespace
 from longterm.constraints.affine import Affine
 from longterm.constraints.base import Constraint
 from longterm.constraints.prox import Prox
@@ -92,3 +94,7 @@ class SmoothProx(Prox):
         for _ in range(self.constraint.steps):
             x = self.over.project(x - length * (slope + a * x + self.constraint.pullback(x, weights)))
         return x
+
+    def error(self, total_weight: FloatArray, curvature: FloatArray) -> FloatArray:
+        steepness = self.constraint.smoothness * np.asarray(total_weight) / np.asarray(curvature)  # κ − 1
+        return np.asarray(self.over.diameter * (steepness / (steepness + 2)) ** self.constraint.steps)

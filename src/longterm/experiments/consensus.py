@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.bounds import mean_disagreement, networked_saddle_point
 from longterm.engines import run
 from longterm.engines.trace import Trace
 from longterm.hindsight import nearest_to_mean
@@ -72,8 +71,8 @@ def meet(agents: int, rounds: int, sequences: int) -> Meeting:
         regret=trace.regret(best),
         apart=np.abs(problem.constraint.values(x)).max(axis=-1),
         means_apart=np.abs(sums).sum(axis=-1) / kept[:, None],
-        regret_bound=networked_saddle_point(learner, problem.constants, kept).regret,
-        means_apart_bound=mean_disagreement(learner, problem.constants, kept),
+        regret_bound=learner.bound(problem, kept)["regret"],
+        means_apart_bound=learner.mean_disagreement(problem, kept),
     )
 
 

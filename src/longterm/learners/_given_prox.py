@@ -1,19 +1,30 @@
-"""What learners with a prox share: how they get it, what they read of a round, their multipliers' ascent."""
+"""What learners with a prox share: how they get it, what they read of a round, their multipliers' ascent and its price.
+
+For steps θ_t = θ_0/t^β, μ_t = 1/(θ_t (t + 1)), a primal side Σ Δf_t + Σ ⟨λ_t, g(x_t)⟩ ≤ P and D the bound of the vector
+(g_1, …, g_m)'s length (`docs/aftrl.md`),
+
+    Σ Δf_t                 ≤ P + Q,   Q = (D²/2) Σ 1/(θ_t t)
+    Σ_j [ Σ_t g_j(x_t) ]₊² ≤ 2 (S_θ + θ_0) (P + Q + F T)
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import cast
 
 import numpy as np
 
-from longterm._arrays import Array, column, namespace
+from longterm._arrays import Array, FloatArray, column, namespace
 from longterm._validate import Hyper, positive_scalar
 from longterm.constraints.prox import PenaltyProx, Prox
+from longterm.constraints.smooth import SmoothProx
 from longterm.errors import InputError
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
-from longterm.theory.schedules import Schedule, Steps, StronglyConvexDecoupledSchedule
+from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError
+from longterm.theory.schedules import DecoupledSchedule, Steps, StronglyConvexDecoupledSchedule
+from longterm.theory.step_sums import power_sum
 
 
 def prox_of(learner: str, needs: frozenset[Need], problem: Problem) -> Prox:
@@ -56,14 +67,6 @@ def strong_convexity_of(problem: Problem, otherwise: str) -> float:
     return sigma
 
 
-def require_strong_convexity(schedule: Schedule, problem: Problem, otherwise: str) -> None:
-    """Raise if the steps were made for a larger σ than the losses have."""
-    sigma = problem.constants.strong_convexity
-    if isinstance(schedule, StronglyConvexDecoupledSchedule) and np.any(schedule.strong_convexity > sigma):
-        what = f"its steps are made for σ = {schedule.strong_convexity}, the losses have {sigma:g}"
-        raise InputError("learner", what, f"Use {otherwise}, or declare a strong_convexity that holds")
-
-
 def values_of(feedback: Feedback, count: int) -> Array:
     """(g_1(x_t), …, g_m(x_t)), shape (..., m)."""
     if count == 1:
@@ -83,3 +86,29 @@ def ascend(multiplier: Array, values: Array, steps: Steps) -> Array:
 def as_reported(multiplier: Array) -> Array:
     """Multipliers (..., m) for the trace: a plain (...,) where there is one."""
     return multiplier[..., 0] if multiplier.shape[-1] == 1 else multiplier
+
+
+def require_exact(prox: Prox) -> None:
+    """Raise a NoTheoremError where the argmin is found by steps: Λ grows, and with it what N of them leave over."""
+    if isinstance(prox, SmoothProx):
+        raise NoTheoremError("the argmin of constraints.Smooth is found by N steps, whose error no bound accounts for")
+
+
+def length_bound(prox: Prox, problem: Problem) -> float:
+    """D for the vector (g_1, …, g_m), from the prox or from the problem's D, whichever is smaller."""
+    return float(min(prox.values_norm_bound(), np.sqrt(prox.constraint.count) * problem.constants.constraint_bound))
+
+
+def with_dual(
+    primal: FloatArray,
+    prox: Prox,
+    schedule: DecoupledSchedule | StronglyConvexDecoupledSchedule,
+    problem: Problem,
+    T: FloatArray,
+) -> Mapping[str, FloatArray]:
+    """From P to both bounds."""
+    require_exact(prox)
+    theta_0, beta = np.asarray(schedule.theta_0), np.asarray(schedule.beta)
+    regret = primal + length_bound(prox, problem) ** 2 / (2 * theta_0) * power_sum(T, 1 - beta)
+    weight = theta_0 * (power_sum(T, beta) + 1)
+    return {REGRET: regret, LONG_TERM: np.sqrt(2 * weight * (regret + problem.constants.loss_range * T))}

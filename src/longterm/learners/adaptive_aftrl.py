@@ -13,34 +13,57 @@ Until the first gradient other than 0, in round τ, the learner stays at x_1 wit
 the constraint (D bounds the length of (g_1, …, g_m)); a budget gives both. If all losses are scaled by s, so is λ, and
 the decisions stay the same.
 Needs: a fixed constraint, and its prox on B (`Constraint.prox`). No horizon, no G_f, no F.
-Guarantees: `bounds.adaptive_aftrl`, from what happened: regret at most (5/2) R √V_T + 5 R M_T (1 + (T^β − 1)/β), and a
-signed violation from the θ_t that occurred. Tiny first gradients make early θ_t, and with them that bound, large; they
-do not make the decisions any worse. Proof: `docs/aftrl.md`.
+Guarantees, from what happened (`bound(problem, rounds, state=trace.state)`): regret at most (5/2) R √V_T +
+5 R M_T (1 + (T^β − 1)/β), and for every Σ_t g_j(x_t) (τ − 1)[g_j(x_1)]₊ for the rounds of waiting and a bound from the
+θ_t that occurred for the rest. Tiny first gradients make early θ_t, and with them that bound, large; they do not make
+the decisions any worse. Proof: `docs/aftrl.md`.
 Not promised: what `AFTRL` does not promise either; and it never forgets.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, dot, namespace
+from longterm._arrays import Array, FloatArray, dot, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
-from longterm.learners._given_prox import as_reported, ascend, prox_of, require_same_constraint, values_of
-from longterm.learners._online_constants import about, add_theta, default_dual_scale, dual_steps, positive_or_one
+from longterm.learners._given_prox import (
+    as_reported,
+    ascend,
+    length_bound,
+    prox_of,
+    require_exact,
+    require_same_constraint,
+    values_of,
+)
+from longterm.learners._online_constants import (
+    about,
+    add_theta,
+    default_dual_scale,
+    dual_steps,
+    first_round,
+    no_theorem_beforehand,
+    numbers,
+    positive_or_one,
+    regret_and_violation,
+    start_of,
+)
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
+from longterm.theory.bounds import LONG_TERM, REGRET
 
 
 class AdaptiveAFTRLState(NamedTuple):
-    """(t, x_t, λ_t, z_{t−1}, Λ_t, V_{t−1}, M_{t−1}, S_θ + δ_μ): multipliers have shape (..., m)."""
+    """(t, x_t, λ_t, z_{t−1}, Λ_t, V_{t−1}, M_{t−1}, S_θ + δ_μ, τ): multipliers have shape (..., m)."""
 
     round: Array
     x: Array
@@ -53,12 +76,25 @@ class AdaptiveAFTRLState(NamedTuple):
     """M: the length of the longest."""
     theta_sum: Array
     """1/μ_τ + Σ_{s>τ} θ_s, the weight of λ²/2 in the theorem: only the bound reads it."""
+    first_gradient: Array = 0
+    """τ, 0 until there is one: the bound counts the rounds before it. States stored by earlier versions lack it."""
 
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveAFTRL(Learner[AdaptiveAFTRLState]):
     """A-FTRL that finds the losses' scale by itself: θ_t = dual_scale/(M_t t^β).
 
+    Parameters
+    ----------
+    prox : Prox
+        The closed form of the argmin, from `Constraint.prox(over)`.
+    dual_scale : float or array
+        c, above 0.
+    beta : float or array
+        β in (0, 1).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import run
     >>> from longterm.learners import AdaptiveAFTRL
@@ -77,7 +113,14 @@ class AdaptiveAFTRL(Learner[AdaptiveAFTRLState]):
     dual_scale: Hyper
     beta: Hyper = 2 / 3
     enclosing_set: Set = field(init=False, repr=False)
+
     needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PROX})
+    name: ClassVar[str] = "adaptive_aftrl"
+    title: ClassVar[str] = "Adaptive A-FTRL"
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "O(√T + T^β), from what happened",
+        LONG_TERM: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), from what happened",
+    }
 
     def __post_init__(self) -> None:
         validate.remember(
@@ -88,21 +131,63 @@ class AdaptiveAFTRL(Learner[AdaptiveAFTRLState]):
         )
 
     @classmethod
-    def tuned(cls, problem: Problem, beta: Hyper = 2 / 3, dual_scale: Hyper | None = None) -> AdaptiveAFTRL:
-        """The steps above, with the problem's own R and D; nothing is read off its losses."""
+    def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, dual_scale: Hyper | None = None) -> AdaptiveAFTRL:
+        """A-FTRL with no bound on the gradients known.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the prox of g, R and D; nothing is read off its losses.
+        beta : float or array
+            β in (0, 1): larger favours the constraint, smaller the regret.
+        dual_scale : float or array, optional
+            c of θ_t = c/(M_t t^β), above 0; D²/(10R) unless given.
+        """
         prox = prox_of(cls.__name__, cls.needs, problem)
         return cls(prox, default_dual_scale(problem, prox) if dual_scale is None else dual_scale, beta)
 
-    def check(self, problem: Problem) -> None:
-        super().check(problem)
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
         require_same_constraint(self.prox, problem)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        raise no_theorem_beforehand(type(self).__name__)
+
+    def theorem_after(self, problem: Problem, state: AdaptiveAFTRLState) -> Mapping[str, FloatArray]:
+        """After T rounds, for any x* with g(x*) ≤ 0 and any losses, θ_t = c/(M_t t^β):
+
+            Σ f_t(x_t) − f_t(x*)  ≤ (5/2) R √V_T + (D² M_T/(2c)) Σ t^{β−1}
+            max_j Σ_t g_j(x_t)    ≤ (τ − 1) max_j [g_j(x_1)]₊ + √( 2 (1/μ_τ + Σ_{t>τ} θ_t) (that + F T) )
+
+        With c = D²/(10R) the second term is 5 R M_T Σ t^{β−1}. The τ − 1 rounds before the first gradient other than 0
+        are played at x_1; a gradient bound is not among the constants.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from longterm import run
+        >>> from longterm.learners import AdaptiveAFTRL
+        >>> from longterm.problems import two_dimensional
+        >>> from longterm.streams import Replay
+        >>> problem = two_dimensional()
+        >>> learner = AdaptiveAFTRL.for_problem(problem)
+        >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (1000, 1))]))
+        >>> bound = learner.bound(problem, 1000, state=trace.state)
+        >>> round(float(bound["regret"]), 1), round(float(bound["long_term_violation"]), 1)
+        (1295.1, 136.6)
+        """
+        require_exact(self.prox)
+        primal = 2.5 * problem.constants.radius * np.sqrt(numbers(state.square_sum))
+        D, at_start = length_bound(self.prox, problem), start_of(problem)
+        regret, violation = regret_and_violation(primal, D, at_start, self.dual_scale, self.beta, problem, state)
+        return {REGRET: regret, LONG_TERM: violation}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AdaptiveAFTRLState:
         x = self.at_the_centre(batch_shape, xp, dtype)
         zero = xp.zeros(x.shape[:-1], dtype=x.dtype)
         multiplier = xp.zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype)
-        first = xp.asarray(1, dtype=xp.int64)
-        return AdaptiveAFTRLState(first, x, multiplier, xp.zeros_like(x), multiplier, zero, zero, zero)
+        first, never = xp.asarray(1, dtype=xp.int64), xp.zeros(x.shape[:-1], dtype=xp.int64)
+        return AdaptiveAFTRLState(first, x, multiplier, xp.zeros_like(x), multiplier, zero, zero, zero, never)
 
     def ask(self, state: AdaptiveAFTRLState) -> Array:
         return state.x
@@ -116,9 +201,16 @@ class AdaptiveAFTRL(Learner[AdaptiveAFTRLState]):
         multiplier_sum, gradient_sum = state.multiplier_sum + multiplier, state.gradient_sum + gradient
         curvature = self._curvature(square_sum)
         x = self.prox.argmin(about(self.enclosing_set.centre, gradient_sum, curvature), multiplier_sum, curvature)
-        theta_sum = add_theta(state.theta_sum, steps)
         return AdaptiveAFTRLState(
-            state.round + 1, x, multiplier, gradient_sum, multiplier_sum, square_sum, largest, theta_sum
+            round=state.round + 1,
+            x=x,
+            multiplier=multiplier,
+            gradient_sum=gradient_sum,
+            multiplier_sum=multiplier_sum,
+            square_sum=square_sum,
+            largest_gradient=largest,
+            theta_sum=add_theta(state.theta_sum, steps),
+            first_gradient=first_round(state.first_gradient, state.round, largest),
         )
 
     def _curvature(self, square_sum: Array) -> Array:

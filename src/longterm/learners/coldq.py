@@ -6,9 +6,9 @@
 Steps: α_t = √t as published (`alpha=1`); G_f √t/(√2 Δ) is the choice with the units right. e = D/2 unless given. The
 article has a queue for each constraint; here there is one constraint, which is what the step has a closed form for.
 Needs: as `ProxPenalty`, and a horizon.
-Guarantees: `bounds.prox_penalty`: O(√T) regret and, for a fixed g, hard violation [g(x_1)]₊ + F/e + O(1/√T): the floor
-alone does that. `bounds.prox_penalty_varying` for g_t that change. The article bounds the violation by how much the
-g_t change in all; that bound is not in the library.
+Guarantees: O(√T) regret and, for a fixed g, hard violation [g(x_1)]₊ + F/e + O(1/√T): the floor alone does that; for
+g_t that change as `ProxPenalty`. The article bounds the violation by how much the g_t change in all; that bound is not
+in the library.
 """
 
 from __future__ import annotations
@@ -19,20 +19,34 @@ from typing import ClassVar
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, like, namespace
+from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners._penalty_family import PenaltyFamily
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.learners.penalty_step import require_penalty_step
+from longterm.learners.prox_penalty import PenaltyFamily
 from longterm.problems import Problem
+from longterm.theory.facts import Constants
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class COLDQ(PenaltyFamily):
     """The forgetting queue for `rounds` rounds, with its floor γ.
 
+    Parameters
+    ----------
+    penalty_step : PenaltyStep
+        The argmin.
+    alpha, power : float or array
+        α_t = alpha t^power.
+    rounds : int
+        T.
+    floor : float or array
+        γ.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import run
     >>> from longterm.learners import COLDQ
@@ -47,6 +61,9 @@ class COLDQ(PenaltyFamily):
     rounds: int
     floor: Hyper
     """γ."""
+
+    name: ClassVar[str] = "coldq"
+    title: ClassVar[str] = "COLDQ"
     needs: ClassVar[frozenset[Need]] = PenaltyFamily.needs | {Need.HORIZON}
 
     def __post_init__(self) -> None:
@@ -55,17 +72,33 @@ class COLDQ(PenaltyFamily):
         validate.remember(self, rounds=rounds, floor=floor)
 
     @classmethod
-    def published(cls, problem: Problem, rounds: int, share: Hyper | None = None, alpha: Hyper = 1.0) -> COLDQ:
-        """The article's steps; `share` is its e, between 0 and D."""
+    def for_problem(cls, problem: Problem, *, horizon: int, share: Hyper | None = None, alpha: Hyper = 1.0) -> COLDQ:
+        """COLDQ: the weight on [g_t]₊ is a queue that forgets and has a floor, for a known horizon.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the argmin and D.
+        horizon : int
+            T, the number of rounds.
+        share : float or array, optional
+            The article's e of the floor γ = e T, between 0 and D; D/2 unless given.
+        alpha : float or array
+            α_1 of α_t = α_1 √t; 1 as published, and G_f/(√2 Δ) is the choice with the units right.
+        """
         step, D = require_penalty_step(cls.__name__, problem), problem.constants.constraint_bound
         e = D / 2 if share is None else validate.positive("share", share)
         if np.any(np.asarray(e) >= D):
             raise InputError("share", f"{share!r} is not below D = {D:g}", "The article has 0 < e < D; D/2 for example")
-        T = validate.count("rounds", rounds)
+        T = validate.count("horizon", horizon)
         return cls(penalty_step=step, alpha=alpha, rounds=T, floor=e * T)
 
     def least_weight(self) -> tuple[Hyper, Hyper]:
         return self.floor, 0.0
+
+    def _left_after_steps(self, c: Constants, T: FloatArray) -> FloatArray:
+        """(P_T + F T)/γ: the weights need not follow α_t."""
+        return np.asarray((self._regret(c, T) + c.loss_range * T) / np.asarray(self.floor))
 
     def _weight(self, t: Array, queue: Array) -> Array:
         return queue

@@ -6,30 +6,32 @@ With queues Q in R^m, and ĝ_j(x) = g_j^t(x_t) + ⟨∇g_j^t(x_t), x − x_t⟩,
     Q_j(t+1) = [ Q_j(t) + ĝ_j(x_{t+1}) ]₊                                           Q(1) = 0
 
 The queue sees the *new* point. Presets:
-- `yu_neely_wei` (NeurIPS 2017): V = √T, α = T; g_t drawn independently from one law, x* feasible on average.
-- `neely_yu` (arXiv 1702.04783): the same numbers (second-hand; the proof here confirms the rates); g_t of an adversary,
+- "yu-neely-wei" (NeurIPS 2017): V = √T, α = T; g_t drawn independently from one law, x* feasible on average.
+- "neely-yu" (arXiv 1702.04783): the same numbers (second-hand; the proof here confirms the rates); g_t of an adversary,
   x* feasible in every round.
-- `liakopoulos` (ICML 2019): V in (K, T), α = max(T, V√T); g_t of an adversary, x* feasible on average over every K
+- "liakopoulos" (ICML 2019): V in (K, T), α = max(T, V√T); g_t of an adversary, x* feasible on average over every K
   rounds in a row.
-- `tuned`: V = M²√T/(r G_f), α = M²T/(2r²), the same in any units; regret at most (3/2) r G_f √T. M bounds ‖ĝ(x_{t+1})‖.
+- "tuned": V = M²√T/(r G_f), α = M²T/(2r²), the same in any units; regret at most (3/2) r G_f √T. M bounds ‖ĝ(x_{t+1})‖.
 
 Needs: the horizon; value and one subgradient of f_t and of every g_j^t at x_t.
-Guarantees: `bounds.drift_plus_penalty`: O(√T) regret; O(√T) for each Σ_t g_j^t(x_t) given a Slater point that is one in
-every round, else O(T^{3/4}); against windows of K rounds O(KT/V + √T) and O(√(VT)).
-`bounds.drift_plus_penalty_expected`: with a point that is slack on average, O(√T) in expectation. Proofs, and what they
-found: `docs/after_the_paper.md`.
+Guarantees: `theorem`: O(√T) regret; O(√T) for each Σ_t g_j^t(x_t) given a Slater point that is one in every round, else
+O(T^{3/4}); `theorem_with`: against windows of K rounds O(KT/V + √T) and O(√(VT)); `expected_theorem`: with points that
+are feasible and slack on average, constraint by constraint, O(√T) in expectation. Proofs, and what they found:
+`docs/after_the_paper.md`.
 Not promised: anything about Σ [g_t(x_t)]₊.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, like, namespace
+from longterm._arrays import Array, FloatArray, column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.base import OnBrokenBound
@@ -39,7 +41,11 @@ from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
+from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
 from longterm.theory.facts import Constants
+
+Preset = Literal["tuned", "yu-neely-wei", "neely-yu", "liakopoulos"]
+"""Whose V and α."""
 
 
 class DriftPlusPenaltyState(NamedTuple):
@@ -54,6 +60,25 @@ class DriftPlusPenaltyState(NamedTuple):
 class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     """Drift plus penalty on an enclosing set, with weights V and α and a queue for each constraint.
 
+    Parameters
+    ----------
+    enclosing_set : Set
+        B, which it projects onto.
+    horizon : float or array
+        T, for which V and α were made.
+    V, alpha : float or array
+        The weight of the losses, and that of the distance.
+    queues : Duals
+        Which constraints have a queue.
+    lipschitz : float
+        G_m with ‖Σ_j w_j ∇g_j‖ ≤ G_m‖w‖, for the bounds.
+    value_bound : float
+        D_m ≥ ‖(g_1(x), …, g_m(x))‖ on B, for the bounds.
+    made_for : Constants, optional
+        The problem's, if the weights were made for one.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import observe
     >>> from longterm.learners import DriftPlusPenalty
@@ -73,12 +98,17 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     alpha: Hyper
     queues: Duals
     lipschitz: float
-    """G_m with ‖Σ_j w_j ∇g_j‖ ≤ G_m‖w‖, for the bounds."""
     value_bound: float
-    """D_m ≥ ‖(g_1(x), …, g_m(x))‖ on B, for the bounds."""
     made_for: Constants | None = None
-    """The problem's constants, if the weights were made for one."""
+
     needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
+    name: ClassVar[str] = "drift_plus_penalty"
+    title: ClassVar[str] = "Drift plus penalty"
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "O(√T)",
+        LONG_TERM: "O(√T) with a Slater point, else O(T^(3/4))",
+    }
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"preset": "yu-neely-wei"})
 
     def __post_init__(self) -> None:
         validate.remember(
@@ -91,37 +121,49 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
         )
 
     @classmethod
-    def yu_neely_wei(cls, problem: Problem, horizon: int) -> DriftPlusPenalty:
-        """V = √T, α = T, for constraints drawn independently from one law."""
-        T = validate.count("horizon", horizon)
-        return cls._made(problem, T, T**0.5, T)
+    def for_problem(
+        cls, problem: Problem, *, horizon: int, preset: Preset = "tuned", window: int = 10, V: Hyper | None = None
+    ) -> DriftPlusPenalty:
+        """Drift plus penalty for a known horizon; `window` is Liakopoulos's K, over which x* is feasible on average.
 
-    @classmethod
-    def neely_yu(cls, problem: Problem, horizon: int) -> DriftPlusPenalty:
-        """V = √T, α = T, for constraints of an adversary: the same numbers, another promise."""
-        return cls.yu_neely_wei(problem, horizon)
-
-    @classmethod
-    def liakopoulos(cls, problem: Problem, horizon: int, window: int, V: Hyper | None = None) -> DriftPlusPenalty:
-        """α = max(T, V√T), for x* feasible on average over every `window` rounds; V = √(KT) unless given."""
-        T, K = validate.count("horizon", horizon), validate.count("window", window)
-        chosen = np.sqrt(K * T) if V is None else np.asarray(validate.positive("V", V))
-        if np.any(chosen < K) or np.any(chosen > T):
-            raise InputError("V", f"{V} is outside [K, T] = [{K}, {T}]", "Give one between the window and the horizon")
-        return cls._made(problem, T, _plain(chosen), _plain(np.maximum(T, chosen * T**0.5)))
-
-    @classmethod
-    def tuned(cls, problem: Problem, horizon: int) -> DriftPlusPenalty:
-        """V = M²√T/(r G_f), α = M²T/(2r²): the same in whatever units losses, constraints and decisions are."""
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the constraints and the constants.
+        horizon : int
+            T, the number of rounds.
+        preset : {"tuned", "yu-neely-wei", "neely-yu", "liakopoulos"}
+            "tuned": V = M²√T/(r G_f), α = M²T/(2r²), the same in any units. "yu-neely-wei", for constraints drawn
+            independently from one law, and "neely-yu", for those of an adversary: V = √T, α = T. "liakopoulos", for
+            x* that are feasible on average over every `window` rounds: α = max(T, V√T).
+        window : int
+            K, of "liakopoulos".
+        V : float or array, optional
+            V, of "liakopoulos", between K and T; left out, √(KT).
+        """
         T, c = validate.count("horizon", horizon), problem.constants
-        square = (problem.joint_value_bound + problem.joint_gradient_bound * c.diameter) ** 2
-        G_f = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
-        return cls._made(problem, T, square * T**0.5 / (c.radius * G_f), square * T / (2 * c.radius**2))
-
-    @classmethod
-    def _made(cls, problem: Problem, horizon: int, V: Hyper, alpha: Hyper) -> DriftPlusPenalty:
-        facts = problem.joint_gradient_bound, problem.joint_value_bound, problem.constants
-        return cls(problem.enclosing_set, horizon, V, alpha, one_each(problem.constraint.count), *facts)
+        if V is not None and preset != "liakopoulos":
+            raise InputError("V", f"is not a parameter of the preset {preset!r}", "Leave it out, or use 'liakopoulos'")
+        weight: Any
+        alpha: Any
+        if preset == "tuned":
+            square = (problem.joint_value_bound + problem.joint_gradient_bound * c.diameter) ** 2
+            G_f = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
+            weight, alpha = square * T**0.5 / (c.radius * G_f), square * T / (2 * c.radius**2)
+        elif preset in ("yu-neely-wei", "neely-yu"):
+            weight, alpha = T**0.5, T
+        elif preset == "liakopoulos":
+            K = validate.count("window", window)
+            weight = np.sqrt(K * T) if V is None else np.asarray(validate.positive("V", V))
+            if np.any(weight < K) or np.any(weight > T):
+                remedy = "Give one between the window and the horizon"
+                raise InputError("V", f"{weight} is outside [K, T] = [{K}, {T}]", remedy)
+            alpha = np.maximum(T, weight * T**0.5)
+        else:
+            known = "Choose 'tuned', 'yu-neely-wei', 'neely-yu' or 'liakopoulos'"
+            raise InputError("preset", f"{preset!r} is not known", known)
+        facts = problem.joint_gradient_bound, problem.joint_value_bound, c
+        return cls(problem.enclosing_set, T, weight, alpha, one_each(problem.constraint.count), *facts)
 
     def for_horizon(self, rounds: Array) -> DriftPlusPenalty:
         longer = rounds / like(self.horizon, rounds)
@@ -144,6 +186,77 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
         self.queues.require(feedback, x, t)
         if self.reads_pullback and feedback.pushforward is None:
             raise InputError("pushforward", "was not given", "Give v ↦ (⟨∇g_j(x_t), v⟩)_j, as `observe` does", round=t)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """With M = D_m + G_mΔ ≥ ‖ĝ(x_{t+1})‖, every x* that is feasible on average over every K rounds in a row has
+
+            V Σ Δf_t + ½‖Q(T+1)‖² ≤ α r² + V²G_f² T/(4α) + M²T/2 + (K − 1) M D_m T/2,
+
+        and Σ_t g_j^t(x_t) ≤ Q_j(T+1) + G_g Σ_t ‖x_{t+1} − x_t‖ ≤ Q_j(T+1) + (G_g/(2α)) Σ_t (V G_f + G_m‖Q(t)‖). Where
+        some x̂ in B has g_j^t(x̂) ≤ −ε in *every* round, no queue is longer than √( q² + 2αΔ² + 2VG_fΔ + M² ),
+        q = (VG_fΔ + M²/2)/ε: O(√T) for V of the order of √T and α of T.
+
+        Here K = 1, feasible in every round, and ε is that of the problem's Slater point; `theorem_with` has others.
+
+        Examples
+        --------
+        >>> from longterm.learners import DriftPlusPenalty
+        >>> from longterm.problems import two_dimensional
+        >>> problem = two_dimensional()
+        >>> for T in (100, 10_000):
+        ...     bound = DriftPlusPenalty.for_problem(problem, horizon=T, preset="neely-yu").bound(problem, T)
+        ...     print([round(float(part), 1) for part in bound.values()])
+        [72.8, 80.4]
+        [728.1, 746.8]
+        """
+        point = problem.slater_point
+        return self.theorem_with(problem, rounds, slack=None if point is None else point.epsilon)
+
+    def theorem_with(
+        self, problem: Problem, rounds: NDArray[np.int64], *, window: int = 1, slack: float | None = None
+    ) -> Mapping[str, FloatArray]:
+        """The theorem against x* that is feasible over every `window` rounds, with an ε of yours, or with none."""
+        T, K = horizons_of(np.asarray(rounds), self.batch_shape), validate.count("window", window)
+        V, alpha, c, M = np.asarray(self.V), np.asarray(self.alpha), problem.constants, self._largest_change(problem)
+        windows = (K - 1) * M * self.value_bound * T / 2
+        total = alpha * c.radius**2 + V**2 * c.loss_gradient_bound**2 * T / (4 * alpha) + M**2 * T / 2 + windows
+        queue = np.sqrt(2 * (total + V * c.loss_range * T))
+        if slack is not None:
+            spent = V * c.loss_gradient_bound * c.diameter + M**2 / 2
+            q = spent / validate.positive_scalar("slack", slack)
+            queue = np.minimum(queue, np.sqrt(q**2 + 2 * alpha * c.diameter**2 + 2 * spent))
+        return {REGRET: total / V, LONG_TERM: self._violation(problem, T, queue)}
+
+    def expected_theorem(
+        self, problem: Problem, rounds: NDArray[np.int64], *, slack: float
+    ) -> Mapping[str, FloatArray]:
+        """The same in expectation, for g^t that are independent of everything before round t and of one law.
+
+        x* and x̂, fixed in advance, need be feasible and slack on average only, a constraint at a time: E g_j^t(x*) ≤ 0
+        and E g_j^t(x̂) ≤ −ε for each j. With c = VG_fΔ + M²/2 and b = 2M + 2G_mΔ + ε,
+
+            E‖Q(t)‖ ≤ 2(c/ε + Δ√(2α)) + D_m + √(2c) + (2b²/ε) ln(9b²/ε²),
+
+        O(√T) again.
+        """
+        T, epsilon = horizons_of(np.asarray(rounds), self.batch_shape), validate.positive_scalar("slack", slack)
+        V, alpha, c, M = np.asarray(self.V), np.asarray(self.alpha), problem.constants, self._largest_change(problem)
+        spent = V * c.loss_gradient_bound * c.diameter + M**2 / 2
+        jump = 2 * M + 2 * self.lipschitz * c.diameter + epsilon
+        level = 2 * (spent / epsilon + c.diameter * np.sqrt(2 * alpha))
+        tail = 2 * jump**2 / epsilon * np.log(9 * jump**2 / epsilon**2)
+        queue = level + self.value_bound + np.sqrt(2 * spent) + tail
+        return {REGRET: self.theorem_with(problem, rounds)[REGRET], LONG_TERM: self._violation(problem, T, queue)}
+
+    def _largest_change(self, problem: Problem) -> float:
+        """M ≥ ‖ĝ(x_{t+1})‖: by no more can the queues' length change in a round."""
+        return self.value_bound + self.lipschitz * problem.constants.diameter
+
+    def _violation(self, problem: Problem, T: FloatArray, queue: FloatArray) -> FloatArray:
+        """From a bound on every ‖Q(t)‖ to one on Σ_t g_j^t(x_t)."""
+        c, twice = problem.constants, 2 * np.asarray(self.alpha)
+        moves = (np.asarray(self.V) * c.loss_gradient_bound + self.lipschitz * queue) / twice
+        return np.asarray(queue + c.constraint_gradient_bound * T * moves)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DriftPlusPenaltyState:
         x = self.at_the_centre(batch_shape, xp, dtype)
@@ -168,8 +281,3 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
         """V and α, one for each learner."""
         one = namespace(x).ones_like(x[..., 0])
         return like(self.V, x) * one, like(self.alpha, x) * one
-
-
-def _plain(value: Any) -> Hyper:
-    """A number as a float, an array as it is."""
-    return float(value) if np.ndim(value) == 0 else value

@@ -23,6 +23,8 @@ class Inner(ABC):
     """A rule that moves x against a gradient."""
 
     enclosing_set: Set
+    strong_convexity: float = 0.0
+    """The σ that its steps were made for; 0 where they are made for any convex losses."""
 
     @abstractmethod
     def memory(self, x: Array) -> Array:
@@ -44,6 +46,8 @@ class AdaptiveInner(Inner):
 class AdaGradNorm(AdaptiveInner):
     """x_{t+1} = Π_B(x_t − η_t d_t), η_t = (Δ/√2)/√(Σ_{s≤t} ‖d_s‖²), on any B: C = √2 Δ.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.learners.inner import AdaGradNorm
     >>> from longterm.sets import Ball
@@ -98,7 +102,7 @@ class StronglyConvexOGD(Inner):
     """x_{t+1} = Π_B(x_t − d_t/(σt)) for σ-strongly convex losses: regret at most Σ ‖d_t‖²/(2σt). No memory."""
 
     enclosing_set: Set
-    strong_convexity: float
+    strong_convexity: float = field()
 
     def __post_init__(self) -> None:
         sigma = validate.positive_scalar("strong_convexity", self.strong_convexity)

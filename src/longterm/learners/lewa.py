@@ -6,31 +6,33 @@ With g_t = max_j g_{t,j} and both steps from (x_t, λ_t):
     λ_{t+1}   = [ λ_t + μ ( g_t(x_t) − θ λ_t ) ]₊                           λ_1 = 0
 
 The article maximises rewards under ⟨c_t, x⟩ ≥ c_0: here the cost is minus the reward and g_t(x) = c_0 − ⟨c_t, x⟩. It
-has μ = η and calls θ δ; so does `tuned`. Logarithms of the weights are kept, so no weight is lost to underflow.
+has μ = η and calls θ δ; so does `for_problem`. Logarithms of the weights are kept, so no weight is lost to underflow.
 
 Steps (`docs/derivations.md`): let R_f and R_g bound the spreads max_i ∂_i − min_i ∂_i of the gradients of f_t and
-g_t. The proof needs ηR_g²/4 + μθ² ≤ θ/2. `tuned` takes η = μ = √( ln d / (T (R_f²/4 + D²)) ), at most 1/(2R_g), and θ
-the smallest root of the equality, about ηR_g²/2.
+g_t. The proof needs ηR_g²/4 + μθ² ≤ θ/2. `for_problem` takes η = μ = √( ln d / (T (R_f²/4 + D²)) ), at most 1/(2R_g),
+and θ the smallest root of the equality, about ηR_g²/2.
 Spreads, not Euclidean norms, are the measure of this geometry. A spread is at most √2 times the Euclidean G: that is
 the default, because G is derived and checked in the loop. For entries in [0, 1] say ``loss_spread=1.0``; it saves a
 factor of up to √(2d). `tell` checks such a promise, the loop does not.
 Needs: a horizon, and the simplex with total 1 for B. Any convex losses and constraints will do, fixed or changing.
-Guarantees: `bounds.lewa`, O(√(T ln d)) regret and O(T^{3/4}) for Σ g_t(x_t), against every x* with g_t(x*) ≤ 0 in all
+Guarantees: `theorem`, O(√(T ln d)) regret and O(T^{3/4}) for Σ g_t(x_t), against every x* with g_t(x*) ≤ 0 in all
 rounds.
 Checked: the proof; the bound against exact optima on random and adversarial streams. The notes with which this rule
 came have ηδ of order √(ln d / T), so that δ does not fall with T. Then λ_t ≤ D/δ is too small to hold anything back,
-and the violation can be linear: `tests/test_lewa.py` has the example. δ has to fall like η.
+and the violation can be linear: `tests/learners/test_lewa.py` has the example. δ has to fall like η.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, float_dtype, namespace, resolution, to_numpy
+from longterm._arrays import Array, FloatArray, column, float_dtype, namespace, resolution, to_numpy
 from longterm._validate import Hyper
 from longterm.errors import BrokenBoundError, InputError
 from longterm.learners.base import Learner, OnBrokenBound
@@ -39,6 +41,8 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set, Simplex
+from longterm.theory.assumptions import ROUNDING
+from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
 from longterm.theory.schedules import ConstantSchedule
 
 
@@ -57,8 +61,19 @@ class LEWAState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LEWA(Learner[LEWAState]):
-    """Exponential weights with a multiplier. `loss_spread` and `constraint_spread` are R_f and R_g.
+    """Exponential weights with a multiplier.
 
+    Parameters
+    ----------
+    enclosing_set : Set
+        The simplex with total 1.
+    schedule : ConstantSchedule
+        θ, η and μ.
+    loss_spread, constraint_spread : float
+        R_f and R_g.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import Problem, run
     >>> from longterm.constraints import Affine
@@ -79,7 +94,11 @@ class LEWA(Learner[LEWAState]):
     schedule: ConstantSchedule
     loss_spread: float
     constraint_spread: float
+
     needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
+    name: ClassVar[str] = "lewa"
+    title: ClassVar[str] = "LEWA"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√(T ln d))", SIGNED: "O(T^(3/4))"}
 
     def __post_init__(self) -> None:
         _require_weights(self.enclosing_set)
@@ -87,17 +106,27 @@ class LEWA(Learner[LEWAState]):
             validate.positive_scalar(name, getattr(self, name))
 
     @classmethod
-    def tuned(
+    def for_problem(
         cls,
         problem: Problem,
-        rounds: int,
         *,
+        horizon: int,
         loss_spread: float | None = None,
         constraint_spread: float | None = None,
     ) -> LEWA:
-        """The steps above, for `rounds` rounds."""
+        """Exponential weights with a multiplier, on a simplex and for a known horizon.
+
+        Parameters
+        ----------
+        problem : Problem
+            On the simplex with total 1.
+        horizon : int
+            T, the number of rounds.
+        loss_spread, constraint_spread : float, optional
+            R_f and R_g, bounds on max_i ∂_i − min_i ∂_i; left out, √2 times the bounds on the gradients' lengths.
+        """
         _require_weights(problem.enclosing_set)
-        T, c = validate.dimension("rounds", rounds), problem.constants
+        T, c = validate.count("horizon", horizon), problem.constants
         R_f = np.sqrt(2) * c.loss_gradient_bound if loss_spread is None else loss_spread
         R_g = np.sqrt(2) * c.constraint_gradient_bound if constraint_spread is None else constraint_spread
         R_f, R_g = validate.positive_scalar("loss_spread", R_f), validate.positive_scalar("constraint_spread", R_g)
@@ -109,6 +138,39 @@ class LEWA(Learner[LEWAState]):
     @property
     def gradient_bound(self) -> Hyper | None:
         return self.schedule.gradient_bound
+
+    @property
+    def strong_convexity(self) -> Hyper:
+        return self.schedule.strong_convexity
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """For steps with ηR_g²/4 + μθ² ≤ θ/2 and any x* with g_t(x*) ≤ 0 in every round (`docs/derivations.md`),
+
+            Σ f_t(x_t) − f_t(x*) ≤ P = ln d/η + ηT R_f²/4 + μT D²
+            Σ g_t(x_t)           ≤ √( 2 (θ(T − 1) + 1/μ) (P + F T) )
+
+        R_f and R_g are the learner's spreads, D and F the problem's constants; F T bounds −Σ Δf_t.
+
+        Examples
+        --------
+        >>> from longterm import Problem
+        >>> from longterm.constraints import Affine
+        >>> from longterm.learners import LEWA
+        >>> from longterm.losses import Linear
+        >>> from longterm.sets import Simplex
+        >>> problem = Problem(Simplex(3), Linear(3, 2**0.5), Affine([[1.0, 0.0, 0.0]], [0.5]))
+        >>> learner = LEWA.for_problem(problem, horizon=3000, loss_spread=1.0, constraint_spread=1.0)
+        >>> [round(float(part), 1) for part in learner.bound(problem, 3000).values()]
+        [81.2, 971.3]
+        """
+        theta, eta, mu = (np.asarray(getattr(self.schedule, name)) for name in ("theta", "eta", "mu"))
+        if np.any(eta * self.constraint_spread**2 / 4 + mu * theta**2 - theta / 2 > ROUNDING * theta):
+            remedy = "Use LEWA.for_problem, a smaller η, or a θ near ηR_g²/2"
+            raise NoTheoremError("its steps break ηR_g²/4 + μθ² ≤ θ/2", remedy)
+        T, c, d = horizons_of(rounds, self.batch_shape), problem.constants, self.enclosing_set.dimension
+        regret = np.log(d) / eta + eta * T * self.loss_spread**2 / 4 + mu * T * c.constraint_bound**2
+        weight = theta * (T - 1) + 1 / mu
+        return {REGRET: regret, SIGNED: np.sqrt(2 * weight * (regret + c.loss_range * T))}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> LEWAState:
         shape = np.broadcast_shapes(batch_shape, self.batch_shape)

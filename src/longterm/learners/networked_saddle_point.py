@@ -16,9 +16,9 @@ and L = ℓ√E. Then
 
 With ℓ above w the multipliers are strong enough to hold any agents together; the proof needs that.
 Needs: a horizon, and a `Consensus` constraint on a product of n copies of one set.
-Guarantees: `bounds.networked_saddle_point`, O(√T) regret: Σ_t Σ_i f_{i,t}(x_{i,t}) − f_{i,t}(u) for every common u.
+Guarantees: `theorem`, O(√T) regret: Σ_t Σ_i f_{i,t}(x_{i,t}) − f_{i,t}(u) for every common u of the agents' set.
 Where the losses of the rounds are drawn from one law, the agents' mean decisions come together: E Σ_e ‖x̄_i − x̄_j‖ =
-O(1/√T), `bounds.mean_disagreement`. Neither agreement in single rounds is promised, nor any against an adversary.
+O(1/√T), `mean_disagreement`. Neither agreement in single rounds is promised, nor any against an adversary.
 Checked: signs and factors, against the gradient of L. The rule came second-hand as ∇f_i + Σ_j (λ_ij − λ_ji) with one
 step ε = 1/√T. That is right when each edge holds two multipliers, one for either direction, which then stay opposite,
 and it equals the rule above with η = ε, μ = 2ε and Λ twice as large (a test runs both). Read with one multiplier per
@@ -27,13 +27,15 @@ edge, λ_ji = λ_ij, it would cancel, and no agent would hear of another.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, like, namespace
+from longterm._arrays import Array, FloatArray, column, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints import Consensus
 from longterm.errors import InputError
@@ -42,6 +44,7 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Ball, Product
+from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
 
 
 class NetworkedSaddlePointState(NamedTuple):
@@ -54,8 +57,23 @@ class NetworkedSaddlePointState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
-    """Primal descent at the agents, dual ascent along the edges. `multiplier_set` is Λ, for one edge.
+    """Primal descent at the agents, dual ascent along the edges.
 
+    Parameters
+    ----------
+    enclosing_set : Product
+        n copies of the agents' set.
+    consensus : Consensus
+        The graph.
+    multiplier_set : Ball
+        Λ, for one edge.
+    eta, mu : float or array
+        The steps of x and of λ.
+    gradient_bound : float or array, optional
+        The G that the steps were made for, if they were made for one.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import run
     >>> from longterm.problems import consensus
@@ -75,7 +93,14 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
     eta: Hyper
     mu: Hyper
     gradient_bound: Hyper | None = None
+
     needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.AFFINE_CONSTRAINT, Need.HORIZON})
+    name: ClassVar[str] = "networked_saddle_point"
+    title: ClassVar[str] = "Networked saddle point"
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "O(√T)",
+        LONG_TERM: "O(T); agents' means agree at O(1/√T), i.i.d. losses",
+    }
 
     def __post_init__(self) -> None:
         factors = self.enclosing_set.factors if isinstance(self.enclosing_set, Product) else ()
@@ -93,9 +118,17 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
         validate.remember(self, eta=validate.positive("eta", self.eta), mu=validate.positive("mu", self.mu))
 
     @classmethod
-    def tuned(cls, problem: Problem, rounds: int) -> NetworkedSaddlePoint:
-        """The steps above, for `rounds` rounds."""
-        T, c, consensus = validate.dimension("rounds", rounds), problem.constants, problem.constraint
+    def for_problem(cls, problem: Problem, *, horizon: int) -> NetworkedSaddlePoint:
+        """A saddle point that agents on a graph look for by talking to their neighbours, for a known horizon.
+
+        Parameters
+        ----------
+        problem : Problem
+            With a `Consensus` constraint on a product of copies of one set.
+        horizon : int
+            T, the number of rounds.
+        """
+        T, c, consensus = validate.count("horizon", horizon), problem.constants, problem.constraint
         if not isinstance(consensus, Consensus) or not isinstance(problem.enclosing_set, Product):
             raise InputError(
                 "problem", f"{problem.name!r} is not about agents that agree", "Build it with longterm.consensus"
@@ -113,8 +146,8 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
             gradient_bound=c.gradient_bound,
         )
 
-    def check(self, problem: Problem) -> None:
-        super().check(problem)
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
         ours, theirs = self.consensus.as_affine(), problem.constraint.as_affine()
         if theirs is None or not np.array_equal(ours.matrix, theirs.matrix) or np.any(theirs.offset):
             raise InputError(
@@ -122,6 +155,49 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
                 f"was made for the edges {list(self.consensus.edges)}, {problem.name!r} has other constraints",
                 "Build it from the problem: NetworkedSaddlePoint.for_problem(problem, horizon=rounds)",
             )
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """For any common point u of the agents' set and any losses (`docs/derivations.md`; σ and L = ℓ√E as above),
+
+            Σ_t Σ_i f_{i,t}(x_{i,t}) − f_{i,t}(u) + ℓ Σ_e ‖Σ_t (x_{i,t} − x_{j,t})‖ ≤ P
+            P = r²/(2η) + ηT (G_f + σL)²/2 + L²/(2μ) + μT σ²r²/2
+
+        so the regret is at most P − L²/(2μ), and max_j Σ_t g_j(x_t), a coordinate of Σ_t (x_i − x_j) over one edge, at
+        most (P + FT)/ℓ. On average the latter does not vanish: against an adversary no more is proved.
+        `mean_disagreement` is for losses drawn from one law, and vanishes.
+        """
+        P, dual, T = self._terms(problem, rounds)
+        return {REGRET: P - dual, LONG_TERM: (P + problem.constants.loss_range * T) / self.multiplier_set.radius}
+
+    def mean_disagreement(self, problem: Problem, rounds: ArrayLike) -> FloatArray:
+        """E Σ_e ‖x̄_i − x̄_j‖ ≤ P/((ℓ − w) T): the means x̄ of T rounds whose losses are drawn independently of one law.
+
+        Examples
+        --------
+        >>> from longterm.learners import NetworkedSaddlePoint
+        >>> from longterm.problems import consensus
+        >>> from longterm.sets import Box
+        >>> problem = consensus(3, [(0, 1), (1, 2)], Box.cube(1, -1.0, 1.0))
+        >>> learner = NetworkedSaddlePoint.for_problem(problem, horizon=20_000)
+        >>> round(float(learner.mean_disagreement(problem, 20_000)), 3)
+        0.132
+        """
+        P, _, T = self._terms(problem, validate.horizons("rounds", rounds))
+        holding = holding_multiplier(self.consensus, problem.constants.loss_gradient_bound)
+        spare = self.multiplier_set.radius - holding
+        if spare <= 0:
+            raise NoTheoremError("its multipliers are too small to hold agents together", "Use a larger Λ: ℓ > w")
+        return P / (spare * T)
+
+    def _terms(self, problem: Problem, rounds: NDArray[np.int64]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """P, its part L²/(2μ), and T."""
+        T, c = horizons_of(rounds, self.batch_shape), problem.constants
+        eta, mu = np.asarray(self.eta), np.asarray(self.mu)
+        largest, _ = self.consensus.singular_values
+        L = self.multiplier_set.radius * np.sqrt(len(self.consensus.edges))
+        dual = np.asarray(L**2 / (2 * mu))
+        primal = c.radius**2 / (2 * eta) + eta * T * (c.loss_gradient_bound + largest * L) ** 2 / 2
+        return primal + dual + mu * T * (largest * c.radius) ** 2 / 2, dual, T
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> NetworkedSaddlePointState:
         x = self.at_the_centre(batch_shape, xp, dtype)

@@ -10,21 +10,23 @@ round, which the budgets have in closed form. That ν is what the trace has as m
 Steps: η_t = R/(G_f √t); w_0 = (F + RG_f)/D and e = ½ unless given.
 Needs: a fixed constraint of one function with {g ≤ 0} inside B, and the prox of its positive part (`PenaltyProx`). No
 horizon.
-Guarantees: `bounds.penalised_ftrl`: regret at most (3/2) R G_f √T, with no term for the constraint, and **hard**
-violation Σ [g(x_t)]₊ ≤ (F + RG_f)(1 + 1/e)/w_0 for every T at once (`docs/aftrl.md`).
+Guarantees: regret at most (3/2) R G_f √T, with no term for the constraint, and **hard** violation
+Σ [g(x_t)]₊ ≤ (F + RG_f)(1 + 1/e)/w_0 for every T at once (`docs/aftrl.md`).
 Not promised: feasibility in a single round (w_0 → ∞ would give it: FTRL on {g ≤ 0} itself, which costs the same root);
 anything about streams that drift: z only accumulates, so it never forgets. `Restarted` is for those.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, float_dtype, like, namespace
+from longterm._arrays import Array, FloatArray, column, float_dtype, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import PenaltyProx
 from longterm.learners._given_prox import penalty_prox_of, require_same_constraint
@@ -33,6 +35,8 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
+from longterm.theory.bounds import HARD, REGRET, horizons_of
+from longterm.theory.step_sums import power_sum
 
 
 class PenalisedFTRLState(NamedTuple):
@@ -49,6 +53,19 @@ class PenalisedFTRLState(NamedTuple):
 class PenalisedFTRL(Learner[PenalisedFTRLState]):
     """Penalised FTRL: η_t = step/√t, w_t = w_0 t^{1+growth}.
 
+    Parameters
+    ----------
+    prox : PenaltyProx
+        The closed form of the argmin with [g]₊, from `Constraint.prox(over)`.
+    step : float or array
+        η_1.
+    w_0 : float or array
+        The first weight.
+    growth : float or array
+        e, above 0.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import Problem, run
     >>> from longterm.learners import PenalisedFTRL
@@ -67,7 +84,11 @@ class PenalisedFTRL(Learner[PenalisedFTRLState]):
     w_0: Hyper
     growth: Hyper = 0.5
     enclosing_set: Set = field(init=False, repr=False)
+
     needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PENALTY_PROX})
+    name: ClassVar[str] = "penalised_ftrl"
+    title: ClassVar[str] = "Penalised FTRL"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1)"}
 
     def __post_init__(self) -> None:
         validate.remember(
@@ -79,17 +100,51 @@ class PenalisedFTRL(Learner[PenalisedFTRLState]):
         )
 
     @classmethod
-    def tuned(cls, problem: Problem, w_0: Hyper | None = None, growth: Hyper = 0.5) -> PenalisedFTRL:
-        """The steps above, with the problem's own R, G_f, D and F."""
+    def for_problem(cls, problem: Problem, *, w_0: Hyper | None = None, growth: Hyper = 0.5) -> PenalisedFTRL:
+        """Follow the regularised leader under a growing penalty on [g]₊: hardly any violation.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the prox of [g]₊, R, G_f, D and F.
+        w_0 : float or array, optional
+            The first weight; (F + RG_f)/D unless given.
+        growth : float or array
+            e of w_t = w_0 t^{1+e}, above 0.
+        """
         prox, c = penalty_prox_of(cls.__name__, cls.needs, problem), problem.constants
         G = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
         if w_0 is None:
             w_0 = (c.loss_range + c.radius * G) / c.constraint_bound
         return cls(prox, c.radius / G, w_0, growth)
 
-    def check(self, problem: Problem) -> None:
-        super().check(problem)
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
         require_same_constraint(self.prox, problem)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """For any x* with g(x*) ≤ 0 and any losses, with η_t = s/√t and w_t = w_0 t^{1+e}:
+
+            Σ f_t(x_t) − f_t(x*) ≤ P_T = R²/(2η_T) + (G_f²/2) Σ η_t
+            Σ [g(x_t)]₊          ≤ (P_1 + F) Σ t^{−1−e}/w_0 ≤ (P_1 + F) (1 + (1 − T^{−e})/e)/w_0
+
+        With s = R/G_f, P_T ≤ (3/2) R G_f √T and P_1 = R G_f.
+
+        Examples
+        --------
+        >>> from longterm.learners import PenalisedFTRL
+        >>> from longterm.problems import budgeted_logistic
+        >>> problem = budgeted_logistic([[3.0, 4.0, 0.0, 0.0]], budget=1.5)
+        >>> bound = PenalisedFTRL.for_problem(problem).bound(problem, [100, 10_000])
+        >>> bound["regret"].round(1), bound["hard_violation"].round(2)
+        (array([ 72.5, 747.5]), array([4.2 , 4.47]))
+        """
+        T, c, s = horizons_of(rounds, self.batch_shape), problem.constants, np.asarray(self.step)
+        e, w_0 = np.asarray(self.growth), np.asarray(self.w_0)
+        regret = c.radius**2 * np.sqrt(T) / (2 * s) + c.loss_gradient_bound**2 * s / 2 * power_sum(T, 0.5)
+        first = c.radius**2 / (2 * s) + c.loss_gradient_bound**2 * s / 2
+        regret, violation = np.broadcast_arrays(regret, (first + c.loss_range) / w_0 * power_sum(T, 1 + e))
+        return {REGRET: regret, HARD: violation}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PenalisedFTRLState:
         shape = np.broadcast_shapes(batch_shape, self.batch_shape)

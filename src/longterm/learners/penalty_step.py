@@ -66,12 +66,14 @@ class BudgetStep(PenaltyStep):
 class HalfSpaceStep(PenaltyStep):
     """For one affine constraint, fixed or of the round, on a ball or a box: x⁺ = Π_B(y − ν s/a), s = ∇g_t.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import Feedback
     >>> from longterm.learners.penalty_step import HalfSpaceStep
     >>> from longterm.sets import Ball
-    >>> told = Feedback(np.array([-1.0, -3.0]), np.asarray(-0.2), np.array([1.0, 0.0]))  # g_t = x₁ − 0.2, at x_t = 0
-    >>> HalfSpaceStep(Ball(2)).step(np.zeros(2), told, np.asarray(9.0), np.asarray(1.0)).x.round(3)
+    >>> feedback = Feedback(np.array([-1.0, -3.0]), np.asarray(-0.2), np.array([1.0, 0.0]))  # g_t = x₁ − 0.2, x_t = 0
+    >>> HalfSpaceStep(Ball(2)).step(np.zeros(2), feedback, np.asarray(9.0), np.asarray(1.0)).x.round(3)
     array([0.2 , 0.98])
     """
 
@@ -145,14 +147,14 @@ def penalty_step_of(problem: Problem) -> PenaltyStep | None:
 
 def require_penalty_step(learner: str, problem: Problem) -> PenaltyStep:
     """The same, or the reason why this learner cannot have it."""
-    found = penalty_step_of(problem)
-    if found is None:
+    step = penalty_step_of(problem)
+    if step is None:
         raise InputError(
             "learner",
             f"{learner} needs the argmin that holds [g_t]₊ itself, and {problem.name!r} has no closed form for it",
             "Use one affine constraint on a ball or a box, or a budget inside a ball about 0, or give a PenaltyStep",
         )
-    return found
+    return step
 
 
 def require_same_step(step: PenaltyStep, problem: Problem) -> None:

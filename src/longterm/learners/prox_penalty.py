@@ -8,40 +8,199 @@ bounds need no queue at all. The step nearly projects onto {g_t ≤ 0}: that is 
 Steps: α_t = G_f √t/(√2 Δ) for convex losses, α_t = σt/2 for σ-strongly convex ones; w_0 = (F + ΔG_f)/D and e = ½
 unless given.
 Needs: the argmin (`PenaltyStep`): one affine constraint on a ball or a box, fixed or changing, or a budget. No horizon.
-Guarantees: `bounds.prox_penalty`, for a fixed g and every T at once: regret at most √2 ΔG_f √T (strongly convex:
-(G_f²/(2σ))(1 + ln T)) and **hard** violation Σ [g(x_t)]₊ = O(1). `bounds.prox_penalty_varying`, for g_t that change,
-against x* with g_t(x*) ≤ 0 in every round: the same regret, and O(T^{3/4}) for Σ [g_t(x_t)]₊ (strongly convex:
-O(√(T log T))): x_{t+1} is chosen with g_t and charged with g_{t+1}.
+Guarantees, if α_t/w_t does not increase: for a fixed g and every T at once, regret at most √2 ΔG_f √T (strongly convex:
+(G_f²/(2σ))(1 + ln T)) and **hard** violation Σ [g(x_t)]₊ = O(1); for g_t that change, against x* with g_t(x*) ≤ 0 in
+every round, the same regret, and O(T^{3/4}) for Σ [g_t(x_t)]₊ (strongly convex: O(√(T log T))): x_{t+1} is chosen with
+g_t and charged with g_{t+1}. Proof: `docs/after_the_paper.md`. With α_t = α t^power the condition is power ≤ 1 + e;
+where it fails the rule can be played, with a warning, and no bound is given.
 Not promised: feasibility in a single round.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, like
+from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._validate import Hyper
-from longterm.errors import InputError
-from longterm.learners._given_prox import strong_convexity_of
-from longterm.learners._penalty_family import PenaltyFamily, scaled_alpha
-from longterm.learners.penalty_step import require_penalty_step
+from longterm.learners.aogd import Steps
+from longterm.learners.base import Learner, require_strong_convexity
+from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need
+from longterm.learners.penalty_step import PenaltyStep, require_penalty_step, require_same_step
 from longterm.problems import Problem
+from longterm.sets import Set
+from longterm.theory.assumptions import Assumption
+from longterm.theory.bounds import HARD, REGRET, horizons_of
+from longterm.theory.facts import Constants
+from longterm.theory.step_sums import power_sum
+
+
+class PenaltyState(NamedTuple):
+    """(t, x_t, Q_t or Q_{t−1}): a queue, where the member has one."""
+
+    round: Array
+    x: Array
+    queue: Array
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PenaltyFamily(Learner[PenaltyState]):
+    """x_{t+1} = argmin_B ⟨∇f_t(x_t), x⟩ + w_t [g_t(x)]₊ + α_t ‖x − x_t‖² with α_t = alpha t^power.
+
+    What the family shares: the state, the order of a round, α_t, the theorem. Its members differ in their weights.
+    """
+
+    penalty_step: PenaltyStep
+    alpha: Hyper
+    power: Hyper = 0.5
+    enclosing_set: Set = field(init=False, repr=False)
+
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.LATEST_PENALTY_PROX})
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
+
+    def __post_init__(self) -> None:
+        validate.remember(
+            self,
+            alpha=validate.positive("alpha", self.alpha),
+            power=validate.positive("power", self.power),
+            enclosing_set=self.penalty_step.over,
+        )
+
+    @property
+    def strong_convexity(self) -> Hyper:
+        """2α where α_t grows like t: such steps are made for σ = 2α."""
+        sigma = np.where(np.asarray(self.power) == 1, 2 * np.asarray(self.alpha), 0.0)
+        return sigma if sigma.ndim else float(sigma)
+
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
+        require_same_step(self.penalty_step, problem)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """For any losses and any x* with g_t(x*) ≤ 0 in every round, where w_t ≥ w t^e and α_t/w_t does not increase:
+
+            Σ f_t(x_t) − f_t(x*) ≤ P_T = Σ G_f²/(4α_t) + r²[α_1 − σ/2]₊ + Δ² Σ_{t≥2} [α_t − α_{t−1} − σ/2]₊
+            Σ [g(x_t)]₊          ≤ min(D, G_g r) + H_{T−1},     H_T = Σ_{t≤T} (F + G_f²/(4α_t))/(w t^e) + r² α_1/w
+            Σ [g_t(x_t)]₊        ≤ H_T + G_g √( 2 Σ 1/α_t · (P_T + Σ G_f²/(4α_t) + F T) )
+
+        The second line is for a fixed g, the third for g_t that change. (σ counts for α_t in proportion to t only.)
+        For `COLDQ`, H_T = (P_T + F T)/γ, whatever α_t does. Everything follows from the step: for z with g_t(z) ≤ 0,
+        a_t = ‖x_t − z‖² and δ_t = x_{t+1} − x_t,
+
+            f_t(x_t) − f_t(z) + w_t [g_t(x_{t+1})]₊ ≤ G_f²/(4α_t) + α_t (a_t − a_{t+1}) − (σ/2) a_t
+            f_t(x_t) − f_t(z) + (α_t/2) ‖δ_t‖²      ≤ G_f²/(2α_t) + α_t (a_t − a_{t+1}) − (σ/2) a_t
+
+        Examples
+        --------
+        >>> from longterm.learners import ProxPenalty
+        >>> from longterm.problems import two_dimensional
+        >>> problem = two_dimensional()
+        >>> bound = ProxPenalty.for_problem(problem).bound(problem, [100, 10_000])
+        >>> bound["regret"].round(1), bound["hard_violation"].round(2)
+        (array([ 53. , 562.1]), array([2.9 , 2.98]))
+        """
+        self.require_assumptions()
+        T, c = horizons_of(rounds, self.batch_shape), problem.constants
+        regret = self._regret(c, T)
+        if problem.constraint.parameters:
+            inverse = self._inverse_sum(T)
+            energy = regret + c.loss_gradient_bound**2 / 4 * inverse + c.loss_range * T
+            moves = c.constraint_gradient_bound * np.sqrt(2 * inverse * energy)
+            violation = self._left_after_steps(c, T) + moves
+        else:
+            first = min(c.constraint_bound, c.constraint_gradient_bound * c.radius)
+            violation = first + np.where(T > 1, self._left_after_steps(c, np.maximum(T - 1, 1.0)), 0.0)
+        regret, violation = np.broadcast_arrays(regret, violation)
+        return {REGRET: regret, HARD: violation}
+
+    def _regret(self, c: Constants, T: FloatArray) -> FloatArray:
+        """P_T."""
+        alpha, power = np.asarray(self.alpha), np.asarray(self.power)
+        credit = np.where(power == 1, c.strong_convexity / 2, 0.0)
+        growth = np.where(power == 1, np.maximum(alpha - credit, 0.0) * (T - 1), alpha * (T**power - 1))
+        spread = c.radius**2 * np.maximum(alpha - credit, 0.0) + c.diameter**2 * growth
+        return np.asarray(c.loss_gradient_bound**2 / 4 * self._inverse_sum(T) + spread)
+
+    def _left_after_steps(self, c: Constants, T: FloatArray) -> FloatArray:
+        """H_T: Σ_{t≤T} [g_t(x_{t+1})]₊ at most."""
+        weight, exponent = (np.asarray(part) for part in self.least_weight())
+        alpha, power = np.asarray(self.alpha), np.asarray(self.power)
+        losses = c.loss_range * power_sum(T, exponent)
+        losses = losses + c.loss_gradient_bound**2 / (4 * alpha) * power_sum(T, exponent + power)
+        return np.asarray((losses + alpha * c.radius**2) / weight)
+
+    def _inverse_sum(self, T: FloatArray) -> FloatArray:
+        """Σ 1/α_t at most."""
+        return np.asarray(power_sum(T, self.power) / np.asarray(self.alpha))
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PenaltyState:
+        x = self.at_the_centre(batch_shape, xp, dtype)
+        return PenaltyState(xp.asarray(1, dtype=xp.int64), x, xp.zeros(x.shape[:-1], dtype=x.dtype))
+
+    def ask(self, state: PenaltyState) -> Array:
+        return state.x
+
+    def update(self, state: PenaltyState, feedback: Feedback) -> PenaltyState:
+        t = namespace(state.x).astype(state.round, state.x.dtype)
+        queue = self._queue(t, state.queue, feedback)
+        curvature = 2 * self._alpha(t) + 0 * feedback.constraint
+        stepped = self.penalty_step.step(state.x, feedback, self._weight(t, queue), curvature)
+        return PenaltyState(state.round + 1, stepped.x, self._after(t, queue, stepped.constraint))
+
+    def _alpha(self, t: Array) -> Array:
+        return like(self.alpha, t) * t ** like(self.power, t)
+
+    @abstractmethod
+    def least_weight(self) -> tuple[Hyper, Hyper]:
+        """(w, e) with w_t ≥ w t^e in every round: what the theorem uses of the weights."""
+
+    @abstractmethod
+    def _weight(self, t: Array, queue: Array) -> Array:
+        """w_t."""
+
+    def _queue(self, t: Array, queue: Array, feedback: Feedback) -> Array:
+        """Q_t, once g_t(x_t) is known."""
+        return queue
+
+    def _after(self, t: Array, queue: Array, constraint: Array) -> Array:
+        """The queue that round t leaves behind, once g_t(x_{t+1}) is known."""
+        return queue
+
+    def report(self, state: PenaltyState) -> dict[str, Array]:
+        t = namespace(state.x).astype(state.round, state.x.dtype)
+        return {"queue": state.queue, "alpha": self._alpha(t)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ProxPenalty(PenaltyFamily):
     """The family's plainest member: w_t = w_0 t^{1+growth}.
 
+    Parameters
+    ----------
+    penalty_step : PenaltyStep
+        The argmin.
+    alpha, power : float or array
+        α_t = alpha t^power.
+    w_0, growth : float or array
+        The first weight, and e; both above 0.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import run
     >>> from longterm.learners import ProxPenalty
     >>> from longterm.problems import two_dimensional
     >>> from longterm.streams import Replay
     >>> problem = two_dimensional()  # g = x₁ − ¼
-    >>> trace = run(problem, ProxPenalty.for_problem(problem, steps="strongly convex"), Replay([np.tile([0.8, 0.6], (500, 1))]))
+    >>> learner = ProxPenalty.for_problem(problem, steps="strongly convex")
+    >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (500, 1))]))
     >>> trace.state.x.round(3), float(trace.hard_violation[-1].round(3))
     (array([0.25, 0.6 ]), 0.0)
     """
@@ -49,31 +208,48 @@ class ProxPenalty(PenaltyFamily):
     w_0: Hyper
     growth: Hyper = 0.5
 
+    name: ClassVar[str] = "prox_penalty"
+    title: ClassVar[str] = "Prox penalty"
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "O(√T), O(log T)",
+        HARD: "O(1) for a fixed g, else O(T^(3/4)), O(√(T log T))",
+    }
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
+
     def __post_init__(self) -> None:
         super().__post_init__()
         w_0, growth = validate.positive("w_0", self.w_0), validate.positive("growth", self.growth)
         validate.remember(self, w_0=w_0, growth=growth)
 
     @classmethod
-    def convex(cls, problem: Problem, w_0: Hyper | None = None, growth: Hyper = 0.5) -> ProxPenalty:
-        """The steps for convex losses, with the problem's own Δ, G_f, D and F."""
-        step = require_penalty_step(cls.__name__, problem)
-        w_0 = _default_weight(problem) if w_0 is None else w_0
-        return cls(penalty_step=step, alpha=scaled_alpha(problem), w_0=w_0, growth=growth)
+    def for_problem(
+        cls, problem: Problem, *, steps: Steps = "convex", w_0: Hyper | None = None, growth: Hyper = 0.5
+    ) -> ProxPenalty:
+        """A gradient step that holds [g_t]₊ itself, under a growing weight: little hard violation.
 
-    @classmethod
-    def strongly_convex(cls, problem: Problem, w_0: Hyper | None = None, growth: Hyper = 0.5) -> ProxPenalty:
-        """The steps for strongly convex losses, with the problem's own σ, and the same weights."""
-        step, sigma = require_penalty_step(cls.__name__, problem), strong_convexity_of(problem, "ProxPenalty.convex")
-        w_0 = _default_weight(problem) if w_0 is None else w_0
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the argmin, Δ, G_f, D and F, or σ.
+        steps : {"convex", "strongly convex"}
+            α_t = G_f √t/(√2 Δ), or σt/2.
+        w_0 : float or array, optional
+            The first weight; (F + ΔG_f)/D unless given.
+        growth : float or array
+            e of w_t = w_0 t^{1+e}, above 0.
+        """
+        step, c = require_penalty_step(cls.__name__, problem), problem.constants
+        if w_0 is None:
+            w_0 = (c.loss_range + c.diameter * c.loss_gradient_bound) / c.constraint_bound
+        if steps == "convex":
+            return cls(penalty_step=step, alpha=scaled_alpha(problem), w_0=w_0, growth=growth)
+        sigma = require_strong_convexity(problem, steps)
         return cls(penalty_step=step, alpha=sigma / 2, power=1.0, w_0=w_0, growth=growth)
 
-    def check(self, problem: Problem) -> None:
-        super().check(problem)
-        sigma = problem.constants.strong_convexity
-        if np.any(np.asarray(self.power) == 1) and np.any(2 * np.asarray(self.alpha) > sigma * (1 + 1e-12)):
-            what = f"its steps are made for σ = {2 * self.alpha}, the losses have {sigma:g}"
-            raise InputError("learner", what, "Use ProxPenalty.convex, or declare a strong_convexity that holds")
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        statement, remedy = "α_t/w_t does not increase (power ≤ 1 + growth)", "Raise growth, or lower power"
+        return (Assumption.worst(statement, self.power, 1 + np.asarray(self.growth), remedy),)
 
     def least_weight(self) -> tuple[Hyper, Hyper]:
         return self.w_0, 1 + self.growth
@@ -82,6 +258,7 @@ class ProxPenalty(PenaltyFamily):
         return like(self.w_0, t) * t ** (1 + like(self.growth, t))
 
 
-def _default_weight(problem: Problem) -> float:
+def scaled_alpha(problem: Problem) -> float:
+    """The α for which α_t = α√t balances the two terms of the regret: G_f/(√2 Δ)."""
     c = problem.constants
-    return (c.loss_range + c.diameter * c.loss_gradient_bound) / c.constraint_bound
+    return validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound) / (2**0.5 * c.diameter)

@@ -2,43 +2,46 @@
 
     x_{t+1} = Π_B( x_t − η_t ( ∇f_t(x_t) + Σ_j ([g_j(x_t)]₊/θ_t) ∇g_j(x_t) ) ),   θ_t = c L η_t        x_1 = centre of B
 
-There is no multiplier to keep. `QuadraticPenaltyOGD.convex` and `.strongly_convex` charge the maximum of the
-constraints, with one penalty and L = G_g²; ``every=True`` charges each with one of its own, and then L must bound ‖Σ_j
-w_j ∇g_j‖² ≤ L‖w‖²: σ_max(A)² for affine constraints, else m G_g².
+There is no multiplier to keep. The maximum of the constraints is charged, with one penalty and L = G_g²;
+``every=True`` charges each with one of its own, and then L must bound ‖Σ_j w_j ∇g_j‖² ≤ L‖w‖²: σ_max(A)² for affine
+constraints, else m G_g².
 
 Steps: η_t = Δ/(2 G_f t^β) for convex losses, 1/(σt) for strongly convex ones; c = 2 minimises the bound, any c > 1 has
 one. (The article's θ = (m + 1)G²η/(2(1 − α)), second-hand and derived anew here, is c = 1/(1 − α) with L = (m + 1)G²/2,
 for which its proof lets the losses pay (m + 1)/2 times as much.)
 Needs: value and one subgradient of f_t and g_t at x_t (of every g_j with ``every=True``). No horizon.
-Guarantees: `bounds.quadratic_penalty`, for every T at once, against every x* with g_t(x*) ≤ 0 in all rounds: O(T^max(β,
-1−β)) regret (strongly convex O(log T)), O(T^{1−β/2}) **hard** violation Σ [g_t(x_t)]₊ (strongly convex O(√(T log T))).
-`bounds.quadratic_penalty_squared`: Σ [g_t(x_t)]₊² = O(T^{1−β}) (strongly convex O(log T)). Proofs:
-`docs/after_the_paper.md`.
+Guarantees: `theorem`, for every T at once, against every x* with g_t(x*) ≤ 0 in all rounds: O(T^max(β, 1−β)) regret
+(strongly convex O(log T)), O(T^{1−β/2}) **hard** violation Σ [g_t(x_t)]₊ (strongly convex O(√(T log T))), and
+Σ [g_t(x_t)]₊² = O(T^{1−β}) (strongly convex O(log T)). Proofs: `docs/after_the_paper.md`.
 Not promised: feasibility in a single round. The vector form with L = G_g² is **false**: eight copies each of x ≤ 0 and
-−x ≤ 0 make x_{t+1} = −x_t at c = 4, for ever (`tests/test_quadratic_penalty.py`); `check` warns of an L that is too
-small.
+−x ≤ 0 make x_{t+1} = −x_t at c = 4, for ever (`tests/learners/test_quadratic_penalty.py`); `check` warns of an L that
+is too small, and `bound` has none for it.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, namespace, resolution
+from longterm._arrays import Array, FloatArray, column, namespace, resolution
 from longterm._validate import Hyper
-from longterm.errors import AssumptionWarning, InputError
-from longterm.learners._given_prox import strong_convexity_of
-from longterm.learners.base import Learner, OnBrokenBound
+from longterm.errors import AssumptionWarning
+from longterm.learners.aogd import Steps
+from longterm.learners.base import Learner, OnBrokenBound, require_strong_convexity
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.sets import Set
+from longterm.theory.bounds import HARD, REGRET, SQUARED, NoTheoremError, horizons_of
 from longterm.theory.facts import Constants
 from longterm.theory.schedules import PenaltySchedule
+from longterm.theory.step_sums import step_sums, tabulate
 
 
 class QuadraticPenaltyState(NamedTuple):
@@ -52,6 +55,19 @@ class QuadraticPenaltyState(NamedTuple):
 class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
     """OGD with a penalty [g]₊²/(2θ_t) on the maximum of the constraints, or on each of them.
 
+    Parameters
+    ----------
+    enclosing_set : Set
+        B, which it projects onto.
+    schedule : PenaltySchedule
+        η_t and θ_t = c L η_t.
+    penalised : Duals
+        What is charged: the maximum, or every constraint.
+    made_for : Constants, optional
+        The problem's, if the steps were made for one.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import observe
     >>> from longterm.learners import QuadraticPenaltyOGD
@@ -69,39 +85,68 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
     schedule: PenaltySchedule
     penalised: Duals
     made_for: Constants | None = None
-    """The problem's constants, if the steps were made for one."""
+
+    name: ClassVar[str] = "quadratic_penalty"
+    title: ClassVar[str] = "Quadratic penalty"
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "O(T^max(β, 1−β)), O(log T)",
+        HARD: "O(T^(1−β/2)), O(√(T log T))",
+        SQUARED: "O(T^(1−β)), O(log T)",
+    }
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"}, {"every": True})
 
     @classmethod
-    def convex(
-        cls, problem: Problem, beta: Hyper = 2 / 3, *, factor: Hyper = 2.0, every: bool = False
+    def for_problem(
+        cls,
+        problem: Problem,
+        *,
+        steps: Steps = "convex",
+        beta: Hyper = 2 / 3,
+        factor: Hyper = 2.0,
+        every: bool = False,
     ) -> QuadraticPenaltyOGD:
-        """The steps for convex losses, with the problem's own Δ, G_f and G_g."""
-        constants, decay = problem.constants, validate.open_unit_interval("beta", beta)
-        return cls._made(problem, constants.diameter / (2 * constants.loss_gradient_bound), decay, factor, every)
+        """Gradient descent on the loss and a quadratic penalty of what is broken, of the maximum or of each constraint.
 
-    @classmethod
-    def strongly_convex(cls, problem: Problem, *, factor: Hyper = 2.0, every: bool = False) -> QuadraticPenaltyOGD:
-        """The steps for strongly convex losses, with the problem's own σ and G_g."""
-        sigma = strong_convexity_of(problem, "QuadraticPenaltyOGD.convex")
-        return cls._made(problem, 1 / sigma, 1.0, factor, every)
-
-    @classmethod
-    def _made(cls, problem: Problem, step: Hyper, decay: Hyper, factor: Hyper, every: bool) -> QuadraticPenaltyOGD:
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, Δ, G_f, G_g and σ.
+        steps : {"convex", "strongly convex"}
+            η_t = Δ/(2 G_f t^β), or 1/(σt).
+        beta : float or array
+            β in (0, 1), of the steps for convex losses: larger favours the constraint, smaller (down to ½) the regret.
+        factor : float or array
+            c > 1; the bound is smallest at 2.
+        every : bool
+            Whether each constraint has a penalty of its own, instead of their maximum.
+        """
+        c, decay = problem.constants, validate.open_unit_interval("beta", beta)
         penalised = OnePerConstraint(problem.constraint.count) if every else OneForTheMaximum()
-        schedule = PenaltySchedule(step, decay, _curvature(problem, penalised), factor)
-        return cls(problem.enclosing_set, schedule, penalised, problem.constants)
+        curvature = _curvature(problem, penalised)
+        if steps == "convex":
+            schedule = PenaltySchedule(c.diameter / (2 * c.loss_gradient_bound), decay, curvature, factor)
+        else:
+            sigma = require_strong_convexity(problem, steps)
+            schedule = PenaltySchedule(1 / sigma, 1.0, curvature, factor, sigma)
+        return cls(problem.enclosing_set, schedule, penalised, c)
 
     def check(self, problem: Problem) -> None:
         super().check(problem)
-        schedule, sigma = self.schedule, problem.constants.strong_convexity
-        too_long = np.logical_and(np.equal(schedule.decay, 1), np.multiply(schedule.step, sigma) < 1 - 1e-9)
-        if np.any(too_long):
-            what = f"its steps are made for σ = {1 / np.asarray(schedule.step)}, the losses have {sigma:g}"
-            raise InputError("learner", what, "Use QuadraticPenaltyOGD.convex, or declare a σ that holds")
-        needed = _curvature(problem, self.penalised)
-        if np.any(np.asarray(schedule.curvature) < needed * (1 - 1e-9)):
-            what = f"L = {schedule.curvature} is below {needed:g}, with which ‖Σ_j w_j ∇g_j‖² ≤ L‖w‖² is known to hold"
-            warnings.warn(f"QuadraticPenaltyOGD: {what}: no theorem covers the run", AssumptionWarning, stacklevel=4)
+        missing = self._missing_curvature(problem)
+        if missing:
+            text = f"QuadraticPenaltyOGD: {missing}: no theorem covers the run"
+            warnings.warn(text, AssumptionWarning, stacklevel=4)
+
+    def _missing_curvature(self, problem: Problem) -> str:
+        """What is wrong with L, in words; empty where nothing is."""
+        given, needed = self.schedule.curvature, _curvature(problem, self.penalised)
+        if np.all(np.asarray(given) >= needed * (1 - 1e-9)):
+            return ""
+        return f"L = {given} is below {needed:g}, with which ‖Σ_j w_j ∇g_j‖² ≤ L‖w‖² is known to hold"
+
+    @property
+    def strong_convexity(self) -> Hyper:
+        return self.schedule.strong_convexity
 
     @property
     def loss_gradient_bound(self) -> Hyper | None:
@@ -117,6 +162,55 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
 
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         self.penalised.require(feedback, x, t)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """Write v_t for the vector [g_t(x_t)]₊ of what was charged. For θ_t = c L η_t with c > 1,
+
+            Σ f_t(x_t) − f_t(x*) + (1 − 1/c) Σ ‖v_t‖²/θ_t ≤ P_T = r² [δ_η]₊/2 + (Δ²/2) U_η + G_f² S_η
+            Σ ‖v_t‖  ≤ √( S_θ (P_T + F T) c/(c − 1) )
+            Σ ‖v_t‖² ≤ (c/(c − 1)) Σ θ_t (F + P_t − P_{t−1}),      P_0 = 0
+
+        against x* with g_t(x*) ≤ 0 in every round. ‖v_t‖ is [max_j g_j(x_t)]₊ or more. The last line is of the order of
+        S_θ: T^{1−β} for convex losses, log T for strongly convex ones. With c = 2 on a ball: P_T ≤ 2rG_f T^β +
+        rG_f T^{1−β}/(1 − β) − 3rG_f/2 and √(4 (G_g²/G_f) r T^{1−β} (P_T + F T)/(1 − β)). The σ in use is the problem's.
+
+        Examples
+        --------
+        >>> from longterm import AOGD
+        >>> from longterm.learners import QuadraticPenaltyOGD
+        >>> from longterm.problems import late_reversal
+        >>> problem = late_reversal()
+        >>> for learner in (QuadraticPenaltyOGD, AOGD):
+        ...     print(round(float(learner.for_problem(problem).bound(problem, 1000)["regret"]), 2))
+        226.06
+        228.5
+        """
+        missing = self._missing_curvature(problem)
+        if missing:
+            raise NoTheoremError(missing, "Take a larger curvature, or QuadraticPenaltyOGD.for_problem")
+        c, schedule, factor = problem.constants, self.schedule, np.asarray(self.schedule.factor)
+        sums = step_sums(schedule, rounds, c.strong_convexity)
+        regret = (
+            c.radius**2 * np.maximum(sums.delta_eta, 0.0) / 2
+            + c.diameter**2 / 2 * sums.growth
+            + c.loss_gradient_bound**2 * sums.eta
+        )
+        T, share = horizons_of(rounds, schedule.batch_shape), factor / (factor - 1)
+        hard = np.sqrt(sums.theta * (regret + c.loss_range * T) * share)
+        return {REGRET: regret, HARD: hard, SQUARED: self._charged(c, int(rounds.max()))[rounds - 1] * share}
+
+    def _charged(self, c: Constants, horizon: int) -> FloatArray:
+        """Σ_{s≤t} θ_s (F + P_s − P_{s−1}) for t = 1 … horizon."""
+        totals, last = [], np.zeros(self.schedule.batch_shape)
+        for steps in tabulate(self.schedule, horizon):
+            growth = np.maximum(np.diff(1 / steps.eta, axis=0) - c.strong_convexity, 0.0) * c.diameter**2 / 2
+            first = c.radius**2 * np.maximum(1 / steps.eta[:1] - c.strong_convexity, 0.0) / 2
+            rise = np.concatenate([first, growth]) + c.loss_gradient_bound**2 * steps.eta
+            paid = steps.theta * (c.loss_range + rise)
+            sums = last + np.cumsum(paid if steps.rounds[0] == 1 else paid[1:], axis=0)
+            totals.append(sums)
+            last = sums[-1]
+        return np.concatenate(totals)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> QuadraticPenaltyState:
         return QuadraticPenaltyState(xp.asarray(1, dtype=xp.int64), self.at_the_centre(batch_shape, xp, dtype))

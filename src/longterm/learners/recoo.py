@@ -10,20 +10,21 @@ parameters here, γ_t = gamma t^gamma_power and η_t = floor t^floor_power. Our 
 order t^½, so that w_t = Q_t γ_t ≥ w_0 t^{1+e}, all that the bound uses; α_t = G_f √t/(√2 Δ), and w_0 and e as in
 `ProxPenalty`.
 Needs: as `ProxPenalty`. No horizon.
-Guarantees: `bounds.prox_penalty` and `bounds.prox_penalty_varying`, as for `ProxPenalty`, if γ_t grows at least as
-α_t does (then α_t/w_t does not increase, since Q_t never falls).
+Guarantees: as for `ProxPenalty`, if γ_t grows at least as α_t does, power ≤ gamma_power (then α_t/w_t does not
+increase, since Q_t never falls). Where it does not, the rule can be played, with a warning, and no bound is given.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from longterm import _validate as validate
 from longterm._arrays import Array, like, namespace
 from longterm._validate import Hyper
-from longterm.learners._penalty_family import PenaltyFamily, scaled_alpha
 from longterm.learners.feedback import Feedback
 from longterm.learners.penalty_step import require_penalty_step
+from longterm.learners.prox_penalty import PenaltyFamily, scaled_alpha
 from longterm.problems import Problem
 from longterm.theory.assumptions import Assumption
 
@@ -32,6 +33,19 @@ from longterm.theory.assumptions import Assumption
 class RECOO(PenaltyFamily):
     """The rectified queue, with γ_t = gamma t^gamma_power and η_t = floor t^floor_power.
 
+    Parameters
+    ----------
+    penalty_step : PenaltyStep
+        The argmin.
+    alpha, power : float or array
+        α_t = alpha t^power.
+    gamma, gamma_power : float or array
+        γ_t = gamma t^gamma_power.
+    floor, floor_power : float or array
+        η_t = floor t^floor_power.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import run
     >>> from longterm.learners import RECOO
@@ -48,6 +62,9 @@ class RECOO(PenaltyFamily):
     gamma_power: Hyper = 1.0
     floor_power: Hyper = 0.5
 
+    name: ClassVar[str] = "recoo"
+    title: ClassVar[str] = "RECOO"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         validate.remember(
@@ -59,8 +76,18 @@ class RECOO(PenaltyFamily):
         )
 
     @classmethod
-    def tuned(cls, problem: Problem, gamma: Hyper = 1.0, floor: Hyper | None = None) -> RECOO:
-        """Our choice of powers; `floor` makes γ_t η_t the weight of `ProxPenalty` unless it is given."""
+    def for_problem(cls, problem: Problem, *, gamma: Hyper = 1.0, floor: Hyper | None = None) -> RECOO:
+        """RECOO: the weight on [g_t]₊ is a queue of what was broken, which never falls below a floor that grows.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the argmin, Δ, G_f, D and F.
+        gamma : float or array
+            γ_1, above 0.
+        floor : float or array, optional
+            η_1, above 0; unless given, the one that makes γ_t η_t the weight of `ProxPenalty`.
+        """
         step, c = require_penalty_step(cls.__name__, problem), problem.constants
         if floor is None:
             floor = (c.loss_range + c.diameter * c.loss_gradient_bound) / (c.constraint_bound * gamma)
@@ -68,7 +95,8 @@ class RECOO(PenaltyFamily):
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        return (Assumption.worst("α_t/γ_t does not increase", self.power, self.gamma_power, "Raise gamma_power"),)
+        statement, remedy = "α_t/γ_t does not increase (power ≤ gamma_power)", "Raise gamma_power, or lower power"
+        return (Assumption.worst(statement, self.power, self.gamma_power, remedy),)
 
     def least_weight(self) -> tuple[Hyper, Hyper]:
         return self.gamma * self.floor, self.gamma_power + self.floor_power

@@ -13,14 +13,14 @@ an array of seeds is a batch of learners with directions of their own. Learners 
 Steps: η = r/√(2(D² + G_f²)T), at most 1/(4dG_g); δ the smallest root of δ = 2d²G_g² + 2η²δ²; ζ = δ/T, at most ρ/2. The
 article has one G for G_f and G_g.
 Needs: a horizon, B with an interior, and values of g_t at two points that are not played (`Feedback.constraint_at`).
-Guarantees: `bounds.two_point_bandit`, *in expectation over the u_t*: O(√T) regret and O(d T^{3/4}) for Σ g_t(x_t),
+Guarantees: `theorem`, *in expectation over the u_t*: O(√T) regret and O(d T^{3/4}) for Σ g_t(x_t),
 for losses and constraints that may depend on the past but not on u_t, against x* with g_t(x*) ≤ 0 in every round.
 Single runs may be worse. The constants are ours (`docs/after_the_paper.md`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, like, namespace
+from longterm._arrays import Array, FloatArray, column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners._directions import checked_seed, unit_direction
@@ -40,6 +40,7 @@ from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Ball, Set
 from longterm.theory.assumptions import Assumption
+from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
 from longterm.theory.facts import Constants
 from longterm.theory.schedules import ConstantSchedule
 
@@ -48,6 +49,21 @@ from longterm.theory.schedules import ConstantSchedule
 class TwoPointBandit(Learner[AOGDState]):
     """Algorithm 3 with constant steps θ = ηδ, η, μ = η, and ζ = `distance`.
 
+    Parameters
+    ----------
+    enclosing_set : Set
+        B, with an interior.
+    schedule : ConstantSchedule
+        θ, η and μ.
+    distance : float or array
+        ζ.
+    seed : int or array of int
+        Of the directions: one, or one for each learner of a batch.
+    made_for : Constants, optional
+        The problem's, if the steps were made for one.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import run
     >>> from longterm.learners import TwoPointBandit
@@ -65,12 +81,13 @@ class TwoPointBandit(Learner[AOGDState]):
     enclosing_set: Set
     schedule: ConstantSchedule
     distance: Hyper
-    """ζ."""
     seed: int | NDArray[Any] = 0
     made_for: Constants | None = None
-    """The problem's constants that the steps were made for, if they were made for any."""
 
     needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON, Need.OTHER_POINTS})
+    name: ClassVar[str] = "two_point_bandit"
+    title: ClassVar[str] = "Two-point bandit"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T), expected", SIGNED: "O(d T^(3/4)), expected"}
 
     def __post_init__(self) -> None:
         distance, radius = validate.positive("distance", self.distance), inner_radius(self.enclosing_set)
@@ -80,9 +97,19 @@ class TwoPointBandit(Learner[AOGDState]):
         validate.remember(self, distance=distance, seed=checked_seed(self.seed))
 
     @classmethod
-    def tuned(cls, problem: Problem, rounds: int, seed: int | NDArray[Any] = 0) -> TwoPointBandit:
-        """The steps above, with the problem's own r, D, G_f and G_g."""
-        T, c, d = validate.count("rounds", rounds), problem.constants, problem.dimension
+    def for_problem(cls, problem: Problem, *, horizon: int, seed: int | NDArray[Any] = 0) -> TwoPointBandit:
+        """Gradients of the loss, but of the constraint only values at two points a round; on balls and boxes.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, r, D, G_f and G_g.
+        horizon : int
+            T, the number of rounds.
+        seed : int or array of int
+            Of the directions.
+        """
+        T, c, d = validate.count("horizon", horizon), problem.constants, problem.dimension
         G = validate.positive_scalar("constraint_gradient_bound", c.constraint_gradient_bound)
         eta = c.radius / np.sqrt(2 * (c.constraint_bound**2 + c.loss_gradient_bound**2) * T)
         eta = float(min(eta, 1 / (4 * d * G)))
@@ -96,6 +123,10 @@ class TwoPointBandit(Learner[AOGDState]):
         return self.distance / inner_radius(self.enclosing_set)
 
     @property
+    def strong_convexity(self) -> Hyper:
+        return self.schedule.strong_convexity
+
+    @property
     def loss_gradient_bound(self) -> Hyper | None:
         return None if self.made_for is None else self.made_for.loss_gradient_bound
 
@@ -105,9 +136,50 @@ class TwoPointBandit(Learner[AOGDState]):
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        if self.made_for is None:
-            return ()
-        return (steps_assumption(self, self.made_for),)
+        return () if self.made_for is None else (self._steps_assumption(self.made_for),)
+
+    def _steps_assumption(self, c: Constants) -> Assumption:
+        """What the proof asks of the steps."""
+        theta, eta, mu = (np.asarray(step) for step in (self.schedule.theta, self.schedule.eta, self.schedule.mu))
+        noise = (self.enclosing_set.dimension * c.constraint_gradient_bound) ** 2
+        statement = "d²G_g²η + μθ² ≤ θ/2 (with μ = η and θ = ηδ: 2d²G_g² + 2δ²η² ≤ δ)"
+        return Assumption.worst(statement, eta * noise + mu * theta**2, theta / 2, "Take a smaller η, or a larger δ")
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """In expectation over its directions, against x* with g_t(x*) ≤ 0 in every round.
+
+            P = r²/(2η) + ηT (G_f² + D²) + ζT (D/θ) (G_g + min(D, G_g r)/ρ)
+            E Σ f_t(x_t) − f_t(x*) ≤ P + (ζT/ρ) min(F, G_f r)
+            E Σ g_t(x_t)           ≤ √( 2 (θ(T − 1) + 1/η) (P + F T) )
+
+        with r the radius of B about its centre, ρ that of a ball inside it, and θ = ηδ.
+
+        Examples
+        --------
+        >>> from longterm.learners import TwoPointBandit
+        >>> from longterm.problems import two_dimensional
+        >>> problem = two_dimensional()
+        >>> bound = TwoPointBandit.for_problem(problem, horizon=10_000).bound(problem, 10_000)
+        >>> [round(float(part), 1) for part in bound.values()]
+        [1183.4, 4927.0]
+        """
+        T, c = horizons_of(rounds, self.batch_shape), problem.constants
+        theta, eta, mu = (np.asarray(step) for step in (self.schedule.theta, self.schedule.eta, self.schedule.mu))
+        assumed = self._steps_assumption(c)
+        if not assumed.holds or np.any(mu != eta):
+            why = f"{assumed.statement}, or μ = η, does not hold"
+            raise NoTheoremError(why, "Use TwoPointBandit.for_problem")
+        rho, strayed = inner_radius(self.enclosing_set), np.asarray(self.distance) * T
+        pull = c.constraint_gradient_bound + min(c.constraint_bound, c.constraint_gradient_bound * c.radius) / rho
+        P = (
+            c.radius**2 / (2 * eta)
+            + eta * T * (c.loss_gradient_bound**2 + c.constraint_bound**2)
+            + strayed * c.constraint_bound / theta * pull
+        )
+        regret = P + strayed / rho * min(c.loss_range, c.loss_gradient_bound * c.radius)
+        violation = np.sqrt(2 * (theta * (T - 1) + 1 / eta) * (P + c.loss_range * T))
+        shape = np.broadcast_shapes(T.shape, self.batch_shape)  # a grid of seeds has the same bound for each
+        return {REGRET: np.broadcast_to(regret, shape), SIGNED: np.broadcast_to(violation, shape)}
 
     @property
     def reads_pullback(self) -> bool:
@@ -147,14 +219,6 @@ class TwoPointBandit(Learner[AOGDState]):
     def report(self, state: AOGDState) -> dict[str, Array]:
         theta, eta, mu = self.schedule.at(state.round, state.x)
         return {"multiplier": state.multiplier, "theta": theta, "eta": eta, "mu": mu}
-
-
-def steps_assumption(learner: TwoPointBandit, c: Constants) -> Assumption:
-    """What the proof asks of the steps."""
-    theta, eta, mu = (np.asarray(step) for step in (learner.schedule.theta, learner.schedule.eta, learner.schedule.mu))
-    noise = (learner.enclosing_set.dimension * c.constraint_gradient_bound) ** 2
-    statement = "d²G_g²η + μθ² ≤ θ/2 (with μ = η and θ = ηδ: 2d²G_g² + 2δ²η² ≤ δ)"
-    return Assumption.worst(statement, eta * noise + mu * theta**2, theta / 2, "Take a smaller η, or a larger δ")
 
 
 def inner_radius(over: Set) -> float:

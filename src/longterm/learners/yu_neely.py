@@ -7,29 +7,32 @@ With queues Q in R^m, written with γ and α as in the article:
     w_t     = γ ( Q(t) + γ g(x_t) )
 
 For affine g = Ax − b that is x_{t+1} = Π_B(x_t − (∇f_t + Aᵀw_t)/(2α)) (its Lemma 2). Other constraints need their prox
-(`Constraint.prox`; `constraints.Smooth` gives smooth ones theirs): a gradient in place of g itself is **not** covered
-by the theorem.
+(`Constraint.prox`; `constraints.Smooth` gives smooth ones theirs, up to an error that the theorem counts): a gradient
+in place of g itself is **not** covered by the theorem.
 
-Steps: `published`: γ = T^{1/4}, α = (G_m² + 1)√T/2, where G_m is the Lipschitz constant of the vector g (the article's
-β). That is not free of units; `tuned` is, with α = G_f√T/r and γ²G_m² = α, and has regret (3/2) r G_f √T. Any γ²G_m² <
+Steps: "published": γ = T^{1/4}, α = (G_m² + 1)√T/2, where G_m is the Lipschitz constant of the vector g (the article's
+β). That is not free of units; "tuned" is, with α = G_f√T/r and γ²G_m² = α, and has regret (3/2) r G_f √T. Any γ²G_m² <
 2α has a bound.
 Needs: a fixed constraint with a prox; the horizon (`DoublingRestarts` does without).
-Guarantees: `bounds.yu_neely`: O(√T) regret; each Σ_t g_j(x_t) = O(1) given a Slater point, else O(T^{1/4}). Proved anew
+Guarantees: `theorem`: O(√T) regret; each Σ_t g_j(x_t) = O(1) given a Slater point, else O(T^{1/4}). Proved anew
 in `docs/after_the_paper.md`, where the article's 1/ε in the leading constant turns out not to be needed.
 Not promised: anything about Σ [g(x_t)]₊: the sum is signed, and a slack round makes up for a broken one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, like, namespace
+from longterm._arrays import Array, FloatArray, column, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
+from longterm.errors import InputError
 from longterm.learners._given_prox import as_reported, prox_of, require_same_constraint, values_of
 from longterm.learners.feedback import Feedback
 from longterm.learners.horizon import MadeForHorizon
@@ -37,6 +40,7 @@ from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.assumptions import Assumption
+from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
 
 
 class YuNeelyState(NamedTuple):
@@ -51,6 +55,21 @@ class YuNeelyState(NamedTuple):
 class YuNeely(MadeForHorizon[YuNeelyState]):
     """Yu and Neely's method with the prox of a constraint on a set.
 
+    Parameters
+    ----------
+    prox : Prox
+        Of the constraint on B.
+    horizon : float or array
+        T, for which γ and α were made.
+    gamma, alpha : float or array
+        γ and α.
+    lipschitz : float
+        G_m: ‖g(x) − g(y)‖ ≤ G_m‖x − y‖ for the vector g.
+    made_for : float, optional
+        The G_f that the steps were made for, if they were made for one.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import Problem, run
     >>> from longterm.learners import YuNeely
@@ -71,11 +90,17 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
     gamma: Hyper
     alpha: Hyper
     lipschitz: float
-    """G_m: ‖g(x) − g(y)‖ ≤ G_m‖x − y‖ for the vector g."""
     made_for: float | None = None
-    """The G_f that the steps were made for, if they were made for one."""
     enclosing_set: Set = field(init=False, repr=False)
+
     needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PROX, Need.HORIZON})
+    name: ClassVar[str] = "yu_neely"
+    title: ClassVar[str] = "Yu–Neely"
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "O(√T)",
+        LONG_TERM: "O(1) with a Slater point, else O(T^(1/4))",
+    }
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "published"})
 
     def __post_init__(self) -> None:
         validate.remember(
@@ -88,25 +113,36 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
         )
 
     @classmethod
-    def published(cls, problem: Problem, horizon: int) -> YuNeely:
-        """γ = T^{1/4}, α = (G_m² + 1)√T/2."""
-        prox, T, beta, G_f = _facts(problem, horizon)
-        return cls(prox, T, T**0.25, (beta**2 + 1) * T**0.5 / 2, beta, G_f)
+    def for_problem(cls, problem: Problem, *, horizon: int, steps: Literal["tuned", "published"] = "tuned") -> YuNeely:
+        """Yu and Neely's virtual queues for a fixed constraint and a known horizon: violation O(1) with an interior.
 
-    @classmethod
-    def tuned(cls, problem: Problem, horizon: int) -> YuNeely:
-        """α = G_f√T/r, γ = √α/G_m: the same whatever units losses, constraints and decisions are measured in."""
-        prox, T, beta, G_f = _facts(problem, horizon)
-        alpha = G_f * T**0.5 / problem.constants.radius
-        return cls(prox, T, alpha**0.5 / beta, alpha, beta, G_f)
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the constraint's prox, r, G_f and G_m.
+        horizon : int
+            T, the number of rounds.
+        steps : {"tuned", "published"}
+            α = G_f√T/r and γ = √α/G_m, the same in whatever units losses, constraints and decisions are measured;
+            or the article's γ = T^{1/4} and α = (G_m² + 1)√T/2.
+        """
+        prox = prox_of(cls.__name__, cls.needs, problem)
+        T, G_m = validate.count("horizon", horizon), problem.joint_gradient_bound
+        G_f = validate.positive_scalar("loss_gradient_bound", problem.constants.loss_gradient_bound)
+        if steps == "tuned":
+            alpha = G_f * T**0.5 / problem.constants.radius
+            return cls(prox, T, alpha**0.5 / G_m, alpha, G_m, G_f)
+        if steps == "published":
+            return cls(prox, T, T**0.25, (G_m**2 + 1) * T**0.5 / 2, G_m, G_f)
+        raise InputError("steps", f"{steps!r} is not known", "Choose 'tuned' or 'published'")
 
     def for_horizon(self, rounds: Array) -> YuNeely:
         longer = rounds / like(self.horizon, rounds)
         gamma, alpha = like(self.gamma, rounds) * longer**0.25, like(self.alpha, rounds) * longer**0.5
         return self.with_steps(horizon=rounds, gamma=gamma, alpha=alpha)
 
-    def check(self, problem: Problem) -> None:
-        super().check(problem)
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
         require_same_constraint(self.prox, problem)
 
     @property
@@ -117,6 +153,67 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
     def assumptions(self) -> tuple[Assumption, ...]:
         value = (np.asarray(self.gamma) * self.lipschitz) ** 2
         return (Assumption.worst("γ²G_m² ≤ 2α", value, 2 * np.asarray(self.alpha), "Take a smaller γ or a larger α"),)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """With η = 2α − γ²G_m² > 0 and D_m ≥ ‖g(x)‖ on B, for any x* with g(x*) ≤ 0,
+
+            Σ f_t(x_t) − f_t(x*) ≤ α r² + G_f² T/(2η) + e T
+            √(Σ_j [Σ_t g_j(x_t)]₊²) ≤ (1/γ) √( 2αr² + γ²D_m² + (T − 1)(G_f²/η + 2F + 2e) )
+
+        and if some x̂ in B has every g_j(x̂) ≤ −ε, with q = γD_m + (G_fΔ + e)/(γε), no more than
+
+            (1/γ) √( q² + 2αΔ² + 2(G_fΔ + e) + γ²D_m² ).
+
+        The smaller of the two bounds each Σ_t g_j(x_t). With γ² and α of the order of √T the last line is O(1).
+
+        e is 0 where the argmin has a closed form. Where it is up to ρ wrong (`Prox.error`, which depends on the
+        weights w, and so on the queue that is bounded here), e = (G_f + G_m‖w‖ + 4αΔ) ρ.
+
+        Examples
+        --------
+        >>> from longterm.learners import YuNeely
+        >>> from longterm.problems import two_dimensional
+        >>> problem = two_dimensional()
+        >>> for T in (100, 10_000):
+        ...     bound = YuNeely.for_problem(problem, horizon=T).bound(problem, T)
+        ...     print([round(float(part), 2) for part in bound.values()])
+        [30.0, 3.46]
+        [300.0, 3.35]
+        """
+        point = problem.slater_point
+        return self.theorem_with_slack(problem, rounds, None if point is None else point.epsilon)
+
+    def theorem_with_slack(
+        self, problem: Problem, rounds: NDArray[np.int64], slack: float | None
+    ) -> Mapping[str, FloatArray]:
+        """The theorem with an ε of yours in the place of the problem's, or with none."""
+        T, c, D_m = horizons_of(np.asarray(rounds), self.batch_shape), problem.constants, self.prox.values_norm_bound()
+        gamma, alpha = np.asarray(self.gamma), np.asarray(self.alpha)
+        eta = 2 * alpha - (gamma * self.lipschitz) ** 2
+        if np.any(eta <= 0):
+            raise NoTheoremError(f"2α − γ²G_m² = {np.min(eta):.6g} is not positive", "Take a smaller γ or a larger α")
+        G_f, r, wide = c.loss_gradient_bound, c.radius, c.diameter
+
+        def longest_queue(error: FloatArray) -> FloatArray:
+            square = 2 * alpha * r**2 + (gamma * D_m) ** 2 + (T - 1) * (G_f**2 / eta + 2 * c.loss_range + 2 * error)
+            if slack is not None:
+                spent = G_f * wide + error
+                q = gamma * D_m + spent / (gamma * validate.positive_scalar("slack", slack))
+                square = np.minimum(square, q**2 + 2 * alpha * wide**2 + 2 * spent + (gamma * D_m) ** 2)
+            return np.asarray(np.sqrt(square))
+
+        def error_of(queue: FloatArray) -> FloatArray:
+            weight = gamma * (queue + gamma * D_m)  # ≥ ‖w‖; Σ_j w_j ≤ √m ‖w‖
+            off = self.prox.error(np.sqrt(self.prox.constraint.count) * weight, 2 * alpha)
+            return np.asarray((G_f + self.lipschitz * weight + 4 * alpha * wide) * off)
+
+        # A queue up to q̄ makes errors up to error_of(q̄). If with such errors it stays below q̄, it always has. There is
+        # such a q̄: the bound grows like the root of the error, and the error like the queue.
+        queue = longest_queue(np.zeros_like(T))
+        while np.any(longest_queue(error_of(queue)) > queue):
+            queue = longest_queue(2 * error_of(queue))
+        regret = alpha * r**2 + G_f**2 * T / (2 * eta) + error_of(queue) * T
+        return {REGRET: regret, LONG_TERM: longest_queue(error_of(queue)) / gamma}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> YuNeelyState:
         x = self.at_the_centre(batch_shape, xp, dtype)
@@ -142,10 +239,3 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
         """γ and α, one for each learner."""
         one = namespace(x).ones_like(x[..., 0])
         return like(self.gamma, x) * one, like(self.alpha, x) * one
-
-
-def _facts(problem: Problem, horizon: int) -> tuple[Prox, int, float, float]:
-    """The constraint's prox, T, G_m and G_f."""
-    prox = prox_of(YuNeely.__name__, YuNeely.needs, problem)
-    G_f = validate.positive_scalar("loss_gradient_bound", problem.constants.loss_gradient_bound)
-    return prox, validate.count("horizon", horizon), problem.joint_gradient_bound, G_f

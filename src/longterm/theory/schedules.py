@@ -239,6 +239,8 @@ class PenaltySchedule(Schedule):
     decay: Hyper
     curvature: Hyper
     factor: Hyper = 2.0
+    strong_convexity: Hyper = 0.0
+    """The σ of steps 1/(σt); 0 where they are made for any convex losses."""
     gradient_bound: Hyper | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -248,6 +250,7 @@ class PenaltySchedule(Schedule):
             decay=validate.positive("decay", self.decay),
             curvature=validate.positive("curvature", self.curvature),
             factor=validate.positive("factor", self.factor),
+            strong_convexity=validate.non_negative("strong_convexity", self.strong_convexity),
         )
         if np.any(np.asarray(self.factor) <= 1):
             raise InputError("factor", f"{self.factor!r} is not above 1", "Give 2, with which the bound is smallest")
