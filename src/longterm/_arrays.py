@@ -78,6 +78,19 @@ def first_true(mask: Array) -> Array:
     return xp.argmax(xp.astype(mask, xp.int8), axis=-1)
 
 
+def smallest(values: Array) -> Array:
+    """min along the last axis, which is kept, shape (..., 1)."""
+    if isinstance(values, np.ndarray):
+        return np.minimum.reduce(values, axis=-1, keepdims=True)  # three times faster than np.min on a short axis
+    return namespace(values).min(values, axis=-1, keepdims=True)
+
+
+def floored(positive: Array) -> Array:
+    """At least the root of the smallest number there is: to divide by, where 0 stands for "nothing yet"."""
+    xp = namespace(positive)
+    return xp.maximum(positive, _least_divisor(positive.dtype, xp))
+
+
 def float_dtype(xp: Any, dtype: Any) -> Any:
     """The dtype of a state: float64 unless another floating one is asked for."""
     chosen = xp.float64 if dtype is None else dtype
@@ -104,6 +117,16 @@ def through_numpy(
     from longterm._jax_callback import call_numpy
 
     return call_numpy(function, x, shapes)
+
+
+_LEAST_DIVISOR: dict[Any, float] = {}
+
+
+def _least_divisor(dtype: Any, xp: Any) -> float:
+    found = _LEAST_DIVISOR.get(dtype)
+    if found is None:
+        found = _LEAST_DIVISOR[dtype] = float(xp.finfo(dtype).smallest_normal) ** 0.5
+    return found
 
 
 def resolution(x: Array) -> float:

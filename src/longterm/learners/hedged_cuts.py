@@ -13,11 +13,14 @@ the squared distance to x* falls by d² ≥ ‖v‖²/L². It is linear in the e
 Needs: value and one subgradient of f_t and of each g_{t,j} at x_t; no horizon, no bound on gradients, no multiplier, no
 projection onto {g ≤ 0}. Of the constants it uses Δ alone.
 Guarantees, against x* with g_t(x*) ≤ 0 in every round, g_t fixed or not (proof: `docs/hedged_cuts.md`), with
-ℓ_T = 1 + ln(S_T/S_1), Σc = Σ_k c_k:
+ℓ_T = Σ_t ‖n_t‖²/S_t ≤ 1 + ln(S_T/S_1), ‖Σ_j v_j ∇g_j‖ ≤ L‖v‖, Γ_T AdaHedge's sum of mixability gaps:
 
     Σ f_t(x_t) − f_t(x*)  ≤ 1.5 Δ√S_T + 2Γ_T ≤ (1.5 + √ln K) Δ√S_T + (4/3 ln K + 2) Δ max‖n_t‖
-    Σ [g_t(x_t)]₊         ≤ LΔ √( T (K + 2Σc √(Tℓ_T) + Σc² ℓ_T) ) + ½ G_gΔ √(Tℓ_T)              = Õ(T^{3/4})
-    Σ [g_t(x_t)]₊²        ≤ 2L²Δ² (K + 2Σc √(Tℓ_T) + Σc² ℓ_T) + ½ G_g²Δ² ℓ_T                    = Õ(√T)
+    Σ [g_t(x_t)]₊         ≤ LΔ √( T (K + 2Σc √(Tℓ_T) + Σc² ℓ_T) ) + max c G_gΔ √(Tℓ_T)           = Õ(T^{3/4})
+    Σ [g_t(x_t)]₊²        ≤ 2L²Δ² (K + 2Σc √(Tℓ_T) + Σc² ℓ_T) + 2 max c² G_g²Δ² ℓ_T              = Õ(√T)
+
+Against u_t that move, each feasible in its round, with a path Σ‖u_t − u_{t−1}‖ ≤ P: 1.5 becomes min_k (½ + P/Δ)/c_k + c_k
+and K becomes K(1 + 2P/Δ); `path` adds experts with longer steps, which makes the first of order √(T(1 + P)).
 
 `bank` β > 0 relaxes the cut of constraint j by β[−Σ_{s≤t} g_{s,j}(x_s)]₊, so that slack rounds pay for others: the regret
 line stays, the second line holds for the **long-term** violation, and the hard violation has no bound.
@@ -30,19 +33,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, like, namespace, surely_none, to_numpy
+from longterm._arrays import Array, FloatArray, column, dot, floored, like, namespace, surely_none, to_numpy
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import Steps
 from longterm.learners.base import Learner, OnBrokenBound, require_strong_convexity
 from longterm.learners.feedback import Feedback
-from longterm.learners.meta import AdaHedge, AdaptMLProd, Meta, MetaName
+from longterm.learners.meta import AdaHedge, Meta, MetaName, rule_called
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, LONG_TERM, REGRET, SQUARED, NoTheoremError, horizons_of
@@ -53,16 +57,16 @@ ROUNDING = 1e-12
 
 
 class HedgedCutsState(NamedTuple):
-    """(t, x_t, x^k_t, what the meta rule remembers, S_{t−1}, S_1, Σ g_j for `bank`)."""
+    """(t, x_t, x^k_t, what the meta rule remembers, S_{t−1}, Σ‖n_s‖²/S_s, Σ g_j for `bank`)."""
 
     round: Array
     x: Array
     experts: Array
     """(..., K, d)."""
     memory: Array
-    """(..., K, fields of the meta rule)."""
+    """(..., n)."""
     square_sum: Array
-    first_square: Array
+    log_sum: Array
     totals: Array
     """(..., m) with `bank`, else (..., 0)."""
 
@@ -87,6 +91,9 @@ class HedgedCuts(Learner[HedgedCutsState]):
         How the experts are weighed.
     sigma : float or array
         The σ of steps 1/(σt); 0 for steps c_kΔ/√S_t.
+    path : float
+        P: `bound` speaks of the regret against points u_1, u_2, … with Σ‖u_t − u_{t−1}‖ ≤ P, each feasible in its
+        round; 0 is the best fixed decision. The rule does not read it.
 
     Examples
     --------
@@ -107,6 +114,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
     bank: Hyper = 0.0
     meta: Meta = AdaHedge()  # noqa: RUF009 - frozen
     sigma: Hyper = 0.0
+    path: float = 0.0
 
     name: ClassVar[str] = "hedged_cuts"
     title: ClassVar[str] = "Hedged cuts"
@@ -130,6 +138,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
             cuts=validate.count("cuts", self.cuts),
             bank=validate.non_negative("bank", self.bank),
             sigma=validate.non_negative("sigma", self.sigma),
+            path=validate.non_negative_scalar("path", self.path),
         )
 
     @classmethod
@@ -167,12 +176,12 @@ class HedgedCuts(Learner[HedgedCutsState]):
         if steps != "convex":
             sigma = require_strong_convexity(problem, steps)
             return cls(problem.enclosing_set, (1.0,), count, cuts, bank, sigma=sigma)
-        wanted = np.sqrt(0.5 + validate.non_negative_scalar("path", path) / problem.constants.diameter)
-        longer = [0.5 * 4.0**i for i in range(1, 60) if 0.5 * 4.0 ** (i - 1) < wanted] if path > 0 else []
-        factors = (*reversed(longer), *(0.5 * 4.0**-k for k in range(validate.count("experts", experts))))
-        reach = problem.constants.loss_gradient_bound * problem.constants.diameter
-        rule: Meta = AdaHedge() if meta == "adahedge" else AdaptMLProd(reach)
-        return cls(problem.enclosing_set, factors, count, cuts, bank, rule)
+        c, P = problem.constants, validate.non_negative_scalar("path", path)
+        longest = 0
+        while P > 0 and 0.5 * 4.0**longest < np.sqrt(0.5 + P / c.diameter):
+            longest += 1
+        factors = tuple(0.5 * 4.0**k for k in range(longest, -validate.count("experts", experts), -1))
+        return cls(problem.enclosing_set, factors, count, cuts, bank, rule_called(meta, problem), path=P)
 
     @property
     def strong_convexity(self) -> Hyper:
@@ -202,33 +211,33 @@ class HedgedCuts(Learner[HedgedCutsState]):
         if np.any(np.asarray(self.sigma) > 0):
             return self._strongly_convex(problem, T)
         if not isinstance(self.meta, AdaHedge):
-            raise NoTheoremError("the constants of Adapt-ML-Prod's theorem are not worked out here")
-        # Before the run S_T ≤ G²T is all that is known; the violation depends on S_T/S_1, so it is bounded afterwards.
+            why = "Adapt-ML-Prod's theorem is about what happened"
+            raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
+        # Before the run S_T ≤ G²T is all that is known; the violation depends on Σ‖n‖²/S, so it is bounded afterwards.
         log = np.log(len(self.factors))
-        spread = (1 / (2 * self.factors_of_half) + self.factors_of_half) + np.sqrt(log)
+        spread = self._of_experts(c.diameter).min() + np.sqrt(log)
         return {REGRET: spread * c.diameter * G * np.sqrt(T) + (4 / 3 * log + 2) * c.diameter * G}
 
-    @property
-    def factors_of_half(self) -> float:
-        """The factor nearest to the c that makes 1/(2c) + c smallest."""
-        return min(self.factors, key=lambda c: 1 / (2 * c) + c)
+    def _of_experts(self, diameter: float) -> FloatArray:
+        """(½ + P/Δ)/c_k + c_k: what an expert loses to the comparator, in Δ√S_T."""
+        factors = np.asarray(self.factors)
+        return (0.5 + self.path / diameter) / factors + factors
 
     def theorem_after(self, problem: Problem, state: HedgedCutsState) -> Mapping[str, FloatArray]:
         c, T = problem.constants, _numbers(state.round) - 1
         if np.any(np.asarray(self.sigma) > 0):
             return self._strongly_convex(problem, T)
-        S, S_1 = _numbers(state.square_sum), _numbers(state.first_square)
+        S, log = _numbers(state.square_sum), _numbers(state.log_sum)
         factors, K = np.asarray(self.factors), len(self.factors)
-        best = self.factors_of_half
-        regret = (1 / (2 * best) + best) * c.diameter * np.sqrt(S) + self.meta.regret(_numbers(state.memory), K)
-        log = np.where(S_1 > 0, 1 + np.log(S / np.where(S_1 > 0, S_1, 1.0)), 0.0)
-        L, G_g = self._joint(problem), c.constraint_gradient_bound
-        cut = K + 2 * factors.sum() * np.sqrt(T * log) + (factors**2).sum() * log
-        largest = factors.max()
-        violation = L * c.diameter * np.sqrt(T * cut) + largest * G_g * c.diameter * np.sqrt(T * log)
+        # Whatever k: the regret is what was lost to expert k, and what expert k lost.
+        lost = self._of_experts(c.diameter) * c.diameter * np.sqrt(S)[..., None]
+        regret = np.min(lost + (self.meta.regret(_numbers(state.memory)) if K > 1 else 0.0), axis=-1)
+        L, reach = self._joint(problem), factors.max() * c.constraint_gradient_bound * c.diameter
+        cut = K * (1 + 2 * self.path / c.diameter) + 2 * factors.sum() * np.sqrt(T * log) + (factors**2).sum() * log
+        violation = L * c.diameter * np.sqrt(T * cut) + reach * np.sqrt(T * log)
         if np.any(np.asarray(self.bank) > 0):
             return {REGRET: regret, LONG_TERM: violation}
-        squared = 2 * (L * c.diameter) ** 2 * cut + 2 * (largest * G_g * c.diameter) ** 2 * log
+        squared = 2 * (L * c.diameter) ** 2 * cut + 2 * reach**2 * log
         return {REGRET: regret, HARD: violation, SQUARED: squared}
 
     def _strongly_convex(self, problem: Problem, T: FloatArray) -> Mapping[str, FloatArray]:
@@ -259,34 +268,38 @@ class HedgedCuts(Learner[HedgedCutsState]):
         return state.x
 
     def update(self, state: HedgedCutsState, feedback: Feedback) -> HedgedCutsState:
-        x, gradient, xp = state.x, feedback.loss_gradient, namespace(state.x)
+        x, gradient = state.x, feedback.loss_gradient
         square = dot(gradient, gradient)
         square_sum = state.square_sum + square
+        divisor = floored(square_sum)  # while S is 0 so is the gradient, and any step will do
         totals, values = self._relaxed(state, feedback)
-        experts = _front(state.experts)
-        y = experts - column(self._steps(state.round, square_sum, x)) * gradient
-        y = _back(self._cut(y, x, values, feedback))
-        memory = self.meta.update(state.memory, dot(state.experts - x[..., None, :], gradient[..., None, :]))
+        ahead = _front(state.experts) - x
+        steps = self._steps(state.round, divisor, x)
+        y = _back(self._cut(ahead - column(steps) * gradient, x, values, feedback))
+        memory, x_next = state.memory, y[..., 0, :]
+        if len(self.factors) > 1:
+            losses = dot(ahead, gradient)
+            memory = self.meta.update(memory, losses if losses.ndim == 1 else namespace(x).moveaxis(losses, 0, -1))
+            x_next = (self.meta.weights(memory)[..., None, :] @ y)[..., 0, :]
         return HedgedCutsState(
             round=state.round + 1,
-            x=xp.sum(column(self.meta.weights(memory)) * y, axis=-2),
+            x=x_next,
             experts=y,
             memory=memory,
             square_sum=square_sum,
-            first_square=xp.where(state.first_square > 0, state.first_square, square),
+            log_sum=state.log_sum + square / divisor,
             totals=totals,
         )
 
     def _steps(self, t: Array, square_sum: Array, x: Array) -> Array:
-        """η_k, experts first: c_kΔ/√S, 0 while S is 0; or 1/(σt)."""
+        """η_k, experts first: c_kΔ/√S; or 1/(σt)."""
         xp = namespace(x)
         if np.any(np.asarray(self.sigma) > 0):
             step = 1 / (like(self.sigma, x) * xp.astype(t, x.dtype)) + xp.zeros_like(square_sum)
         else:
-            # While S is 0 so is the gradient, and any step will do.
-            step = self.enclosing_set.diameter / xp.sqrt(xp.where(square_sum > 0, square_sum, 1.0))
-        factors = xp.asarray(self.factors, dtype=x.dtype)
-        return xp.reshape(factors, (-1, *(1 for _ in step.shape))) * step
+            step = self.enclosing_set.diameter / xp.sqrt(square_sum)
+        factors = like(_as_array(self.factors), x)
+        return factors * step if step.ndim == 0 else xp.reshape(factors, (-1, *(1 for _ in step.shape))) * step
 
     def _relaxed(self, state: HedgedCutsState, feedback: Feedback) -> tuple[Array, Array]:
         """Σ g_j with this round, and g_j(x_t) − β[−Σ g_j]₊, which is what is cut."""
@@ -297,26 +310,34 @@ class HedgedCuts(Learner[HedgedCutsState]):
         saved = namespace(values).maximum(-totals, 0.0)
         return totals, values - column(like(self.bank, values) + 0 * values[..., 0]) * saved
 
-    def _cut(self, y: Array, x: Array, values: Array, feedback: Feedback) -> Array:
-        """`cuts` times onto the half-space that the linearised constraints leave, and back into B."""
-        xp, nothing = namespace(x), (ROUNDING * self.enclosing_set.diameter) ** 2
+    def _cut(self, ahead: Array, x: Array, values: Array, feedback: Feedback) -> Array:
+        """From x + `ahead`, `cuts` times onto the half-space that the linearised constraints leave, and back into B."""
+        xp, project = namespace(x), self.enclosing_set.project
+        nothing, normal = (ROUNDING * self.enclosing_set.diameter) ** 2, feedback.constraint_gradient
+        if one := self.constraints == 1:
+            values, square = values[..., 0], floored(dot(normal, normal))
         for cut in range(self.cuts):
-            if self.constraints == 1:
-                normal = feedback.constraint_gradient
-                excess = xp.maximum(values[..., 0] + dot(y - x, normal), 0.0)
+            if one:
+                excess = xp.maximum(values + dot(ahead, normal), 0.0)
             else:
-                broken = xp.maximum(values + feedback.pushforward(y - x), 0.0)  # type: ignore[misc]
+                broken = xp.maximum(values + feedback.pushforward(ahead), 0.0)  # type: ignore[misc]
                 normal = feedback.pullback(broken)  # type: ignore[misc]
-                excess = dot(broken, broken)
-            square = dot(normal, normal)
+                excess, square = dot(broken, broken), floored(dot(normal, normal))
             if cut and surely_none(excess * excess > nothing * square):  # as far as it would move them is rounding
                 break
-            y = self.enclosing_set.project(y - column(excess / xp.where(square > 0, square, 1.0)) * normal)
+            y = project(x + (ahead - column(excess / square) * normal))
+            ahead = y - x
         return y
 
     def report(self, state: HedgedCutsState) -> dict[str, Array]:
         weights = self.meta.weights(state.memory)
         return {f"weight_{k}": weights[..., k] for k in range(len(self.factors))}
+
+
+@cache
+def _as_array(factors: tuple[float, ...]) -> FloatArray:
+    """The factors as one read-only array; kept, as a round is short. Not a field: those are one value per learner."""
+    return validate.frozen(np.asarray(factors))
 
 
 def _front(experts: Array) -> Array:
