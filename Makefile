@@ -4,6 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Data sets that are already here: beside the checkout, unless another folder is named.
+LONGTERM_DATA ?= $(abspath $(wildcard ../shared/data))
+ifneq ($(LONGTERM_DATA),)
+export LONGTERM_DATA
+endif
+
 .PHONY: help reproduce pacing test test-all quick lint tables bench bench-live bench-linear clean
 
 help:
@@ -27,12 +33,13 @@ reproduce: $(READY)
 	$(BIN)/longterm reproduce dsm sample --out results
 
 pacing: $(READY)
-	$(BIN)/python -m longterm.pacing --out results
+	$(BIN)/python examples/pacing.py --out results
 
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy examples
 	$(BIN)/lint-imports
 
 test: lint

@@ -20,11 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from longterm import AOGD, Problem, Trace, observe, run
+from longterm import AOGD, Problem, Trace, hindsight, observe, run
 from longterm.constraints import Affine, L1Budget
 from longterm.data import load_sample
 from longterm.errors import AssumptionWarning
-from longterm.hindsight import best_budgeted_logistic, best_fixed, nearest_to_mean
 from longterm.learners import (
     AFTRL,
     COLDQ,
@@ -96,7 +95,15 @@ def changing() -> Scene:
         "SinhaVaze, T known": SinhaVaze.for_problem(problem, horizon=T),
         "DriftPlusPenalty, neely-yu, T known": DriftPlusPenalty.for_problem(problem, horizon=T, preset="neely-yu"),
     }
-    return Scene("changing", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, [SIGNED, HARD])
+    return Scene(
+        "changing",
+        problem,
+        game.stream,
+        T,
+        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        learners,
+        [SIGNED, HARD],
+    )
 
 
 def values_only() -> Scene:
@@ -106,7 +113,15 @@ def values_only() -> Scene:
         "TwoPointBandit, values": TwoPointBandit.for_problem(problem, horizon=T),
         "MahdaviOGD, gradients": MahdaviOGD.for_problem(problem, horizon=T),
     }
-    return Scene("values", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, [SIGNED, HARD])
+    return Scene(
+        "values",
+        problem,
+        game.stream,
+        T,
+        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        learners,
+        [SIGNED, HARD],
+    )
 
 
 def random_constraints() -> Scene:
@@ -121,7 +136,15 @@ def random_constraints() -> Scene:
         "YuLeeLee": YuLeeLee.for_problem(problem, rates="sharp"),
         "QuadraticPenaltyOGD, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),
     }
-    return Scene("random", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, [SIGNED, HARD])
+    return Scene(
+        "random",
+        problem,
+        game.stream,
+        T,
+        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        learners,
+        [SIGNED, HARD],
+    )
 
 
 def affine() -> Scene:
@@ -137,7 +160,15 @@ def affine() -> Scene:
         "ProjectedOGD": ProjectedOGD.for_problem(problem),
     }
     measures = [PER_CONSTRAINT, HARD]
-    return Scene("routing", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, measures)
+    return Scene(
+        "routing",
+        problem,
+        game.stream,
+        T,
+        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        learners,
+        measures,
+    )
 
 
 def strongly_convex() -> Scene:
@@ -151,7 +182,15 @@ def strongly_convex() -> Scene:
         "ProjectedOGD, strongly convex": ProjectedOGD.for_problem(problem, steps="strongly convex"),
     }
     measures = [PER_CONSTRAINT, HARD]
-    return Scene("strongly convex", problem, game.stream, T, lambda s: game.best([T], s).loss[-1], learners, measures)
+    return Scene(
+        "strongly convex",
+        problem,
+        game.stream,
+        T,
+        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        learners,
+        measures,
+    )
 
 
 def dear_projection() -> Scene:
@@ -167,7 +206,7 @@ def dear_projection() -> Scene:
         problem,
         stream,
         T,
-        lambda seeds: nearest_to_mean(problem, stream, [T], seeds=seeds).loss[-1],
+        lambda seeds: hindsight.best(problem, stream, [T], seeds=seeds).loss[-1],
         learners,
         [SIGNED, HARD],
     )
@@ -190,7 +229,7 @@ def sparse() -> Scene:
         problem,
         stream,
         T,
-        lambda seeds: best_budgeted_logistic(problem, stream, [T], seeds=seeds, progress=None).loss[-1],
+        lambda seeds: hindsight.best(problem, stream, [T], seeds=seeds, progress=None).loss[-1],
         learners,
         [SIGNED, HARD, "not zero"],
     )
@@ -224,7 +263,7 @@ def every_round() -> Scene:
         problem,
         stream,
         T,
-        lambda seeds: nearest_to_mean(problem, stream, [T], seeds=seeds).loss[-1],
+        lambda seeds: hindsight.best(problem, stream, [T], seeds=seeds).loss[-1],
         learners,
         [LARGEST, HARD],
     )
@@ -257,7 +296,7 @@ def experts(d: int = 1000) -> Scene:
         "QuadraticPenaltyOGD, β = ½": QuadraticPenaltyOGD.for_problem(problem, beta=0.5),
         "AOGD": AOGD.for_problem(problem),
     }
-    best = best_fixed(problem, stream, [T]).loss[-1]
+    best = hindsight.best(problem, stream, [T]).loss[-1]
     return Scene(f"experts, {d}", problem, stream, T, lambda seeds: best, learners, [SIGNED, HARD], seeds=[0])
 
 

@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,11 +22,12 @@ from typing import Any
 import numpy as np
 
 from linear_timing import Line, data_set, nanoseconds, ratio
-from longterm.linear_model._layout import Parameters, State
-from longterm.linear_model.play import ANY_ORDER, decision, play
-from longterm.problems import budgeted_logistic
+from longterm.linear_model._rows import IN_ORDER
+from longterm.linear_model._settings import Settings
+from longterm.linear_model.kernels.layout import Parameters
+from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
 
-BUDGET, BETA, REPEATS, FEW = 6.987, 2 / 3, 9, 3000
+BUDGET, REPEATS, FEW = 6.987, 9, 3000
 COMPILE = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC")
 
 
@@ -47,7 +49,7 @@ def in_c(rule: str, p: Parameters, rows: Any, labels: Any, order: Any) -> tuple[
     n, d = len(order) or len(rows), rows.shape[1]
     pointers = [ctypes.c_void_p(a.ctypes.data if len(a) else None) for a in (rows, order, labels)]
     constants = [ctypes.c_double(c) for c in (p.budget, p.radius, p.step, p.theta_0, p.beta)]
-    getattr(floor(), rule)(
+    getattr(floor(), rule.replace("-", ""))(
         *pointers,
         ctypes.c_ssize_t(n),
         ctypes.c_ssize_t(d),
@@ -58,11 +60,12 @@ def in_c(rule: str, p: Parameters, rows: Any, labels: Any, order: Any) -> tuple[
     return vector, numbers
 
 
-def ours(rule: Any, p: Parameters, rows: Any, labels: Any, order: Any) -> State:
-    """The state after all rounds."""
-    state = State.start(rows.shape[1])
-    play(rule, p.as_array(), state, rows, labels, order=order)
-    return state
+def ours(rule: str, p: Parameters, rows: Any, labels: Any, order: Any) -> CompiledRule:
+    """The rule after all rounds, without the checks and the average of a learner: C has none either."""
+    made = compiled_rule(rule, rows.shape[1], sparse=False)
+    made.use(p)
+    made.play(rows, order, labels)
+    return made
 
 
 def scikit_learn(rows: Any, labels: Any, *, shuffle: bool) -> Callable[[], object]:
@@ -115,22 +118,17 @@ def measure() -> Iterator[Line]:
     """The lines of this part."""
     data = data_set("covtype")
     rows, labels = data.features, data.labels
-    c = budgeted_logistic(rows, BUDGET).constants
-    base = {"budget": BUDGET, "l1": 1.0, "l2": 1.0, "radius": c.radius, "beta": BETA}
-    theta_0 = c.constraint_bound**2 / (10 * c.loss_range)
-    rules = {
-        "aogd": Parameters(**base, step=c.radius / c.gradient_bound, theta_0=6 * c.radius * c.gradient_bound),
-        "aftrl": Parameters(**base, step=c.radius / c.loss_gradient_bound, theta_0=theta_0),
-    }
-    names = {"aogd": "A-OGD", "aftrl": "A-FTRL"}
+    names = {"a-ogd": "A-OGD", "a-ftrl": "A-FTRL"}
+    settings = Settings(rows.shape[1], BUDGET, given={"feature_norm": float(np.linalg.norm(rows, axis=1).max())})
+    parameters = {rule: replace(settings, rule=rule).parameters() for rule in names}
     shuffled = np.random.default_rng(0).permutation(len(rows))
-    for setting, order in (("covtype, file order", ANY_ORDER), ("covtype, random order", shuffled)):
+    for setting, order in (("covtype, file order", IN_ORDER), ("covtype, random order", shuffled)):
         contestants: dict[str, tuple[Callable[[], object], int]] = {}
-        for rule, p in rules.items():
-            same_game(rule, p, rows, labels, order)
-            game = (rule, p, rows, labels, order)
-            contestants[f"{names[rule]} in C"] = (lambda game=game: in_c(*game), len(rows))
-            contestants[names[rule]] = (lambda game=game: ours(*game), len(rows))
+        for rule, p in parameters.items():
+            given = (rule, p, rows, labels, order)
+            require_same(*given)
+            contestants[f"{names[rule]} in C"] = (lambda given=given: in_c(*given), len(rows))
+            contestants[names[rule]] = (lambda given=given: ours(*given), len(rows))
         contestants["SGDClassifier"] = (scikit_learn(rows, labels, shuffle=len(order) > 0), len(rows))
         some = (order if len(order) else np.arange(len(rows)))[:FEW]
         peers = {"River": ("river", river), "Vowpal Wabbit": ("vowpalwabbit", vowpal_wabbit)}
@@ -150,11 +148,12 @@ def measure() -> Iterator[Line]:
             yield Line(setting, name, float("nan"), remark="not installed")
 
 
-def same_game(rule: Any, p: Parameters, rows: Any, labels: Any, order: Any) -> None:
+def require_same(rule: str, p: Parameters, rows: Any, labels: Any, order: Any) -> None:
     """Both loops must compute the same thing, or their times say nothing."""
     rows, labels = (rows[:5000], labels[:5000]) if not len(order) else (rows, labels)
-    state = ours(rule, p, rows, labels, order[:5000])
+    mine = ours(rule, p, rows, labels, order[:5000])
     vector, numbers = in_c(rule, p, rows, labels, order[:5000])
-    mine = decision(rule, p.as_array(), state)[0] if rule == "aogd" else state.vector
-    assert np.allclose(mine, vector, rtol=1e-8, atol=1e-8), "the two loops compute different things"
-    assert np.allclose(state.numbers[:4], numbers[:4], rtol=1e-8), "the two loops compute different sums"
+    played = mine.x() if rule == "a-ogd" else mine.arrays()["vector"]
+    assert np.allclose(played, vector, rtol=1e-8, atol=1e-8), "the two loops compute different things"
+    names = ("loss_sum", "signed_violation", "hard_violation", "squared_violation")
+    assert np.allclose([mine.number(name) for name in names], numbers[:4], rtol=1e-8), "they compute different sums"

@@ -8,16 +8,11 @@ problem, then found online. Means over the sequences; regret against the certifi
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from linear_timing import data_set
-from longterm import Problem
-from longterm.hindsight import best_budgeted_logistic
-from longterm.linear_model import _layout as at
-from longterm.linear_model._layout import Parameters, State
-from longterm.linear_model.play import decision, play
+from longterm import hindsight
+from longterm.linear_model import BudgetLinearLearner
 from longterm.problems import budgeted_logistic
 from longterm.streams import ResampledRows
 
@@ -25,19 +20,7 @@ BUDGETS = {"ijcnn1": 3.419, "covtype": 6.987}
 SEEDS = range(10)
 
 
-def rules(problem: Problem) -> dict[str, tuple[Any, Parameters]]:
-    """Each rule with its constants given, and with those that it finds itself."""
-    c = problem.constants
-    R, G, D, F, G_f = c.radius, c.gradient_bound, c.constraint_bound, c.loss_range, c.loss_gradient_bound
-    base = {"budget": problem.constraint.budget, "l1": 1.0, "l2": 1.0, "radius": R}  # type: ignore[attr-defined]
-    return {
-        "A-OGD": ("aogd", Parameters(**base, step=R / G, theta_0=6 * R * G)),
-        "A-FTRL": ("aftrl", Parameters(**base, step=R / G_f, theta_0=D**2 / (10 * F))),
-        "penalised FTRL": ("penalised_ftrl", Parameters(**base, step=R / G_f, weight_0=(F + R * G_f) / D)),
-        "A-OGD, online": ("aogd", Parameters(**base, theta_0=D**2 / (10 * R))),
-        "A-FTRL, online": ("aftrl", Parameters(**base, theta_0=D**2 / (10 * R))),
-        "penalised FTRL, online": ("penalised_ftrl", Parameters(**base, weight_0=2 * R / D)),
-    }
+RULES = {"A-OGD": "a-ogd", "A-FTRL": "a-ftrl", "penalised FTRL": "penalised-ftrl"}
 
 
 def main() -> None:
@@ -47,20 +30,25 @@ def main() -> None:
         data = data_set(name)
         rounds = len(data.labels)
         problem, stream = budgeted_logistic(data.features, budget), ResampledRows(data.features, data.labels)
-        best = best_budgeted_logistic(problem, stream, [rounds], seeds=SEEDS, progress=None)
-        first = None
-        for rule_name, (rule, parameters) in rules(problem).items():
-            p, found = parameters.as_array(), []
+        best = hindsight.best(problem, stream, [rounds], seeds=SEEDS, progress=None)
+        first, norm = None, float(np.linalg.norm(data.features, axis=1).max())
+        given = [(label, rule, {"feature_norm": norm}) for label, rule in RULES.items()]
+        for label, rule, constants in [
+            *given,
+            *((f"{label}, online", rule, "online") for label, rule in RULES.items()),
+        ]:
+            results = []
             for position, seed in enumerate(SEEDS):
-                state = State.start(problem.dimension)
-                play(rule, p, state, data.features, data.labels, order=np.asarray(stream.drawn(seed, 0, rounds)))
-                n, x = state.numbers, decision(rule, p, state)[0]
-                found.append((n[at.LOSS_SUM] - best.loss[-1, position], n[at.SIGNED], n[at.HARD], np.count_nonzero(x)))
-            regret, signed, hard, nonzeros = np.mean(found, axis=0)
+                more = {"rule": rule, "fit_intercept": False, "constants": constants}
+                learner = BudgetLinearLearner(problem.dimension, budget, **more)
+                learner.learn(data.features, data.labels, order=np.asarray(stream.drawn(seed, 0, rounds)))
+                regret = learner.cumulative_loss - best.loss[-1, position]
+                results.append((regret, learner.signed_violation, learner.hard_violation, learner.nonzeros))
+            regret, signed, hard, nonzeros = np.mean(results, axis=0)
             first = first or regret
-            spread, largest = np.std([line[0] for line in found]), max(line[2] for line in found)
+            spread, largest = np.std([line[0] for line in results]), max(line[2] for line in results)
             print(
-                f"{name:<9}{rule_name:<24}{regret:>9.1f}{spread:>8.1f}{regret / first:>10.3f}"
+                f"{name:<9}{label:<24}{regret:>9.1f}{spread:>8.1f}{regret / first:>10.3f}"
                 f"{signed:>10.1f}{hard:>10.3f}{largest:>10.3f}{nonzeros:>11.1f}"
             )
         print(f"{name:<9}{'best in hindsight':<24}{np.count_nonzero(best.x[-1], axis=-1).mean():>68.1f}")

@@ -5,7 +5,7 @@ through the door with all its checks, beside `SGDClassifier(alpha=1e-4, penalty=
 rows in the same order.
 Zipf: rows of 100 non-zeros whose columns have frequencies 1/rank and lie anywhere, d from 10⁴ to 10⁷. A first pass also
 pays for memory that is touched for the first time, 16 bytes for each of the d coordinates; "later" are passes over the
-same rows with the state of the pass before.
+same rows with the learner of the pass before.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/linear_sparse.py
 """
@@ -14,18 +14,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import SGDClassifier
 
 from linear_timing import Line, data_set, nanoseconds, ratio
-from longterm.constraints import ElasticNetBudget
-from longterm.linear_model import sparse
-from longterm.linear_model._layout import Parameters
-from longterm.linear_model._losses import CODES
-from longterm.linear_model.sparse import SparseState
+from longterm.linear_model import BudgetLinearLearner
 
 BUDGET = 1000.0
 DIMENSIONS = (10**4, 10**5, 10**6, 10**7)
@@ -35,19 +30,16 @@ LOSSES = {"logistic": "log_loss", "hinge": "hinge"}
 """Our names, and scikit-learn's."""
 
 
-def parameters(dimension: int, loss: str = "logistic") -> np.ndarray:
-    """A budget and nothing else: θ_t from D²/(10R), steps found online."""
-    g = ElasticNetBudget(dimension, BUDGET)
-    B = g.enclosing_ball()
-    theta_0 = g.value_bound(B) ** 2 / (10 * B.radius)
-    return Parameters(BUDGET, 1.0, 1.0, B.radius, loss=CODES[loss], theta_0=theta_0).as_array()
+def learner_for(dimension: int, loss: str = "logistic") -> BudgetLinearLearner:
+    """A budget and nothing else: constants found online."""
+    return BudgetLinearLearner(dimension, BUDGET, loss=loss, fit_intercept=False, sparse=True)
 
 
-def pass_over(rows: csr_matrix, labels: np.ndarray, loss: str = "logistic", state: Any = None) -> Callable[[], object]:
-    """One pass, from nothing or with the state of the pass before."""
-    d = rows.shape[1]
-    p, arrays = parameters(d, loss), (rows.data, rows.indices, rows.indptr)
-    return lambda: sparse.play(p, SparseState.start(d) if state is None else state, arrays, labels)
+def pass_over(
+    rows: csr_matrix, labels: np.ndarray, loss: str = "logistic", learner: BudgetLinearLearner | None = None
+) -> Callable[[], object]:
+    """One pass, from nothing or with the learner of the pass before."""
+    return lambda: (learner or learner_for(rows.shape[1], loss)).learn(rows, labels)
 
 
 def sgd(rows: csr_matrix, labels: np.ndarray, loss: str) -> Callable[[], object]:
@@ -95,11 +87,11 @@ def measure() -> Iterator[Line]:
                 f"sector, {loss}", name, statistics.median(found), remark=against if name == "A-FTRL" else "sparse"
             )
     for kind in ("later", "first"):
-        games = {}
+        passes = {}
         for d in DIMENSIONS:
             rows, labels = zipf(d)
-            games[str(d)] = pass_over(rows, labels, state=SparseState.start(d) if kind == "later" else None), ROWS
-        times = nanoseconds(games, REPEATS)
+            passes[str(d)] = pass_over(rows, labels, learner=learner_for(d) if kind == "later" else None), ROWS
+        times = nanoseconds(passes, REPEATS)
         for d in DIMENSIONS:
             against = f"{ratio(times, str(d), str(DIMENSIONS[0])):.2f} times d = 10^4"
             if kind == "later" and d == DIMENSIONS[-1]:

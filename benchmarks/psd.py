@@ -19,11 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from longterm import AOGD, Problem, observe, run
+from longterm import AOGD, Problem, hindsight, observe, run
 from longterm.constraints import Scaled
 from longterm.constraints.extreme_eigenvector import full_decomposition, lanczos_one, lapack_one
 from longterm.errors import AssumptionWarning
-from longterm.hindsight import nearest_to_mean
 from longterm.learners import Learner, NoViolationAOGD, ProjectedOGD
 from longterm.learners.feedback import Feedback
 from longterm.problems import covariance
@@ -63,7 +62,7 @@ def play(size: int, *, unit_diagonal: bool) -> None:
     factor = problem.constants.loss_gradient_bound
     scaled = replace(problem, constraint=Scaled(problem.constraint, factor))
     stream = PairwiseSigns(size)
-    best = nearest_to_mean(problem, stream, [ROUNDS], seeds=SEEDS)
+    best = hindsight.best(problem, stream, [ROUNDS], seeds=SEEDS)
     contestants = {
         "A-OGD": (problem, AOGD.for_problem(problem, steps="strongly convex"), 1.0),
         "A-OGD, g scaled by G": (scaled, AOGD.for_problem(scaled, steps="strongly convex"), factor),

@@ -1,16 +1,20 @@
-"""Progress of a long run: a callback (done, total), a bar where there is somebody to look at it."""
+"""How far a long run or an experiment is: a callback, a bar on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal
+from importlib.util import find_spec
+from typing import Literal, TextIO
 
-Report = Callable[[int, int | None], None]
-"""Called between blocks with the rounds done and the rounds in all (None where that is not known)."""
+Callback = Callable[[int, int | None], None]
+"""Called now and then with what is done and how much there is in all (None where that is not known)."""
 
-Progress = Report | Literal["auto"] | None
+Progress = Callback | Literal["auto"] | None
+
+SECONDS_BETWEEN_LINES = 5.0
 
 
 def _nobody(done: int, total: int | None) -> None:
@@ -18,27 +22,75 @@ def _nobody(done: int, total: int | None) -> None:
 
 
 @contextmanager
-def reporter(progress: Progress, title: str) -> Iterator[Report]:
-    """The callback to use: the user's, none, or ("auto") a bar if `rich` is installed and stderr is a terminal."""
-    if progress is None or (progress == "auto" and not sys.stderr.isatty()):
-        yield _nobody
-    elif progress == "auto":
-        with _bar(title) as report:
-            yield report
-    else:
+def reporter(
+    progress: Progress, title: str, *, unit: str = "rounds", lines: TextIO | None = None
+) -> Iterator[Callback]:
+    """The callback to use.
+
+    Parameters
+    ----------
+    progress : callable, "auto" or None
+        The user's own, none; or ("auto") a bar, if `rich` is installed and there is a terminal.
+    title : str
+    unit : str
+        What is counted.
+    lines : text stream, optional
+        With "auto", and where it is no terminal, a line goes there now and then. Left out: a bar on stderr, or nothing.
+
+    Yields
+    ------
+    callable
+        Of what is done, and how much there is in all.
+    """
+    if progress is not None and progress != "auto":
         yield progress
+        return
+    terminal = (sys.stderr if lines is None else lines).isatty() and find_spec("rich") is not None
+    if progress == "auto" and terminal:
+        with _bar(title, unit) as bar:
+            yield bar
+    else:
+        yield Lines(title, unit, lines) if progress == "auto" and lines is not None else _nobody
+
+
+class Lines:
+    """A line at the first, at the last, and every few seconds between them."""
+
+    def __init__(self, title: str, unit: str, out: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._title, self._unit, self._out, self._clock = title, unit, out, clock
+        self._begin, self._written = clock(), float("-inf")
+
+    def __call__(self, done: int, total: int | None) -> None:
+        now = self._clock()
+        if done != total and now - self._written < SECONDS_BETWEEN_LINES:
+            return
+        self._written = now
+        rate = done / max(now - self._begin, 1e-9)
+        of, left = ("", "") if total is None else (f" of {total}", f", {(total - done) / rate:.0f} s left")
+        more = f", {rate:.2g} a second{left}" if done > 1 else ""  # one says little of the others
+        self._out.write(f"{self._title}: {done}{of} {self._unit}{more}\n")
+        self._out.flush()
 
 
 @contextmanager
-def _bar(title: str) -> Iterator[Report]:
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
-    except ImportError:
-        yield _nobody
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+def _bar(title: str, unit: str) -> Iterator[Callback]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    begin = time.monotonic()
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task(title, total=None, rate="")
+
+        def show(done: int, total: int | None) -> None:
+            rate = done / max(time.monotonic() - begin, 1e-9)
+            bar.update(task, completed=done, total=total, rate=f"{rate:.3g} {unit}/s")
+
+        yield show

@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from longterm.cli import COMMANDS as COMMAND_NAMES
 from longterm.cli import main
 
 pytest.importorskip("tyro", reason="the command line is of the extra `experiments`")
@@ -157,6 +158,18 @@ def test_help_teaches(command, capsys):
         assert "try:" in printed
 
 
+def test_the_list_of_commands_imports_none_of_them():
+    code = (
+        "import sys; from longterm.cli import parse; from contextlib import suppress\n"
+        "with suppress(SystemExit): parse(['--help'])\n"
+        "print(sorted({'tyro', 'rich', 'cvxpy', 'pandas', 'longterm.experiments'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    done = subprocess.run([sys.executable, "-m", "longterm"], capture_output=True, text=True, check=True)
+    assert all(f"  {name} " in done.stdout for name in COMMAND_NAMES)
+
+
 def test_the_catalogue_is_shown(capsys):
     assert main(["catalogue"]) == 0
     printed = capsys.readouterr().out
@@ -181,7 +194,6 @@ def test_an_interrupt_and_a_missing_extra_are_said(monkeypatch, capsys):
     assert main(["reproduce", "dsm"]) == 2
     assert "install longterm[experiments]" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "tyro", None)
-    monkeypatch.delitem(sys.modules, "longterm.cli.commands")
     assert main(["data", "list"]) == 2
     assert "tyro: install longterm[experiments]" in capsys.readouterr().err
 
@@ -193,7 +205,7 @@ NEEDS_MORE = re.compile(r"\ball\b|ijcnn1|dask|ray")
 
 
 def test_every_command_of_the_docs_is_one(monkeypatch):
-    from longterm.cli.commands import parse
+    from longterm.cli import parse
 
     assert len(COMMANDS) >= 12
     for line in COMMANDS:

@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longterm import AOGD, InputError, Problem, challenge, observe, run
-from longterm.bounds import theorem_1_strongly_convex
+from longterm import AOGD, InputError, Problem, challenge, hindsight, observe, run
 from longterm.constraints import Affine, L2Budget, PositiveSemidefinite, Scaled
 from longterm.constraints.extreme_eigenvector import full_decomposition, lanczos_one, lapack_one, start_vector
-from longterm.hindsight import nearest_to_mean
 from longterm.losses import SquaredDistance
 from longterm.problems import covariance
 from longterm.sets import Ball, Box
 from longterm.streams import PairwiseSigns
+from longterm.theory import theorem_1_strongly_convex
 
 WAYS = {"full": full_decomposition, "lapack": lapack_one, "lanczos": lanczos_one}
 each_way = pytest.mark.parametrize("way", WAYS)
@@ -153,7 +152,7 @@ def test_the_problem(unit_diagonal):
     assert np.all(problem.enclosing_set.contains(targets))
     assert float(problem.constraint.values(targets.mean(axis=0))[0]) > 0
     trace = run(problem, AOGD.for_problem(problem, steps="strongly convex"), stream, 400, seeds=seeds, record=rounds)
-    best = nearest_to_mean(problem, stream, rounds, seeds=seeds)
+    best = hindsight.best(problem, stream, rounds, seeds=seeds)
     bound = theorem_1_strongly_convex(c, rounds, exact_sums=True)
     assert np.all(trace.regret(best) <= bound.regret[:, None])
     assert np.all(trace.signed_violation <= bound.violation[:, None])

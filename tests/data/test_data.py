@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import os
 import threading
 from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from longterm import InputError, data
-from longterm.data import DataError, adult, cache, elec2, files, load, load_adult, load_elec2, load_sample, registry
+from longterm.data import DataError, cache, files, load, load_adult, load_elec2, load_sample, registry, tables
 from longterm.problems import games
 
 TEXT = b"2 1:0.5 3:2\n1 2:1\n2 3:4\n"
@@ -117,7 +118,7 @@ def test_a_cache_is_written_whole_or_not_at_all(tmp_path, tiny, monkeypatch):
             file.write(b"half of it")
         raise KeyboardInterrupt
 
-    for owner, step in ((np, "savez"), (Path, "replace")):
+    for owner, step in ((np, "savez"), (os, "replace")):
         with monkeypatch.context() as patch:
             patch.setattr(owner, step, breaks_off)
             with pytest.raises(KeyboardInterrupt):
@@ -230,7 +231,7 @@ ROW = b"39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in
 def test_adult_as_its_publisher_writes_it(tmp_path):
     file = tmp_path / "adult.test"
     file.write_bytes(b"|1x3 Cross validator\n" + ROW + b"<=50K.\n" + ROW + b">50K.\n\n")
-    columns = adult.parse_adult(file)
+    columns = tables.parse_adult(file)
     np.testing.assert_array_equal(columns["labels"], [-1, 1])
     np.testing.assert_array_equal(columns["age"], [39, 39])
     np.testing.assert_array_equal(columns["sex"], [b"Male", b"Male"])
@@ -248,7 +249,7 @@ def test_adult_that_is_wrong_is_named_with_its_line(tmp_path, line, reason):
     file = tmp_path / "adult.data"
     file.write_bytes(ROW + b">50K\n" + line + b"\n")
     with pytest.raises(DataError, match=reason) as caught:
-        adult.parse_adult(file)
+        tables.parse_adult(file)
     assert caught.value.line == 2
 
 
@@ -276,7 +277,7 @@ def test_elec2_is_read_by_the_names_of_what_was_measured(tmp_path, monkeypatch):
         rows=2,
         entries=12,
         label_counts={0.0: 1, 1.0: 1},
-        sha256=registry.content_hash(elec2.parse_elec2(given)),
+        sha256=registry.content_hash(tables.parse_elec2(given)),
     )
     monkeypatch.setattr(registry, "DATA_SETS", {"elec2": known})
     for _ in range(2):  # parsed, then from the cache
@@ -299,7 +300,7 @@ def test_elec2_that_is_missing_says_what_to_put_where(tmp_path, monkeypatch):
     ("content", "line", "reason"),
     [
         (ELEC2 + b"0.1,0.2\n", 4, "has 2 columns, not 7"),
-        (ELEC2.replace(b"0.056443", b"dear"), 2, "could not convert"),
+        (ELEC2.replace(b"0.056443", b"dear"), 2, "nsw_price is 'dear'"),
         (b"feat_1,feat_2\n", None, "has no rows"),
     ],
 )
@@ -307,5 +308,5 @@ def test_broken_elec2_names_the_line(tmp_path, content, line, reason):
     file = tmp_path / "elec.csv"
     file.write_bytes(content)
     with pytest.raises(DataError, match=reason) as caught:
-        elec2.parse_elec2(file)
+        tables.parse_elec2(file)
     assert caught.value.line == line

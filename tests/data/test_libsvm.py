@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longterm.data import DataError, libsvm, read_libsvm, text
+from longterm.data import DataError, files, libsvm, read_libsvm
 
 TINY = b"+1 1:0.5 3:-2e-3\r\n\n-1\n2 2:1 3:.25 \n"
 COMPRESSED = {"plain": bytes, "bz2": bz2.compress, "gz": gzip.compress, "xz": lzma.compress}
@@ -37,7 +37,7 @@ def test_the_fast_way_is_the_slow_way_whatever_the_block(tmp_path_factory, table
     file = tmp_path_factory.mktemp("rows") / "rows"
     file.write_text("\n".join(lines))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "BLOCK", block)
+        patch.setattr(files, "BLOCK", block)
         features, labels = read_libsvm(file, features=9)
         patch.setattr(libsvm, "_parse_block", lambda text, limit: None)
         slowly, same = read_libsvm(file, features=9)
@@ -85,7 +85,7 @@ def test_good_blocks_take_the_fast_way(tmp_path, monkeypatch):
 )
 @pytest.mark.parametrize("block", [8, 4 * 2**20])
 def test_what_is_wrong_is_named_with_its_line(tmp_path, monkeypatch, line, reason, block):
-    monkeypatch.setattr(text, "BLOCK", block)
+    monkeypatch.setattr(files, "BLOCK", block)
     file = tmp_path / "wrong"
     file.write_bytes(b"1 1:1 5:2\n\n-1 2:2\n" + line.encode("latin-1") + b"\n1 1:1\n")
     with pytest.raises(DataError) as caught:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from longterm import InputError
-from longterm.data import load_mapped, mapped
+from longterm.data import load_mapped
+from longterm.data import rows as module
 from longterm.errors import DataError
 
 TEXT = "3 1:0.5 3:2\n1 2:1\n3 1:-1\n"
@@ -29,7 +30,7 @@ def test_a_file_of_ones_own_is_made_dense_once(file, monkeypatch):
         np.testing.assert_array_equal(rows.features, [[0.5, 0, 2], [0, 1, 0], [-1, 0, 0]])
         np.testing.assert_array_equal(rows.labels, [1, -1, 1])  # the larger label is +1
         assert not rows.features.flags.writeable
-        monkeypatch.setattr(mapped, "read_libsvm", None)  # not read a second time
+        monkeypatch.setattr(module, "read_libsvm", None)  # not read a second time
 
 
 def test_the_arrays_are_on_the_disk_and_not_in_memory(file):
@@ -65,10 +66,10 @@ def test_what_cannot_be_used_is_refused(file, tmp_path, monkeypatch):
     with pytest.raises(DataError, match="3 different labels"):
         load_mapped(str(file))
     file.write_text(TEXT)
-    monkeypatch.setattr(mapped, "LARGEST", 8)
+    monkeypatch.setattr(module, "LARGEST", 8)
     with pytest.raises(InputError, match="as a dense array"):
         load_mapped(str(file))
-    monkeypatch.setattr(mapped, "LARGEST", 2**30)
+    monkeypatch.setattr(module, "LARGEST", 2**30)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LONGTERM_CACHE", str(tmp_path / "file"))
     with pytest.raises(DataError, match="the cache cannot be written"):

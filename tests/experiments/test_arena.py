@@ -14,12 +14,11 @@ import time
 import numpy as np
 import pytest
 
-from longterm import AOGD, InputError, run
-from longterm.cli import main
-from longterm.cli.commands import parse
+from longterm import AOGD, InputError, hindsight, run
+from longterm.cli import main, parse
 from longterm.experiments import Backend
-from longterm.experiments.arena import Taste, arena_of, league, run_arena
-from longterm.experiments.arena.found import MEASURED, growth
+from longterm.experiments.arena import Preference, arena_of, league, run_arena
+from longterm.experiments.arena.results import MEASURED, growth
 from longterm.experiments.arena.spec import every_learner, every_problem, problem_name
 from longterm.experiments.arena.tables import league_text, write_tables
 from longterm.experiments.catalogue import find_learner, find_problem
@@ -43,7 +42,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def arena(folder):
     found = played(folder)
-    write_tables(found, league(found), Taste(), folder)
+    write_tables(found, league(found), Preference(), folder)
     return found
 
 
@@ -63,10 +62,13 @@ def test_numbers_are_those_of_plain_runs(arena):
     one = match_of(arena, "A-OGD", "doubly stochastic, size = 3")
     trace = run(game.problem, AOGD.for_problem(game.problem), game.stream, 1024, seeds=range(2), record=[64, 256])
     assert one.horizons == (64, 256, 1024)
-    np.testing.assert_array_equal(one.measures["regret"], trace.regret(game.best(trace.rounds, range(2))))
+    np.testing.assert_array_equal(
+        one.measures["regret"],
+        trace.regret(hindsight.best(game.problem, game.stream, trace.rounds, seeds=range(2), benchmark=game.benchmark)),
+    )
     for measure in MEASURED[1:-2]:
         np.testing.assert_array_equal(one.measures[measure], getattr(trace, measure))
-    np.testing.assert_array_equal(one.measures["per_constraint_violation"], trace.long_term_violation)
+    np.testing.assert_array_equal(one.measures["long_term_violation"], trace.long_term_violation)
     np.testing.assert_array_equal(one.measures["largest_violation"], trace.largest_violation)
     assert one.mean("regret") == one.measures["regret"][-1].mean()
 
@@ -84,12 +86,14 @@ def test_a_learner_that_needs_the_horizon_is_run_for_each(arena):
 def test_bounds_are_the_theorems(arena):
     game = find_problem("doubly_stochastic").build(size=3)
     one = match_of(arena, "A-OGD", "doubly stochastic, size = 3")
-    from longterm.bounds import theorem_1
+    from longterm.theory import theorem_1
 
     kept = [16, 32, 64, 128, 256, 512, 1024]
     trace = run(game.problem, AOGD.for_problem(game.problem), game.stream, 1024, seeds=range(2), record=kept)
     bound = theorem_1(game.problem.constants, kept)
-    regret = trace.regret(game.best(trace.rounds, range(2)))
+    regret = trace.regret(
+        hindsight.best(game.problem, game.stream, trace.rounds, seeds=range(2), benchmark=game.benchmark)
+    )
     assert one.ratios["regret"][0] == pytest.approx((regret / bound.regret[:, None]).max(), rel=1e-12)
     assert one.ratios["regret"][1] == pytest.approx((regret.mean(axis=1) / bound.regret).max(), rel=1e-12)
     assert one.verdict == "held"
@@ -111,7 +115,7 @@ def test_refusals_are_listed_with_their_reason(arena, folder):
     assert "needs the same constraint in every round" in refused["Mirror prox"]
     rows = table(folder / "matches.csv")
     assert [row["learner"] for row in rows if row["refused"]] == ["Mirror prox", "Projected OGD"]
-    assert "2 of 8 matches were refused" in league_text(arena, league(arena), Taste())
+    assert "2 of 8 matches were refused" in league_text(arena, league(arena), Preference())
 
 
 def test_a_horizon_that_is_too_short_costs_the_slope_not_the_match(tmp_path):
@@ -138,7 +142,9 @@ def test_and_with_reason():
         game = find_problem("job_scheduling").build(benchmark=benchmark)
         learner = entry.learner(game.problem, 1024, {})
         trace = run(game.problem, learner, game.stream, 1024, seeds=range(2), record=[256], progress=None)
-        regret[benchmark] = trace.regret(game.best(rounds, range(2)))
+        regret[benchmark] = trace.regret(
+            hindsight.best(game.problem, game.stream, rounds, seeds=range(2), benchmark=game.benchmark)
+        )
     bound = entry.bound(learner, game.problem, rounds)["regret"]
     assert np.all(regret["in expectation"][-1] > 2 * bound[-1])
     assert growth((256, 1024), regret["in expectation"].mean(axis=1)) > 0.9
@@ -148,10 +154,10 @@ def test_and_with_reason():
 # --- what is asked for -------------------------------------------------------------------------------------
 
 
-def test_bad_tastes_and_arenas_are_refused():
+def test_bad_preferences_and_arenas_are_refused():
     for build, argument in (
-        (lambda: Taste(1.5), "weight"),
-        (lambda: Taste(0.5, "soft"), "violation"),
+        (lambda: Preference(1.5), "weight"),
+        (lambda: Preference(0.5, "soft"), "violation"),
         (lambda: arena_of(["aogd"], ["routing"], rounds=10), "rounds"),
         (lambda: arena_of(["aogd", "aogd"], ["routing"]), "learners"),
         (lambda: arena_of(["aogd"], ["routing", "routing"]), "problems"),
@@ -210,17 +216,17 @@ def test_what_is_missing_is_played_and_gives_the_same_bytes(arena, folder, tmp_p
     spec = arena_of(LEARNERS, PROBLEMS, rounds=1024, sequences=2)
     again = run_arena(spec, copy, backend=ALONE, out=said)
     assert f"{len(gone)} of {len(gone)} jobs" in said.getvalue()
-    write_tables(again, league(again), Taste(), copy)
+    write_tables(again, league(again), Preference(), copy)
     assert contents(copy) == contents(folder)
 
 
-def test_another_arena_is_refused_and_another_taste_is_not(arena, folder):
+def test_another_arena_is_refused_and_another_preference_is_not(arena, folder):
     with pytest.raises(InputError, match="holds another arena"):
         run_arena(arena_of(LEARNERS, PROBLEMS, rounds=2048, sequences=2), folder, backend=ALONE)
     before = contents(folder)
-    write_tables(arena, league(arena, Taste(1.0, "hard")), Taste(1.0, "hard"), folder)
+    write_tables(arena, league(arena, Preference(1.0, "hard")), Preference(1.0, "hard"), folder)
     assert {name for name, data in contents(folder).items() if data != before[name]} == {"league.csv", "arena.json"}
-    write_tables(arena, league(arena), Taste(), folder)
+    write_tables(arena, league(arena), Preference(), folder)
     assert contents(folder) == before
 
 
@@ -230,8 +236,8 @@ def test_problems_without_data_are_left_out_with_the_remedy(tmp_path, monkeypatc
     spec = arena_of(["aogd"], ["power_allocation", "switching_constraints"], rounds=64, sequences=1)
     found = run_arena(spec, tmp_path / "out", backend=ALONE, out=io.StringIO())
     assert list(found.problems) == ["switching constraints"]
-    assert "LONGTERM_DATA" in found.left_out["power allocation"]
-    assert "left out: power allocation: " in league_text(found, league(found), Taste())
+    assert "LONGTERM_DATA" in found.without_data["power allocation"]
+    assert "left out: power allocation: " in league_text(found, league(found), Preference())
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
@@ -246,17 +252,6 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert main(["arena", *options, "--weight", "1", "--violation", "hard", "--no-report"]) == 0
     assert "score = 0 × regret + 1 × hard violation" in capsys.readouterr().out
     assert main(["arena", *options, "--weight", "7"]) == 2
-
-
-def test_data_beside_a_checkout_are_found(tmp_path, monkeypatch, capsys):
-    data, checkout = tmp_path / "shared" / "data", tmp_path / "checkout"
-    data.mkdir(parents=True)
-    checkout.mkdir()
-    monkeypatch.setenv("LONGTERM_DATA", "restored afterwards")
-    monkeypatch.delenv("LONGTERM_DATA")
-    monkeypatch.chdir(checkout)
-    assert main(["data", "list"]) == 0
-    assert os.environ["LONGTERM_DATA"] == str(data)
 
 
 def command(folder, *more):
@@ -297,7 +292,7 @@ def test_dask_gives_the_same_files(arena, folder, tmp_path):
         spec = arena_of(LEARNERS, PROBLEMS, rounds=1024, sequences=2)
         backend = Backend("dask", scheduler=cluster.scheduler_address)
         found = run_arena(spec, tmp_path, backend=backend, out=io.StringIO())
-    write_tables(found, league(found), Taste(), tmp_path)
+    write_tables(found, league(found), Preference(), tmp_path)
     assert contents(tmp_path) == contents(folder)
 
 

@@ -7,8 +7,9 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from longterm.experiments.catalogue.paper import papers_constraint_bound
 
-from longterm import AOGD, InputError, run
+from longterm import AOGD, InputError, hindsight, run
 from longterm import learners as package
 from longterm.data import find
 from longterm.errors import AssumptionWarning
@@ -22,7 +23,6 @@ from longterm.experiments.catalogue import (
     problems,
 )
 from longterm.experiments.catalogue.base import signature
-from longterm.experiments.catalogue.paper import papers_constraint_bound
 from longterm.experiments.result import MEASURES
 from longterm.learners import Learner, MahdaviOGD
 from longterm.problems import doubly_stochastic, two_dimensional
@@ -106,7 +106,7 @@ def test_every_learner_of_the_package_has_a_name():
 def test_every_problem_knows_its_best_decision(problem):
     assert find_problem(problem).about
     game = small(problem)
-    best = game.best(np.array([1, 10, 50]), 2)
+    best = hindsight.best(game.problem, game.stream, np.array([1, 10, 50]), seeds=2, benchmark=game.benchmark)
     assert best.x.shape == (3, game.problem.dimension)
     assert np.all(best.gap <= 1e-6 * np.maximum(np.abs(best.loss), game.problem.constants.loss_range))
 

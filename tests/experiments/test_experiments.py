@@ -8,18 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from longterm import AOGD, InputError, run
+from longterm import AOGD, InputError, hindsight, run
 from longterm.experiments import LearnerSpec, load_result, spec_of, summary_of
 from longterm.experiments import run as run_module
 from longterm.experiments.catalogue import find_problem
-from longterm.experiments.folder import ResultFolder
-from longterm.experiments.progress import Lines
-from longterm.experiments.records import decode, encode
+from longterm.experiments.folder import ResultFolder, decode, encode
 from longterm.experiments.remarks import remarks_on
 from longterm.experiments.result import MEASURES
-from longterm.experiments.spec import kept_rounds
-from longterm.hindsight import nearest_to_mean
+from longterm.experiments.spec import kept_rounds, logged_rounds
 from longterm.problems import doubly_stochastic
+from longterm.progress import Lines
 from longterm.streams import RandomPermutations
 from small_experiment import SMALL, TABLE, files, quietly
 
@@ -35,7 +33,7 @@ def whole(tmp_path_factory):
 def test_a_result_is_what_the_loop_and_hindsight_give(whole):
     _, result = whole
     problem, stream, rounds = doubly_stochastic(3), RandomPermutations(3), kept_rounds(60, 10)
-    best = nearest_to_mean(problem, stream, rounds, seeds=[0, 1, 2])
+    best = hindsight.best(problem, stream, rounds, seeds=[0, 1, 2])
     np.testing.assert_array_equal(result.rounds, rounds)
     assert [curve.name for curve in result.curves] == ["A-OGD, beta = 0.5", "A-OGD, beta = 0.75", "Mirror prox"]
     for curve, beta in zip(result.curves, (0.5, 0.75), strict=False):
@@ -43,7 +41,7 @@ def test_a_result_is_what_the_loop_and_hindsight_give(whole):
         np.testing.assert_allclose(curve.measures["regret"], trace.regret(best), atol=1e-9)
         for measure in ("signed_violation", "hard_violation", "squared_violation"):
             np.testing.assert_allclose(curve.measures[measure], getattr(trace, measure), atol=1e-9)
-        np.testing.assert_allclose(curve.measures["per_constraint_violation"], trace.long_term_violation, atol=1e-9)
+        np.testing.assert_allclose(curve.measures["long_term_violation"], trace.long_term_violation, atol=1e-9)
         assert set(curve.bounds) == {"regret", "signed_violation"}
         assert set(curve.printed_bounds) == {"regret", "signed_violation"}
         assert curve.bounds["regret"].shape == rounds.shape
@@ -206,14 +204,50 @@ def test_a_problem_without_a_length_asks_for_rounds(tmp_path):
 
 def test_progress_says_jobs_rate_and_time_left():
     out, times = io.StringIO(), iter([0.0, 2.0, 3.0, 8.0, 9.0])
-    step = Lines("mine", 4, out, lambda: next(times))
-    for _ in range(4):
-        step()
+    report = Lines("mine", "jobs", out, lambda: next(times))
+    for done in range(1, 5):
+        report(done, 4)
     assert out.getvalue().splitlines() == [
         "mine: 1 of 4 jobs",
         "mine: 3 of 4 jobs, 0.38 a second, 3 s left",
         "mine: 4 of 4 jobs, 0.44 a second, 0 s left",
     ]
+
+
+def test_folders_of_an_older_version_are_read(whole, tmp_path):
+    """They call the long-term violation per_constraint_violation."""
+    folder = tmp_path / "old"
+    shutil.copytree(whole[0], folder)
+    for path in (folder / "runs").glob("*.json"):
+        old = path.read_text().replace('"long_term_violation"', '"per_constraint_violation"')
+        path.write_bytes(encode(json.loads(old)["content"]))
+    assert "per_constraint_violation" in (folder / "runs" / "mirror-prox-0.json").read_text()
+    result = load_result(folder)
+    for one, other in zip(result.curves, whole[1].curves, strict=True):
+        assert list(one.measures) == list(MEASURES)
+        assert all(np.array_equal(one.measures[m], other.measures[m]) for m in MEASURES)
+        assert set(one.bounds) == set(other.bounds)
+    assert result.measures == MEASURES
+
+
+def test_the_logged_sum_is_over_the_logged_rounds_alone(tmp_path):
+    spec = replace(SMALL, logged=True, learners=(LearnerSpec("aogd"),))
+    result = quietly(spec, tmp_path / "logged")
+    problem, stream = doubly_stochastic(3), RandomPermutations(3)
+    every = run(problem, AOGD.convex(problem), stream, 60, seeds=range(3), record=range(1, 61)).signed_violation
+    single = np.diff(every, axis=0, prepend=0.0)
+    logged = (8, 16, 32, 60)
+    wanted = [sum(single[t - 1] for t in logged if t <= kept) + np.zeros(3) for kept in result.rounds]
+    np.testing.assert_allclose(result.curves[0].measures["logged_violation"], wanted, atol=1e-12)
+    assert result.measures == (*MEASURES, "logged_violation")
+    assert spec_of(json.loads((tmp_path / "logged" / "manifest.json").read_text())["spec"]) == spec
+    assert summary_of(result)["curves"]["A-OGD"]["logged_violation"]["std"] > 0
+    plain = quietly(replace(spec, logged=False), tmp_path / "plain")
+    for measure in MEASURES:
+        np.testing.assert_array_equal(plain.curves[0].measures[measure], result.curves[0].measures[measure])
+    assert logged_rounds(5).tolist() == [5]
+    assert logged_rounds(8).tolist() == [8]
+    assert logged_rounds(581_012)[-2:].tolist() == [2**19, 581_012]
 
 
 GAMES_WITHOUT_DATA = ("switching_constraints", "job_scheduling", "routing", "online_linear_program", "covariance")
@@ -272,7 +306,7 @@ def test_the_certificate_is_the_share_of_the_loss_and_the_summary_has_the_worst(
     result = quietly(spec_of(table), tmp_path / "sample")
     game = find_problem("budgeted_logistic").build(data="sample", budget=3.0)
     for column, seed in enumerate((4, 9)):  # each sequence on its own, warm-started along its own rounds
-        alone = game.best(result.rounds, seed)
+        alone = hindsight.best(game.problem, game.stream, result.rounds, seeds=seed, benchmark=game.benchmark)
         np.testing.assert_allclose(result.certified_gap[:, column], alone.gap / alone.loss, rtol=1e-12)
     assert result.certified_gap.max() > 0
     worse = result.certified_gap.copy()

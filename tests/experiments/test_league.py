@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from longterm.experiments import LearnerSpec, ProblemSpec
-from longterm.experiments.arena import ArenaSpec, Match, Taste, league
-from longterm.experiments.arena.found import MEASURED, Arena, growth
+from longterm.experiments.arena import ArenaSpec, Match, Preference, league
 from longterm.experiments.arena.league import shares
+from longterm.experiments.arena.results import MEASURED, ArenaResult, growth
 from longterm.experiments.arena.tables import league_text, short
 from longterm.report.frontier import on_the_frontier
 
@@ -30,7 +30,7 @@ def tiny(*matches):
         tuple(LearnerSpec("aogd", {"beta": 0.1 + 0.1 * k}, name) for k, name in enumerate(names)),
         (ProblemSpec("routing"),),
     )
-    return Arena(spec, matches, {m.problem: {} for m in matches}, {})
+    return ArenaResult(spec, matches, {m.problem: {} for m in matches}, {})
 
 
 def test_ranking_by_hand():
@@ -42,11 +42,11 @@ def test_ranking_by_hand():
     regret = {"a": (0 + 1 / 2) / 2, "b": (1 / 4 + 1 / 2) / 2, "c": (1 / 2 + 0) / 2, "d": (3 / 4 + 1 / 2) / 2}
     broken = {"a": (9 / 15 + 0) / 2, "b": (3 / 9 + 0) / 2, "c": 0.0, "d": (0 + 1 / 2) / 2}
     for weight in (0.0, 0.3, 0.5, 1.0):
-        table = league(arena, Taste(weight, "hard"))
+        table = league(arena, Preference(weight, "hard"))
         wanted = {k: (1 - weight) * regret[k] + weight * broken[k] for k in "abcd"}
         assert {one.learner: one.score for one in table} == pytest.approx(wanted)
         assert [one.learner for one in table] == sorted("abcd", key=lambda k: wanted[k])
-    first, second, *_ = league(arena, Taste(0.0))
+    first, second, *_ = league(arena, Preference(0.0))
     assert (first.learner, second.learner, first.rank, second.rank) == ("a", "c", 1, 1)  # ¼ each
 
 
@@ -57,8 +57,8 @@ def test_shares():
 
 def test_noise_is_no_violation():
     arena = tiny(made("a", "one", 1, 1e-12), made("b", "one", 1, 4.0))
-    assert league(arena, Taste(1.0))[0].score == 0.0
-    assert league(arena, Taste(1.0))[1].score == 0.5  # the scale is b's alone
+    assert league(arena, Preference(1.0))[0].score == 0.0
+    assert league(arena, Preference(1.0))[1].score == 0.5  # the scale is b's alone
     assert arena.matches[0].slope("hard_violation") is None
 
 
@@ -70,7 +70,7 @@ def test_verdicts():
     assert made("a", "one", 1, 1, average).verdict == "held on average"
     assert made("a", "one", 1, 1, average | {"hard_violation": (3.0, 2.0)}).verdict == "broken"
     broken = tiny(made("a", "one", 1, 1, {"regret": (3.0, 2.0)}))
-    assert "bound broken: a on one: regret 3 of it" in league_text(broken, league(broken), Taste())
+    assert "bound broken: a on one: regret 3 of it" in league_text(broken, league(broken), Preference())
 
 
 def test_there_is_no_minus_nought():

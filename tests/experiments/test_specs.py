@@ -56,7 +56,7 @@ PYTHON = ExperimentSpec(
 
 def said(words):
     pytest.importorskip("tyro", reason="the command line is of the extra `experiments`")
-    from longterm.cli.commands import parse
+    from longterm.cli import parse
 
     return parse(words).specification()
 

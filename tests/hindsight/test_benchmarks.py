@@ -1,18 +1,20 @@
 """Constraints that change: which decisions count, the best of them, and its certificate."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longterm import AOGD, InputError, Problem, run
-from longterm.bounds import theorem_1
-from longterm.constraints import Affine, ElasticNetBudget, Scaled, Stack, VaryingAffine
-from longterm.hindsight import EveryRound, InExpectation, OnAverage, affine_rounds, best_by_cvxpy, best_fixed
-from longterm.hindsight.changing import least_linear
+from longterm import AOGD, InputError, Problem, hindsight, run
+from longterm.constraints import Affine, CustomConstraint, ElasticNetBudget, L2Budget, Scaled, Stack, VaryingAffine
+from longterm.hindsight import EveryRound, InExpectation, OnAverage
+from longterm.hindsight.closed_forms import least_linear
 from longterm.losses import Hinge, Linear, SquaredDistance
 from longterm.sets import Ball, Box, Product, Simplex
 from longterm.streams import RandomCosts, Replay, ResampledRows
+from longterm.theory import theorem_1
 
 BENCHMARKS = {"every round": EveryRound(), "on average": OnAverage()}
 SETS = {"box": Box.cube(4, -1.0, 1.0), "simplex": Simplex(4), "product": Product([Simplex(2), Box.cube(2, -1.0, 1.0)])}
@@ -36,8 +38,8 @@ def linear(over, rounds=60, seed=0):
 @pytest.mark.parametrize("benchmark", BENCHMARKS.values(), ids=BENCHMARKS)
 def test_linear_losses_agree_with_cvxpy_and_the_certificate_is_tight(over, benchmark):
     problem, stream = linear(over)
-    best = best_fixed(problem, stream, [1, 7, 60], benchmark=benchmark)
-    slow = best_by_cvxpy(problem, stream, [1, 7, 60], benchmark=benchmark, solver="CLARABEL")
+    best = hindsight.best(problem, stream, [1, 7, 60], benchmark=benchmark)
+    slow = hindsight.best(problem, stream, [1, 7, 60], benchmark=benchmark, method="cvxpy")
     np.testing.assert_allclose(best.loss, slow.loss, atol=1e-5)
     assert np.all(best.gap <= 1e-8)
     matrix, offset = stream.draw(0, 0, 60).constraint
@@ -55,8 +57,8 @@ def test_squared_losses_agree_with_cvxpy_and_the_certificate_is_tight(over, benc
     rng = np.random.default_rng(1)
     problem = Problem(over, SquaredDistance(4, targets=targets), VaryingAffine(4, 2, 1.0, 1.0))
     stream = Replay([targets.project(rng.standard_normal((40, 4)) + 1.5)], changing(40))
-    best = best_fixed(problem, stream, [5, 40], seeds=[0, 1], benchmark=benchmark)
-    slow = best_by_cvxpy(problem, stream, [5, 40], seeds=[0, 1], benchmark=benchmark, solver="CLARABEL")
+    best = hindsight.best(problem, stream, [5, 40], seeds=[0, 1], benchmark=benchmark)
+    slow = hindsight.best(problem, stream, [5, 40], seeds=[0, 1], benchmark=benchmark, method="cvxpy")
     np.testing.assert_allclose(best.loss, slow.loss, rtol=1e-6)
     np.testing.assert_allclose(best.x, slow.x, atol=1e-3)
     assert best.relative_gap.max() <= 1e-9
@@ -64,24 +66,24 @@ def test_squared_losses_agree_with_cvxpy_and_the_certificate_is_tight(over, benc
 
 def test_a_wrong_decision_gets_a_loose_certificate(monkeypatch):
     problem, stream = linear(SETS["box"])
-    right = best_fixed(problem, stream, [60])
-    where = "longterm.hindsight.changing.least_linear"
+    right = hindsight.best(problem, stream, [60])
+    where = "longterm.hindsight.closed_forms.least_linear"
     with monkeypatch.context() as patch:
         patch.setattr(where, lambda cost, allowed, over: (0 * cost, np.zeros(allowed.count)))
-        wrong = best_fixed(problem, stream, [60])
+        wrong = hindsight.best(problem, stream, [60])
     assert wrong.loss[0] - wrong.gap[0] <= right.loss[0] <= wrong.loss[0]
     assert wrong.gap[0] > 1
     # With the right multipliers, the gap of a wrong decision is what it loses, no more and no less.
     with monkeypatch.context() as patch:
         patch.setattr(where, lambda cost, allowed, over: (0 * cost, least_linear(cost, allowed, over)[1]))
-        told = best_fixed(problem, stream, [60])
+        told = hindsight.best(problem, stream, [60])
     assert told.loss[0] - told.gap[0] == pytest.approx(right.loss[0])
 
 
 def test_fixed_constraints_are_every_benchmark():
     fixed = Problem(SETS["box"], Linear(4), Affine(np.eye(4)[:2], [0.2, 0.3]))
-    best = [best_fixed(fixed, RandomCosts(4), [9, 30], benchmark=b) for b in BENCHMARKS.values()]
-    slow = best_by_cvxpy(fixed, RandomCosts(4), [9, 30], solver="CLARABEL")
+    best = [hindsight.best(fixed, RandomCosts(4), [9, 30], benchmark=b) for b in BENCHMARKS.values()]
+    slow = hindsight.best(fixed, RandomCosts(4), [9, 30], method="cvxpy")
     for one in best:
         np.testing.assert_allclose(one.loss, slow.loss, atol=1e-6)
 
@@ -91,46 +93,76 @@ def test_the_mean_in_expectation_is_the_limit_of_the_average():
     matrix = np.broadcast_to([[1.0, 1.0]], (20_000, 1, 2))
     stream = Replay([-np.ones((20_000, 2))], [matrix, rng.uniform(0.0, 1.0, (20_000, 1))])
     problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2, 2.0), VaryingAffine(2, 1, 2.0, 1.0))
-    known = best_fixed(problem, stream, [20_000], benchmark=InExpectation(Affine([[1.0, 1.0]], [0.5])))
-    seen = best_fixed(problem, stream, [20_000], benchmark=OnAverage())
+    known = hindsight.best(problem, stream, [20_000], benchmark=InExpectation(Affine([[1.0, 1.0]], [0.5])))
+    seen = hindsight.best(problem, stream, [20_000], benchmark=OnAverage())
     assert known.loss[0] == pytest.approx(-10_000)
     assert seen.loss[0] == pytest.approx(known.loss[0], rel=0.01)
-    every = best_fixed(problem, stream, [20_000])
+    every = hindsight.best(problem, stream, [20_000])
     assert every.loss[0] > -10  # the strictest of 20,000 rounds leaves next to nothing
 
 
 def test_rows_of_stacked_and_scaled_constraints():
     rows, offsets = changing(5)
     both = Stack([Affine([[1.0, 0.0, 0.0, 0.0]], [0.5]), Scaled(VaryingAffine(4, 2, 1.0, 1.0), 3.0)])
-    found = affine_rounds(both, 5, rows, offsets)
+    matrix, offset = both.affine_rounds(5, rows, offsets)
     x = np.random.default_rng(0).standard_normal(4)
     values = both.values(np.broadcast_to(x, (5, 4)), rows, offsets)
-    np.testing.assert_allclose(np.vecdot(found.matrix, x) - found.offset, values)
-    assert found.matrix.shape == (5, 3, 4)
+    np.testing.assert_allclose(np.vecdot(matrix, x) - offset, values)
+    assert matrix.shape == (5, 3, 4)
+    assert Stack([both, L2Budget(4, 1.0)]).affine_rounds(5, rows, offsets) is None
 
 
 def test_what_cannot_be_compared_is_refused_in_words():
     problem, stream = linear(SETS["box"])
     opposite = Replay([np.zeros((2, 4))], [np.eye(4)[[0, 0]][:, None] * [[[1.0]], [[-1.0]]], np.full((2, 1), -0.5)])
     narrow = Problem(SETS["box"], Linear(4), VaryingAffine(4, 1, 1.0, 1.0))
-    assert best_fixed(narrow, opposite, [1]).loss == 0
+    assert hindsight.best(narrow, opposite, [1]).loss == 0
     with pytest.raises(InputError, match=r"feasible in every round up to round 2.*OnAverage"):
-        best_fixed(narrow, opposite, [1, 2])
-    with pytest.raises(InputError, match=r"no polyhedron.*best_by_cvxpy"):
-        best_fixed(Problem(Ball(4), problem.loss, problem.constraint), stream, [3])
-    rows = ResampledRows(np.eye(4), np.ones(4))
-    with pytest.raises(InputError, match=r"Hinge loss.*best_by_cvxpy"):
-        best_fixed(Problem(Ball(4), Hinge(4, 1.0), Affine([[1.0, 0.0, 0.0, 0.0]], [0.5])), rows, [3])
-    with pytest.raises(InputError, match=r"affine_rounds\.register"):
-        best_fixed(Problem(Ball(4), Linear(4), ElasticNetBudget(4, 1.0)), RandomCosts(4), [3])
+        hindsight.best(narrow, opposite, [1, 2])
     with pytest.raises(InputError, match="ended after round 60"):
-        best_fixed(problem, stream, [61])
+        hindsight.best(problem, stream, [61])
+
+
+def test_losses_and_sets_without_a_closed_form_go_on_to_another_solver():
+    problem, stream = linear(SETS["box"])
+    rows = ResampledRows(np.eye(4), np.ones(4))
+    for asked, of in (
+        (Problem(Ball(4), problem.loss, problem.constraint), stream),
+        (Problem(Ball(4), Hinge(4, 1.0), Affine([[1.0, 0.0, 0.0, 0.0]], [0.5])), rows),
+        (Problem(Ball(4), Linear(4), ElasticNetBudget(4, 1.0)), RandomCosts(4)),
+    ):
+        best, own, slow = (hindsight.best(asked, of, [3, 30], method=m) for m in ("auto", "numerical", "cvxpy"))
+        for one in (best, own):
+            np.testing.assert_allclose(one.loss, slow.loss, rtol=1e-5)
+            assert one.relative_gap.max() <= 1e-6
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS.values(), ids=BENCHMARKS)
+def test_constraints_of_one_s_own_that_change_are_compared_with_like_affine_ones(benchmark):
+    problem, stream = linear(SETS["box"], rounds=20)
+    same = CustomConstraint(
+        4,
+        lambda x, matrix, offset: (np.vecdot(matrix, x[..., None, :]) - offset)[..., 0],
+        lambda x, matrix, offset: np.broadcast_to(matrix[..., 0, :], x.shape),
+        1.0,
+        4.0,
+        {"matrix": (1, 4), "offset": (1,)},
+    )
+    matrix, offset = changing(20, m=1)
+    costs = stream.draw(0, 0, 20).loss
+    known = replace(problem, constraint=VaryingAffine(4, 1, 1.0, 1.0))
+    own = replace(problem, constraint=same)
+    exact = hindsight.best(known, Replay(costs, [matrix, offset]), [5, 20], benchmark=benchmark)
+    found = hindsight.best(own, Replay(costs, [matrix, offset]), [5, 20], benchmark=benchmark)
+    assert found.solver == "numerical"
+    np.testing.assert_allclose(found.loss, exact.loss, rtol=1e-6)
+    assert np.all(found.loss - found.gap <= exact.loss + 1e-9)
 
 
 def test_a_long_table_of_rows_is_certified_in_little_memory():
     targets = Replay([np.full((3000, 2), 2.0)], changing(3000, d=2, m=4))
     problem = Problem(Ball(2, 3.0), SquaredDistance(2), VaryingAffine(2, 4, 1.0, 1.0))
-    best = best_fixed(problem, targets, [3000])
+    best = hindsight.best(problem, targets, [3000])
     assert best.relative_gap[0] <= 1e-9
 
 
@@ -138,7 +170,7 @@ def test_a_long_table_of_rows_is_certified_in_little_memory():
 def test_the_theorem_holds_against_the_best_of_every_round(seed, beta):
     problem, stream = linear(SETS["box"], rounds=120, seed=seed)
     trace = run(problem, AOGD.for_problem(problem, beta=beta), stream, record=[30, 120])
-    best = best_fixed(problem, stream, [30, 120])
+    best = hindsight.best(problem, stream, [30, 120])
     bound = theorem_1(problem.constants, [30, 120], beta, exact_sums=True)
     assert np.all(trace.regret(best) + best.gap <= bound.regret)
     assert np.all(trace.signed_violation <= bound.violation)

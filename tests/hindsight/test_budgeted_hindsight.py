@@ -9,22 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from longterm import AOGD, InputError, Problem, run
+from longterm import AOGD, InputError, Problem, hindsight, run
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import LongtermError
 from longterm.hindsight import (
-    best_budgeted_logistic,
-    best_by_saga,
     choose_budget,
     elastic_net_gap,
-    elastic_net_newton,
     least_log_loss,
+    proximal_newton,
     support_of_elastic_net,
     weighted_rows,
 )
 from longterm.problems import budgeted_logistic, doubly_stochastic
 from longterm.sets import Ball
-from longterm.streams import RandomPermutations, ResampledRows
+from longterm.streams import RandomPermutations, Replay, ResampledRows
 
 
 def table(n: int = 300, d: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -93,7 +91,7 @@ def test_every_round_of_every_sequence_agrees_with_cvxpy(budget, l1, l2):
     features, labels = table()
     problem, stream = budgeted_logistic(features, budget, l1=l1, l2=l2), ResampledRows(features, labels)
     rounds, seeds = [1, 2, 7, 40, 300], [3, 5]
-    best = best_budgeted_logistic(problem, stream, rounds, seeds=seeds)
+    best = hindsight.best(problem, stream, rounds, seeds=seeds)
     assert best.x.shape == (5, 2, 8)
     assert best.loss.shape == best.gap.shape == (5, 2)
     assert best.seeds == (3, 5)
@@ -123,8 +121,8 @@ def test_saga_on_the_penalised_form_finds_the_same(l1, l2):
     features, labels = table(200, 6, seed=1)
     problem, stream = budgeted_logistic(features, 1.2, l1=l1, l2=l2), ResampledRows(features, labels)
     rounds, seeds = [1, 40, 300], [0, 3]  # one round: a single class, separable
-    saga = best_by_saga(problem, stream, rounds, seeds=seeds)
-    ours = best_budgeted_logistic(problem, stream, rounds, seeds=seeds, relative_gap=1e-10)
+    saga = hindsight.best(problem, stream, rounds, seeds=seeds, method="saga")
+    ours = hindsight.best(problem, stream, rounds, seeds=seeds, relative_gap=1e-10)
     assert saga.x.shape == (3, 2, 6)
     assert np.all(saga.relative_gap <= 1e-5)
     np.testing.assert_allclose(saga.loss, ours.loss, rtol=1e-5)
@@ -136,7 +134,7 @@ def test_saga_where_the_budget_does_not_bind():
     pytest.importorskip("sklearn", reason="SAGA is scikit-learn's")
     features, labels = table(200, 3)
     problem, stream = budgeted_logistic(features, 500.0), ResampledRows(features, labels)
-    saga = best_by_saga(problem, stream, [200])
+    saga = hindsight.best(problem, stream, [200], method="saga")
     assert saga.relative_gap[0] <= 1e-4
     assert problem.constraint.values(saga.x)[0, 0] < -1
 
@@ -144,10 +142,10 @@ def test_saga_where_the_budget_does_not_bind():
 def test_a_sequence_alone_is_the_sequence_in_a_batch(monkeypatch):
     features, labels = table(2000, 5)
     problem, stream = budgeted_logistic(features, 1.0), ResampledRows(features, labels)
-    monkeypatch.setattr("longterm.hindsight.budgeted_logistic.TOGETHER", 2)
-    batch = best_budgeted_logistic(problem, stream, [10, 2000], seeds=[4, 8, 9], relative_gap=1e-12)
+    monkeypatch.setattr("longterm.hindsight.logistic.TOGETHER", 2)
+    batch = hindsight.best(problem, stream, [10, 2000], seeds=[4, 8, 9], relative_gap=1e-12)
     for j, seed in enumerate((4, 8, 9)):
-        single = best_budgeted_logistic(problem, stream, [10, 2000], seeds=seed, relative_gap=1e-12)
+        single = hindsight.best(problem, stream, [10, 2000], seeds=seed, relative_gap=1e-12)
         assert single.x.shape == (2, 5)
         np.testing.assert_allclose(batch.x[:, j], single.x, atol=1e-6)
         np.testing.assert_allclose(batch.loss[:, j], single.loss, rtol=1e-11)
@@ -176,7 +174,7 @@ def test_separable_rows_and_a_budget_that_does_not_bind():
 
 
 def test_out_of_steps_is_an_error_and_not_a_bad_comparator(monkeypatch):
-    monkeypatch.setattr(elastic_net_newton, "MOST_STEPS", 1)
+    monkeypatch.setattr(proximal_newton, "MOST_STEPS", 1)
     with pytest.raises(LongtermError, match="certified gap is still"):
         least_log_loss(*table(), 2.0)
 
@@ -185,8 +183,8 @@ def test_regret_lies_in_the_certified_interval():
     features, labels = table()
     problem, stream = budgeted_logistic(features, 1.0), ResampledRows(features, labels)
     trace = run(problem, AOGD.for_problem(problem), stream, 300, seeds=range(2), record=[30, 300])
-    rough = best_budgeted_logistic(problem, stream, [30, 300], seeds=range(2), relative_gap=1e-2)
-    sharp = best_budgeted_logistic(problem, stream, [30, 300], seeds=range(2), relative_gap=1e-10)
+    rough = hindsight.best(problem, stream, [30, 300], seeds=range(2), relative_gap=1e-2)
+    sharp = hindsight.best(problem, stream, [30, 300], seeds=range(2), relative_gap=1e-10)
     low, true = trace.regret(rough), trace.regret(sharp)
     assert np.all(low <= true + sharp.gap)
     assert np.all(true <= low + rough.gap)
@@ -205,15 +203,15 @@ def test_what_does_not_fit_is_refused():
     problem, stream = budgeted_logistic(features, 1.0), ResampledRows(features, labels)
     narrow = Problem(Ball(8, radius=0.1), problem.loss, problem.constraint)
     for arguments, match in (
-        ((doubly_stochastic(3), RandomPermutations(3), [3]), "not logistic regression"),
-        ((narrow, stream, [3]), "cuts the budget's set"),
-        ((problem, ResampledRows(features), [3]), "does not draw rows"),
         ((problem, ResampledRows(features[:, :5], labels), [3]), "5 features"),
         ((problem, ResampledRows(features, labels + 1), [3]), "label ±1"),
         ((problem, stream, [3, 2]), "does not increase"),
     ):
         with pytest.raises(InputError, match=match):
-            best_budgeted_logistic(*arguments)
+            hindsight.best(*arguments)
+    for arguments in ((doubly_stochastic(3), RandomPermutations(3), [3]), (narrow, stream, [3])):
+        with pytest.raises(InputError, match="not logistic regression"):
+            hindsight.best(*arguments, method="saga")
     for share, match in ((0.0, "not positive"), (1.0, "outside")):
         with pytest.raises(InputError, match=match):
             choose_budget(features, labels, share)
@@ -227,6 +225,22 @@ def test_what_does_not_fit_is_refused():
     features[:, 2:] = 0
     with pytest.raises(InputError, match="no more than 2 of 8"):
         choose_budget(features, labels, 0.3)
+
+
+def test_a_ball_that_cuts_the_budget_s_set_and_rows_that_are_replayed_go_to_another_solver():
+    features, labels = table()
+    problem, stream = budgeted_logistic(features, 2.0), ResampledRows(features, labels)
+    narrow = Problem(Ball(8, radius=0.1), problem.loss, problem.constraint)
+    replayed = Replay(stream.draw(0, 0, 40).loss)
+    for asked, of in ((narrow, stream), (problem, replayed)):
+        best = hindsight.best(asked, of, [3, 40])
+        slow = hindsight.best(asked, of, [3, 40], method="cvxpy")
+        assert best.solver == "CVXPY"
+        np.testing.assert_allclose(best.loss, slow.loss, rtol=1e-6)
+        assert best.relative_gap.max() <= 1e-6
+    np.testing.assert_allclose(
+        hindsight.best(problem, replayed, [3, 40]).loss, hindsight.best(problem, stream, [3, 40]).loss, rtol=2e-6
+    )
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.6])

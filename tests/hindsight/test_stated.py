@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from longterm import InputError, Problem
+from longterm import InputError, Problem, hindsight
 from longterm.constraints import Affine, L1Budget, L2Budget, Stack
 from longterm.data import load_sample
-from longterm.hindsight import best_budgeted_logistic, best_by_cvxpy, certified_gap, nearest_to_mean, state_loss
+from longterm.hindsight import certified_gap, state_loss
 from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, SquaredDistance
 from longterm.problems import budgeted_logistic, covariance, doubly_stochastic
 from longterm.projections import project_onto_doubly_stochastic
@@ -33,7 +33,7 @@ STATED = {
 @pytest.mark.parametrize("name", STATED)
 def test_the_certificate_holds_and_is_tight_at_the_best_and_nowhere_else(name):
     problem, stream = STATED[name]
-    best = best_by_cvxpy(problem, stream, [7, 60], seeds=[1, 2], solver="CLARABEL")
+    best = hindsight.best(problem, stream, [7, 60], seeds=[1, 2], method="cvxpy")
     assert best.x.shape == (2, 2, problem.dimension)
     scale = np.array([7, 60])[:, None] * problem.constants.loss_range
     assert problem.constraint.values(best.x).max() <= 1e-6 * problem.constants.constraint_bound
@@ -53,12 +53,12 @@ def test_the_certificate_holds_and_is_tight_at_the_best_and_nowhere_else(name):
 
 def test_fast_comparators_agree_with_the_stated_problem():
     problem, stream = STATED["budgeted logistic"]
-    fast = best_budgeted_logistic(problem, stream, [5, 50], seeds=3)
-    slow = best_by_cvxpy(problem, stream, [5, 50], seeds=3)
+    fast = hindsight.best(problem, stream, [5, 50], seeds=3)
+    slow = hindsight.best(problem, stream, [5, 50], seeds=3, method="cvxpy")
     np.testing.assert_allclose(fast.loss, slow.loss, rtol=1e-6)
     problem, stream = STATED["doubly stochastic"]
-    fast = nearest_to_mean(problem, stream, [5, 50], seeds=[3])
-    slow = best_by_cvxpy(problem, stream, [5, 50], seeds=[3])
+    fast = hindsight.best(problem, stream, [5, 50], seeds=[3])
+    slow = hindsight.best(problem, stream, [5, 50], seeds=[3], method="cvxpy")
     np.testing.assert_allclose(fast.loss, slow.loss, rtol=1e-6)
     np.testing.assert_allclose(fast.x, slow.x, atol=1e-4)
     assert np.all(fast.gap <= 1e-12 * fast.loss)
@@ -67,21 +67,25 @@ def test_fast_comparators_agree_with_the_stated_problem():
 def test_the_fast_comparator_agrees_with_cvxpy_on_real_rows():
     rows = load_sample()
     problem, stream = budgeted_logistic(rows.features, 7.0), ResampledRows(rows.features, rows.labels)
-    fast = best_budgeted_logistic(problem, stream, [30, 600], seeds=[0, 1])
-    slow = best_by_cvxpy(problem, stream, [30, 600], seeds=[0, 1], solver="CLARABEL")
+    fast = hindsight.best(problem, stream, [30, 600], seeds=[0, 1])
+    slow = hindsight.best(problem, stream, [30, 600], seeds=[0, 1], method="cvxpy")
     np.testing.assert_allclose(fast.loss, slow.loss, rtol=2e-6)
     assert fast.relative_gap.max() <= 1e-6
     assert slow.relative_gap.max() <= 1e-4
 
 
-def test_projected_means_have_a_tight_certificate_and_wrong_ones_a_loose_one():
+def test_projected_means_have_a_tight_certificate_and_wrong_ones_a_loose_one(monkeypatch):
     problem = Problem(Ball(9, radius=3.0), SquaredDistance(9), doubly_stochastic(3).constraint)
     targets = np.random.default_rng(0).uniform(0, 1, (50, 9))
-    right = nearest_to_mean(problem, Replay([targets]), [1, 50], project=lambda y: project_onto_doubly_stochastic(y, 3))
+    right = hindsight.best(problem, Replay([targets]), [1, 50])
+    for k, t in enumerate((1, 50)):
+        nearest = project_onto_doubly_stochastic(targets[:t].mean(axis=0), 3)
+        np.testing.assert_allclose(right.x[k], nearest, atol=1e-12)
     assert np.all(right.gap <= 1e-9 * right.loss)
-    slow = best_by_cvxpy(problem, Replay([targets]), [1, 50])
+    slow = hindsight.best(problem, Replay([targets]), [1, 50], method="cvxpy")
     np.testing.assert_allclose(right.loss, slow.loss, rtol=1e-6)
-    wrong = nearest_to_mean(problem, Replay([targets]), [1, 50], project=lambda y: 0 * y + 1 / 3)
+    monkeypatch.setitem(problem.__dict__, "projection", lambda y: 0 * y + 1 / 3)
+    wrong = hindsight.best(problem, Replay([targets]), [1, 50])
     assert np.all(wrong.gap >= wrong.loss - right.loss - 1e-12)
     assert np.all(wrong.relative_gap > 1e-3)
 
@@ -104,7 +108,7 @@ def test_row_losses_state_what_they_are(loss, constraint, over):
     for point in over.sample(rng, 10):
         x.value = point
         assert stated.value == pytest.approx(loss.value(point, features, labels).sum())
-    best = best_by_cvxpy(Problem(over, loss, constraint), ResampledRows(features, labels), [30])
+    best = hindsight.best(Problem(over, loss, constraint), ResampledRows(features, labels), [30], method="cvxpy")
     drawn = ResampledRows(features, labels).draw(0, 0, 30).loss
     points = over.project(0.3 * rng.standard_normal((500, 3)))
     points = points[constraint.values(points).max(axis=-1) <= 0]
@@ -116,11 +120,9 @@ def test_what_cannot_state_itself_is_refused():
     own = CustomLoss(2, lambda x: x[..., 0], lambda x: 0 * x, declared_gradient_bound=1.0, declared_range=2.0)
     problem = Problem(Ball(2), own, Affine([[1.0, 0.0]], [0.5]))
     with pytest.raises(InputError, match=r"CustomLoss cannot state itself.*@state_loss\.register"):
-        best_by_cvxpy(problem, Replay([np.zeros((3, 1))]), [3])
-    with pytest.raises(InputError, match="round to round"):
-        best_by_cvxpy(*problems()["varying constraints"], [3])
+        hindsight.best(problem, Replay([np.zeros((3, 1))]), [3], method="cvxpy")
     with pytest.raises(InputError, match="ended after round 3"):
-        best_by_cvxpy(doubly_stochastic(2), Replay([np.zeros((3, 4))]), [5])
+        hindsight.best(doubly_stochastic(2), Replay([np.zeros((3, 4))]), [5], method="cvxpy")
 
 
 def test_a_user_s_own_loss_states_itself():
@@ -138,18 +140,18 @@ def test_a_user_s_own_loss_states_itself():
     assert state_loss(Doubled(2), x, np.ones((3, 2))).value == 12
     assert state_loss(Linear(2), x, np.ones((3, 2))).value == 6
     problem = Problem(Simplex(2), Linear(2), Affine([[1.0, 0.0]], [0.4]))
-    best = best_by_cvxpy(problem, RandomCosts(2), [9], seeds=1)
+    best = hindsight.best(problem, RandomCosts(2), [9], seeds=1, method="cvxpy")
     assert best.gap[0] <= 1e-6
-    permutations = best_by_cvxpy(doubly_stochastic(2, enclosing="rows"), RandomPermutations(2), [9])
+    permutations = hindsight.best(doubly_stochastic(2, enclosing="rows"), RandomPermutations(2), [9], method="cvxpy")
     assert permutations.relative_gap[0] <= 1e-5
 
 
 @pytest.mark.parametrize("unit_diagonal", [True, False])
 def test_correlation_matrices_state_themselves(unit_diagonal):
     problem, stream = covariance(4, unit_diagonal=unit_diagonal), PairwiseSigns(4, 0.9)
-    slow = best_by_cvxpy(problem, stream, [3, 30], seeds=[0, 1], solver="CLARABEL")
+    slow = hindsight.best(problem, stream, [3, 30], seeds=[0, 1], method="cvxpy")
     assert problem.constraint.values(slow.x).max() <= 1e-6
-    fast = nearest_to_mean(problem, stream, [3, 30], seeds=[0, 1])
+    fast = hindsight.best(problem, stream, [3, 30], seeds=[0, 1])
     np.testing.assert_allclose(slow.loss, fast.loss, rtol=1e-6)
     np.testing.assert_allclose(slow.x, fast.x, atol=1e-4)
     assert slow.gap.max() <= 1e-3  # of a solver that is exact to about 1e-6

@@ -7,21 +7,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_bounds import best_linear, linprog_over
 
-from longterm import AOGD, InputError, Problem, compare, observe, run
-from longterm.bounds import lemma_5, mahdavi_theorem_4, vector_lemma
+from longterm import AOGD, InputError, Problem, compare, hindsight, observe, run
 from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import AssumptionWarning, NonFiniteError
-from longterm.hindsight import nearest_to_mean
-from longterm.learners import MahdaviOGD, Need, OneForTheMaximum, OnePerConstraint, smallest_root, twice
-from longterm.learners.mahdavi_steps import smallest_horizon
+from longterm.learners import MahdaviOGD, Need, OneForTheMaximum, OnePerConstraint
+from longterm.learners.mahdavi_ogd import papers_constraint_bound
+from longterm.learners.mahdavi_steps import smallest_horizon, smallest_root, twice
 from longterm.losses import Linear
 from longterm.problems import doubly_stochastic, two_dimensional
 from longterm.sets import Ball, Box
 from longterm.streams import RandomCosts, RandomPermutations, Replay
-from longterm.theory.facts import Constants
+from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule
+from opponents import best_linear, linprog_over
 from zoo import D, sets
 
 SETS = sets()
@@ -100,8 +99,10 @@ FACTS = {
 }
 
 
-def constants(**changed):
-    return Constants(**{**FACTS, **changed})
+def declaring(count, **changed):
+    """A problem with `count` constraints and these constants."""
+    affine = Affine(np.ones((count, 2)), np.ones(count))
+    return Problem(Ball(2), Linear(2), affine, declared={**FACTS, **changed})
 
 
 @given(need=st.floats(1e-3, 1e3), share=st.floats(1e-12, 1.0))
@@ -135,36 +136,39 @@ def test_a_horizon_without_delta_is_refused_with_the_shortest_that_has_one():
 
 def test_theorem_4_by_hand():
     a = 2 * np.sqrt(4 * 9 + 6 * 25)  # r √((m + 1) G² + 2 m D²), m = 3
-    bound, T = mahdavi_theorem_4(constants(), 10_000, count=3), 10_000
+    problem, T = declaring(3), 10_000
+    bound = MahdaviOGD.for_problem(problem, horizon=T, multipliers="each").theorem_4(problem, T)
     delta = smallest_root(36.0, 4 / (a * 100))
-    assert float(bound.regret) == pytest.approx(a * 100)
+    assert float(bound["regret"]) == pytest.approx(a * 100)
     root = np.sqrt(2 * (7 * T + a * 100) * 100 * (delta * 4 / a + a / 4))
-    assert float(bound.violation) == pytest.approx(root)
+    assert float(bound["long_term_violation"]) == pytest.approx(root)
+    steep = declaring(1, constraint_bound=0.1)
     with pytest.raises(InputError, match="no real root"):
-        mahdavi_theorem_4(constants(constraint_bound=0.1), 10)
+        MahdaviOGD.for_problem(steep, horizon=T).theorem_4(steep, 10)
 
 
 @pytest.mark.parametrize("count", [1, 5])
 def test_the_lemma_at_the_tuned_horizon_is_the_theorem(count):
     problem = Problem(Box.cube(3, -1, 2), Linear(3, 2.0), Affine(np.eye(3)[[0, 1, 2, 0, 1]][:count], np.ones(count)))
-    steps = MahdaviOGD.for_problem(problem, horizon=5000, multipliers="each").schedule
-    exact, closed = (
-        vector_lemma(steps, problem.constants, 5000, count),
-        mahdavi_theorem_4(problem.constants, 5000, count),
-    )
-    assert float(exact.regret) == pytest.approx(float(closed.regret))
-    assert float(closed.violation) * 0.999 < float(exact.violation) <= float(closed.violation)
+    learner = MahdaviOGD.for_problem(problem, horizon=5000, multipliers="each")
+    exact, closed = learner.bound(problem, 5000), learner.theorem_4(problem, 5000)
+    violation = "signed_violation" if count == 1 else "long_term_violation"
+    assert set(exact) == set(closed) == {"regret", violation}
+    assert float(exact["regret"]) == pytest.approx(float(closed["regret"]))
+    assert float(closed[violation]) * 0.999 < float(exact[violation]) <= float(closed[violation])
     if count == 1:
-        lemma = lemma_5(steps, problem.constants, 5000)
-        assert (float(lemma.regret), float(lemma.violation)) == (float(exact.regret), float(exact.violation))
+        lemma = lemma_5(learner.schedule, problem.constants, 5000)
+        assert (float(lemma.regret), float(lemma.violation)) == (float(exact["regret"]), float(exact[violation]))
 
 
 def test_more_multipliers_than_the_steps_were_made_for_are_noticed():
     problem = doubly_stochastic(3)
     steps = MahdaviOGD.for_problem(problem, horizon=1000).schedule
-    assert not MahdaviOGD(problem.enclosing_set, steps, OnePerConstraint(21)).assumptions[0].holds
-    with pytest.raises(InputError, match="C2"):
-        vector_lemma(steps, problem.constants, 1000, 21)
+    learner = MahdaviOGD(problem.enclosing_set, steps, OnePerConstraint(21))
+    assert not learner.assumptions[0].holds
+    bound = learner.bound(problem, 1000)
+    assert not bound
+    assert "C2" in bound.reason
 
 
 # --- the bound ----------------------------------------------------------------------------------------------
@@ -210,10 +214,12 @@ def test_theorem_4_holds_for_both_forms_on_a_box(seed, rounds, horizon, kind, co
     ):
         costs, loss, sums, worst = play_against(problem, learner, kind, rounds, seed)
         regret = loss - linprog_over(B, matrix, problem.constraint.offset, costs.sum(axis=0))
-        bound = vector_lemma(learner.schedule, problem.constants, rounds, learner.duals.count)
-        assert regret <= float(bound.regret) * (1 + 1e-9)
-        vector = np.linalg.norm(np.maximum(sums, 0))
-        assert (vector if learner.duals.count == count > 1 else worst) <= float(bound.violation) * (1 + 1e-9)
+        bound = learner.bound(problem, rounds)
+        assert regret <= float(bound["regret"]) * (1 + 1e-9)
+        if learner.duals.count == count > 1:
+            assert np.linalg.norm(np.maximum(sums, 0)) <= float(bound["long_term_violation"]) * (1 + 1e-9)
+        else:
+            assert worst <= float(bound["signed_violation"]) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -227,9 +233,9 @@ def test_theorem_4_holds_on_every_set(name, seed, rounds, kind):
     learner = MahdaviOGD.for_problem(problem, horizon=max(rounds, least), multipliers="each")
     costs, loss, sums, _ = play_against(problem, learner, kind, rounds, seed)
     regret = loss - best_linear(B, row, problem.constraint.offset, costs.sum(axis=0))
-    bound = vector_lemma(learner.schedule, problem.constants, rounds, 1)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert float(sums[0]) <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, rounds)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert float(sums[0]) <= float(bound["signed_violation"]) * (1 + 1e-9)
 
 
 @settings(max_examples=30)
@@ -247,9 +253,12 @@ def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, ki
         MahdaviOGD.for_problem(problem, horizon=T),
     ):
         costs, loss, sums, worst = play_against(problem, learner, kind, T, seed, (normals, offsets))
-        bound = mahdavi_theorem_4(problem.constants, T, learner.duals.count)
-        assert loss - float((costs @ comparator).sum()) <= float(bound.regret)
-        assert (np.linalg.norm(np.maximum(sums, 0)) if learner.duals.shape else worst) <= float(bound.violation)
+        bound = learner.theorem_4(problem, T)
+        assert loss - float((costs @ comparator).sum()) <= float(bound["regret"])
+        if learner.duals.shape:
+            assert np.linalg.norm(np.maximum(sums, 0)) <= float(bound["long_term_violation"])
+        else:
+            assert worst <= float(bound["signed_violation"])
 
 
 # --- the paper's table --------------------------------------------------------------------------------------
@@ -266,7 +275,7 @@ def test_the_three_convex_ogd_rows_of_the_table():
         "aggregate": MahdaviOGD.for_problem(stated, horizon=1000, delta="twice"),
     }
     traces = compare(problem, learners, stream, 1000, seeds=range(10), record=[1000])
-    best = nearest_to_mean(problem, stream, [1000], seeds=range(10))
+    best = hindsight.best(problem, stream, [1000], seeds=range(10))
     wanted = {"one counted as 96": (168.0, 527), "vector": (83.0, 257), "aggregate": (38.9, 64)}
     for name, (regret, violation) in wanted.items():
         assert traces[name].regret(best)[-1].mean() == pytest.approx(regret, rel=0.02)
@@ -280,8 +289,30 @@ def test_the_mixed_instantiation_is_reached_by_its_name_only():
     assert mixed.schedule.eta == pytest.approx(0.001313, rel=1e-3)
     assert mixed.schedule.theta / mixed.schedule.eta == pytest.approx(6208)
     assert MahdaviOGD.for_problem(problem, horizon=1000).schedule.eta > 4 * mixed.schedule.eta
-    with pytest.raises(TypeError, match="constraint_bound"):
-        MahdaviOGD.for_problem(problem, horizon=1000, multipliers="one, counted as many")
+    stated = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="one, counted as many", constraint_bound="paper")
+    assert stated.schedule.eta == mixed.schedule.eta
+    exact = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="one, counted as many")
+    assert exact.schedule.eta < mixed.schedule.eta  # the true D is larger
+
+
+def test_the_d_that_the_paper_states():
+    assert papers_constraint_bound(doubly_stochastic(8)) == pytest.approx(8**0.5)
+    with pytest.raises(InputError, match="states no D"):
+        MahdaviOGD.for_problem(two_dimensional(), horizon=100, constraint_bound="paper")
+
+
+@pytest.mark.parametrize(
+    ("options", "argument"),
+    [
+        ({"multipliers": "two"}, "multipliers"),
+        ({"delta": "thrice"}, "delta"),
+        ({"constraint_bound": -1.0}, "constraint_bound"),
+    ],
+)
+def test_settings_that_are_not_known_are_refused(options, argument):
+    with pytest.raises(InputError) as refused:
+        MahdaviOGD.for_problem(CORNER, horizon=100, **options)
+    assert refused.value.argument == argument
 
 
 # --- bad input ----------------------------------------------------------------------------------------------

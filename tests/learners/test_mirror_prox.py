@@ -4,20 +4,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_bounds import linprog_over
 from test_mahdavi import play_against
 
-from longterm import InputError, Problem, SlaterPoint, observe, run
-from longterm.bounds import mahdavi_corollary_13, mahdavi_theorem_12
+from longterm import InputError, Problem, SlaterPoint, hindsight, observe, run
 from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import AssumptionWarning
-from longterm.hindsight import nearest_to_mean
 from longterm.learners import MirrorProx, NoViolationMirrorProx
 from longterm.learners.mirror_prox import steps, unit_rows
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import budgeted_logistic, doubly_stochastic, two_dimensional
 from longterm.sets import Ball, Box
 from longterm.streams import RandomCosts, RandomPermutations, Replay
+from opponents import linprog_over
 from zoo import D, sets
 
 BOX = sets()["box"]
@@ -67,8 +65,9 @@ def test_its_condition_goes_through_the_largest_singular_value():
     assert MirrorProx.for_problem(problem, horizon=32).assumptions[0].holds
     with pytest.warns(AssumptionWarning, match="2η²"):
         run(problem, MirrorProx.for_problem(problem, horizon=31), RandomPermutations(8), 3)
-    with pytest.raises(InputError, match="Theorem 12"):
-        mahdavi_theorem_12(MirrorProx.for_problem(problem, horizon=31), problem.constants, 31)
+    bound = MirrorProx.for_problem(problem, horizon=31).bound(problem, 31)
+    assert not bound
+    assert "2η²" in bound.reason
 
 
 @given(
@@ -91,19 +90,20 @@ def test_theorem_12_holds_as_soon_as_the_condition_does(seed, rounds, share, del
     assert learner.assumptions[0].value == pytest.approx(share)
     costs, loss, sums, _ = play_against(problem, learner, kind, rounds, seed)
     regret = loss - linprog_over(BOX, matrix, problem.constraint.offset, costs.sum(axis=0))
-    bound = mahdavi_theorem_12(learner, problem.constants, rounds)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
+    bound = learner.bound(problem, rounds)
+    each = float(bound["long_term_violation"])
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
     unit = np.linalg.norm(np.maximum(sums / np.linalg.norm(matrix, axis=1), 0))
-    assert unit <= float(bound.violation) / problem.constants.constraint_gradient_bound * (1 + 1e-9)
-    assert float(sums.max()) <= float(bound.violation) * (1 + 1e-9)
+    assert unit <= each / problem.constants.constraint_gradient_bound * (1 + 1e-9)
+    assert float(sums.max()) <= each * (1 + 1e-9)
 
 
 def test_theorem_12_by_hand():
     problem, T = doubly_stochastic(8), 1000
-    bound = mahdavi_theorem_12(MirrorProx.for_problem(problem, horizon=T), problem.constants, [500, T])
-    assert bound.regret[1] == pytest.approx(8 * 10 / 2 + 32 * 100)
+    bound = MirrorProx.for_problem(problem, horizon=T).bound(problem, [500, T])
+    assert bound["regret"][1] == pytest.approx(8 * 10 / 2 + 32 * 100)
     unit = np.sqrt((1 + 10) * (8 * 10 + 2 * 32 * 100 + 2 * 16 * T))
-    assert bound.violation[1] == pytest.approx(unit * np.sqrt(8))
+    assert bound["long_term_violation"][1] == pytest.approx(unit * np.sqrt(8))
 
 
 # --- the paper's table and its noise floor ------------------------------------------------------------------
@@ -112,7 +112,7 @@ def test_theorem_12_by_hand():
 def test_the_mirror_prox_row_of_the_table():
     problem, stream = doubly_stochastic(8), RandomPermutations(8)
     trace = run(problem, MirrorProx.for_problem(problem, horizon=1000), stream, 1000, seeds=range(10), record=[1000])
-    best = nearest_to_mean(problem, stream, [1000], seeds=range(10))
+    best = hindsight.best(problem, stream, [1000], seeds=range(10))
     assert trace.regret(best)[-1].mean() == pytest.approx(188.1, rel=0.02)
     assert trace.signed_violation[-1].mean() == pytest.approx(8.21, rel=0.02)
 
@@ -172,11 +172,11 @@ def test_no_violation_ends_with_none(scale):
     )
     assert plain.per_constraint_violation[-1].max() > 0  # the margin is needed
     assert np.all(trace.per_constraint_violation[-1] <= 0)
-    bound = mahdavi_corollary_13(learner, problem.constants, T)
-    assert float(bound.violation) == 0
+    bound = learner.bound(problem, T)
+    assert float(bound["long_term_violation"]) == 0
     totals = [stream.draw(seed, 0, T).loss[0].sum(axis=0) for seed in range(20)]
     best = np.array([linprog_over(B, matrix, problem.constraint.offset, total) for total in totals])
-    assert np.all(trace.cumulative_loss[-1] - best <= float(bound.regret))
+    assert np.all(trace.cumulative_loss[-1] - best <= float(bound["regret"]))
 
 
 def test_no_violation_too_early_is_noticed():
@@ -210,4 +210,4 @@ def test_it_refuses_what_its_theory_does_not_allow():
     with pytest.raises(InputError, match="horizon"):
         MirrorProx.for_problem(flat, horizon=0)
     with pytest.raises(InputError, match="rounds"):
-        mahdavi_theorem_12(MirrorProx.for_problem(flat, horizon=100), flat.constants, 0)
+        MirrorProx.for_problem(flat, horizon=100).bound(flat, 0)

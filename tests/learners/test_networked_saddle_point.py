@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longterm import InputError, Problem, observe, run
+from longterm import InputError, Problem, hindsight, observe, run
 from longterm.constraints import Affine, Consensus, VaryingAffine
-from longterm.hindsight import nearest_to_mean
 from longterm.learners import Need, NetworkedSaddlePoint
 from longterm.learners.networked_saddle_point import holding_multiplier
 from longterm.losses import Linear
@@ -120,7 +119,7 @@ def test_agents_with_different_targets_agree_on_the_mean_of_all(name):
     assert apart.mean() <= float(learner.mean_disagreement(problem, T))
     assert apart.mean() < 0.2 * np.abs(problem.constraint.differences(means)).sum()
     np.testing.assert_allclose(trace.state.x, np.full((5, n), means.mean()), atol=0.15)
-    best = nearest_to_mean(problem, stream, trace.rounds, seeds=range(5), project=lambda x: common(x, 1))
+    best = hindsight.best(problem, stream, trace.rounds, seeds=range(5))
     assert np.all(trace.regret(best)[-1] <= float(learner.bound(problem, T)["regret"]))
 
 
@@ -184,16 +183,3 @@ def test_a_grid_of_steps_is_one_learner():
     trace = run(ring, grid, NoisyTargets(np.array([-0.5, 0.0, 0.4]), 0.1), 50, seeds=range(3))
     assert trace.state.x.shape == (2, 3, 3)
     assert grid.bound(ring, [10, 50])["regret"].shape == (2, 2)
-
-
-def test_the_example_runs_and_its_agents_agree(tmp_path, capsys):
-    pytest.importorskip("matplotlib")
-    from longterm.experiments.consensus import main, meet
-
-    main(["--agents", "3", "--rounds", "300", "--sequences", "2", "--out", str(tmp_path)])
-    assert (tmp_path / "consensus.png").stat().st_size > 10_000
-    assert "own mean target" in capsys.readouterr().out
-    meeting = meet(4, 5000, 3)
-    assert np.ptp(meeting.decisions[-1], axis=-1).max() < 0.05 * np.ptp(meeting.means)
-    assert np.all(meeting.means_apart.mean(axis=1) <= meeting.means_apart_bound)
-    assert np.all(meeting.regret <= meeting.regret_bound[:, None])

@@ -5,10 +5,9 @@ import pytest
 from test_no_violation_runs import TARGETS
 
 from longterm import AOGD, InputError, Problem, SlaterPoint, observe, run
-from longterm.bounds import mahdavi_theorem_8
 from longterm.constraints import Affine
 from longterm.errors import AssumptionWarning
-from longterm.learners import DecayingMarginAOGD, DoublingAOGD, Need, NoViolationAOGD, NoViolationMahdaviOGD
+from longterm.learners import DecayingMarginAOGD, DoublingRestarts, Need, NoViolationAOGD, NoViolationMahdaviOGD
 from longterm.losses import Linear
 from longterm.problems import two_dimensional
 from longterm.sets import Ball
@@ -44,13 +43,14 @@ def test_a_decaying_margin_by_hand():
 def test_epochs_double_and_start_again():
     problem = two_dimensional()
     rule = AOGD.for_problem(problem)
-    learner = DoublingAOGD(learner=rule, slater=SlaterPoint(1.0), coefficient=1.0, first_epoch=3)
+    inside = NoViolationAOGD(learner=rule, slater=SlaterPoint(1.0), gamma=1.0, coefficient=1.0)
+    learner = DoublingRestarts(inside, first_epoch=3)
     assert learner.epochs(25) == [(1, 3), (4, 6), (10, 12), (22, 24)]
     targets = np.random.default_rng(0).uniform([-0.5, -0.6], [0.7, 0.6], (21, 2))
     state = learner.init()
     for t, target in enumerate(targets, start=1):
         starts = t in (1, 4, 10)
-        assert (int(state.epoch_start) == t) == starts
+        assert (int(learner.round_within(state.round)) == 1) == starts
         if starts:
             assert (state.x.tolist(), float(state.multiplier)) == ([0, 0], 0)
         state = learner.tell(state, observe(problem, state.x, [target]))
@@ -70,7 +70,7 @@ def test_a_grid_of_scales_is_one_run():
     for build in (
         lambda s: NoViolationAOGD.for_problem(problem, horizon=50_000, learner=rule, margin="theorem", scale=s),
         lambda s: DecayingMarginAOGD.for_problem(problem, learner=rule, scale=s),
-        lambda s: DoublingAOGD.of(rule, problem, scale=s),
+        lambda s: DoublingRestarts.for_problem(problem, of="no_violation_aogd", learner=rule, scale=s),
     ):
         with pytest.warns(AssumptionWarning, match="1 ≤ scale"):
             together = run(problem, build(scales), TARGETS, 80, seeds=range(2))
@@ -94,7 +94,12 @@ def test_c0_is_reported_and_a_shorter_horizon_is_warned_of():
     assert all(assumption.holds for assumption in in_time.assumptions)
     assert not NoViolationAOGD.for_problem(problem, horizon=500, learner=rule).assumptions[0].holds
     assert NoViolationAOGD.for_problem(problem, horizon=1000, learner=rule).assumptions[0].holds
-    assert not DoublingAOGD.of(rule, problem, first_epoch=100).assumptions[0].holds
+    doubling = DoublingRestarts.for_problem(problem, of="no_violation_aogd", first_epoch=100)
+    assert not doubling.assumptions[0].holds
+    assert "first epoch, of at least 40428" in doubling.assumptions[0].remedy
+    in_time = DoublingRestarts.for_problem(problem, of="no_violation_aogd")
+    assert in_time.first_epoch == 40_428
+    assert all(assumption.holds for assumption in in_time.assumptions)
     odd = AOGD(problem.enclosing_set, ConstantSchedule(theta=1.0, eta=0.01, mu=0.1))
     assert NoViolationAOGD.for_problem(problem, horizon=1000, learner=odd).needed_horizon is None
 
@@ -109,9 +114,8 @@ def test_a_margin_of_ones_own_is_checked():
     assert not NoViolationAOGD.for_problem(problem, horizon=10_000, learner=rule, margin=0.1).assumptions[0].holds
     enough = exact_margin(rule.schedule, problem.constants, 10_000)
     assert NoViolationAOGD.for_problem(problem, horizon=10_000, learner=rule, margin=enough).assumptions[0].holds
-    assert (
-        not NoViolationAOGD.for_problem(problem, horizon=2, learner=rule, margin=0.5).assumptions[0].holds
-    )  # too short for any γ: no refusal
+    too_short = NoViolationAOGD.for_problem(problem, horizon=2, learner=rule, margin=0.5)  # for any γ: no refusal
+    assert not too_short.assumptions[0].holds
 
 
 def test_theorem_8_reports_its_conditions():
@@ -119,12 +123,38 @@ def test_theorem_8_reports_its_conditions():
     late, early = (NoViolationMahdaviOGD.for_problem(problem, horizon=T) for T in (20_000, 10))
     assert [assumption.holds for assumption in late.assumptions] == [True] * 4
     assert [assumption.holds for assumption in early.checked] == [False, True, False]
-    with pytest.raises(InputError, match="Theorem 8"):
-        mahdavi_theorem_8(early, problem.constants, 10)
+    with pytest.raises(InputError, match="a √T ≤ F T does not hold"):
+        early.theorem_8(problem, 10)
     with pytest.raises(InputError, match="not the learner's horizon"):
-        mahdavi_theorem_8(late, problem.constants, 10_000)
+        late.theorem_8(problem, 10_000)
 
 
 def test_they_say_what_they_need():
     assert NoViolationAOGD.needs == {Need.SLATER_POINT, Need.HORIZON}
-    assert DoublingAOGD.needs == DecayingMarginAOGD.needs == {Need.SLATER_POINT}
+    doubling = DoublingRestarts.for_problem(two_dimensional(), of="no_violation_aogd")
+    assert doubling.needs == DecayingMarginAOGD.needs == {Need.SLATER_POINT}
+
+
+def test_a_margin_made_for_one_horizon_is_not_made_for_another():
+    problem = two_dimensional()
+    exact, own = (NoViolationAOGD.for_problem(problem, horizon=1000, margin=m) for m in ("exact sums", 0.1))
+    for learner in (exact, own):
+        with pytest.raises(InputError, match="made for one horizon"):
+            learner.for_horizon(np.asarray(2000.0))
+    theorem = NoViolationAOGD.for_problem(problem, horizon=1000, margin="theorem", beta=0.8)
+    wanted = NoViolationAOGD.for_problem(problem, horizon=60_000, margin="theorem", beta=0.8)
+    made = theorem.for_horizon(np.asarray(60_000.0))
+    assert float(made.gamma) == pytest.approx(wanted.gamma, rel=1e-15)
+    assert str(made.assumptions[0]) == str(wanted.assumptions[0])
+
+
+def test_margins_are_known_for_the_papers_penalty_only():
+    problem = two_dimensional()
+    lighter = AOGD.for_problem(problem, penalty=0.3)
+    with pytest.raises(InputError, match="λ²/2"):
+        NoViolationAOGD.for_problem(problem, horizon=1000, learner=lighter)
+    bound = NoViolationAOGD(learner=lighter, slater=SlaterPoint(1.0), gamma=0.1).bound(problem, 1000)
+    assert not bound
+    assert "λ²/2" in bound.reason
+    with pytest.raises(InputError, match="'loosely' is not known"):
+        NoViolationAOGD.for_problem(problem, horizon=1000, margin="loosely")

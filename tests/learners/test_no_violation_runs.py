@@ -7,13 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from test_margins import constants
 
 from longterm import AOGD, InputError, Problem, SlaterPoint, find_slater_point, run
-from longterm.bounds import corollary_1, decaying_margin, doubling_epochs, mahdavi_theorem_8
 from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import AssumptionWarning
-from longterm.learners import DecayingMarginAOGD, DoublingAOGD, NoViolationAOGD, NoViolationMahdaviOGD
+from longterm.learners import DecayingMarginAOGD, DoublingRestarts, NoViolationAOGD, NoViolationMahdaviOGD
 from longterm.learners.mahdavi_no_violation import fixed_point
 from longterm.losses import Linear
 from longterm.problems import budgeted_logistic, late_reversal, two_dimensional
@@ -99,33 +97,33 @@ PUSHED = {
 }
 
 
-def assert_no_violation(name, learner, bound_of, T, record=None):
+def assert_no_violation(name, learner, T, record=None):
     problem, stream, best = PUSHED[name]
     assert all(assumption.holds for assumption in learner.assumptions)
     trace = run(problem, learner, stream, T, seeds=range(20), record=record or [T])
-    bound = bound_of(learner, problem.constants, T)
-    assert float(bound.violation) <= 1e-9 * T
+    bound = learner.bound(problem, T)
+    assert float(bound["signed_violation"]) <= 1e-9 * T
     assert np.all(trace.signed_violation[-1] <= 0)
     optimum = np.array([best(stream, T, seed) for seed in range(20)])
-    assert np.all(trace.cumulative_loss[-1] - optimum <= float(bound.regret))
+    assert np.all(trace.cumulative_loss[-1] - optimum <= float(bound["regret"]))
     return trace
 
 
 @pytest.mark.parametrize(
-    ("name", "rule", "T"),
+    ("name", "steps", "T"),
     [
-        ("two-dimensional", AOGD.convex, 1000),
-        ("two-dimensional", AOGD.strongly_convex, 3000),
-        ("box", AOGD.convex, 1000),
-        ("box, switching", AOGD.convex, 1000),
-        ("simplex", AOGD.convex, 7500),
-        ("logistic", AOGD.convex, 7500),
-        ("reversal", AOGD.convex, 1500),
+        ("two-dimensional", "convex", 1000),
+        ("two-dimensional", "strongly convex", 3000),
+        ("box", "convex", 1000),
+        ("box, switching", "convex", 1000),
+        ("simplex", "convex", 7500),
+        ("logistic", "convex", 7500),
+        ("reversal", "convex", 1500),
     ],
 )
-def test_exact_margins_where_their_condition_holds(name, rule, T):
+def test_exact_margins_where_their_condition_holds(name, steps, T):
     problem = PUSHED[name][0]
-    assert_no_violation(name, NoViolationAOGD.for_problem(problem, horizon=T, learner=rule(problem)), corollary_1, T)
+    assert_no_violation(name, NoViolationAOGD.for_problem(problem, horizon=T, steps=steps), T)
 
 
 def test_the_margin_is_needed():
@@ -141,35 +139,24 @@ def test_the_theorems_margin_from_c0_on(name):
     problem = PUSHED[name][0]
     T = int(np.ceil(NoViolationAOGD.for_problem(problem, horizon=10, margin="theorem").needed_horizon))
     assert T <= 200_000
-    assert_no_violation(name, NoViolationAOGD.for_problem(problem, horizon=T, margin="theorem"), corollary_1, T)
+    assert_no_violation(name, NoViolationAOGD.for_problem(problem, horizon=T, margin="theorem"), T)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "rule", "beta"),
+    ("name", "steps", "beta"),
     [
-        ("two-dimensional", AOGD.convex, 2 / 3),
-        ("two-dimensional", AOGD.strongly_convex, 2 / 3),
-        ("simplex", AOGD.convex, 2 / 3),
-        ("logistic", AOGD.convex, 0.8),  # at β = 2/3 its c_0 is 231,437
+        ("two-dimensional", "convex", 2 / 3),
+        ("two-dimensional", "strongly convex", 2 / 3),
+        ("simplex", "convex", 2 / 3),
+        ("logistic", "convex", 0.8),  # at β = 2/3 its c_0 is 231,437
     ],
 )
-def test_the_theorems_margin_from_c0_on_slow(name, rule, beta):
-    problem = PUSHED[name][0]
-    T = int(
-        np.ceil(
-            NoViolationAOGD.for_problem(
-                problem, horizon=10, learner=rule(problem, beta), margin="theorem"
-            ).needed_horizon
-        )
-    )
+def test_the_theorems_margin_from_c0_on_slow(name, steps, beta):
+    problem, options = PUSHED[name][0], {"steps": steps, "beta": beta, "margin": "theorem"}
+    T = int(np.ceil(NoViolationAOGD.for_problem(problem, horizon=10, **options).needed_horizon))
     assert T <= 200_000
-    assert_no_violation(
-        name,
-        NoViolationAOGD.for_problem(problem, horizon=T, learner=rule(problem, beta), margin="theorem"),
-        corollary_1,
-        T,
-    )
+    assert_no_violation(name, NoViolationAOGD.for_problem(problem, horizon=T, **options), T)
 
 
 @pytest.mark.slow
@@ -178,26 +165,26 @@ def test_an_exact_margin_where_c0_is_out_of_reach():
     rule = AOGD.for_problem(PRODUCT, beta=0.9)
     learner = NoViolationAOGD.for_problem(PRODUCT, horizon=100_000, learner=rule)
     assert learner.needed_horizon > 10**6
-    assert_no_violation("product", learner, corollary_1, 100_000)
+    assert_no_violation("product", learner, 100_000)
 
 
 def test_doubling_epochs_end_without_violation():
     problem = PUSHED["box"][0]
-    learner = DoublingAOGD.of(AOGD.for_problem(problem, beta=0.8), problem)
+    learner = DoublingRestarts.for_problem(problem, of="no_violation_aogd", beta=0.8)
     (_, first), (start, length), _ = learner.epochs(start_of_third := 3 * learner.first_epoch + 1)
-    trace = assert_no_violation("box", learner, doubling_epochs, start_of_third - 1, record=[first, start + 400])
+    trace = assert_no_violation("box", learner, start_of_third - 1, record=[first, start + 400])
     assert np.all(trace.signed_violation[0] <= 0)
-    inside = doubling_epochs(learner, problem.constants, [first, start + 400, start + length - 1])
-    assert np.all(trace.signed_violation[1] <= inside.violation[1])
+    inside = learner.bound(problem, [first, start + 400, start + length - 1])
+    assert np.all(trace.signed_violation[1] <= inside["signed_violation"][1])
 
 
 def test_a_decaying_margin_ends_without_violation():
     problem = PUSHED["box"][0]
     learner = DecayingMarginAOGD.for_problem(problem, beta=0.8)
     horizons = np.array([100, 1000, 2500, 5000, 9000])
-    bound = decaying_margin(learner, problem.constants, horizons)
-    assert bound.violation[0] > 0 > bound.violation[-1]  # the guarantee begins somewhere between
-    assert_no_violation("box", learner, decaying_margin, 9000)
+    violation = learner.bound(problem, horizons)["signed_violation"]
+    assert violation[0] > 0 > violation[-1]  # the guarantee begins somewhere between
+    assert_no_violation("box", learner, 9000)
 
 
 def test_convex_ogd_without_violation():
@@ -205,7 +192,13 @@ def test_convex_ogd_without_violation():
     b = fixed_point(problem.constants).b
     T = int(np.ceil((b / find_slater_point(problem.constraint, problem.enclosing_set).epsilon) ** 4))
     assert T <= 20_000
-    assert_no_violation("box", NoViolationMahdaviOGD.for_problem(problem, horizon=T), mahdavi_theorem_8, T)
+    learner = NoViolationMahdaviOGD.for_problem(problem, horizon=T)
+    trace = assert_no_violation("box", learner, T)
+    stream, best = PUSHED["box"][1:]
+    closed = learner.theorem_8(problem, T)
+    assert float(closed["signed_violation"]) == 0
+    optimum = np.array([best(stream, T, seed) for seed in range(20)])
+    assert np.all(trace.cumulative_loss[-1] - optimum <= float(closed["regret"]))
 
 
 def test_a_scale_below_one_can_be_enough_on_a_stream():
@@ -228,14 +221,15 @@ def test_bounds_hold_whatever_the_margin(seed, rounds, beta, share):
     stream, point = Replay([costs]), find_slater_point(BOX.constraint, BOX.enclosing_set)
     rule, gamma = AOGD.for_problem(BOX, beta=beta), share * point.epsilon
     best = best_linear_program(BOX)(stream, rounds, 0)
-    for learner, bound_of in (
-        (NoViolationAOGD(learner=rule, slater=point, gamma=gamma), corollary_1),
-        (DecayingMarginAOGD(learner=rule, slater=point, coefficient=3 * gamma), decaying_margin),
-        (DoublingAOGD(learner=rule, slater=point, coefficient=3 * gamma, first_epoch=5), doubling_epochs),
+    known = NoViolationAOGD(learner=rule, slater=point, gamma=gamma, coefficient=3 * gamma)
+    for learner in (
+        known,
+        DecayingMarginAOGD(learner=rule, slater=point, coefficient=3 * gamma),
+        DoublingRestarts(known, first_epoch=5),
     ):
-        trace, bound = run(BOX, learner, stream), bound_of(learner, BOX.constants, rounds)
-        assert float(trace.cumulative_loss[-1]) - best <= float(bound.regret) * (1 + 1e-9)
-        assert float(trace.signed_violation[-1]) <= float(bound.violation) + 1e-9
+        trace, bound = run(BOX, learner, stream), learner.bound(BOX, rounds)
+        assert float(trace.cumulative_loss[-1]) - best <= float(bound["regret"]) * (1 + 1e-9)
+        assert float(trace.signed_violation[-1]) <= float(bound["signed_violation"]) + 1e-9
 
 
 def test_the_bound_of_a_decaying_margin_by_hand():
@@ -248,27 +242,48 @@ def test_the_bound_of_a_decaying_margin_by_hand():
     moves = 4 / epsilon * ((gamma[0] - gamma[1]) * 1 + (gamma[1] - gamma[2]) * np.sqrt(2))
     regret = steps + mu @ (1.5 + gamma[:2]) ** 2 + moves
     root = np.sqrt(2 * (12 + 6 / np.sqrt(2)) * (regret + 2 * T))  # S_θ + δ_μ = 6 + 6/√2 + 6
-    bound = decaying_margin(learner, constants(), T)
-    assert float(bound.regret) == pytest.approx(regret + 2 / epsilon * gamma[:2].sum())
-    assert float(bound.violation) == pytest.approx(root - gamma[:2].sum())
+    facts = {"radius": 1.0, "diameter": 2.0, "constraint_bound": 1.5, "loss_range": 2.0}  # G = 1
+    declared = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]), declared=facts)
+    bound = learner.bound(declared, T)
+    assert float(bound["regret"]) == pytest.approx(regret + 2 / epsilon * gamma[:2].sum())
+    assert float(bound["signed_violation"]) == pytest.approx(root - gamma[:2].sum())
 
 
 def test_bounds_at_many_rounds_are_those_at_each():
     point = SlaterPoint(2.0)
     rule = AOGD.for_problem(BOX, beta=0.6)
-    for learner, bound_of in (
-        (NoViolationAOGD(learner=rule, slater=point, gamma=0.3), corollary_1),
-        (DecayingMarginAOGD(learner=rule, slater=point, coefficient=1.0), decaying_margin),
-        (DoublingAOGD(learner=rule, slater=point, coefficient=1.0, first_epoch=5), doubling_epochs),
+    known = NoViolationAOGD(learner=rule, slater=point, gamma=0.3, coefficient=1.0)
+    for learner in (
+        known,
+        DecayingMarginAOGD(learner=rule, slater=point, coefficient=1.0),
+        DoublingRestarts(known, first_epoch=5),
     ):
-        together = bound_of(learner, BOX.constants, [3, 5, 6, 40])
-        for i, T in enumerate((3, 5, 6, 40)):
-            alone = bound_of(learner, BOX.constants, T)
-            assert float(alone.regret) == pytest.approx(together.regret[i])
-            assert float(alone.violation) == pytest.approx(together.violation[i])
-    grid = NoViolationAOGD(learner=rule, slater=point, gamma=np.array([0.1, 0.2]))
-    with pytest.raises(InputError, match="one learner at a time"):
-        corollary_1(grid, BOX.constants, 10)
+        together = learner.bound(BOX, [40, 3, 6, 5])
+        for i, T in enumerate((40, 3, 6, 5)):
+            alone = learner.bound(BOX, T)
+            for measure in ("regret", "signed_violation"):
+                assert float(alone[measure]) == pytest.approx(together[measure][i])
+
+
+def test_the_bounds_of_a_grid_are_those_of_each():
+    point, c = SlaterPoint(2.0), BOX.constants
+
+    def made(coefficient, beta):
+        rule = AOGD(BOX.enclosing_set, ConvexSchedule(c.diameter, c.gradient_bound, beta))
+        known = NoViolationAOGD(learner=rule, slater=point, gamma=coefficient / 3, coefficient=coefficient)
+        decaying = DecayingMarginAOGD(learner=rule, slater=point, coefficient=coefficient)
+        return known, decaying, DoublingRestarts(known, first_epoch=5)
+
+    cs, betas = np.array([0.3, 0.9]), np.array([[0.4], [0.5], [0.8]])
+    for k, grid in enumerate(made(cs, betas)):
+        together = grid.bound(BOX, [7, 30])
+        assert together["regret"].shape == (2, 3, 2)
+        for i, j in np.ndindex(3, 2):
+            alone = made(float(cs[j]), float(betas[i, 0]))[k].bound(BOX, [7, 30])
+            for measure in ("regret", "signed_violation"):
+                np.testing.assert_allclose(together[measure][:, i, j], alone[measure], rtol=1e-12)
+    only_margins = made(cs, 0.6)[0].bound(BOX, 10)["regret"]
+    assert only_margins.shape == (2,)
 
 
 def test_constraints_may_change_where_some_point_keeps_its_slack():
@@ -290,4 +305,4 @@ def test_constraints_may_change_where_some_point_keeps_its_slack():
     points = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     reach = epsilon / np.maximum((normals[:, 0] @ points.T).max(axis=0), epsilon)
     best = (costs.sum(axis=0) @ (reach[:, None] * points).T).min()
-    assert float(trace.cumulative_loss[-1]) - best <= float(corollary_1(learner, problem.constants, T).regret)
+    assert float(trace.cumulative_loss[-1]) - best <= float(learner.bound(problem, T)["regret"])

@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.bounds import one_projection_sgd, projected_answer
 from longterm.constraints import Affine, VaryingAffine
-from longterm.errors import ScheduleError
 from longterm.learners import Need, OneProjectionSGD
 from longterm.losses import Linear
 from longterm.problems import two_dimensional
@@ -76,11 +74,11 @@ def test_rounds_stay_under_the_bound_whatever_the_losses(kind, seed, T):
     problem, project, slope = box_problem(seed)
     learner = OneProjectionSGD.for_problem(problem, horizon=T, projection=project, slope=slope)
     game = play_linear(problem, learner, kind, T, seed)
-    bound = one_projection_sgd(learner, problem.constants, T)
+    bound = learner.bound(problem, T)
     B, g = problem.enclosing_set, problem.constraint
     regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.offset, game.costs.sum(axis=0))
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert game.values.sum() <= float(bound.violation) * (1 + 1e-9)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert game.values.sum() <= float(bound["signed_violation"]) * (1 + 1e-9)
 
 
 @given(seed=st.integers(0, 10**6), T=st.integers(1, 400))
@@ -93,7 +91,7 @@ def test_the_answer_is_feasible_and_within_its_bound_for_one_fixed_loss(seed, T)
     assert float(g.values(answer)[0]) <= 1e-9
     assert np.all(B.contains(answer))
     gap = cost @ answer - best_in_box(B.lower, B.upper, g.matrix, g.offset, cost)
-    assert gap <= float(projected_answer(learner, problem.constants, T, slope)) * (1 + 1e-9)
+    assert gap <= float(learner.answer_bound(problem, T)) * (1 + 1e-9)
 
 
 def test_the_answer_for_random_losses_is_within_its_bound_on_average_and_falls_like_one_over_root_T():
@@ -105,7 +103,7 @@ def test_the_answer_for_random_losses_is_within_its_bound_on_average_and_falls_l
         learner = OneProjectionSGD.for_problem(problem, horizon=T, projection=cut, slope=1.0)
         answers = learner.answer(run(problem, learner, NoisyTargets(mean, spread=0.2), T, seeds=range(20)).state)
         gaps.append(float((answers @ mean).mean() - best))
-        bounds.append(float(projected_answer(learner, problem.constants, T, slope=1.0)))
+        bounds.append(float(learner.answer_bound(problem, T)))
     assert 0 <= gaps[0] <= bounds[0]
     assert 0 <= gaps[1] <= bounds[1]
     assert bounds[1] == pytest.approx(bounds[0] / 4, rel=0.02)
@@ -115,29 +113,28 @@ def test_the_answer_for_random_losses_is_within_its_bound_on_average_and_falls_l
 def test_a_grid_of_steps_is_one_learner():
     problem = two_dimensional()
     eta = np.array([0.01, 0.02, 0.05])
-    learner = OneProjectionSGD(problem.enclosing_set, cut, ConstantSchedule(4 * eta, eta, eta))
+    learner = OneProjectionSGD(problem.enclosing_set, cut, ConstantSchedule(4 * eta, eta, eta), slope=1.0)
     trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (50, 1))]), seeds=range(2))
     assert learner.answer(trace.state).shape == (3, 2, 2)
-    assert projected_answer(learner, problem.constants, [10, 50], slope=1.0).shape == (2, 3)
+    assert learner.answer_bound(problem, [10, 50]).shape == (2, 3)
+    assert learner.bound(problem, [10, 50])["signed_violation"].shape == (2, 3)
 
 
 @pytest.mark.parametrize(
     ("changed", "argument"),
     [
-        ({"project": lambda x: x}, "project"),
-        ({"project": lambda x: 0 * x}, "project"),
-        ({"project": lambda x: x[..., :1]}, "project"),
-        ({"project": None}, "project"),
-        ({"rounds": 0}, "rounds"),
+        ({"projection": lambda x: x}, "projection"),
+        ({"projection": lambda x: 0 * x}, "projection"),
+        ({"projection": lambda x: x[..., :1]}, "projection"),
+        ({"projection": "soon"}, "projection"),
+        ({"horizon": 0}, "horizon"),
         ({"slope": 0.0}, "slope"),
         ({"slope": float("nan")}, "slope"),
     ],
 )
 def test_bad_input_is_refused(changed, argument):
     with pytest.raises(InputError) as refused:
-        OneProjectionSGD.for_problem(
-            **{"problem": two_dimensional(), "project": cut, "rounds": 10, "slope": 1.0, **changed}
-        )
+        OneProjectionSGD.for_problem(two_dimensional(), **{"projection": cut, "horizon": 10, "slope": 1.0, **changed})
     assert refused.value.argument == argument
     assert refused.value.remedy
 
@@ -155,5 +152,16 @@ def test_steps_outside_the_condition_have_no_bound():
     problem = two_dimensional()
     for theta, eta, mu in ((0.01, 0.5, 0.5), (1.0, 0.1, 0.2)):
         learner = OneProjectionSGD(problem.enclosing_set, cut, ConstantSchedule(theta, eta, mu))
-        with pytest.raises(ScheduleError, match="θ/2"):
-            one_projection_sgd(learner, problem.constants, 10)
+        bound = learner.bound(problem, 10)
+        assert not bound
+        assert "θ/2" in bound.reason
+
+
+def test_the_problem_gives_the_projection_and_a_slope():
+    problem = two_dimensional()
+    learner = OneProjectionSGD.for_problem(problem, horizon=100)
+    assert learner.slope == pytest.approx(1.25 / 2)  # ε/Δ
+    assert learner.project is problem.projection
+    unknown = OneProjectionSGD(problem.enclosing_set, cut, learner.schedule)
+    with pytest.raises(InputError, match="slope: is not known"):
+        unknown.answer_bound(problem, 10)

@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from longterm import InputError, Problem, observe, run
-from longterm.bounds import feasible_online_adm, online_adm, online_adm_affine
-from longterm.constraints import Affine, VaryingAffine
+from longterm.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
 from longterm.learners import FeasibleOnlineADM, Need, OnlineADM
 from longterm.learners.feedback import Feedback
 from longterm.learners.online_adm import OnlineADMState
-from longterm.losses import Linear
+from longterm.losses import Linear, SquaredDistance
 from longterm.problems import two_dimensional
 from longterm.sets import Ball, Box
 from longterm.streams import Replay
@@ -95,10 +94,10 @@ def test_x_stays_under_its_bounds(kind, seed, T, ratio):
     game = play_linear(problem, learner, kind, T, seed)
     B, g = problem.enclosing_set, problem.constraint
     regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.offset, game.costs.sum(axis=0))
-    bound = online_adm(learner, problem.constants, T)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert np.maximum(game.values, 0).sum() <= float(bound.violation) * (1 + 1e-9)
-    assert game.values.sum() <= float(online_adm_affine(learner, problem.constants, T)) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert np.maximum(game.values, 0).sum() <= float(bound["hard_violation"]) * (1 + 1e-9)
+    assert game.values.sum() <= float(bound["long_term_violation"]) * (1 + 1e-9)
 
 
 @given(kind=KINDS, seed=st.integers(0, 10**6), T=st.integers(1, 150), proximal=st.sampled_from([0.0, 1.0]))
@@ -109,9 +108,10 @@ def test_z_is_feasible_in_every_round_and_stays_under_its_bound(kind, seed, T, p
     game = play_linear(problem, learner, kind, T, seed)
     B, g = problem.enclosing_set, problem.constraint
     regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.offset, game.costs.sum(axis=0))
-    bound = feasible_online_adm(learner, problem.constants, T)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert game.values.max() <= 1e-9 == pytest.approx(float(bound.violation), abs=1e-9)
+    bound = learner.bound(problem, T)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert game.values.max() <= 1e-9
+    assert float(bound["hard_violation"]) == 0
 
 
 @given(seed=st.integers(0, 10**6), T=st.integers(1, 150))
@@ -122,20 +122,19 @@ def test_splitting_off_the_half_space_alone_keeps_the_bounds(seed, T):
     game = play_linear(problem, learner, "adaptive", T, seed)
     B, g = problem.enclosing_set, problem.constraint
     regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.offset, game.costs.sum(axis=0))
-    bound = online_adm(learner, problem.constants, T)
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert np.maximum(game.values, 0).sum() <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(problem, T)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert np.maximum(game.values, 0).sum() <= float(bound["hard_violation"]) * (1 + 1e-9)
 
 
 def test_the_regret_bounds_are_within_sight():
     """A cost that stays, along the boundary of the constraint: the best point of the disc is (0, −1)."""
     problem, T = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.25])), 1000
     costs = Replay([np.tile([0.0, 1.0], (T, 1))])
-    both = ((OnlineADM, half_space, online_adm), (FeasibleOnlineADM, cut_disc, feasible_online_adm))
-    for kind_of_learner, project, theorem in both:
-        learner = kind_of_learner.tuned(problem, project, T)
+    for kind_of_learner, project in ((OnlineADM, half_space), (FeasibleOnlineADM, cut_disc)):
+        learner = kind_of_learner.for_problem(problem, horizon=T, projection=project)
         regret = float(run(problem, learner, costs).cumulative_loss[-1]) + T
-        assert 0.45 < regret / float(theorem(learner, problem.constants, T).regret) <= 1
+        assert 0.45 < regret / float(learner.bound(problem, T)["regret"]) <= 1
 
 
 @BOTH
@@ -143,7 +142,7 @@ def test_constraints_that_change_are_refused_before_round_1(kind_of_learner):
     problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
     learner = kind_of_learner(problem.enclosing_set, half_space, eta=1.0, rho=1.0)
     with pytest.raises(InputError, match=Need.FIXED_CONSTRAINT.value):
-        kind_of_learner.tuned(problem, half_space, 10)
+        kind_of_learner.for_problem(problem, horizon=10, projection=half_space)
     with pytest.raises(InputError, match=Need.FIXED_CONSTRAINT.value):
         run(problem, learner, Replay([np.ones((3, 2))], [np.ones((3, 1, 2)), np.ones((3, 1))]))
 
@@ -152,15 +151,15 @@ def test_constraints_that_change_are_refused_before_round_1(kind_of_learner):
 @pytest.mark.parametrize(
     ("changed", "argument"),
     [
-        ({"project": lambda x: x}, "project"),
-        ({"project": lambda x: 0 * x}, "project"),
-        ({"project": "soon"}, "project"),
-        ({"rounds": -3}, "rounds"),
+        ({"projection": lambda x: x}, "projection"),
+        ({"projection": lambda x: 0 * x}, "projection"),
+        ({"projection": "soon"}, "projection"),
+        ({"horizon": -3}, "horizon"),
     ],
 )
 def test_bad_input_is_refused(kind_of_learner, changed, argument):
     with pytest.raises(InputError) as refused:
-        kind_of_learner.tuned(**{"problem": two_dimensional(), "project": cut_disc, "rounds": 10, **changed})
+        kind_of_learner.for_problem(two_dimensional(), **{"projection": cut_disc, "horizon": 10, **changed})
     assert refused.value.argument == argument
 
 
@@ -168,6 +167,34 @@ def test_the_feasible_form_needs_the_projection_onto_B_too():
     with pytest.raises(InputError, match="outside B"):
         FeasibleOnlineADM.for_problem(two_dimensional(), horizon=10, projection=half_space)
     OnlineADM.for_problem(two_dimensional(), horizon=10, projection=half_space)
+
+
+def test_a_feasible_form_that_would_play_outside_of_b_is_refused_however_it_was_made():
+    """G_f holds on B only: z_t in {g ≤ 0} alone may have longer gradients than the theorem knows."""
+    problem = Problem(Ball(2), SquaredDistance(2), Affine([[1.0, 0.0]], [0.25]))
+    made = FeasibleOnlineADM(problem.enclosing_set, half_space, eta=0.0, rho=1.0)
+    targets = Replay([np.tile([0.0, 1.0], (5, 1))])
+    for asked in (lambda: run(problem, made, targets), lambda: made.bound(problem, 5)):
+        with pytest.raises(InputError, match="outside B"):
+            asked()
+    run(problem, OnlineADM(problem.enclosing_set, half_space, eta=1.0, rho=1.0), targets)
+
+
+def test_the_problem_gives_the_projection():
+    problem = two_dimensional()
+    assert OnlineADM.for_problem(problem, horizon=10).project is problem.projection
+    unknown = Problem(Ball(2, 0.3), Linear(2), ElasticNetBudget(2, budget=1.0))
+    with pytest.raises(InputError, match="the Euclidean projection"):
+        OnlineADM.for_problem(unknown, horizon=10)
+
+
+def test_only_affine_constraints_have_the_better_bound():
+    curved = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
+    onto = projection_of(curved.constraint)
+    assert set(OnlineADM.for_problem(curved, horizon=10, projection=onto).bound(curved, 10)) == {
+        "regret",
+        "hard_violation",
+    }
 
 
 @pytest.mark.parametrize(("eta", "rho", "argument"), [(-1.0, 1.0, "eta"), (1.0, 0.0, "rho"), (1.0, np.nan, "rho")])
@@ -178,8 +205,9 @@ def test_bad_weights_are_refused(eta, rho, argument):
 
 
 def test_x_without_a_proximal_term_has_no_bound():
-    with pytest.raises(InputError, match="η > 0"):
-        online_adm(OnlineADM(Ball(2), half_space, 0.0, 1.0), two_dimensional().constants, 10)
+    bound = OnlineADM(Ball(2), half_space, 0.0, 1.0).bound(two_dimensional(), 10)
+    assert not bound
+    assert "η = 0" in bound.reason
 
 
 def test_a_grid_of_weights_is_one_learner():
@@ -190,4 +218,4 @@ def test_a_grid_of_weights_is_one_learner():
     for k, (eta, rho) in enumerate([(1.0, 2.0), (5.0, 2.0), (20.0, 9.0)]):
         alone = run(problem, OnlineADM(problem.enclosing_set, half_space, eta, rho), targets)
         np.testing.assert_allclose(together.state.x[k], alone.state.x, atol=1e-12)
-    assert online_adm(grid, problem.constants, [10, 40]).violation.shape == (2, 3)
+    assert grid.bound(problem, [10, 40])["hard_violation"].shape == (2, 3)

@@ -1,14 +1,15 @@
 """Polyak feasibility steps: by hand, feasible in every round, its regret, and what a longer step does."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError, Problem, SlaterPoint, observe, run
-from longterm.bounds import polyak_feasibility
 from longterm.constraints import Affine, ElasticNetBudget, L2Budget, Stack, VaryingAffine
-from longterm.errors import AssumptionWarning, ScheduleError
+from longterm.errors import AssumptionWarning
 from longterm.learners import PolyakFeasibility
 from longterm.learners.polyak_feasibility import best_margin, feasible_regret, safe_step
 from longterm.losses import Linear
@@ -64,7 +65,7 @@ def test_feasible_in_every_round(kind, seed, T, which):
     else:
         reach = 0.5 if which == "ball" else 0.2  # so far out all is feasible, in every direction
         regret = game.loss + reach * np.linalg.norm(game.costs.sum(axis=0))
-    assert regret <= float(polyak_feasibility(learner, problem.constants, T).regret) * (1 + 1e-9)
+    assert regret <= float(learner.bound(problem, T)["regret"]) * (1 + 1e-9)
 
 
 def test_the_distance_to_the_tightened_set_contracts_as_the_proof_says():
@@ -88,21 +89,22 @@ def test_longer_steps_are_not_feasible():
         trace = run(problem, bold, RandomCosts(2), 1000)
     assert float(trace.largest_violation[-1]) > 0
     assert float(run(problem, safe, RandomCosts(2), 1000).largest_violation[-1]) <= 0
-    with pytest.raises(ScheduleError, match="too large"):
-        polyak_feasibility(bold, problem.constants, 1000)
+    bound = bold.bound(problem, 1000)
+    assert not bound
+    assert "too large" in bound.reason
 
 
 def test_regret_grows_like_the_root():
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
     found = []
     for T in (10**5, 10**7):
-        bound = polyak_feasibility(PolyakFeasibility.for_problem(problem, horizon=T), problem.constants, T)
-        found.append(float(bound.regret))
+        bound = PolyakFeasibility.for_problem(problem, horizon=T).bound(problem, T)
+        found.append(float(bound["regret"]))
     assert 8 <= found[1] / found[0] <= 12
     rounds = [500, 2000, 8000]
     made = [PolyakFeasibility.for_problem(problem, horizon=T) for T in rounds]
     regret = regret_in_a_ball(problem, lambda T: made[rounds.index(T)], rounds)
-    bounds = [float(polyak_feasibility(m, problem.constants, T).regret) for m, T in zip(made, rounds, strict=True)]
+    bounds = [float(m.bound(problem, T)["regret"]) for m, T in zip(made, rounds, strict=True)]
     assert np.all(regret <= bounds)
     assert 0.35 <= slope(rounds, regret) <= 0.65
 
@@ -121,6 +123,12 @@ def test_the_steps_and_the_formula():
     assert all(bound(best) <= bound(best * factor) for factor in (0.8, 0.95, 1.05, 1.2))
 
 
+def test_the_slope_is_at_most_the_longest_gradient():
+    """A G_g that is declared too small makes s_0 > G_g: it counts as G_g, and η stays a number."""
+    c = dataclasses.replace(two_dimensional().constants, constraint_gradient_bound=0.4)  # s_0 = (1.25 − 0.25)/2
+    assert safe_step(c, 1.25, np.asarray(0.25)) == pytest.approx(0.25 / (0.4 * 2))
+
+
 def test_a_subgradient_of_nothing_at_the_minimum():
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))  # x_1 = 0, where ∇g is 0
     learner = PolyakFeasibility.for_problem(problem, horizon=100, slater=SlaterPoint(0.5, np.zeros(2)))
@@ -134,7 +142,7 @@ def test_a_subgradient_of_nothing_at_the_minimum():
         (lambda p: PolyakFeasibility(p.enclosing_set, LEFT, eta=0.1, margin=1.25), "margin"),
         (lambda p: PolyakFeasibility(p.enclosing_set, SlaterPoint(1.0), eta=0.1, margin=0.1), "slater"),
         (lambda p: PolyakFeasibility(p.enclosing_set, LEFT, eta=0.0, margin=0.1), "eta"),
-        (lambda p: PolyakFeasibility.for_problem(p, horizon=0), "rounds"),
+        (lambda p: PolyakFeasibility.for_problem(p, horizon=0), "horizon"),
         (
             lambda p: PolyakFeasibility.for_problem(p, horizon=10, slater=SlaterPoint(1.2, np.array([0.2, 0.0]))),
             "slater",

@@ -5,18 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longterm import AOGD, InputError, Problem, observe, run
-from longterm.bounds import hazan_agarwal_kale, zinkevich
+from longterm import AOGD, InputError, Problem, hindsight, observe, run
 from longterm.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
 from longterm.errors import BrokenBoundError
-from longterm.hindsight import nearest_to_mean
 from longterm.learners import ProjectedOGD
 from longterm.learners.feedback import Feedback
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import covariance, doubly_stochastic, two_dimensional
 from longterm.sets import Ball, Box, Simplex
 from longterm.streams import PairwiseSigns, RandomCosts, RandomPermutations, Replay, SwitchingCosts
-from longterm.theory.facts import Constants
 from zoo import problems
 
 
@@ -64,8 +61,10 @@ def test_a_smaller_diameter_and_a_grid_of_them():
     alone = run(problem, ProjectedOGD.for_problem(problem, diameter=1.0), stream, 60, seeds=1)
     np.testing.assert_allclose(together.cumulative_loss[:, 1, 1], alone.cumulative_loss, atol=1e-12)
     np.testing.assert_allclose(alone.eta, 1.0 / problem.constants.loss_gradient_bound / np.sqrt(alone.rounds))
-    bound = zinkevich(problem.constants, [10, 60], diameter=grid)
-    assert bound.regret.shape == bound.violation.shape == (2, 2)
+    bound = ProjectedOGD.for_problem(problem, diameter=grid).bound(problem, [10, 60])
+    assert bound["regret"].shape == bound["hard_violation"].shape == (2, 2)
+    G = problem.constants.loss_gradient_bound
+    np.testing.assert_allclose(bound["regret"], 1.5 * G * np.sqrt([[10], [60]]) * grid)
 
 
 def test_only_the_gradients_of_the_losses_count():
@@ -117,28 +116,38 @@ def test_more_refusals():
 
 
 def test_bounds_by_hand():
-    c = Constants(
-        radius=2.0,
-        diameter=4.0,
-        loss_gradient_bound=3.0,
-        constraint_gradient_bound=100.0,
-        constraint_bound=5.0,
-        loss_range=7.0,
-        strong_convexity=0.5,
-    )
-    np.testing.assert_allclose(zinkevich(c, [1, 4]).regret, [18.0, 36.0])
-    np.testing.assert_allclose(zinkevich(c, 4, exact_sums=True).regret, 6 * (2 + 1 + 2**-0.5 + 3**-0.5 + 0.5))
-    np.testing.assert_allclose(hazan_agarwal_kale(c, [1, 10]).regret, [9.0, 9 * (1 + np.log(10))])
-    np.testing.assert_allclose(hazan_agarwal_kale(c, [2, 3], exact_sums=True).regret, [13.5, 16.5])
-    np.testing.assert_array_equal(zinkevich(c, [1, 4]).violation, [0, 0])
+    facts = {
+        "radius": 2.0,
+        "diameter": 4.0,
+        "loss_gradient_bound": 3.0,
+        "constraint_gradient_bound": 100.0,
+        "constraint_bound": 5.0,
+        "loss_range": 7.0,
+        "strong_convexity": 0.5,
+    }
+    problem = Problem(Ball(2, 2.0), Linear(2), Affine([[1.0, 0.0]], [0.5]), declared=facts)
+    zinkevich, hazan = (ProjectedOGD.for_problem(problem, steps=steps) for steps in ("convex", "strongly convex"))
+    np.testing.assert_allclose(zinkevich.bound(problem, [1, 4])["regret"], [18.0, 36.0])
+    np.testing.assert_allclose(zinkevich.regret_by_exact_sums(problem, 4), 6 * (2 + 1 + 2**-0.5 + 3**-0.5 + 0.5))
+    np.testing.assert_allclose(hazan.bound(problem, [1, 10])["regret"], [9.0, 9 * (1 + np.log(10))])
+    np.testing.assert_allclose(hazan.regret_by_exact_sums(problem, [2, 3]), [13.5, 16.5])
+    np.testing.assert_array_equal(zinkevich.bound(problem, [1, 4])["hard_violation"], [0, 0])
     with pytest.raises(InputError, match="rounds"):
-        zinkevich(c, 0)
-    with pytest.raises(InputError, match="strong_convexity"):
-        hazan_agarwal_kale(two_dimensional_linear().constants, 3)
+        zinkevich.bound(problem, 0)
+    convex = Problem(Ball(2, 2.0), Linear(2), Affine([[1.0, 0.0]], [0.5]))
+    with pytest.raises(InputError, match="σ = 0"):
+        ProjectedOGD.for_problem(convex, steps="strongly convex")
+    with pytest.raises(InputError, match=r"σ = 0\.5"):
+        hazan.bound(convex, 3)
 
 
-def two_dimensional_linear():
-    return Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
+def test_steps_of_ones_own_have_the_bound_that_they_have():
+    problem = two_dimensional()  # Δ = 2, G = 2: η_1 = 1 is Zinkevich's
+    longer = ProjectedOGD(problem.enclosing_set, problem.projection, 3.0, 0.5)
+    assert float(longer.bound(problem, 25)["regret"]) == pytest.approx(4 * 5 / 6 + 3 * 4 * 5)
+    other = ProjectedOGD(problem.enclosing_set, problem.projection, 1.0, 0.7).bound(problem, 25)
+    assert not other
+    assert "neither like 1/√t nor like 1/t" in other.reason
 
 
 CONVEX = {
@@ -161,7 +170,7 @@ def test_regret_of_linear_losses_stays_under_zinkevich(name, seed, switch):
     # The farthest feasible point against a cost is the limit of projecting −s·cost for large s.
     best = problem.projection(-1e6 * costs / (1e-9 + np.linalg.norm(costs, axis=1, keepdims=True)))
     regret = trace.cumulative_loss - np.vecdot(costs, best)
-    assert np.all(regret <= zinkevich(problem.constants, [10, rounds], exact_sums=True).regret + 1e-6)
+    assert np.all(regret <= ProjectedOGD.for_problem(problem).regret_by_exact_sums(problem, [10, rounds]) + 1e-6)
     assert float(trace.hard_violation[-1]) <= 1e-9 * rounds
 
 
@@ -176,7 +185,7 @@ def test_zinkevich_is_not_loose_by_an_order_of_magnitude():
         total, loss = total + cost[0], loss + float(cost @ x)
         state = learner.tell(state, observe(problem, x, [cost]))
     regret = loss - min(-total, 0.9 * total)
-    bound = float(zinkevich(problem.constants, 400).regret)
+    bound = float(learner.bound(problem, 400)["regret"])
     assert 0.1 * bound < regret <= bound
 
 
@@ -184,15 +193,13 @@ def test_zinkevich_is_not_loose_by_an_order_of_magnitude():
 def test_regret_of_squared_distances_stays_logarithmic(name):
     problem, stream = problems()[name]
     rounds, seeds = [10, 100, 300], range(3)
-    trace = run(
-        problem, ProjectedOGD.for_problem(problem, steps="strongly convex"), stream, 300, seeds=seeds, record=rounds
-    )
-    best = nearest_to_mean(problem, stream, rounds, seeds=seeds)
-    bound = hazan_agarwal_kale(problem.constants, rounds, exact_sums=True)
-    assert np.all(trace.regret(best) <= bound.regret[:, None])
+    convex, strongly = (ProjectedOGD.for_problem(problem, steps=steps) for steps in ("convex", "strongly convex"))
+    trace = run(problem, strongly, stream, 300, seeds=seeds, record=rounds)
+    best = hindsight.best(problem, stream, rounds, seeds=seeds)
+    assert np.all(trace.regret(best) <= strongly.regret_by_exact_sums(problem, rounds)[:, None])
     assert np.all(trace.hard_violation[-1] <= 300 * 1e-12)
-    also = run(problem, ProjectedOGD.for_problem(problem), stream, 300, seeds=seeds, record=rounds)
-    assert np.all(also.regret(best) <= zinkevich(problem.constants, rounds, exact_sums=True).regret[:, None])
+    also = run(problem, convex, stream, 300, seeds=seeds, record=rounds)
+    assert np.all(also.regret(best) <= convex.regret_by_exact_sums(problem, rounds)[:, None])
 
 
 def test_far_targets_reach_half_of_the_logarithmic_bound():
@@ -206,8 +213,8 @@ def test_far_targets_reach_half_of_the_logarithmic_bound():
         told = observe(problem, x, [target])
         targets.append(target)
         loss, state = loss + float(told.loss), learner.tell(state, told)
-    best = nearest_to_mean(problem, Replay([np.array(targets)]), [200])
-    bound = float(hazan_agarwal_kale(problem.constants, 200).regret)
+    best = hindsight.best(problem, Replay([np.array(targets)]), [200])
+    bound = float(learner.bound(problem, 200)["regret"])
     assert 0.1 * bound < loss - float(best.loss[0]) <= bound
 
 

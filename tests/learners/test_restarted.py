@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, Feedback, Fleet, InputError, Problem, observe, run
-from longterm.bounds import penalised_ftrl, restarted, theorem_1
 from longterm.constraints import L1Budget
 from longterm.errors import BrokenBoundError
 from longterm.learners import AFTRL, PenalisedFTRL, ProjectedOGD, Restarted
@@ -14,15 +13,16 @@ from longterm.losses import Linear
 from longterm.problems import two_dimensional
 from longterm.sets import Ball
 from longterm.streams import RandomCosts, Replay
+from longterm.theory.schedules import ConstantSchedule
 from opponents import KINDS, play_linear
 
 PROBLEM = Problem(Ball(3), Linear(3), L1Budget(3, budget=1.0))
 COSTS = RandomCosts(3).draw(0, 0, 100).loss[0]
 
 
-@pytest.mark.parametrize("make", [AFTRL.tuned, PenalisedFTRL.tuned, AOGD.convex])
-def test_every_stretch_is_a_run_of_its_own(make):
-    learner = make(PROBLEM)
+@pytest.mark.parametrize("kind", [AFTRL, PenalisedFTRL, AOGD])
+def test_every_stretch_is_a_run_of_its_own(kind):
+    learner = kind.for_problem(PROBLEM)
     whole = run(PROBLEM, Restarted(learner, every=40), Replay([COSTS]), record=range(1, 101))
     assert whole.last_round == 100
     losses = np.diff(whole.cumulative_loss, prepend=0)
@@ -53,22 +53,51 @@ def test_in_a_fleet_everybody_starts_anew_in_his_own_round():
 @given(kind=KINDS, seed=st.integers(0, 10**6), T=st.integers(1, 150), every=st.integers(1, 60))
 def test_the_bound_holds_against_the_best_of_every_stretch(kind, seed, T, every):
     inner = PenalisedFTRL.for_problem(PROBLEM, w_0=0.01)
-    game = play_linear(PROBLEM, Restarted(inner, every), kind, T, seed)
+    learner = Restarted(inner, every)
+    game = play_linear(PROBLEM, learner, kind, T, seed)
     best = -sum(np.abs(game.costs[start : start + every].sum(axis=0)).max() for start in range(0, T, every))
-    bound = restarted(lambda n: penalised_ftrl(inner, PROBLEM.constants, n), every, T)
-    assert game.loss - best <= float(bound.regret) * (1 + 1e-9)
-    assert np.maximum(game.values, 0).sum() <= float(bound.violation) * (1 + 1e-9)
+    bound = learner.bound(PROBLEM, T)
+    assert game.loss - best <= float(bound["regret"]) * (1 + 1e-9)
+    assert np.maximum(game.values, 0).sum() <= float(bound["hard_violation"]) * (1 + 1e-9)
 
 
 def test_the_bound_adds_up_by_hand():
-    def theorem(n):
-        return theorem_1(PROBLEM.constants, n, np.array([0.3, 0.6]))
+    inner = AOGD.for_problem(PROBLEM, beta=np.array([0.3, 0.6]))
+    total, one = Restarted(inner, every=40).bound(PROBLEM, [30, 80, 100]), inner.bound(PROBLEM, [20, 30, 40])
+    assert set(total) == {"regret", "signed_violation"}
+    assert total["regret"].shape == (3, 2)
+    np.testing.assert_allclose(total["regret"][0], one["regret"][1])
+    np.testing.assert_allclose(total["signed_violation"][1], 2 * one["signed_violation"][2])
+    np.testing.assert_allclose(total["regret"][2], 2 * one["regret"][2] + one["regret"][0])
 
-    total = restarted(theorem, 40, [30, 80, 100])
-    assert total.regret.shape == (3, 2)
-    np.testing.assert_allclose(total.regret[0], theorem(30).regret)
-    np.testing.assert_allclose(total.violation[1], 2 * theorem(40).violation)
-    np.testing.assert_allclose(total.regret[2], 2 * theorem(40).regret + theorem(20).regret)
+
+def test_every_measure_of_the_learner_inside_is_added_up():
+    problem = two_dimensional()
+    for name, measures in (("online_adm", 3), ("projected_ogd", 2), ("mahdavi_ogd", 2)):
+        learner = Restarted.for_problem(problem, of=name, every=30)
+        bound, one = learner.bound(problem, 90), learner.learner.bound(problem, 30)
+        assert len(bound) == measures
+        for measure in one:
+            assert float(bound[measure]) == pytest.approx(3 * float(one[measure]))
+
+
+def test_a_learner_without_a_theorem_has_none_in_stretches():
+    problem = two_dimensional()
+    odd = AOGD(problem.enclosing_set, ConstantSchedule(theta=1.0, eta=1.0, mu=0.1))
+    bound = Restarted(odd, every=10).bound(problem, 100)
+    assert not bound
+    assert "C2" in bound.reason
+
+
+def test_it_is_made_by_the_name_of_a_learner():
+    problem = two_dimensional()
+    plain, known = Restarted.for_problem(problem), Restarted.for_problem(problem, of="mirror_prox", every=64)
+    assert (type(plain.learner), plain.every) == (AOGD, 500)
+    assert known.learner.schedule.eta == pytest.approx(64 ** (-1 / 3))  # the stretch is its horizon
+    tilted = Restarted.for_problem(problem, of="aogd", beta=0.6, steps="strongly convex")
+    assert (tilted.learner.schedule.beta, tilted.strong_convexity) == (0.6, 1.0)
+    with pytest.raises(InputError, match=r"no learner is called 'aodg'.*'aogd'"):
+        Restarted.for_problem(problem, of="aodg")
 
 
 def test_aftrl_never_forgets_and_restarts_help():

@@ -6,31 +6,35 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
+from numba import float64
 
 import longterm
-from longterm.linear_model._lanes import lanes
-from longterm.linear_model._layout import Parameters, State
-from longterm.linear_model.play import kernel, play
+from linear_learners import rows_and_labels
+from longterm.linear_model import BudgetLinearLearner
+from longterm.linear_model.kernels import aftrl, aogd, penalised_ftrl
+from longterm.linear_model.kernels.compile import compiled
+from longterm.linear_model.kernels.layout import AFTRL
+from longterm.linear_model.kernels.play import block_kernel
+from longterm.linear_model.kernels.round import shrink
 
-GAME = """
+SCRIPT = """
 import numpy as np
-from longterm.linear_model._layout import Parameters, State
-from longterm.linear_model.play import kernel, play
-state = State.start(2)
-parameters = Parameters(1.0, 1.0, 1.0, 0.7, step=1.0, theta_0=1.0, loss=1)
-play("aftrl", parameters.as_array(), state, np.ones((3, 2)), np.ones(3))
-stats = kernel("aftrl", "float64").stats
-print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), state.numbers[0])
+from longterm.linear_model import BudgetLinearLearner
+from longterm.linear_model.kernels.layout import AFTRL
+from longterm.linear_model.kernels.play import block_kernel
+learner = BudgetLinearLearner(2, 1.0, loss="hinge", fit_intercept=False)
+learner.learn(np.ones((3, 2)), np.ones(3))
+stats = block_kernel(AFTRL, "float64").stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), learner.cumulative_loss)
 """
 
 
 def in_another_process(package: Path, cache: Path) -> tuple[int, int, float]:
-    """Hits and misses of the cache on disk, and the sum of losses of a short game."""
+    """Hits and misses of the cache on disk, and the sum of losses of three rows."""
     environment = {**os.environ, "PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(cache)}
-    done = subprocess.run([sys.executable, "-c", GAME], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
     hits, misses, loss = done.stdout.split()
     return int(hits), int(misses), float(loss)
 
@@ -41,7 +45,7 @@ def test_the_next_process_finds_its_kernels_and_an_edited_helper_makes_new_ones(
     first = in_another_process(tmp_path, tmp_path / "cache")
     assert first[:2] == (0, 1)
     assert in_another_process(tmp_path, tmp_path / "cache") == (1, 0, first[2])
-    losses = tmp_path / "longterm" / "linear_model" / "_losses.py"
+    losses = tmp_path / "longterm" / "linear_model" / "kernels" / "losses.py"
     changed = losses.read_text().replace("return gap, -y", "return 2.0 * gap, -y")
     assert changed != losses.read_text()
     losses.write_text(changed)
@@ -50,44 +54,61 @@ def test_the_next_process_finds_its_kernels_and_an_edited_helper_makes_new_ones(
     assert after[2] == pytest.approx(2 * first[2])
 
 
+def test_what_cannot_be_kept_on_disk_is_compiled_all_the_same():
+    made = {}
+    exec("def twice(x):\n    return 2.0 * x", made)  # Numba has no file to keep it beside
+    assert compiled(made["twice"], (float64,))(3.0) == 6.0
+
+
 def test_read_only_and_memory_mapped_rows_use_the_same_kernel(tmp_path):
-    rng = np.random.default_rng(0)
-    rows, labels = rng.standard_normal((50, 7)), np.sign(rng.standard_normal(50))
+    rows, labels = rows_and_labels(n=50)
     np.save(tmp_path / "rows.npy", rows)
     mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
     frozen = rows.copy()
     frozen.flags.writeable = False
-    p = Parameters(1.0, 1.0, 1.0, 0.7, step=1.0, theta_0=1.0).as_array()
     results = []
     for given in (rows, frozen, mapped):
-        state = State.start(7)
-        play("aftrl", p, state, given, labels)
-        results.append(state.vector.tobytes())
+        learner = BudgetLinearLearner(7, 1.0)
+        learner.learn(given, labels)
+        results.append(learner.weights.tobytes())
     assert results == results[:1] * 3
-    assert len(kernel("aftrl", "float64").signatures) == 1
-
-
-@lanes(writes=1, sums=3)
-def every_operation(v, u, factor, bound):
-    new = factor * u - v.clipped(bound) + u.signed(bound)
-    return new, abs(-new), u.beyond(bound), u * u
-
-
-@numba.njit
-def call(v, u, factor, bound):
-    return every_operation(v, u, factor, bound)
+    assert len(block_kernel(AFTRL, "float64").signatures) == 1
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 16, 54])
-def test_lanes_compute_what_numpy_does(length, dtype):
+def test_passes_over_the_coordinates_compute_what_numpy_does(length, dtype):
     rng = np.random.default_rng(length)
     # What lies behind the last number must be neither read nor written.
-    v, u = np.full(length + 8, np.nan), np.full(length + 8, np.nan, dtype=dtype)
-    v[:length], u[:length] = rng.standard_normal(length), np.round(rng.standard_normal(length))
-    before, wide = v[:length].copy(), u[:length].astype(np.float64)
-    sums = call(v[:length], u[:length], 1.5, 0.5)
-    new = 1.5 * wide - np.clip(before, -0.5, 0.5) + 0.5 * np.sign(wide)
-    np.testing.assert_allclose(v[:length], new, rtol=1e-14)
-    np.testing.assert_allclose(sums, [np.abs(new).sum(), np.sum(wide > 0.5), wide @ wide], rtol=1e-13)
-    assert np.all(np.isnan(v[length:]))
+    v, point, u = (np.full(length + 8, np.nan, dtype=kind) for kind in (np.float64, np.float64, dtype))
+    given, wide = np.round(rng.standard_normal(length), 1), np.round(rng.standard_normal(length))
+    v, point, u = v[:length], point[:length], u[:length]
+
+    def check(sums, new, wanted, wanted_sums):
+        np.testing.assert_allclose(new, wanted, rtol=1e-13, atol=1e-14)
+        np.testing.assert_allclose(sums, wanted_sums, rtol=1e-13, atol=1e-14)
+        assert all(np.all(np.isnan(array.base[length:])) for array in (v, point, u))
+
+    def soft(z):
+        return np.clip(z, -0.5, 0.5) - z
+
+    def norms(x):
+        return [np.abs(x).sum(), x @ x]
+
+    def above(z):
+        kept = np.abs(z[np.abs(z) > 0.5])
+        return [len(kept), kept.sum(), kept @ kept]
+
+    v[:], u[:] = given, wide
+    check(shrink(v, 0.5, point), point, soft(given), norms(soft(given)))
+    check(penalised_ftrl.count_above(v, 0.5), v, given, above(given))
+    direction = 1.5 * wide + 0.3 * np.sign(given) + 0.7 * given
+    check(aogd.squared_direction(v, u, 1.5, 0.3, 0.7), v, given, direction @ direction)
+    added = given + 1.5 * wide
+    check(aftrl.add_and_shrink(v, u, 1.5, 0.5, point), v, added, norms(soft(added)))
+    np.testing.assert_allclose(point, soft(added), atol=1e-14)
+    v[:] = given
+    check(penalised_ftrl.add_and_count(v, u, 1.5, 0.5), v, added, above(added))
+    v[:] = given
+    stepped = 0.9 * given - 0.3 * np.sign(given) - 1.5 * wide
+    check(aogd.descend(v, u, 0.9, 0.3, 1.5), v, stepped, norms(stepped))

@@ -14,8 +14,7 @@ from longterm.constraints import ElasticNetBudget, OnFirst
 from longterm.errors import SnapshotError
 from longterm.learners import AFTRL, AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL, MahdaviOGD, PenalisedFTRL
 from longterm.linear_model import BudgetLinearLearner
-from longterm.linear_model import _layout as at
-from longterm.linear_model._average import Average
+from longterm.linear_model._memory import Average
 from longterm.linear_model._settings import Settings
 from longterm.losses import LeastSquares, Logistic
 from longterm.sets import Box, Product
@@ -81,10 +80,10 @@ def test_a_trace_at_chosen_rounds():
     learner, alone = learner_for("a-ftrl"), learner_for("a-ftrl")
     learner.learn(X[:100], y[:100])
     trace = learner.learn(X[100:], y[100:], record=[50, 101, 250])
-    assert trace.shape == (2, len(at.COLUMNS))
+    assert trace["round"].tolist() == [101, 250]
     alone.learn(X[:250], y[:250])
-    assert trace[1, 0] == alone.cumulative_loss
-    assert trace[1, 2] == alone.hard_violation
+    assert trace["loss"][1] == alone.cumulative_loss
+    assert trace["hard_violation"][1] == alone.hard_violation
 
 
 # --- constants ------------------------------------------------------------------------------------------------
@@ -201,13 +200,14 @@ def test_the_interval_begins_at_the_first_target_and_is_widened_by_hand():
     # slope −2, so Σ slope² = 4, a = 2/4, b = 2/a = 4: the end of the interval.
     assert learner.intercept == 11.0
     learner.step_dense([0.0], 10.9)  # slope 0.1: b = 1.9 · 4/√4.01
-    learner._game.numbers[at.INTERCEPT_SLOPE] = -50.0  # what an interval that is too short leaves behind
-    curvature = np.sqrt(learner._game.numbers[at.INTERCEPT_SQUARES]) / 4.0
+    scalars = learner._rule.scalars
+    scalars["intercept_slope"] = -50.0  # what an interval that is too short leaves behind
+    curvature = np.sqrt(scalars["intercept_squares"][0]) / 4.0
     learner._widen(10.0)
     assert learner.settings.intercept_bound == 20.0
-    assert np.sqrt(learner._game.numbers[at.INTERCEPT_SQUARES]) / 20.0 == pytest.approx(curvature)
+    assert np.sqrt(scalars["intercept_squares"][0]) / 20.0 == pytest.approx(curvature)
     # What the old interval could not follow is forgotten: the slope is cut to what holds b at its end.
-    assert learner._game.numbers[at.INTERCEPT_SLOPE] == pytest.approx(-4.0 * curvature)
+    assert scalars["intercept_slope"][0] == pytest.approx(-4.0 * curvature)
 
 
 @given(
@@ -225,11 +225,11 @@ def test_the_bound_holds_while_the_interval_is_widened(seed, loss, rule, growth,
     y = level + np.cumprod(np.full(n, growth)) * rng.standard_normal(n)
     learner = BudgetLinearLearner(d, 1.0, loss=loss, rule=rule)
     learner.learn(X, y)
-    numbers, radius = learner._game.numbers, learner.settings.constraint.enclosing_ball().radius
-    bound = 2.5 * radius * np.sqrt(numbers[at.SQUARES])
-    bound += 2.5 * learner.settings.intercept_bound * np.sqrt(numbers[at.INTERCEPT_SQUARES])
+    scalars, radius = learner._rule.scalars[0], learner.settings.constraint.enclosing_ball().radius
+    bound = 2.5 * radius * np.sqrt(scalars["gradient_squares"])
+    bound += 2.5 * learner.settings.intercept_bound * np.sqrt(scalars["intercept_squares"])
     if rule == "a-ftrl":
-        bound += 5 * radius * numbers[at.LARGEST] * (1 + (n ** (2 / 3) - 1) / (2 / 3))
+        bound += 5 * radius * scalars["longest_gradient"] * (1 + (n ** (2 / 3) - 1) / (2 / 3))
     first = 2 * abs(y[1] - y[0])
     points = learner.settings.constraint.enclosing_ball().sample(rng, 200)
     points = points[learner.settings.constraint.values(points)[:, 0] <= 0]
@@ -259,7 +259,7 @@ def test_badly_scaled_rows_overflow_nothing(rule, loss):
     with np.errstate(all="raise", under="ignore"):
         learner.learn(X, y)
     assert np.isfinite(learner.weights).all()
-    assert np.isfinite(learner._game.numbers).all()
+    assert all(np.isfinite(array).all() for array in learner._arrays().values())
     R = learner.settings.constraint.enclosing_ball().radius
     assert np.linalg.norm(learner.weights) <= R * (1 + 1e-9)
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from test_delay import regret_in_blocks
 
-from longterm.bounds import gradient_bound_under_delay, lemma_5_delayed
 from longterm.problems import late_reversal
+from longterm.theory import gradient_bound_under_delay, lemma_5_delayed
 from longterm.theory.schedules import ConvexSchedule
 
 PAGE = (Path(__file__).parents[2] / "docs" / "live.md").read_text(encoding="utf-8")

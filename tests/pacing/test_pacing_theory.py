@@ -8,7 +8,6 @@ from scipy.optimize import linprog
 from test_pacing import NAMES, pacers
 
 from longterm import InputError
-from longterm.bounds import theorem_1
 from longterm.pacing import (
     Auctions,
     DualMirrorDescent,
@@ -21,6 +20,7 @@ from longterm.pacing import (
     regret_bound,
     synthetic_auctions,
 )
+from longterm.theory import theorem_1
 
 # --- hindsight ------------------------------------------------------------------------------------------------
 

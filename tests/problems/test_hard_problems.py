@@ -4,18 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from longterm import InputError, challenge, find_slater_point
+from longterm import InputError, challenge, find_slater_point, hindsight
 from longterm.constraints import Affine, ElasticNetBudget
-from longterm.hindsight import (
-    EveryRound,
-    InExpectation,
-    OnAverage,
-    best_budgeted_logistic,
-    best_fair_logistic,
-    best_fixed,
-    best_power,
-    nearest_to_mean,
-)
+from longterm.hindsight import EveryRound, InExpectation, OnAverage
 from longterm.hindsight.regions import ElasticNetBall, ElasticNetSlab
 from longterm.losses import PricedUtility
 from longterm.problems import (
@@ -51,7 +42,7 @@ def test_noisy_targets_leave_the_polytope_for_good():
     targets = stream.draw(2, 0, 6000).loss[0]
     mean = targets.mean(axis=0)
     assert problem.constraint.values(mean).max() > 0.05
-    best = nearest_to_mean(problem, stream, [6000], seeds=2)
+    best = hindsight.best(problem, stream, [6000], seeds=2)
     assert np.linalg.norm(best.x[0] - mean) > 0.1
     noise = targets - (targets.reshape(-1, 5, 5) == targets.reshape(-1, 5, 5).max(axis=2, keepdims=True)).reshape(
         targets.shape
@@ -135,13 +126,11 @@ def test_power_by_hand():
         ([1.0], [0.5, 1.0]),
     ):
         series = np.array(prices)
-        best = best_power(problem, Windows(series), [1])
+        best = hindsight.best(problem, Windows(series), [1])
         np.testing.assert_allclose(best.x[0], x, atol=1e-12)
         assert best.gap[0] <= 1e-12
-    free = best_power(power_allocation([0.0, 0.0], devices=1), Windows(np.zeros(3)), [3])
+    free = hindsight.best(power_allocation([0.0, 0.0], devices=1), Windows(np.zeros(3)), [3])
     np.testing.assert_allclose(free.x, [[1.4]])
-    with pytest.raises(InputError, match="power_allocation"):
-        best_power(online_linear_program(), DriftingCosts(2, 10), [3])
     for prices in ([], [-1.0], [np.nan]):
         with pytest.raises(InputError, match="prices"):
             power_allocation(prices)
@@ -208,18 +197,14 @@ def test_fairness_binds_and_costs():
     problem, stream = fair_logistic(ROWS, SENSITIVE, 1.5, 0.01), ResampledRows(ROWS, LABELS)
     normal = problem.constraint.parts[1].matrix[0]
     np.testing.assert_allclose(normal, np.cov(SENSITIVE, ROWS.T, bias=True)[0, 1:], atol=1e-12)
-    plain = best_budgeted_logistic(budgeted_logistic(ROWS, 1.5), stream, [300], progress=None)
-    fair = best_fair_logistic(problem, stream, [300], progress=None)
+    plain = hindsight.best(budgeted_logistic(ROWS, 1.5), stream, [300], progress=None)
+    fair = hindsight.best(problem, stream, [300], progress=None)
     assert abs(plain.x[0] @ normal) > 0.03
     assert abs(fair.x[0] @ normal) == pytest.approx(0.01, abs=1e-9)
     assert fair.loss[0] > plain.loss[0] + 1
     loose = fair_logistic(ROWS, SENSITIVE, 1.5, limit=10.0)
-    same = best_fair_logistic(loose, stream, [300], progress=None)
+    same = hindsight.best(loose, stream, [300], progress=None)
     np.testing.assert_allclose(same.loss, plain.loss, rtol=2e-6)
-    with pytest.raises(InputError, match="fair_logistic"):
-        best_fair_logistic(budgeted_logistic(ROWS, 1.5), stream, [300])
-    with pytest.raises(InputError, match="budgeted_logistic"):
-        best_budgeted_logistic(problem, stream, [300])
     for wrong in (np.zeros(300), np.ones(7)):
         with pytest.raises(InputError, match="sensitive"):
             fair_logistic(ROWS, wrong, 1.5, 0.1)
@@ -273,8 +258,8 @@ def test_constraints_switch_at_powers_of_two_and_costs_pull_across():
 def test_the_comparators_of_switching_constraints_are_nested():
     game = games.switching_constraints()
     problem, stream = game.problem, game.stream
-    every = best_fixed(problem, stream, [1000], seeds=range(4))
-    average = best_fixed(problem, stream, [1000], seeds=range(4), benchmark=OnAverage())
+    every = hindsight.best(problem, stream, [1000], seeds=range(4))
+    average = hindsight.best(problem, stream, [1000], seeds=range(4), benchmark=OnAverage())
     assert np.all(average.loss < every.loss - 10)
     for seed in range(4):
         matrix, offset = stream.draw(seed, 0, 1000).constraint
@@ -293,7 +278,7 @@ def test_jobs_arrive_as_stated_and_comparators_differ():
     np.testing.assert_array_equal(block.loss[0][:, 0], block.loss[0][:, 3])  # the same zone
     mean = mean_of_arrivals(12)
     best = {
-        name: best_fixed(problem, stream, [6000], seeds=3, benchmark=b).loss[0]
+        name: hindsight.best(problem, stream, [6000], seeds=3, benchmark=b).loss[0]
         for name, b in (("every", EveryRound()), ("average", OnAverage()), ("expected", InExpectation(mean)))
     }
     assert best["average"] == pytest.approx(best["expected"], rel=0.03)

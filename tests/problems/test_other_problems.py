@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from longterm import AOGD, InputError, Problem, SlaterPoint, run
+from longterm import InputError, Problem, SlaterPoint, run
 from longterm.constraints import Affine
 from longterm.constraints.extreme_eigenvector import lanczos_one
 from longterm.learners import (
-    DoublingAOGD,
+    DoublingRestarts,
     FeasibleOnlineADM,
     MirrorProx,
     NoViolationAOGD,
@@ -31,12 +31,12 @@ MAKERS = {
     "projected": lambda p: ProjectedOGD.for_problem(p),
     "feasible ADM": lambda p: FeasibleOnlineADM.for_problem(p, horizon=100, projection=p.projection),
     "no violation": lambda p: NoViolationAOGD.for_problem(p, horizon=1000, margin=0.1),
-    "doubling": lambda p: DoublingAOGD.of(AOGD.for_problem(p), p),
+    "doubling": lambda p: DoublingRestarts.for_problem(p, of="no_violation_aogd"),
 }
 
 
 @pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.filterwarnings("ignore::longterm.AssumptionWarning")
+@pytest.mark.filterwarnings("ignore::longterm.errors.AssumptionWarning")
 def test_a_learner_for_a_wider_set_is_refused_on_a_narrower_one(name):
     learner = MAKERS[name](WIDE)
     run(WIDE, learner, RandomCosts(2), 5)

@@ -6,7 +6,7 @@ import pytest
 
 from browser import chromium, open_at, requested
 from longterm.experiments import Backend
-from longterm.experiments.arena import Taste, arena_of, league, run_arena
+from longterm.experiments.arena import Preference, arena_of, league, run_arena
 from longterm.report.arena import write_arena_page
 from longterm.report.frontier import on_the_frontier
 
@@ -42,7 +42,7 @@ def arena(tmp_path_factory):
 @pytest.fixture(scope="module")
 def page(arena, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "arena.html"
-    return write_arena_page(arena, league(arena), Taste(), path).as_uri()
+    return write_arena_page(arena, league(arena), Preference(), path).as_uri()
 
 
 def ready(driver):
@@ -70,14 +70,14 @@ def shown(driver):
     ]
 
 
-@pytest.mark.parametrize("taste", [Taste(0.0), Taste(0.9, "hard"), Taste(1.0, "largest")])
-def test_the_league_is_ranked_again(driver, page, arena, taste):
+@pytest.mark.parametrize("preference", [Preference(0.0), Preference(0.9, "hard"), Preference(1.0, "largest")])
+def test_the_league_is_ranked_again(driver, page, arena, preference):
     open_at(driver, page, *SIZES["desktop"])
     ready(driver)
-    driver.execute_script(SET, driver.find_element("css selector", ".violation"), taste.measure, "change")
-    driver.execute_script(SET, driver.find_element("css selector", ".weight"), str(taste.weight), "input")
+    driver.execute_script(SET, driver.find_element("css selector", ".violation"), preference.measure, "change")
+    driver.execute_script(SET, driver.find_element("css selector", ".weight"), str(preference.weight), "input")
     found = shown(driver)
-    wanted = [(one.learner, f"{one.score:.3f}") for one in league(arena, taste)]
+    wanted = [(one.learner, f"{one.score:.3f}") for one in league(arena, preference)]
     assert sorted(found) == sorted(wanted)
     assert [score for _, score in found] == [score for _, score in wanted]
 
@@ -85,7 +85,7 @@ def test_the_league_is_ranked_again(driver, page, arena, taste):
 def test_the_frontier_follows_the_violation(driver, page, arena):
     open_at(driver, page, *SIZES["desktop"])
     ready(driver)
-    for measure in ("hard_violation", "per_constraint_violation"):
+    for measure in ("hard_violation", "long_term_violation"):
         driver.execute_script(SET, driver.find_element("css selector", ".violation"), measure, "change")
         for problem, id in (("expert advice", "expert-advice"), ("switching constraints", "switching-constraints")):
             best = "; ".join(match.learner for match in on_the_frontier(arena.played(problem), measure))

@@ -18,14 +18,11 @@ from matplotlib.text import Text
 from longterm.errors import InputError
 from longterm.experiments.result import MEASURES
 from longterm.report import write_figures, write_page
-from longterm.report.appearance import COLOURS, look
-from longterm.report.chart import SHAPES, chart_data
-from longterm.report.experiment import certificate
-from longterm.report.growth import last_decade_slope
+from longterm.report.experiment import certificate, chart_data
 from longterm.report.linear import draw_linear
 from longterm.report.log_log import draw_log_log
-from longterm.report.panels import panels
-from longterm.report.style import publication_style
+from longterm.report.scales import last_decade_slope, panels
+from longterm.report.style import COLOURS, SHAPES, look, publication_style
 from longterm.report.tables import regret_table, violation_table
 from longterm.report.words import problem_facts
 from results import HOSTILE, dsm, hostile, many, sample
@@ -110,7 +107,7 @@ def test_no_data_is_lost_where_sums_are_negative_or_zero(plt):
     result = sample(150, 3)
     drawing = draw_log_log(plt, result)
     signed = drawing.axes[1]
-    assert panels(result)[1] == ("signed_violation", "per_constraint_violation")  # one constraint
+    assert panels(result)[1] == ("signed_violation", "long_term_violation")  # one constraint
     assert signed.get_yscale() == "symlog"
     low, high = signed.get_ylim()
     for curve in result.curves:
@@ -159,6 +156,24 @@ def test_the_linear_view_enlarges_the_low_curves(plt):
     for curve in result.curves:
         points = violation.transData.transform(np.column_stack([result.rounds, curve.mean("signed_violation")]))
         assert not any(frame.contains(*point) for point in points), curve.name
+
+
+def test_the_logged_sum_has_a_panel_and_a_plot_beside_the_true_one(plt, tmp_path):
+    plain = sample(150, 3)
+    curves = tuple(
+        dataclasses.replace(c, measures={**c.measures, "logged_violation": c.measures["signed_violation"] / 10})
+        for c in plain.curves
+    )
+    result = dataclasses.replace(plain, curves=curves)
+    assert len(draw_linear(plt, plain).axes) == 2
+    _, signed, logged = draw_linear(plt, result).axes
+    for axis, measure in ((signed, "signed_violation"), (logged, "logged_violation")):
+        for curve in result.curves:
+            assert any(np.array_equal(curve.mean(measure), line) for line in means_drawn(axis))
+    assert panels(result)[-1] == ("logged_violation",)
+    page = Page(write_page(result, tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert sum(given.get("class") == "plot" for _, given in page.tags) == 3
+    assert "Σ g(xₜ) over t = 8, 16, 32, …, T" in "".join(page.text)
 
 
 def test_slopes_by_hand():
@@ -262,7 +277,7 @@ def test_the_tables_have_the_numbers_of_the_result(written):
     for row, curve in zip(violation, result.curves, strict=True):
         assert row[0] == curve.mean("signed_violation")[-1]
         assert row[6] == curve.mean("hard_violation")[-1]
-        assert row[-2:] == [curve.mean(m)[-1] for m in ("squared_violation", "per_constraint_violation")]
+        assert row[-2:] == [curve.mean(m)[-1] for m in ("squared_violation", "long_term_violation")]
 
 
 def test_the_numbers_on_the_way(written):

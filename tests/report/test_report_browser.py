@@ -104,7 +104,7 @@ def test_the_measure_is_chosen_for_each_plot(driver, figure):
     result = dsm(8, 200, 3)
     plot = plots(figure)[0]
     last = "return arguments[0].data.filter(t => t.meta.mean).map(t => t.y[t.y.length - 1])"
-    for measure in ("regret", "squared_violation", "per_constraint_violation"):
+    for measure in ("regret", "squared_violation", "long_term_violation"):
         figure.find_element("css selector", f".plot-box option[value='{measure}']").click()
         wanted = [curve.mean(measure)[-1] for curve in result.curves]
         assert driver.execute_script(last, plot) == pytest.approx(wanted, rel=1e-6)

@@ -1,8 +1,16 @@
-"""Rows, learners and comparisons that tests of the streaming object share."""
+"""Rows, learners, their states and comparisons that tests of linear models share."""
+
+import math
 
 import numpy as np
+import pytest
+from scipy.sparse import csr_array, random_array
 
 from longterm.linear_model import BudgetLinearLearner
+from longterm.linear_model.kernels import heap
+from longterm.linear_model.kernels.losses import CODES
+
+LOSSES = tuple(CODES)
 
 
 def rows_and_labels(n=300, d=7, seed=0, regression=False):
@@ -12,10 +20,54 @@ def rows_and_labels(n=300, d=7, seed=0, regression=False):
     return X, signal if regression else np.where(signal > 0, 1.0, -1.0)
 
 
+def sparse_rows(rng, n, d, density=0.05, dtype=np.float64):
+    X = csr_array(random_array((n, d), density=density, rng=rng, dtype=dtype, data_sampler=rng.standard_normal))
+    X.sort_indices()
+    return csr_array((X.data.astype(dtype), X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=(n, d))
+
+
 def learner_for(rule, d=7, **more):
     if rule == "mahdavi":
         more |= {"constants": {"feature_norm": 8.0, "rounds": 3000, "label_bound": 5.0}}
     return BudgetLinearLearner(d, 1.0, rule=rule, **more)
+
+
+def learner_with(rule, parameters, dimension, sparse=False):
+    """A learner that plays with just these constants; "mahdavi" is "a-ogd" with mu > 0."""
+    p = parameters
+    learner = BudgetLinearLearner(
+        dimension,
+        p.budget,
+        l1=p.l1,
+        l2=p.l2,
+        loss=LOSSES[p.loss],
+        loss_parameter=p.loss_parameter or None,
+        rule=rule,
+        fit_intercept=p.intercept_bound > 0,
+        intercept_bound=p.intercept_bound,
+        sparse=sparse,
+    )
+    learner._rule.use(parameters)
+    return learner
+
+
+def put(learner, vector, **scalars):
+    """Give a learner this state, by the names of its scalars. Its average is not drawn any more."""
+    rule = learner._rule
+    for name, value in scalars.items():
+        rule.scalars[name] = value
+    learner._until_sample = 10**12
+    if not rule.is_sparse:
+        rule.vector[:] = vector
+        return learner
+    rule.vector[::2] = vector
+    threshold = rule.number("multiplier_sum") * rule.parameters["l1"][0]
+    active = np.flatnonzero(np.abs(vector) > threshold)
+    entries = active.astype(np.uint64) + np.uint64(1)  # keys of 0, in order: a heap
+    rule.vector.view(np.uint64)[2 * active + 1] = rule.heap[: len(active)] = entries
+    for name in ("active", "live", "entries"):
+        rule.scalars[name] = len(active)
+    return learner
 
 
 def same(one, other):
@@ -23,7 +75,7 @@ def same(one, other):
     mine, theirs = one._arrays(), other._arrays()
     assert mine.keys() == theirs.keys()
     for name, array in mine.items():
-        np.testing.assert_array_equal(array, theirs[name], err_msg=name)
+        np.testing.assert_array_equal(array.view(np.uint64), theirs[name].view(np.uint64), err_msg=name)
 
 
 def step_all(learner, X, y, weights=None):
@@ -33,3 +85,25 @@ def step_all(learner, X, y, weights=None):
             for i, (u, label) in enumerate(zip(X, y, strict=True))
         ]
     )
+
+
+def require_sound(learner, drift=1e-300):
+    """Every promise of a sparse learner's heap, checked from outside. `drift` is what larger sums may have left."""
+    rule = learner._rule
+    s, places = rule.scalars[0], rule.dimension.bit_length()
+    words, entries = rule.vector.view(np.uint64)[1::2], rule.heap[: s["entries"]]
+    lengths, threshold = np.abs(rule.vector[::2]), s["multiplier_sum"] * rule.parameters["l1"][0]
+    alive = lengths > threshold
+    assert s["active"] == np.count_nonzero(alive)
+    assert s["live"] == np.count_nonzero(words)
+    assert len(entries) <= len(rule.heap) == 2 * rule.dimension + heap.SLACK
+    assert np.isin(words[words > 0], entries).all()
+    assert (words[alive] > 0).all()
+    assert np.array_equal(words[words > 0] & np.uint64(2**places - 1), np.flatnonzero(words) + 1)
+    keys = (words >> np.uint64(places) << np.uint64(places) >> np.uint64(1)).view(np.float64)
+    assert (keys[alive] <= lengths[alive]).all()
+    parents = (np.arange(1, len(entries)) - 1) // heap.ARITY
+    assert (entries[parents] <= entries[1:]).all()
+    w = lengths[alive] - threshold
+    assert s["norm_1"] + s["norm_1_low"] == pytest.approx(math.fsum(w), rel=1e-11, abs=drift)
+    assert s["norm_2"] + s["norm_2_low"] == pytest.approx(math.fsum(w * w), rel=1e-11, abs=drift)

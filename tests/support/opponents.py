@@ -85,6 +85,31 @@ def best_in_box(lower, upper, matrix, offset, cost, total=None):
     return linprog(cost, A_ub=matrix, b_ub=offset, bounds=np.stack([lower, upper], axis=1), **equal).fun
 
 
+def best_linear(B, matrix, offset, cost):
+    """min ⟨cost, x⟩ over X = B ∩ {matrix x ≤ offset}, from below, for any B: duality with its support function."""
+    found = linprog_over(B, matrix, offset, cost)
+    return found if found is not None else dual_bound(B, matrix, offset, cost)
+
+
+def linprog_over(B, matrix, offset, cost):
+    if not hasattr(B, "lower"):
+        return None
+    solved = linprog(cost, A_ub=matrix, b_ub=offset, bounds=np.stack([B.lower, B.upper], axis=1))
+    return solved.fun
+
+
+def dual_bound(B, matrix, offset, cost):
+    """max over λ ≥ 0 of −⟨λ, offset⟩ − support_B(−cost − Aᵀλ), one constraint: a concave function of one number."""
+    (row,), (b,) = matrix, offset
+    grid = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 400) * (np.linalg.norm(cost) + 1e-12)])
+    values = -grid * b - B.support(-cost - grid[:, None] * row)
+    for _ in range(40):
+        k = int(np.argmax(values))
+        grid = np.linspace(grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)], 30)
+        values = -grid * b - B.support(-cost - grid[:, None] * row)
+    return values.max()
+
+
 def onto_box_and_half_space(lower, upper, row, offset):
     """Π onto {lower ≤ x ≤ upper, ⟨row, x⟩ ≤ offset}: clip(y − τ row) with the least feasible τ ≥ 0, by bisection."""
 

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from longterm import AOGD, compare
-from longterm.bounds import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
+from longterm import AOGD, compare, hindsight
 from longterm.data import load_sample
 from longterm.experiments.result import MEASURES, Curve, Remark, Result
-from longterm.hindsight import best_budgeted_logistic, nearest_to_mean
 from longterm.learners import AFTRL, MahdaviOGD, MirrorProx
 from longterm.problems import budgeted_logistic, doubly_stochastic
 from longterm.streams import RandomPermutations, ResampledRows
+from longterm.theory import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 
 VERSIONS = {name: version(name) for name in ("numpy", "scipy")}
 READ_OFF = {
@@ -57,7 +56,7 @@ def dsm(size: int = 8, rounds: int = 1000, sequences: int = 10) -> Result:
     }
     traces = compare(problem, learners, stream, rounds, seeds=seeds, progress=None)
     kept = traces["Convex A-OGD"].rounds
-    best = nearest_to_mean(problem, stream, kept, seeds=seeds)
+    best = hindsight.best(problem, stream, kept, seeds=seeds)
     bounds = {
         "Convex A-OGD": _bounds(theorem_1(problem.constants, kept, beta)),
         "Strongly convex A-OGD": _bounds(theorem_1_strongly_convex(problem.constants, kept, beta)),
@@ -115,7 +114,7 @@ def sample(rounds: int = 2000, sequences: int = 10) -> Result:
     }
     kept = np.unique(np.geomspace(1, rounds, 24).round().astype(int)).tolist()
     traces = compare(problem, learners, stream, rounds, seeds=seeds, record=kept, progress=None)
-    best = best_budgeted_logistic(problem, stream, kept, seeds=seeds, progress=None)
+    best = hindsight.best(problem, stream, kept, seeds=seeds, progress=None)
     bounds = {"Convex A-OGD": _bounds(theorem_1(problem.constants, kept, 2 / 3))}
     roles = {"A-FTRL": "own"}
     return Result(

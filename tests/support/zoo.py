@@ -39,7 +39,6 @@ from longterm.learners import (
     AdaptivePenalisedFTRL,
     DecayingMarginAOGD,
     DiagonalAdaGradAOGD,
-    DoublingAOGD,
     DoublingRestarts,
     DriftPlusPenalty,
     FeasibleOnlineADM,
@@ -402,10 +401,11 @@ def learners_without_violation(problem: Problem) -> dict[str, Learner[Any]]:
     if point is None:
         return {}
     rule, epsilon = AOGD.for_problem(problem), point.epsilon
+    known = NoViolationAOGD(learner=rule, slater=point, gamma=epsilon / 2, coefficient=3 * epsilon)
     return {
-        "no violation": NoViolationAOGD(learner=rule, slater=point, gamma=epsilon / 2),
+        "no violation": known,
         "no violation, decaying": DecayingMarginAOGD(learner=rule, slater=point, coefficient=3 * epsilon),
-        "no violation, doubling": DoublingAOGD(learner=rule, slater=point, coefficient=3 * epsilon, first_epoch=10),
+        "no violation, doubling": DoublingRestarts(known, first_epoch=10),
         "no violation, Convex OGD": NoViolationMahdaviOGD(
             learner=MahdaviOGD.for_problem(problem, horizon=1000), slater=point, gamma=epsilon / 2
         ),

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.bounds import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.errors import ScheduleError
 from longterm.losses import Linear, SquaredDistance
@@ -15,7 +13,10 @@ from longterm.problems import late_reversal
 from longterm.sets import Ball
 from longterm.streams import LateReversal, RandomCosts, Replay, SwitchingCosts
 from longterm.theory.facts import Constants
+from longterm.theory.paper import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
+from longterm.theory.step_sums import step_sums
+from opponents import best_linear
 from zoo import D, sets
 
 SETS = sets()
@@ -67,32 +68,43 @@ def test_late_reversal_never_beats_the_corrected_bound(beta, R, G, T):
         assert regret <= float(theorem_1_as_printed(problem.constants, T, beta).regret) * (1 + 1e-12)
 
 
+@given(
+    beta=betas,
+    R=st.floats(0.1, 10),
+    G=st.floats(0.1, 10),
+    D=st.floats(0.01, 10),
+    F=st.floats(0, 10),
+    T=st.integers(1, 20_000),
+)
+def test_the_printed_constraint_line_is_true_all_the_same(beta, R, G, D, F, T):
+    """By exact sums; and the two steps of the proof: S_θ + δ_μ and 𝓡 against what the paper prints."""
+    facts = Constants(R, 2 * R, G, G, D, F)
+    printed, corrected = theorem_1_as_printed(facts, T, beta), theorem_1(facts, T, beta)
+    assert float(theorem_1(facts, T, beta, exact_sums=True).violation) <= float(printed.violation) * (1 + 1e-12)
+    sums, A = step_sums(ConvexSchedule(2 * R, G, beta), T), T ** (1 - beta) / (1 - beta)
+    weight = float(sums.theta + sums.delta_mu)
+    if beta >= 0.5:
+        assert weight <= 6 * R * G * A * (1 + 1e-12)
+        assert float(corrected.regret) <= 2 * float(printed.regret)
+    else:
+        assert weight <= 12 * R * G * A
+        assert float(corrected.regret) <= float(printed.regret) * (1 + 1e-12)
+
+
+def test_the_corrected_closed_form_does_not_show_it():
+    facts = Constants(1.0, 2.0, 1.0, 1.0, 0.1, 0.0)
+    closed, printed, exact = (
+        float(bound.violation)
+        for bound in (
+            theorem_1(facts, 10**5, 0.9),
+            theorem_1_as_printed(facts, 10**5, 0.9),
+            theorem_1(facts, 10**5, 0.9, exact_sums=True),
+        )
+    )
+    assert (round(closed), round(printed), round(exact)) == (4979, 4908, 4198)
+
+
 # --- any set, any β, random and adversarial losses ----------------------------------------------------------
-
-
-def best_linear(B, matrix, offset, cost):
-    """min ⟨cost, x⟩ over X = B ∩ {matrix x ≤ offset}, from below, for any B: duality with its support function."""
-    found = linprog_over(B, matrix, offset, cost)
-    return found if found is not None else dual_bound(B, matrix, offset, cost)
-
-
-def linprog_over(B, matrix, offset, cost):
-    if not hasattr(B, "lower"):
-        return None
-    solved = linprog(cost, A_ub=matrix, b_ub=offset, bounds=np.stack([B.lower, B.upper], axis=1))
-    return solved.fun
-
-
-def dual_bound(B, matrix, offset, cost):
-    """max over λ ≥ 0 of −⟨λ, offset⟩ − support_B(−cost − Aᵀλ), one constraint: a concave function of one number."""
-    (row,), (b,) = matrix, offset
-    grid = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 400) * (np.linalg.norm(cost) + 1e-12)])
-    values = -grid * b - B.support(-cost - grid[:, None] * row)
-    for _ in range(40):
-        k = int(np.argmax(values))
-        grid = np.linspace(grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)], 30)
-        values = -grid * b - B.support(-cost - grid[:, None] * row)
-    return values.max()
 
 
 def adaptive_costs(problem, learner, rounds, rng):

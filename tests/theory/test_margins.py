@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from longterm import InputError, SlaterPoint, find_slater_point
-from longterm.bounds import lemma_5
 from longterm.constraints import Affine, L2Budget, Maximum
 from longterm.learners import NoViolationAOGD, NoViolationMahdaviOGD
 from longterm.learners.mahdavi_no_violation import fixed_point
@@ -15,6 +14,7 @@ from longterm.problems import budgeted_logistic, doubly_stochastic, two_dimensio
 from longterm.sets import Ball
 from longterm.theory.facts import Constants
 from longterm.theory.margins import allowed_violation, coefficient, exact_margin, needed_horizon
+from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, StronglyConvexSchedule
 from longterm.theory.slater import slater_point_at
 from zoo import D, sets

@@ -6,14 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe, run
-from longterm.bounds import lemma_5, penalty_aogd
 from longterm.constraints import Affine
 from longterm.errors import ScheduleError
-from longterm.learners import PenaltyAOGD
 from longterm.losses import Linear
 from longterm.problems import two_dimensional
 from longterm.sets import Box
 from longterm.streams import RandomCosts
+from longterm.theory.paper import lemma_5
 from longterm.theory.penalties import QUADRATIC, Penalty, check_penalty
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
 from longterm.theory.step_sums import step_sums
@@ -36,13 +35,17 @@ def bent(a, b):
 
 def test_the_square_is_the_papers_own_rule():
     problem = Problem(Box.cube(3, -1.0, 1.0), Linear(3), Affine([[1.0, 1.0, 0.0]], [-0.5]))
-    ours, theirs = (run(problem, made.convex(problem), RandomCosts(3), 300) for made in (PenaltyAOGD, AOGD))
+    plain, squared = AOGD.for_problem(problem), AOGD.for_problem(problem, penalty=square(0.5))
+    ours, theirs = (run(problem, made, RandomCosts(3), 300) for made in (squared, plain))
     np.testing.assert_array_equal(ours.cumulative_loss, theirs.cumulative_loss)
     np.testing.assert_array_equal(ours.multiplier, theirs.multiplier)
-    ours, theirs = penalty_aogd(AOGD.for_problem(problem), problem.constants, [7, 300]), None
-    lemma = lemma_5(AOGD.for_problem(problem).schedule, problem.constants, [7, 300])
-    np.testing.assert_allclose(ours.regret, lemma.regret)
-    np.testing.assert_allclose(ours.violation, lemma.violation, rtol=1e-9)
+    bound, lemma = squared.bound(problem, [7, 300]), lemma_5(plain.schedule, problem.constants, [7, 300])
+    np.testing.assert_allclose(bound["regret"], lemma.regret)
+    np.testing.assert_allclose(bound["signed_violation"], lemma.violation, rtol=1e-9)
+    assert plain.penalty.is_the_papers
+    assert not squared.penalty.is_the_papers  # a function of one's own: nobody can tell
+    closed = plain.bound(problem, [7, 300])  # the closed form of Theorem 1
+    assert np.all(closed["regret"] >= lemma.regret)
 
 
 def test_a_round_by_hand():
@@ -64,6 +67,16 @@ def test_squares_that_table_1_admits(c, holds):
         assert checked.c2.failing_round == 2
         with pytest.raises(ScheduleError, match="C2'"):
             checked.require()
+
+
+@pytest.mark.parametrize(("c", "beta", "holds"), [(0.25, 0.5, True), (0.25, 0.45, False), (0.35, 0.3, True)])
+def test_squares_also_need_two_c_to_be_at_least_one_minus_beta(c, beta, holds):
+    checked = check_penalty(
+        square(c), ConvexSchedule(CONSTANTS.diameter, CONSTANTS.gradient_bound, beta), CONSTANTS, 500
+    )
+    assert checked.c2.holds
+    assert checked.c1.holds is holds
+    assert bool(AOGD.for_problem(two_dimensional(), penalty=c, beta=beta).bound(two_dimensional(), 500)) is holds
 
 
 @pytest.mark.parametrize(
@@ -96,8 +109,9 @@ def test_c1_knows_how_convex_a_penalty_is():
     assert checked.c2.holds
     constant = ConstantSchedule(theta=1.0, eta=0.05, mu=0.1, gradient_bound=2.0)
     assert check_penalty(flat, constant, CONSTANTS, 100).hold  # a constant μ needs no κ
-    with pytest.raises(ScheduleError, match="C1'"):
-        penalty_aogd(AOGD.for_problem(two_dimensional(), penalty=flat), CONSTANTS, 100)
+    bound = AOGD.for_problem(two_dimensional(), penalty=flat).bound(two_dimensional(), 100)
+    assert not bound
+    assert "C1'" in bound.reason
 
 
 @given(kind=KINDS, seed=st.integers(0, 10**6), T=st.integers(2, 150), c=st.floats(0.25, 0.5), b=st.floats(0.0, 0.02))
@@ -110,17 +124,17 @@ def test_the_bound_holds(kind, seed, T, c, b):
     admitted = check_penalty(bent(c, b), schedule, problem.constants, T).hold
     learner = AOGD.for_problem(problem, penalty=bent(c, b) if admitted else square(c))
     game = play_linear(problem, learner, kind, T, seed)
-    bound = penalty_aogd(learner, problem.constants, T)
+    bound = learner.bound(problem, T)
     regret = game.loss - best_in_box(-np.ones(3), np.ones(3), row, offset, game.costs.sum(axis=0))
-    assert regret <= float(bound.regret) * (1 + 1e-9)
-    assert game.values.sum() <= float(bound.violation) * (1 + 1e-9)
+    assert regret <= float(bound["regret"]) * (1 + 1e-9)
+    assert game.values.sum() <= float(bound["signed_violation"]) * (1 + 1e-9)
 
 
 def test_the_lightest_square_pays_by_the_root_of_two():
     learners = [AOGD.for_problem(two_dimensional(), penalty=square(c)) for c in (0.5, 0.25)]
-    heavy, light = (penalty_aogd(learner, CONSTANTS, 10**5) for learner in learners)
-    assert float(light.regret) == float(heavy.regret)
-    assert 1.38 < float(heavy.violation / light.violation) < 2**0.5
+    heavy, light = (learner.bound(two_dimensional(), 10**5) for learner in learners)
+    assert float(light["regret"]) == float(heavy["regret"])
+    assert 1.38 < float(heavy["signed_violation"] / light["signed_violation"]) < 2**0.5
 
 
 @pytest.mark.parametrize(

@@ -1,45 +1,142 @@
-"""The command `longterm`: data, the paper's experiments, comparisons of one's own, reports."""
+"""The command `longterm`: data, the paper's experiments, comparisons of one's own, reports.
+
+Every command is a dataclass that `tyro` reads and that knows how to run itself, in a module of its own. Only the module
+of the command that was asked for is imported, so that a list of the commands costs nothing.
+"""
 
 from __future__ import annotations
 
-import os
+import inspect
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from longterm.errors import LongtermError
-
-BESIDE_A_CHECKOUT = Path("..") / "shared" / "data"
-"""Where data are looked for, too, if LONGTERM_DATA names no folder."""
 
 STOPPED = 130
 """The exit status after an interrupt, as shells have it."""
 
 
+class Command(NamedTuple):
+    """Where a command is, and what it is for."""
+
+    place: str
+    """module:class"""
+    about: str
+
+
+COMMANDS = {
+    "reproduce": Command("reproduce:ReproduceCommand", "Run the experiments of the paper, and write a report."),
+    "run": Command("run:RunCommand", "Compare learners on a problem of your choice."),
+    "arena": Command("arena:ArenaCommand", "Let every learner play every problem, and rank them."),
+    "report": Command("run:ReportCommand", "Draw the figures and write the page of experiments that have been run."),
+    "data": Command("data:DataCommand", "Data sets: list them, download them, find their files."),
+    "catalogue": Command("catalogue:CatalogueCommand", "The learners and problems that can be named."),
+}
+ABOUT = """\
+usage: longterm COMMAND [options]
+
+Online convex optimisation with long-term constraints.
+
+start with:
+  longterm reproduce dsm sample    the paper's first experiment and a small real one, with a report (a minute)
+  longterm run --help              a comparison of your own
+  longterm arena --help            every learner on every problem, and a league table
+
+commands:
+"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status: 0, 2 for something the user can mend, 130 after an interrupt."""
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after `longterm`; left out, those of this process.
+
+    Returns
+    -------
+    int
+        The exit status: 0, 2 for something the user can mend, 130 after an interrupt.
+    """
+    return _guarded(lambda: parse(arguments).run())
+
+
+def run_function(function: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
+    """Run a function from the command line, as the examples do: its parameters are the options.
+
+    Parameters
+    ----------
+    function : callable
+    arguments : sequence of str, optional
+        Left out: those of this process.
+
+    Returns
+    -------
+    int
+        The exit status, as of `main`.
+    """
+    return _guarded(lambda: _tyro().cli(function, args=arguments))
+
+
+def _guarded(call: Callable[[], Any]) -> int:
+    """Do it; what the user can mend is said in a line."""
     try:
-        from longterm.cli.commands import parse
-    except ImportError as error:
-        return _say(f"the command line needs {error.name}: install longterm[experiments]")
-    try:
-        command = parse(arguments)
-        if BESIDE_A_CHECKOUT.is_dir():  # workers inherit it
-            os.environ.setdefault("LONGTERM_DATA", str(BESIDE_A_CHECKOUT.resolve()))
-        command.run()
+        call()
     except (LongtermError, ImportError) as error:
-        return _say(str(error))
+        return _complain(str(error))
     except BrokenPipeError:  # whoever read has seen enough
         sys.stdout = None
         return 0
     except OSError as error:  # a folder that cannot be written, a full disk
-        return _say(str(error))
+        return _complain(str(error))
     except KeyboardInterrupt:
-        _say("stopped. What is finished is kept: the same command goes on from there")
+        _complain("stopped. What is finished is kept: the same command goes on from there")
         return STOPPED
     return 0
 
 
-def _say(message: str) -> int:
+def parse(arguments: Sequence[str] | None = None) -> Any:
+    """The command that was asked for, ready to run; SystemExit after a help text, or for words that make no command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after `longterm`; left out, those of this process.
+
+    Returns
+    -------
+    object
+        A dataclass of the command, with a method `run`.
+    """
+    name, *rest = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if name in ("-h", "--help"):
+        sys.stdout.write(ABOUT + "".join(f"  {name:<12}{command.about}\n" for name, command in COMMANDS.items()))
+        raise SystemExit(0)
+    if name not in COMMANDS:
+        _complain(f"{name!r} is no command. Choose from {', '.join(COMMANDS)}; longterm --help says what they do")
+        raise SystemExit(2)
+    tyro = _tyro()
+    module, _, kind = COMMANDS[name].place.partition(":")
+    command = getattr(import_module(f"longterm.cli.{module}"), kind)
+    return tyro.cli(
+        command,
+        prog=f"longterm {name}",
+        description=inspect.getdoc(command),
+        args=rest,
+        config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone),
+    )
+
+
+def _tyro() -> Any:
+    try:
+        return import_module("tyro")
+    except ImportError as error:
+        raise ImportError(f"the command line needs {error.name}: install longterm[experiments]") from error
+
+
+def _complain(message: str) -> int:
     sys.stderr.write(f"longterm: {message}\n")
     return 2

@@ -9,15 +9,15 @@ from typing import Annotated
 
 import tyro
 
-from longterm.cli.where import Where
-from longterm.experiments.arena import Taste, arena_of, league, run_arena
+from longterm.cli.common import BackendOptions
+from longterm.experiments.arena import Preference, arena_of, league, run_arena
 from longterm.experiments.arena.league import Violation
 from longterm.experiments.arena.spec import ROUNDS, SEQUENCES
 from longterm.experiments.arena.tables import league_text, write_tables
 
 
 @dataclass(frozen=True)
-class Arena:
+class ArenaCommand:
     """Let every learner play every problem that it is able to, and rank them by a trade-off of your choice.
 
     Every learner sees the same sequences. Slopes in T come from T/16, T/4 and T rounds: learners that need the horizon
@@ -53,20 +53,20 @@ class Arena:
     """Which: long-term (the largest of the Σ g_j), signed (Σ max g_j), hard (Σ [max g_j]₊), squared, or largest."""
     report: bool = True
     """Draw the figures and write arena.html."""
-    where: Annotated[Where, tyro.conf.arg(name="")] = field(default_factory=Where)
+    workers: Annotated[BackendOptions, tyro.conf.arg(name="")] = field(default_factory=BackendOptions)
 
     def run(self) -> None:
         """Play, rank, print, write."""
-        taste = Taste(self.weight, self.violation)
+        preference = Preference(self.weight, self.violation)
         spec = arena_of(self.learners, self.problems, rounds=self.rounds, sequences=self.sequences)
-        found = run_arena(spec, self.out, backend=self.where.jobs)
-        standings = league(found, taste)
-        write_tables(found, standings, taste, self.out)
-        sys.stdout.write(f"{league_text(found, standings, taste)}tables   {self.out}\n")
+        found = run_arena(spec, self.out, backend=self.workers.chosen)
+        standings = league(found, preference)
+        write_tables(found, standings, preference, self.out)
+        sys.stdout.write(f"{league_text(found, standings, preference)}tables   {self.out}\n")
         if self.report:
             from longterm.report.arena import write_arena_page
             from longterm.report.frontier import write_frontiers
 
-            write_frontiers(found, taste.measure, self.out / "figures")
-            page = write_arena_page(found, standings, taste, self.out / "arena.html")
+            write_frontiers(found, preference.measure, self.out / "figures")
+            page = write_arena_page(found, standings, preference, self.out / "arena.html")
             sys.stdout.write(f"figures  {self.out / 'figures'}\nreport   {page}\n")

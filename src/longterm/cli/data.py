@@ -13,7 +13,7 @@ from longterm.errors import InputError
 
 
 @dataclass(frozen=True)
-class List:
+class ListAction:
     """Every data set that is known by name: its size, whether its file is here, what it is.
 
     try:
@@ -27,12 +27,12 @@ class List:
             here = "no" if find(name) is None else "yes"
             lines.append(f"{name:<12}{data.rows:>9,}{data.features:>9,}  {here:<5}{data.about}")
         lines.append(f"Downloads and parsed arrays are kept in {cache_folder()} (LONGTERM_CACHE names another folder);")
-        lines.append("LONGTERM_DATA names a folder that already has files; left out, ../shared/data is looked into.")
+        lines.append("LONGTERM_DATA names a folder that already has files.")
         sys.stdout.write("\n".join(lines) + "\n")
 
 
 @dataclass(frozen=True)
-class Fetch:
+class FetchAction:
     """Download data sets from their publishers, where they are not here yet, and print where they are.
 
     try:
@@ -44,12 +44,12 @@ class Fetch:
 
     def run(self) -> None:
         """Print a path for each."""
-        for name in _some(self.names):
+        for name in _at_least_one(self.names):
             sys.stdout.write(f"{fetch(name)}\n")
 
 
 @dataclass(frozen=True)
-class Path:
+class PathAction:
     """Print where the files of data sets are; an error says what to download where one is not here.
 
     try:
@@ -61,18 +61,18 @@ class Path:
 
     def run(self) -> None:
         """Print a path for each."""
-        for name in _some(self.names):
+        for name in _at_least_one(self.names):
             sys.stdout.write(f"{path(name)}\n")
 
 
 @dataclass(frozen=True)
-class Data:
+class DataCommand:
     """Data sets by their publishers' names: list them, download them, find their files."""
 
     action: (
-        Annotated[List, tyro.conf.subcommand("list")]
-        | Annotated[Fetch, tyro.conf.subcommand("fetch")]
-        | Annotated[Path, tyro.conf.subcommand("path")]
+        Annotated[ListAction, tyro.conf.subcommand("list")]
+        | Annotated[FetchAction, tyro.conf.subcommand("fetch")]
+        | Annotated[PathAction, tyro.conf.subcommand("path")]
     )
 
     def run(self) -> None:
@@ -80,7 +80,7 @@ class Data:
         self.action.run()
 
 
-def _some(names: tuple[str, ...]) -> tuple[str, ...]:
+def _at_least_one(names: tuple[str, ...]) -> tuple[str, ...]:
     if not names:
         raise InputError("names", "is empty", f"Choose from {sorted(DATA_SETS)}")
     return names

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from longterm.cli.where import Where, table, write_report
+from longterm.cli.common import BackendOptions, table, write_report
 from longterm.errors import InputError
 from longterm.experiments import run_experiment
 from longterm.experiments.paper import BETA, OF_THE_PAPER, WITH_A_BUDGET, Options, paper_spec
@@ -20,7 +20,7 @@ Name = Literal["dsm", "ijcnn1", "covtype", "sample", "all"]
 
 
 @dataclass(frozen=True)
-class Reproduce:
+class ReproduceCommand:
     """Run the experiments of Jenatton, Huang and Archambeau (2016), draw their figures and write a report.
 
       dsm      Figures 1 and 2: doubly-stochastic matrices, T = 1000 (seconds)
@@ -55,7 +55,7 @@ class Reproduce:
     """Folder for the results: one folder in it for each experiment, and report.html."""
     report: bool = True
     """Draw figures and write report.html."""
-    where: Annotated[Where, tyro.conf.arg(name="")] = field(default_factory=Where)
+    workers: Annotated[BackendOptions, tyro.conf.arg(name="")] = field(default_factory=BackendOptions)
 
     def run(self) -> None:
         """Run them, one after the other."""
@@ -67,7 +67,7 @@ class Reproduce:
         specs = [paper_spec(name, self._options(name, names)) for name in names]
         results, folders = [], [self.out / spec.name for spec in specs]
         for spec, folder in zip(specs, folders, strict=True):
-            results.append(run_experiment(spec, folder, backend=self.where.jobs))
+            results.append(run_experiment(spec, folder, backend=self.workers.chosen))
             sys.stdout.write(f"{table(results[-1])}results  {folder}\n\n")
         if self.report:
             title = "Online convex optimisation with long-term constraints: the paper's experiments"

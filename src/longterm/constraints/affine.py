@@ -50,6 +50,9 @@ class Affine(Constraint):
     def as_affine(self) -> Affine:
         return self
 
+    def least_values(self, over: Set) -> FloatArray:
+        return np.asarray(-over.support(-self.matrix) - self.offset)
+
     def projection(self, over: Set) -> Projection | None:
         if isinstance(over, Ball):
             return Polyhedron(self.matrix, self.offset, over)
@@ -98,6 +101,10 @@ class VaryingAffine(Constraint):
     def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
         matrix, _ = parameters
         return namespace(x).vecdot(matrix, direction[..., None, :])
+
+    def affine_rounds(self, rounds: int, *parameters: Array) -> tuple[FloatArray, FloatArray]:
+        matrix, offset = parameters
+        return np.asarray(matrix[:rounds], np.float64), np.asarray(offset[:rounds], np.float64)
 
     def gradient_bound(self, over: Set) -> float:
         return self.row_norm

@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from longterm._arrays import Array, column, dot, first_true, namespace
+import numpy as np
+
+from longterm._arrays import Array, FloatArray, column, dot, first_true, namespace
 from longterm.constraints.prox import AffineProx, Prox
 from longterm.projections import Projection
 from longterm.sets import Set
@@ -50,6 +52,28 @@ class Constraint(ABC):
     def as_affine(self) -> Affine | None:
         """The same functions as A x ≤ b, where they are affine and fixed; None where they are not."""
         return None
+
+    def affine_rounds(self, rounds: int, *parameters: Array) -> tuple[FloatArray, FloatArray] | None:
+        """(A, b), shapes (rounds, m, d) and (rounds, m), with g = A_s x − b_s in round s; None where g is not affine.
+
+        The parameters are those of all the rounds, rounds on the leading axis.
+        """
+        affine = None if self.parameters else self.as_affine()
+        if affine is None:
+            return None
+        matrix, offset = affine.matrix, affine.offset
+        return np.broadcast_to(matrix, (rounds, *matrix.shape)), np.broadcast_to(offset, (rounds, *offset.shape))
+
+    def least_values(self, over: Set) -> FloatArray:
+        """Numbers, shape (m,), that g_1 … g_m are nowhere below on the set; for a fixed g.
+
+        Here they are those of the tangents at the centre, which no convex function is below. A constraint that knows
+        its minimum says so instead.
+        """
+        centre = np.broadcast_to(over.centre, (self.count, self.dimension))
+        slopes = np.asarray(self.gradient_of(centre, np.arange(self.count)), dtype=np.float64)
+        values = np.asarray(self.values(over.centre), dtype=np.float64)
+        return np.asarray(values - np.vecdot(slopes, centre) - over.support(-slopes))
 
     def projection(self, over: Set) -> Projection | None:
         """Π onto X = {g ≤ 0} ∩ over, where it is known how to find the nearest point exactly; None where it is not."""

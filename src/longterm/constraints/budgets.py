@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, dot, namespace, norm
+from longterm._arrays import Array, FloatArray, column, dot, namespace, norm
 from longterm.constraints.base import Constraint
 from longterm.constraints.prox import ElasticNetProx, L2Prox
 from longterm.errors import InputError
@@ -73,6 +73,28 @@ class ElasticNetBudget(Constraint):
             return None
         return partial(project_onto_elastic_net, budget=self.budget, l1=self.l1, l2=self.l2)
 
+    def least_values(self, over: Set) -> FloatArray:
+        """Exact on a box, at its point nearest to 0; on a ball by duality, and by a tangent on other sets."""
+        if isinstance(over, Box):
+            return np.asarray(self.values(over.project(np.zeros(self.dimension))))
+        if isinstance(over, Ball):
+            return np.array([self._least_on_ball(over) - self.budget])
+        return super().least_values(over)
+
+    def _least_on_ball(self, over: Ball) -> float:
+        """max_ν min_x l1 ‖x‖₁ + ½ l2 ‖x‖² + ½ ν (‖x − c‖² − R²): a lower bound for every ν ≥ 0."""
+        c, R = over.centre, over.radius
+        if np.linalg.norm(c) <= R:
+            return 0.0
+        best, low, high = 0.0, -40.0, 40.0  # of log ν
+        for _ in range(80):
+            nu = float(np.exp((low + high) / 2))
+            x = np.sign(c) * np.maximum(nu * np.abs(c) - self.l1, 0.0) / (self.l2 + nu)
+            excess = float(np.sum((x - c) ** 2)) - R**2
+            best = max(best, float(self.l1 * np.abs(x).sum() + 0.5 * self.l2 * x @ x + 0.5 * nu * excess))
+            low, high = (low, (low + high) / 2) if excess < 0 else ((low + high) / 2, high)
+        return best
+
     def enclosing_ball(self) -> Ball:
         """The smallest ball about 0 that holds {g ≤ 0}: l1 R + ½ l2 R² = budget, because ‖x‖₁ ≥ ‖x‖₂.
 
@@ -120,6 +142,9 @@ class L2Budget(Constraint):
 
     def value_bound(self, over: Set) -> float:
         return float(max(self.budget, over.largest_norm(2) - self.budget))
+
+    def least_values(self, over: Set) -> FloatArray:
+        return np.asarray(self.values(over.project(np.zeros(self.dimension))))
 
     def projection(self, over: Set) -> Projection | None:
         return Ball(self.dimension, self.budget).project if holds_ball_about_zero(over, self.budget) else None

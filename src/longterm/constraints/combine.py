@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, namespace, resolution
+from longterm._arrays import Array, FloatArray, column, namespace, resolution
 from longterm.constraints.affine import Affine
 from longterm.constraints.base import Constraint, largest, one_hot
 from longterm.errors import InputError
@@ -72,6 +72,16 @@ class Stack(Constraint):
             return None
         return Affine(np.concatenate([a.matrix for a in known]), np.concatenate([a.offset for a in known]))
 
+    def affine_rounds(self, rounds: int, *parameters: Array) -> tuple[FloatArray, FloatArray] | None:
+        known = [part.affine_rounds(rounds, *own) for part, _, own in self._split(parameters)]
+        pairs = [pair for pair in known if pair is not None]
+        if len(pairs) < len(known):
+            return None
+        return np.concatenate([a for a, _ in pairs], axis=1), np.concatenate([b for _, b in pairs], axis=1)
+
+    def least_values(self, over: Set) -> FloatArray:
+        return np.concatenate([part.least_values(over) for part in self.parts])
+
     def gradient_bound(self, over: Set) -> float:
         return max(part.gradient_bound(over) for part in self.parts)
 
@@ -123,6 +133,9 @@ class Maximum(Constraint):
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
         chosen = one_hot(self._largest(x, *parameters)[1], self._every.count, x)
         return self._every.pullback(x, weights * chosen, *parameters)
+
+    def least_values(self, over: Set) -> FloatArray:
+        return np.array([self._every.least_values(over).max()])
 
     def gradient_bound(self, over: Set) -> float:
         return self._every.gradient_bound(over)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -12,7 +13,8 @@ from longterm._arrays import Array, FloatArray, like, namespace
 from longterm.constraints.affine import Affine
 from longterm.constraints.base import Constraint
 from longterm.errors import InputError
-from longterm.sets import Set
+from longterm.projections import Projection
+from longterm.sets import Product, Set
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +87,27 @@ class Consensus(Constraint):
         matrix = np.kron(self._incidence, np.eye(self.size))
         return Affine(np.concatenate([matrix, -matrix]), np.zeros(self.count))
 
+    def least_values(self, over: Set) -> FloatArray:
+        return self.as_affine().least_values(over)
+
+    def projection(self, over: Set) -> Projection | None:
+        """On a product of n times the same set: all agents at the nearest point of it to their mean."""
+        if isinstance(over, Product) and len(over.factors) == self.agents:
+            each = over.factors[0]
+            if each.dimension == self.size and all(factor is each for factor in over.factors):
+                return partial(_at_the_mean, each=each, agents=self.agents)
+        return super().projection(over)
+
     def gradient_bound(self, over: Set) -> float:
         return float(np.sqrt(2))
 
     def value_bound(self, over: Set) -> float:
         return self.as_affine().value_bound(over)
+
+
+def _at_the_mean(x: Array, each: Set, agents: int) -> Array:
+    """Σ_i ‖z − x_i‖² is n ‖z − x̄‖² and a constant, so z is the projection of the mean x̄."""
+    xp = namespace(x)
+    by_agent = xp.reshape(x, (*x.shape[:-1], agents, each.dimension))
+    common = each.project(xp.mean(by_agent, axis=-2))
+    return xp.reshape(xp.broadcast_to(common[..., None, :], by_agent.shape), x.shape)

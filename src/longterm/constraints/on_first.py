@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, namespace
+from longterm._arrays import Array, FloatArray, column, namespace
 from longterm.constraints.base import Constraint
 from longterm.constraints.prox import PenaltyProx, Prox
 from longterm.projections import Projection
@@ -63,6 +63,9 @@ class OnFirst(Constraint):
 
     def value_bound(self, over: Set) -> float:
         return self.constraint.value_bound(self._first_of(over))
+
+    def least_values(self, over: Set) -> FloatArray:
+        return self.constraint.least_values(self._first_of(over))
 
     def prox(self, over: Set) -> Prox | None:
         parts = self._parts(over)

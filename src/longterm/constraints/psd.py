@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, namespace
+from longterm._arrays import Array, FloatArray, column, namespace
 from longterm.constraints.base import Constraint
 from longterm.constraints.extreme_eigenvector import ExtremeEigenvector, full_decomposition
 from longterm.projections import Projection, project_onto_correlation, project_onto_psd_in_ball
@@ -71,6 +71,10 @@ class PositiveSemidefinite(Constraint):
         lowest = np.linalg.eigvalsh(as_symmetric(over.centre, self.size))[0] - over.radius
         highest = over.support(np.eye(self.size).ravel()) / self.size
         return float(max(self.floor - lowest, highest - self.floor))
+
+    def least_values(self, over: Set) -> FloatArray:
+        # λ_min is at most the mean of the eigenvalues, trace(X)/n.
+        return np.array([self.floor - float(over.support(np.eye(self.size).ravel())) / self.size])
 
     def projection(self, over: Set) -> Projection | None:
         """Onto the symmetric X: in a ball about c·I with c ≥ floor, or a box that fixes a diagonal above the floor."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from longterm import _validate as validate
-from longterm._arrays import Array
+from longterm._arrays import Array, FloatArray
 from longterm.constraints.affine import Affine
 from longterm.constraints.base import Constraint
 from longterm.projections import Projection
@@ -58,6 +58,13 @@ class Scaled(Constraint):
     def as_affine(self) -> Affine | None:
         same = self.constraint.as_affine()
         return None if same is None else Affine(self.factor * same.matrix, self.factor * same.offset)
+
+    def affine_rounds(self, rounds: int, *parameters: Array) -> tuple[FloatArray, FloatArray] | None:
+        same = self.constraint.affine_rounds(rounds, *parameters)
+        return None if same is None else (self.factor * same[0], self.factor * same[1])
+
+    def least_values(self, over: Set) -> FloatArray:
+        return self.factor * self.constraint.least_values(over)
 
     def projection(self, over: Set) -> Projection | None:
         return self.constraint.projection(over)

@@ -69,6 +69,9 @@ class Smooth(Constraint):
     def value_bound(self, over: Set) -> float:
         return self.constraint.value_bound(over)
 
+    def least_values(self, over: Set) -> FloatArray:
+        return self.constraint.least_values(over)
+
     def as_affine(self) -> Affine | None:
         return self.constraint.as_affine()
 

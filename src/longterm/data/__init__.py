@@ -7,13 +7,11 @@ read_libsvm                      a file of your own
 load_elec2                       half-hourly prices of electricity
 """
 
-from longterm.data.elec2 import Elec2, load_elec2
 from longterm.data.files import cache_folder, fetch, find, path
 from longterm.data.libsvm import read_libsvm
-from longterm.data.load import Adult, Labelled, load, load_adult
-from longterm.data.mapped import load_mapped
 from longterm.data.registry import DATA_SETS, DataSet, data_set
-from longterm.data.sample import load_sample
+from longterm.data.rows import Labelled, load, load_mapped, load_sample
+from longterm.data.tables import Adult, Elec2, load_adult, load_elec2
 from longterm.errors import DataError
 
 __all__ = [

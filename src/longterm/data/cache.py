@@ -1,20 +1,16 @@
 """Parsed arrays, kept in a binary file, so that a text is parsed once.
 
 The name of a cached file holds a hash of the text file's bytes and the version of this format: a text that changed, or
-a newer parser, never meets an old cache. It is written under another name, forced to the disk and then renamed, so
-that it is there whole or not at all; and it is a zip with checksums, so that a damaged one is found out and made anew.
+a newer parser, never meets an old cache. It is a zip with checksums, so that a damaged one is found out and made anew.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import secrets
 import zipfile
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,6 +20,7 @@ from numpy.typing import NDArray
 from longterm.data.files import cache_folder
 from longterm.data.registry import Arrays
 from longterm.errors import DataError
+from longterm.storage.files import write_atomically
 
 VERSION = 1
 """To be raised when the arrays that a parser returns change."""
@@ -45,7 +42,7 @@ def cached(
         kept = parse(source)
         check(source, kept)
         named: dict[str, Any] = kept
-        write_whole(target, lambda file: np.savez(file, **named))
+        write_cached(target, lambda file: np.savez(file, **named))
         for old in folder.iterdir():
             if old != target and re.fullmatch(rf"{re.escape(name)}\.[0-9a-f]+\.v\d+\.npz", old.name):
                 old.unlink(missing_ok=True)
@@ -69,19 +66,11 @@ def _read(target: Path) -> dict[str, NDArray[Any]] | None:
         return None
 
 
-def write_whole(target: Path, write: Callable[[BinaryIO], object]) -> None:
-    """A file of the cache, whole or not there at all: written beside its place, then put there."""
-    part = target.with_name(f"{target.name}.{secrets.token_hex(8)}.part")
+def write_cached(target: Path, write: Callable[[BinaryIO], object]) -> None:
+    """A file of the cache, there whole or not at all."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with part.open("xb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
+        write_atomically(target, write)
     except OSError as error:
         remedy = "Set the environment variable LONGTERM_CACHE to a folder that can be written"
         raise DataError(target, f"the cache cannot be written ({error})", remedy) from error
-    finally:
-        with suppress(OSError):
-            part.unlink()

@@ -1,25 +1,39 @@
-"""Where the files are: a folder that the user names, or the cache folder, filled from the publishers' addresses.
+"""Where the files are, and their text in blocks of whole lines, plain or compressed.
 
 - ``LONGTERM_DATA`` names a folder that already has files; it is only read.
-- ``LONGTERM_CACHE`` names the folder for downloads and parsed arrays; left out, it is ``longterm`` in the user's cache
-  folder (``XDG_CACHE_HOME``, or ``.cache`` at home).
+- ``LONGTERM_CACHE`` names the folder for downloads from the publishers' addresses and for parsed arrays; left out, it
+  is ``longterm`` in the user's cache folder (``XDG_CACHE_HOME``, or ``.cache`` at home).
 """
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from longterm.data.registry import DataSet, data_set
 from longterm.errors import DataError
 
 ENDINGS = ("", ".bz2", ".gz", ".xz")
+BLOCK = 4 * 2**20
+"""Bytes of text in a block."""
+AGAIN = "Get the file again, or convert it"
 
 
 def cache_folder() -> Path:
-    """The folder for downloads and parsed arrays."""
+    """The folder for downloads and parsed arrays.
+
+    Returns
+    -------
+    pathlib.Path
+    """
     chosen = os.environ.get("LONGTERM_CACHE")
     if chosen:
         return Path(chosen)
@@ -27,7 +41,17 @@ def cache_folder() -> Path:
 
 
 def find(name: str) -> Path | None:
-    """The file of this data set where it is already here, under its publisher's name, however it is compressed."""
+    """The file of this data set where it is already here, under its publisher's name, however it is compressed.
+
+    Parameters
+    ----------
+    name : str
+        Of a data set.
+
+    Returns
+    -------
+    pathlib.Path or None
+    """
     file = data_set(name).file
     stem = next((file.removesuffix(ending) for ending in ENDINGS[1:] if file.endswith(ending)), file)
     candidates = [file, *(stem + ending for ending in ENDINGS)]
@@ -35,7 +59,17 @@ def find(name: str) -> Path | None:
 
 
 def path(name: str) -> Path:
-    """The file of this data set; an error that says what to download and where to put it, where it is not here."""
+    """The file of this data set; an error that says what to download and where to put it, where it is not here.
+
+    Parameters
+    ----------
+    name : str
+        Of a data set.
+
+    Returns
+    -------
+    pathlib.Path
+    """
     found = find(name)
     if found is None:
         raise _missing(data_set(name), "is not here")
@@ -46,6 +80,17 @@ def fetch(name: str, *, progress: bool = False) -> Path:
     """The file of this data set, downloaded from its publisher (through ``pooch``) where it is not here yet.
 
     A download that breaks off leaves nothing behind. `progress` shows a bar, where ``tqdm`` is installed.
+
+    Parameters
+    ----------
+    name : str
+        Of a data set.
+    progress : bool
+        Whether to show a bar.
+
+    Returns
+    -------
+    pathlib.Path
     """
     found = find(name)
     return _download(data_set(name), progress) if found is None else found
@@ -83,3 +128,47 @@ def _missing(data: DataSet, reason: str) -> DataError:
         "LONGTERM_DATA names"
     )
     return DataError(data.file, reason, remedy)
+
+
+def blocks_of_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The text in blocks that end with a line, each with the number of its first line, counted from 1.
+
+    How a file is compressed (bz2, gzip, xz) is told by its first bytes, not by its name.
+    """
+    line, rest = 1, b""
+    with opened_text(path) as stream:
+        while True:
+            read = stream.read(BLOCK)
+            cut = read.rfind(b"\n") + 1
+            block, rest = (rest + read[:cut], read[cut:]) if cut else (b"", rest + read)
+            if not read and rest:
+                block, rest = rest + b"\n", b""
+            if block:
+                yield line, block
+                line += block.count(b"\n")
+            if not read:
+                return
+
+
+@contextmanager
+def opened_text(path: Path) -> Iterator[BinaryIO]:
+    """The bytes of the text, however it is compressed; what is wrong with the file is a DataError."""
+    try:
+        with _decompressed(path) as stream:
+            yield stream
+    except EOFError:
+        raise DataError(path, "the compressed file is cut off", "Get the file again") from None
+    except (OSError, zlib.error, lzma.LZMAError) as error:
+        raise DataError(path, f"cannot be read ({error})", "Get the file again, or make it readable") from error
+
+
+def _decompressed(path: Path) -> BinaryIO:
+    with path.open("rb") as file:
+        start = file.read(6)
+    if start.startswith(b"BZh"):
+        return cast(BinaryIO, bz2.open(path))
+    if start.startswith(b"\x1f\x8b"):
+        return cast(BinaryIO, gzip.open(path))
+    if start.startswith(b"\xfd7zXZ\x00"):
+        return cast(BinaryIO, lzma.open(path))
+    return path.open("rb")

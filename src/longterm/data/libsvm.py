@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from longterm._arrays import FloatArray
-from longterm.data.text import AGAIN, blocks_of_lines
+from longterm.data.files import AGAIN, blocks_of_lines
 from longterm.errors import DataError
 
 LARGEST_INDEX = 2**31 - 1
@@ -42,6 +42,19 @@ def read_libsvm(path: str | Path, features: int | None = None) -> tuple[csr_arra
     `features` is the number of columns; left out, it is the largest index. What is wrong with the file is an error that
     names the line.
 
+    Parameters
+    ----------
+    path : str or pathlib.Path
+    features : int, optional
+        The number of columns; left out, the largest index.
+
+    Returns
+    -------
+    tuple of scipy.sparse.csr_array and numpy.ndarray
+        Features and labels.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from longterm.data import read_libsvm

@@ -197,7 +197,16 @@ DATA_SETS: Mapping[str, DataSet] = {
 
 
 def data_set(name: str) -> DataSet:
-    """The data set of this name."""
+    """The data set of this name.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    DataSet
+    """
     if name not in DATA_SETS:
         raise InputError("name", f"{name!r} is not a data set that is known here", f"Choose from {sorted(DATA_SETS)}")
     return DATA_SETS[name]

@@ -122,7 +122,7 @@ def compare(
             problem,
             learner.with_trailing_axes(len(seed_axes)),
             batch_shape=learner.batch_shape + seed_axes,
-            recorder=Recorder(record, earlier, seeds),
+            recorder=Recorder(record, earlier, seeds, problem=problem, stream=stream),
             on_broken_bound=on_broken_bound,
             resume=earlier,
             dtype=dtype,

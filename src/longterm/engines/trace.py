@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import Array, FloatArray, namespace, to_numpy
 from longterm.errors import InputError
 from longterm.learners.feedback import Feedback
+from longterm.problems import Problem
+from longterm.streams import FromIterable, Stream
 
 
 class Sums(NamedTuple):
@@ -36,18 +38,18 @@ class Sums(NamedTuple):
         zero = xp.zeros(batch_shape, dtype=xp.float64)
         return cls(zero, zero, zero, zero, zero - xp.inf, xp.zeros((*batch_shape, constraints), dtype=xp.float64))
 
-    def add(self, told: Feedback) -> Sums:
+    def add(self, feedback: Feedback) -> Sums:
         """One more round. Pure: engines carry it like a state."""
         xp = namespace(self.loss)
-        worst = xp.astype(told.constraint, xp.float64, copy=False)
+        worst = xp.astype(feedback.constraint, xp.float64, copy=False)
         positive = xp.maximum(worst, 0.0)
         return Sums(
-            self.loss + xp.astype(told.loss, xp.float64, copy=False),
+            self.loss + xp.astype(feedback.loss, xp.float64, copy=False),
             self.signed + worst,
             self.hard + positive,
             self.squared + positive * positive,
             xp.maximum(self.largest, worst),
-            self.per_constraint + xp.astype(told.constraint_values, xp.float64, copy=False),
+            self.per_constraint + xp.astype(feedback.constraint_values, xp.float64, copy=False),
         )
 
 
@@ -55,6 +57,7 @@ SeedsPlayed = int | tuple[int, ...]
 """One seed, or those of a batch, in order."""
 
 
+@runtime_checkable
 class Comparator(Protocol):
     """The best fixed decision in hindsight at chosen rounds (`longterm.hindsight`)."""
 
@@ -100,6 +103,12 @@ class Trace:
     """The seed of the run, or those on the last batch axis."""
     warnings: Mapping[str, str] = field(default_factory=dict)
     """Declared bounds that were broken, by name, where the user chose to go on: the first round of each."""
+    problem: Problem | None = field(default=None, repr=False, compare=False)
+    stream: Stream | None = field(default=None, repr=False, compare=False)
+    """What was played, to draw it again in `regret`; not kept when a trace is pickled."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "problem": None, "stream": None}
 
     @property
     def last_round(self) -> int:
@@ -131,8 +140,38 @@ class Trace:
         """μ_t in the kept rounds."""
         return self.reports["mu"]
 
-    def regret(self, comparator: Comparator) -> FloatArray:
-        """Σ_{s≤t} f_s(x_s) − Σ_{s≤t} f_s(x*_t), at the kept rounds."""
+    def regret(self, comparator: Comparator | ArrayLike) -> FloatArray:
+        """Σ_{s≤t} f_s(x_s) − Σ_{s≤t} f_s(x*), at the kept rounds.
+
+        Parameters
+        ----------
+        comparator : Hindsight or array_like
+            What `longterm.hindsight.best` found, x*_t; or one decision x*, shape (d,), feasible or not, whose losses
+            are added up by drawing the rounds again.
+
+        Returns
+        -------
+        FloatArray
+            The kept rounds first, then the batch axes.
+
+        Examples
+        --------
+        >>> from longterm import AOGD, run
+        >>> from longterm.problems import doubly_stochastic
+        >>> from longterm.streams import RandomPermutations
+        >>> problem = doubly_stochastic(2)
+        >>> trace = run(problem, AOGD.convex(problem), RandomPermutations(2), 10, record=[1, 10])
+        >>> trace.regret([0.5, 0.5, 0.5, 0.5]).round(3)  # x_1 = 0 loses ½ · 2, the mean matrix ½ · 1
+        array([0.5  , 1.812])
+        """
+        if isinstance(comparator, Comparator):
+            best = self._loss_of_comparator(comparator)
+        else:
+            best = self._loss_of_decision(np.asarray(comparator, dtype=np.float64))
+        grid = (1,) * (self.cumulative_loss.ndim - best.ndim)  # a grid of hyper-parameters stands before the seeds
+        return self.cumulative_loss - best.reshape(len(best), *grid, *best.shape[1:])
+
+    def _loss_of_comparator(self, comparator: Comparator) -> FloatArray:
         if not np.array_equal(self.rounds, comparator.rounds):
             raise InputError(
                 "comparator",
@@ -142,9 +181,29 @@ class Trace:
         if comparator.seeds != self.seeds:
             what = f"was found for seeds {comparator.seeds}, the run had {self.seeds}"
             raise InputError("comparator", what, "Ask for it with the seeds of the run")
-        best = np.asarray(comparator.loss)
-        grid = (1,) * (self.cumulative_loss.ndim - best.ndim)  # a grid of hyper-parameters stands before the seeds
-        return self.cumulative_loss - best.reshape(len(best), *grid, *best.shape[1:])
+        return np.asarray(comparator.loss)
+
+    def _loss_of_decision(self, x: FloatArray) -> FloatArray:
+        """Σ_{s≤t} f_s(x) at the kept rounds, for every seed."""
+        if self.problem is None or self.stream is None:
+            what = "the trace does not know what was played, so a decision alone has no losses"
+            raise InputError("comparator", what, "Give what longterm.hindsight.best finds for the problem and stream")
+        if isinstance(self.stream, FromIterable):
+            what = "the rounds came from an iterable and cannot be drawn again"
+            raise InputError("comparator", what, "Play rounds that stand in arrays, with Replay")
+        if x.shape != (self.problem.dimension,):
+            what = f"has shape {x.shape}, a decision has {(self.problem.dimension,)}"
+            raise InputError("comparator", what, "Give one decision, or what longterm.hindsight.best found")
+        parts, done = [], 0
+        total: FloatArray = np.zeros(() if isinstance(self.seeds, int) else len(self.seeds))
+        for block in self.stream.blocks(self.seeds, 0, int(self.rounds[-1])):
+            points = np.broadcast_to(x, (block.rounds, *total.shape, len(x)))
+            losses = np.asarray(self.problem.loss.value(points, *block.loss), dtype=np.float64)
+            sums = total + np.cumsum(losses, axis=0)
+            inside = self.rounds[(self.rounds > done) & (self.rounds <= done + block.rounds)]
+            parts.append(sums[inside - done - 1])
+            total, done = sums[-1], done + block.rounds
+        return np.concatenate(parts)
 
 
 def log_spaced(per_decade: int = 20) -> Iterator[int]:
@@ -161,10 +220,18 @@ def log_spaced(per_decade: int = 20) -> Iterator[int]:
 class Recorder:
     """Collects the kept rounds while a run goes on."""
 
-    def __init__(self, record: Sequence[int] | None, earlier: Trace | None, seeds: SeedsPlayed = 0) -> None:
+    def __init__(
+        self,
+        record: Sequence[int] | None,
+        earlier: Trace | None,
+        seeds: SeedsPlayed = 0,
+        *,
+        problem: Problem | None = None,
+        stream: Stream | None = None,
+    ) -> None:
         self._wanted = log_spaced() if record is None else iter(_checked_rounds(record))
         self._rows: list[tuple[int, Sums, dict[str, Array]]] = []
-        self._seeds = seeds
+        self._seeds, self._problem, self._stream = seeds, problem, stream
         self._earlier = earlier
         self.next: int | None = 0
         done = 0 if earlier is None else earlier.last_round
@@ -204,7 +271,15 @@ class Recorder:
             else np.empty((0, *batch_shape))
             for name in report
         }
-        trace = Trace(**made, state=state, sums=sums, seeds=self._seeds, warnings=dict(warnings))
+        trace = Trace(
+            **made,
+            state=state,
+            sums=sums,
+            seeds=self._seeds,
+            warnings=dict(warnings),
+            problem=self._problem,
+            stream=self._stream,
+        )
         if self._earlier is None:
             return trace
         kept = len(self._earlier.rounds) - self._drop_last_of_earlier

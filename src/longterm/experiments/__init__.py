@@ -7,10 +7,9 @@ run_experiment, Backend                      run what is missing
 load_result, Result                          what was found
 """
 
-from longterm.experiments.assemble import load_result, summary_of
 from longterm.experiments.backends import Backend
 from longterm.experiments.result import Curve, Remark, Result
-from longterm.experiments.run import run_experiment
+from longterm.experiments.run import load_result, run_experiment, summary_of
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec
 from longterm.experiments.spec_files import learner_of_words, problem_of_words, read_spec, spec_of, table_of
 

@@ -1,13 +1,17 @@
 """The folder of an experiment, or of an arena: what was asked for, a file for each finished job, what came out.
 
 manifest.json     the specification, the versions, the seeds: written first, not changed once a job is done
-runs/STEM.json    one for each finished job (`records`), whole or not there at all
+runs/STEM.json    one for each finished job, whole or not there at all: readable JSON with a checksum
 timings.json      seconds for each job; the only file that differs from one run to the next
 summary.json      the last round of every curve
+
+Numbers are written with as many digits as it takes to read the same float64 again: the same numbers, the same bytes.
+The record of a job that was cut short, changed, or written for something else is not read: it counts as missing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,10 +20,12 @@ from typing import Any, Protocol, TypeVar
 
 from longterm.errors import InputError
 from longterm.experiments.jobs import Job, jobs_of
-from longterm.experiments.records import encode, read_record
-from longterm.experiments.spec import ExperimentSpec
+from longterm.experiments.spec import ExperimentSpec, as_json
 from longterm.experiments.spec_files import spec_of, table_of
 from longterm.storage.files import write_atomically
+
+FORMAT = 1
+"""Of the records of jobs."""
 
 
 class HasStem(Protocol):
@@ -109,27 +115,35 @@ class JobFolder:
 
     def read(self, job: HasStem) -> dict[str, Any] | None:
         """What a job found; None where there is no sound file of it."""
-        return read_record(self._file(job), job.stem)
+        return read_record(self.runs / f"{job.stem}.json", job.stem)
 
-    def write(self, job: HasStem, content: Mapping[str, Any]) -> None:
-        """Keep what a job found."""
-        write_atomically(self._file(job), encode(content))
+    def require(self, job: HasStem) -> dict[str, Any]:
+        """What a job found; an InputError where there is no sound file of it."""
+        content = self.read(job)
+        if content is None:
+            what = f"runs/{job.stem}.json is missing or damaged"
+            raise InputError(str(self.path), what, "Run the same specification into it again: only this is computed")
+        return content
+
+    def keep(self, content: Mapping[str, Any], seconds: float) -> None:
+        """Write what a job found, and how long that took."""
+        stem = content["job"]
+        write_atomically(self.runs / f"{stem}.json", encode(content))
+        self.write_json("timings.json", {**self.timings, stem: round(seconds, 3)})
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """A file for people and other programs."""
         text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
         write_atomically(self.path / name, f"{text}\n".encode())
 
-    def note_time(self, job: HasStem, seconds: float) -> None:
-        """Add to timings.json."""
+    @property
+    def timings(self) -> dict[str, float]:
+        """Seconds that each job took, by its stem."""
         try:
-            timings = json.loads((self.path / "timings.json").read_text(encoding="utf-8"))
+            made: dict[str, float] = json.loads((self.path / "timings.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            timings = {}
-        self.write_json("timings.json", {**timings, job.stem: round(seconds, 3)})
-
-    def _file(self, job: HasStem) -> Path:
-        return self.runs / f"{job.stem}.json"
+            return {}
+        return made
 
     def _make(self, folder: Path) -> None:
         try:
@@ -182,3 +196,28 @@ def _apart(found: Mapping[str, Any], wanted: Mapping[str, Any], key: str) -> tup
 def _brief(value: Any) -> str:
     text = "left out" if value in (None, []) else json.dumps(value, ensure_ascii=False, sort_keys=True)
     return text if len(text) <= 100 else f"{text[:97]}…"
+
+
+def encode(content: Mapping[str, Any]) -> bytes:
+    """The bytes of a record."""
+    text = as_json(content)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f'{{"format":{FORMAT},"sha256":"{digest}",\n"content":{text}}}\n'.encode()
+
+
+def decode(data: bytes) -> dict[str, Any] | None:
+    """What was encoded; None where these are not exactly the bytes of a record."""
+    try:
+        content = json.loads(data)["content"]
+        return content if encode(content) == data else None
+    except (ValueError, KeyError, TypeError):  # UnicodeDecodeError is a ValueError
+        return None
+
+
+def read_record(path: Path, stem: str) -> dict[str, Any] | None:
+    """The record of this job in a file; None where there is no sound one."""
+    try:
+        content = decode(path.read_bytes())
+    except OSError:
+        return None
+    return content if content is not None and content.get("job") == stem else None

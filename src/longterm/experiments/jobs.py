@@ -22,15 +22,25 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from longterm import hindsight
+from longterm._arrays import FloatArray
 from longterm.engines import run
 from longterm.engines.trace import Trace
 from longterm.errors import AssumptionWarning, InputError
 from longterm.experiments.catalogue import Game, find_learner, find_problem
-from longterm.experiments.records import as_json
-from longterm.experiments.spec import ExperimentSpec, LearnerSpec, kept_rounds, slug
+from longterm.experiments.result import LOGGED
+from longterm.experiments.spec import ExperimentSpec, LearnerSpec, as_json, kept_rounds, logged_rounds, slug
 from longterm.learners import Learner
 
-TRACED = ("cumulative_loss", "signed_violation", "hard_violation", "squared_violation", "largest_violation")
+TRACED = (
+    "cumulative_loss",
+    "signed_violation",
+    "hard_violation",
+    "squared_violation",
+    "long_term_violation",
+    "largest_violation",
+)
+"""What is kept of a trace."""
 
 
 @dataclass(frozen=True)
@@ -123,17 +133,17 @@ def _prepare(spec: ExperimentSpec) -> dict[str, Any]:
 def _bounds(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for curve in spec.curves:
-        entry = find_learner(curve.learner)
         learner = learner_of(game, curve.learner, int(rounds[-1]), as_json(curve.parameters))
-        for kind, theorem in (("bounds", entry.bound), ("printed_bounds", entry.printed)):
-            found = {} if theorem is None else theorem(learner, game.problem, rounds)
-            made.setdefault(kind, {})[curve.name] = {measure: values.tolist() for measure, values in found.items()}
+        for kind, theorem in (("bounds", learner.bound), ("printed_bounds", learner.bound_as_printed)):
+            proved = theorem(game.problem, rounds)
+            made.setdefault(kind, {})[curve.name] = {measure: values.tolist() for measure, values in proved.items()}
     return made
 
 
 def _comparator(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) -> dict[str, Any]:
     assert job.seed is not None
-    best, constraint = game.best(rounds, job.seed), game.problem.constraint
+    best = hindsight.best(game.problem, game.stream, rounds, seeds=job.seed, benchmark=game.benchmark, progress=None)
+    constraint = game.problem.constraint
     found = {"loss": best.loss, "gap": best.gap, "x": best.x[-1]}
     if not constraint.parameters:  # one that changes has no value at a decision alone
         found["constraint"] = np.max(constraint.values(best.x), axis=-1)
@@ -146,31 +156,41 @@ def _run(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) 
     assert spec.engine != "auto"  # decided once, before the first job
     T = int(rounds[-1])
     learner = learner_of(game, job.curve.learner, T, as_json(job.curve.parameters))
+    logged = logged_rounds(T) if spec.logged else rounds[:0]
+    record = np.unique(np.concatenate([rounds, logged, logged - 1]))  # two sums in a row give g of a round
     trace = run(
         game.problem,
         learner,
         game.stream,
         T,
         seeds=job.seed,
-        record=rounds.tolist(),
+        record=record[record > 0].tolist(),
         engine=spec.engine,
         progress=None,
     )
-    single = {name: values for name, values in trace.reports.items() if values.ndim == 1}
+    kept = np.searchsorted(trace.rounds, rounds)
+    measures = measures_of(trace) | ({LOGGED: _logged_sums(trace, logged)} if spec.logged else {})
     return {
         "curve": job.curve.name,
         "seed": job.seed,
-        "measures": measures_of(trace),
-        "reports": {name: values.tolist() for name, values in single.items()},
+        "measures": {name: values[kept].tolist() for name, values in measures.items()},
+        "reports": {name: values[kept].tolist() for name, values in trace.reports.items() if values.ndim == 1},
         "x": np.asarray(learner.ask(trace.state)).tolist(),
     }
 
 
-def measures_of(trace: Trace) -> dict[str, Any]:
-    """The sums of a run at the kept rounds, as plain lists."""
-    columns = {name: getattr(trace, name) for name in TRACED}
-    columns["per_constraint_violation"] = trace.long_term_violation
-    return {name: values.tolist() for name, values in columns.items()}
+def measures_of(trace: Trace) -> dict[str, FloatArray]:
+    """The sums of a run at its recorded rounds."""
+    return {name: getattr(trace, name) for name in TRACED}
+
+
+def _logged_sums(trace: Trace, logged: NDArray[np.int64]) -> FloatArray:
+    """At each recorded round, Σ g over the logged rounds so far."""
+    sums = np.append(trace.signed_violation, 0.0)  # at the place −1: before round 1
+    places = np.searchsorted(trace.rounds, logged)
+    single = np.zeros(len(trace.rounds))
+    single[places] = sums[places] - sums[places - 1]
+    return np.cumsum(single)
 
 
 _WORK = {"bounds": _bounds, "comparator": _comparator, "run": _run}

@@ -15,14 +15,24 @@ from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
 
-MEASURES = ("regret", "signed_violation", "hard_violation", "squared_violation", "per_constraint_violation")
-"""What every curve has. `per_constraint_violation` is the largest of the Σ_t g_j(x_t): the paper's own constraint."""
+MEASURES = ("regret", "signed_violation", "hard_violation", "squared_violation", "long_term_violation")
+"""What every curve has. `long_term_violation` is the largest of the Σ_t g_j(x_t): the paper's own constraint."""
+LOGGED = "logged_violation"
+"""Σ g(x_t) over the logged rounds t = 8, 16, 32, … and T alone, where the specification asks for it (`logged`)."""
+
+OLDER_NAMES = {"per_constraint_violation": "long_term_violation"}
+"""What folders of older versions call a measure, and what it is called now."""
 
 ROUNDED_FROM = 1000.0
 """From here on, no digits after the point are shown."""
 
 Role = Literal["paper", "fair", "own"]
 """A curve of the paper's figures; the same method set up fairly, under a name of its own; the user's."""
+
+
+def by_measure(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of a record by their measure, whichever version wrote it."""
+    return {OLDER_NAMES.get(name, name): value for name, value in values.items()}
 
 
 @dataclass(frozen=True)
@@ -33,7 +43,7 @@ class Curve:
     """As in the paper's legends, where it is one of the paper's."""
     role: Role
     measures: Mapping[str, FloatArray]
-    """Each of `MEASURES`, shape (rounds, sequences)."""
+    """Each of `MEASURES`, and `LOGGED` where it was asked for, shape (rounds, sequences)."""
     bounds: Mapping[str, FloatArray] = field(default_factory=dict)
     """The theorem's bound on some of the measures, shape (rounds,), with the exact constants."""
     printed_bounds: Mapping[str, FloatArray] = field(default_factory=dict)
@@ -90,8 +100,19 @@ class Result:
     remarks: tuple[Remark, ...] = ()
     """What matches the paper, what does not, and why."""
 
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """What every curve has here: `MEASURES`, and `LOGGED` where it was asked for."""
+        return tuple(name for name in (*MEASURES, LOGGED) if all(name in curve.measures for curve in self.curves))
+
     def frame(self) -> Any:
-        """All curves as one tidy pandas frame: curve, sequence (its seed), round, the measures, the certified gap."""
+        """All curves as one tidy table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns curve, sequence (its seed), round, the measures, certified_gap.
+        """
         try:
             pandas: Any = import_module("pandas")
         except ImportError as error:
@@ -103,7 +124,7 @@ class Result:
                     "curve": curve.name,
                     "sequence": np.tile(self.seeds, rounds),
                     "round": np.repeat(self.rounds, sequences),
-                    **{name: curve.measures[name].ravel() for name in MEASURES},
+                    **{name: curve.measures[name].ravel() for name in self.measures},
                     "certified_gap": self.certified_gap.ravel(),
                 }
             )

@@ -1,22 +1,27 @@
-"""Running a specification into a folder: only what is missing is computed."""
+"""Running a specification into a folder, where only what is missing is computed; and reading a folder back."""
 
 from __future__ import annotations
 
 import platform
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
+import numpy as np
+
+from longterm._arrays import FloatArray
 from longterm.engines.run import Engine
-from longterm.experiments.assemble import load_result, summary_of
 from longterm.experiments.backends import Backend, opened
 from longterm.experiments.folder import ResultFolder
 from longterm.experiments.jobs import Job, work
-from longterm.experiments.progress import job_progress
-from longterm.experiments.result import Result
-from longterm.experiments.spec import ExperimentSpec
+from longterm.experiments.remarks import remarks_on
+from longterm.experiments.result import LOGGED, MEASURES, Curve, Result, by_measure
+from longterm.experiments.spec import ExperimentSpec, LearnerSpec
+from longterm.progress import reporter
 
 ROUNDS_WORTH_COMPILING = 50_000
 """Of one learner, over all sequences. A round takes NumPy about 100 µs and JAX 3, which first compiles for seconds."""
@@ -25,11 +30,28 @@ ROUNDS_WORTH_COMPILING = 50_000
 def run_experiment(
     spec: ExperimentSpec, folder: str | Path, *, backend: Backend | None = None, out: TextIO | None = None
 ) -> Result:
-    """Run what the specification asks for and is not in the folder yet; the result, which is also written there.
+    """Run what the specification asks for and is not in the folder yet.
 
     A run that was stopped (an interrupt, a killed process, a lost worker) goes on where it was, and ends with the same
-    files, byte for byte, as one that was not; only timings.json differs. Progress goes to `out`, by default stderr.
+    files, byte for byte, as one that was not; only timings.json differs.
 
+    Parameters
+    ----------
+    spec : ExperimentSpec
+    folder : str or pathlib.Path
+        Made where it is missing; one that holds another experiment is refused.
+    backend : Backend, optional
+        Who does the work; left out, processes of this machine, one for each core.
+    out : text stream, optional
+        Where progress goes; left out, stderr.
+
+    Returns
+    -------
+    Result
+        What `load_result` reads from the folder.
+
+    Examples
+    --------
     >>> import io, tempfile
     >>> from longterm.experiments import Backend, run_experiment, spec_of
     >>> problem = {"name": "doubly_stochastic", "size": 3}
@@ -45,17 +67,16 @@ def run_experiment(
     with kept.locked():
         kept.open_for(decided, versions(decided.engine))
         prepared = kept.read(Job("problem"))
-        todo = kept.missing(decided)
-        with job_progress(spec.name, len(todo), out) as step, opened(chosen) as do:
+        todo, done = kept.missing(decided), 0
+        with reporter("auto", spec.name, unit="jobs", lines=out or sys.stderr) as report, opened(chosen) as do:
             for jobs in (
                 [job for job in todo if job.kind == "problem"],
                 [job for job in todo if job.kind != "problem"],
             ):
-                by_stem = {job.stem: job for job in jobs}
                 for content, seconds in do(work, [(decided, job, prepared) for job in jobs]):
-                    kept.write(by_stem[content["job"]], content)
-                    kept.note_time(by_stem[content["job"]], seconds)
-                    step()
+                    kept.keep(content, seconds)
+                    done += 1
+                    report(done, len(todo))
                 prepared = kept.read(Job("problem"))
         result = load_result(folder)
         kept.write_json("summary.json", summary_of(result))
@@ -85,3 +106,117 @@ def engine_for(spec: ExperimentSpec) -> Engine:
         return spec.engine
     short = spec.rounds is not None and spec.rounds * len(spec.seeds) < ROUNDS_WORTH_COMPILING
     return "numpy" if short or find_spec("jax") is None else "jax"
+
+
+ON_THE_BOUNDARY = 1e-6
+"""A share of the budget; what a comparator leaves unused may be as small as this and it still counts as spent."""
+
+
+def load_result(folder: str | Path) -> Result:
+    """What the folder of a finished experiment holds.
+
+    Parameters
+    ----------
+    folder : str or pathlib.Path
+        One that `longterm run`, `longterm reproduce` or `run_experiment` wrote.
+
+    Returns
+    -------
+    Result
+    """
+    kept = ResultFolder(folder)
+    manifest, spec = kept.manifest, kept.spec
+    prepared, bounds = kept.require(Job("problem")), kept.require(Job("bounds"))
+    best = [kept.require(Job("comparator", seed=seed)) for seed in spec.seeds]
+    loss, gap = _columns(best, "loss"), _columns(best, "gap")
+    curves = tuple(
+        _curve(curve, [kept.require(Job("run", curve, seed)) for seed in spec.seeds], loss, bounds)
+        for curve in spec.curves
+    )
+    result = Result(
+        name=spec.name,
+        title=spec.title,
+        problem=_facts(prepared, best),
+        rounds=np.asarray(bounds["rounds"], dtype=np.int64),
+        seeds=spec.seeds,
+        curves=curves,
+        certified_gap=np.divide(gap, np.abs(loss), out=np.where(gap > 0, np.inf, 0.0), where=loss != 0),
+        spec=manifest["spec"],
+        versions=manifest["versions"],
+        command=spec.command or f"longterm run {Path(folder) / 'manifest.json'}",
+    )
+    return replace(result, remarks=remarks_on(result, _warnings(kept, spec)))
+
+
+def summary_of(result: Result) -> dict[str, Any]:
+    """The last round of every curve, mean and deviation over the sequences.
+
+    `certified_gap` is the largest of all kept rounds and sequences, as a share of the comparator's loss.
+
+    Parameters
+    ----------
+    result : Result
+
+    Returns
+    -------
+    dict
+        `curves`, by name and measure, and `problem`: what summary.json holds.
+    """
+    worst = float(result.certified_gap.max())
+    return {
+        "curves": {
+            curve.name: {
+                measure: {"mean": float(curve.mean(measure)[-1]), "std": float(curve.std(measure)[-1])}
+                for measure in result.measures
+            }
+            | {"certified_gap": worst}
+            for curve in result.curves
+        },
+        "problem": dict(result.problem),
+    }
+
+
+def _curve(spec: LearnerSpec, runs: Sequence[Mapping[str, Any]], best: FloatArray, bounds: Mapping[str, Any]) -> Curve:
+    found = {name: np.array([run["measures"][name] for run in runs]).T for name in runs[0]["measures"]}
+    found = by_measure(found) | {"regret": found["cumulative_loss"] - best}
+    measures = {name: found[name] for name in (*MEASURES, LOGGED) if name in found}
+    words = ", ".join(
+        f"{key} = {value:.6g}" if isinstance(value, float) else f"{key} = {value}"
+        for key, value in spec.parameters.items()
+    )
+    return Curve(
+        name=spec.name,
+        role=spec.role,
+        measures=measures,
+        bounds=by_measure({name: np.asarray(values) for name, values in bounds["bounds"][spec.name].items()}),
+        printed_bounds={name: np.asarray(values) for name, values in bounds["printed_bounds"][spec.name].items()},
+        read_off=spec.read_off,
+        learner=f"{spec.learner}({words})",
+    )
+
+
+def _facts(prepared: Mapping[str, Any], best: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The problem's own facts, and where the comparators of the last round lie."""
+    facts = dict(prepared["facts"]) | {"rounds": prepared["rounds"]}
+    if facts.get("budget") is None or "constraint" not in best[0]:
+        return facts
+    unused = max(-one["constraint"][-1] for one in best) / facts["budget"]
+    nonzeros = [int(np.count_nonzero(one["x"])) for one in best]
+    return facts | {
+        "comparator_unused_budget": max(unused, 0.0) + 0.0,  # no −0
+        "comparator_on_the_boundary": bool(abs(unused) <= ON_THE_BOUNDARY),
+        "comparator_nonzeros": float(np.mean(nonzeros)),
+    }
+
+
+def _warnings(kept: ResultFolder, spec: ExperimentSpec) -> dict[str, list[str]]:
+    """What the runs of a curve were warned of, once."""
+    noted = {
+        c.name: [w for s in spec.seeds for w in kept.require(Job("run", c, s)).get("warnings", [])] for c in spec.curves
+    }
+    return {name: sorted(set(texts)) for name, texts in noted.items() if texts}
+
+
+def _columns(records: Sequence[Mapping[str, Any]], name: str) -> FloatArray:
+    """Rounds first, then the sequences."""
+    return np.array([record[name] for record in records], dtype=np.float64).T

@@ -22,6 +22,7 @@ name = "Convex OGD"                 # how figures call it
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -35,8 +36,7 @@ from longterm import _validate as validate
 from longterm.errors import InputError
 from longterm.experiments.catalogue import find_learner, find_problem
 from longterm.experiments.catalogue.base import fits, in_words
-from longterm.experiments.records import as_json
-from longterm.experiments.result import MEASURES, Role
+from longterm.experiments.result import LOGGED, MEASURES, Role
 from longterm.streams.base import checked_seeds
 
 EngineChoice = Literal["auto", "numpy", "jax"]
@@ -48,6 +48,8 @@ FEWEST_ROUNDS_KEPT = 2
 class ProblemSpec:
     """A problem of the catalogue and its parameters.
 
+    Examples
+    --------
     >>> from longterm.experiments import ProblemSpec
     >>> ProblemSpec("budgeted_logistic", {"data": "sample", "budget": 3.0}).parameters["budget"]
     3.0
@@ -82,8 +84,9 @@ class LearnerSpec:
             raise InputError("learners.role", f"{self.role!r} is not known", f"Choose from {list(get_args(Role))}")
         _require_plain(self.parameters, f"learners.{self.learner}")
         for measure, value in self.read_off.items():
-            if measure not in MEASURES:
-                raise InputError("learners.read_off", f"{measure!r} is no measure", f"Choose from {list(MEASURES)}")
+            if measure not in (*MEASURES, LOGGED):
+                known = [*MEASURES, LOGGED]
+                raise InputError("learners.read_off", f"{measure!r} is no measure", f"Choose from {known}")
             validate.scalar(f"learners.read_off.{measure}", validate.number(f"learners.read_off.{measure}", value))
         entry = find_learner(self.learner, "learners.learner")
         for one in self.curves if self.is_grid else (self,):
@@ -117,6 +120,8 @@ class LearnerSpec:
 class ExperimentSpec:
     """A comparison: one problem, several learners, the same sequences.
 
+    Examples
+    --------
     >>> from longterm.experiments import ExperimentSpec, LearnerSpec, ProblemSpec
     >>> spec = ExperimentSpec(
     ...     problem=ProblemSpec("doubly_stochastic", {"size": 3}),
@@ -136,6 +141,8 @@ class ExperimentSpec:
     """One sequence each; every learner sees the same."""
     record: int = 40
     """About how many rounds are kept, half of them evenly spaced and half evenly on a logarithmic scale."""
+    logged: bool = False
+    """Whether g is also summed over the logged rounds 8, 16, 32, …, T alone, as the paper's Figure 4 has it."""
     engine: EngineChoice = "auto"
     name: str = "experiment"
     title: str = ""
@@ -184,6 +191,8 @@ LONGEST_NAME = 200
 def slug(name: str) -> str:
     """A name as a part of a file name.
 
+    Examples
+    --------
     >>> from longterm.experiments.spec import slug
     >>> slug("Convex OGD, a multiplier each")
     'convex-ogd-a-multiplier-each'
@@ -199,6 +208,8 @@ def slug(name: str) -> str:
 def kept_rounds(rounds: int, record: int) -> NDArray[np.int64]:
     """The rounds that are kept: 1 and T, half of the others evenly spaced, half evenly on a logarithmic scale.
 
+    Examples
+    --------
     >>> from longterm.experiments.spec import kept_rounds
     >>> kept_rounds(1000, 8)
     array([   1,   10,  100,  250,  500,  750, 1000])
@@ -208,10 +219,28 @@ def kept_rounds(rounds: int, record: int) -> NDArray[np.int64]:
     return np.unique(np.maximum(np.rint(wanted), 1).astype(np.int64))
 
 
+def logged_rounds(rounds: int) -> NDArray[np.int64]:
+    """The rounds at which the paper logged g, and over which alone its Figure 4 sums it: 8, 16, 32, …, and T.
+
+    Examples
+    --------
+    >>> from longterm.experiments.spec import logged_rounds
+    >>> logged_rounds(100)
+    array([  8,  16,  32,  64, 100])
+    """
+    powers = 2 ** np.arange(3, max(int(rounds).bit_length(), 3), dtype=np.int64)
+    return np.unique(np.append(powers[powers < rounds], rounds))
+
+
 def entry_title(learner: str) -> str:
     """How figures call a learner of the catalogue."""
     entry = find_learner(learner, "learners.learner")
     return entry.title or entry.name
+
+
+def as_json(content: Any) -> str:
+    """Plain tables in one line, keys in order, no NaN: the same content, the same text."""
+    return json.dumps(content, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _require(spec: Any) -> None:
@@ -223,6 +252,7 @@ def _require(spec: Any) -> None:
         "learner": str,
         "rounds": int | None,
         "record": int,
+        "logged": bool,
     }
     plain |= {"parameters": Mapping, "read_off": Mapping, "problem": ProblemSpec}
     for one in fields(spec):

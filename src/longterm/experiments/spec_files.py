@@ -18,7 +18,17 @@ OF_A_LEARNER = ("learner", "name", "role", "read_off")
 
 
 def read_spec(path: str | Path) -> ExperimentSpec:
-    """The specification in a TOML file, or in the manifest of a result folder."""
+    """The specification in a TOML file, or in the manifest of a result folder.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        A TOML file, or the manifest.json of a result folder.
+
+    Returns
+    -------
+    ExperimentSpec
+    """
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -34,6 +44,17 @@ def read_spec(path: str | Path) -> ExperimentSpec:
 def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
     """The specification in a table, as TOML and manifests have it.
 
+    Parameters
+    ----------
+    table : mapping
+        Keys are the fields of `ExperimentSpec`; `problem` and `learners` are tables of their own.
+
+    Returns
+    -------
+    ExperimentSpec
+
+    Examples
+    --------
     >>> from longterm.experiments import spec_of
     >>> problem = {"name": "doubly_stochastic", "size": 3}
     >>> spec = spec_of({"problem": problem, "learners": [{"learner": "aogd"}], "rounds": 10, "seeds": 2})
@@ -54,7 +75,17 @@ def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
 
 
 def table_of(spec: ExperimentSpec) -> dict[str, Any]:
-    """The specification as a table: `spec_of` reads it back."""
+    """The specification as a table: `spec_of` reads it back.
+
+    Parameters
+    ----------
+    spec : ExperimentSpec
+
+    Returns
+    -------
+    dict
+        Plain words, numbers, lists and tables.
+    """
     table: dict[str, Any] = {one.name: getattr(spec, one.name) for one in fields(spec)}
     learners = [
         {"learner": one.learner, "name": one.name, "role": one.role}
@@ -67,23 +98,44 @@ def table_of(spec: ExperimentSpec) -> dict[str, Any]:
         "learners": learners,
         "seeds": list(spec.seeds),
     }
-    return {key: value for key, value in table.items() if value is not None}
+    return {key: value for key, value in table.items() if value is not None and (key, value) != ("logged", False)}
 
 
 def learner_of_words(words: str) -> LearnerSpec:
     """A learner as one says it on the command line.
 
+    Parameters
+    ----------
+    words : str
+        A name of the catalogue, then key=value for each parameter; a list of values becomes a grid.
+
+    Returns
+    -------
+    LearnerSpec
+
+    Examples
+    --------
     >>> from longterm.experiments import learner_of_words
     >>> learner_of_words("aogd beta=[0.5,0.75] name='My A-OGD'")
     LearnerSpec(learner='aogd', parameters={'beta': (0.5, 0.75)}, name='My A-OGD', role='own', read_off={})
     """
-    name, parameters = _said(words, "learners")
+    name, parameters = _split(words, "learners")
     return _learner_of({"learner": name, **parameters})
 
 
 def problem_of_words(words: str) -> ProblemSpec:
-    """A problem as one says it on the command line: ``budgeted_logistic data=sample budget=3``."""
-    name, parameters = _said(words, "problem")
+    """A problem as one says it on the command line: ``budgeted_logistic data=sample budget=3``.
+
+    Parameters
+    ----------
+    words : str
+        A name of the catalogue, then key=value for each parameter.
+
+    Returns
+    -------
+    ProblemSpec
+    """
+    name, parameters = _split(words, "problem")
     return ProblemSpec(name, parameters)
 
 
@@ -103,7 +155,7 @@ def _learner_of(table: Any) -> LearnerSpec:
     return LearnerSpec(**own, parameters={key: value for key, value in table.items() if key not in own})
 
 
-def _said(words: str, argument: str) -> tuple[str, dict[str, Any]]:
+def _split(words: str, argument: str) -> tuple[str, dict[str, Any]]:
     try:
         name, *pairs = shlex.split(words)
     except ValueError as error:

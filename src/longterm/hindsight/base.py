@@ -1,9 +1,10 @@
-"""What every comparator returns: the best fixed decision, its loss, and how far from the best it can be at most."""
+"""What is asked, and what is answered: the best fixed decision, its loss, and how far from the best it can be."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,15 +12,37 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.engines.trace import SeedsPlayed
-from longterm.errors import InputError
+from longterm.errors import InputError, StreamEndedError
+from longterm.problems import Benchmark, Problem
+from longterm.streams import Block, Stream
+
+FEASIBLE = 1e-9
+"""A point that breaks no constraint by more than this share of D counts as feasible: it is made of rounded numbers."""
+
+AT_A_TIME = 16_384
+"""Rounds whose losses are added up at once."""
 
 
 @dataclass(frozen=True)
 class Hindsight:
     """x*_t and its cumulative loss at chosen rounds; these first, then the seeds.
 
-    `gap` is the certificate: no point of X has a cumulative loss below ``loss − gap``. So the true regret lies between
-    ``trace.regret(best)`` and ``trace.regret(best) + best.gap``.
+    The true regret lies between ``trace.regret(best)`` and ``trace.regret(best) + best.gap``.
+
+    Parameters
+    ----------
+    rounds : NDArray[np.int64]
+        The rounds t, increasing.
+    x : FloatArray
+        x*_t, shape (rounds, [seeds,] d).
+    loss : FloatArray
+        Σ_{s≤t} f_s(x*_t).
+    gap : FloatArray
+        The certificate: no decision that counts has a cumulative loss below ``loss − gap``.
+    seeds : int or tuple of int
+        Those of the rounds that were played.
+    solver : str
+        How it was found, in words.
     """
 
     rounds: NDArray[np.int64]
@@ -27,6 +50,7 @@ class Hindsight:
     loss: FloatArray
     gap: FloatArray
     seeds: SeedsPlayed = 0
+    solver: str = ""
 
     @property
     def relative_gap(self) -> FloatArray:
@@ -36,9 +60,104 @@ class Hindsight:
         return np.asarray(np.divide(self.gap, size, out=unknown, where=size > 0))
 
 
-def increasing_rounds(rounds: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rounds that a comparator is asked for, as an array; refused where they do not increase."""
+class Solution(NamedTuple):
+    """The best decision of one seed after some rounds, its loss and the certified gap."""
+
+    x: FloatArray
+    loss: float
+    gap: float
+
+    def certified_to(self, relative_gap: float) -> bool:
+        """Whether the gap is no larger a share of the loss."""
+        return bool(self.gap <= relative_gap * abs(self.loss))
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What `best` was asked, checked."""
+
+    problem: Problem
+    stream: Stream
+    rounds: NDArray[np.int64]
+    seeds: SeedsPlayed
+    benchmark: Benchmark
+    relative_gap: float
+    report: Callable[[int, int | None], None]
+
+    @property
+    def every_seed(self) -> Sequence[int]:
+        """The seeds as a list."""
+        return [self.seeds] if isinstance(self.seeds, int) else self.seeds
+
+    def answer(self, columns: Sequence[Sequence[Solution]], solver: str) -> Hindsight:
+        """From one list of solutions, round after round, for each seed."""
+
+        def collect(part: int) -> FloatArray:
+            table = np.array([[one[part] for one in column] for column in columns])
+            return np.asarray(table[0] if isinstance(self.seeds, int) else np.moveaxis(table, 0, 1))
+
+        return Hindsight(self.rounds, collect(0), collect(1), collect(2), self.seeds, solver)
+
+    def answer_each(self, solve: Callable[[Block, Solution | None], Solution | None], solver: str) -> Hindsight | None:
+        """`solve` for the first t rounds of each seed, given the solution before; None as soon as it gives up."""
+        columns: list[list[Solution]] = []
+        for seed in self.every_seed:
+            every = rounds_of(self.stream, seed, int(self.rounds[-1]))
+            column: list[Solution] = []
+            for t in self.rounds:
+                solution = solve(every.part(0, int(t)), column[-1] if column else None)
+                if solution is None:
+                    return None
+                column.append(solution)
+                self.report(len(columns) * len(self.rounds) + len(column), len(self.every_seed) * len(self.rounds))
+            columns.append(column)
+        return self.answer(columns, solver)
+
+
+def increasing_rounds(rounds: int | Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rounds that are asked for, as an array; refused where they do not increase."""
     wanted = np.atleast_1d(validate.horizons("rounds", rounds))
     if np.any(np.diff(wanted) <= 0):
         raise InputError("rounds", f"{rounds!r} does not increase", "Give each round once, in order")
     return wanted
+
+
+def rounds_of(stream: Stream, seed: int, stop: int) -> Block:
+    """The rounds 1 … stop of one seed as a single block of float64 arrays."""
+    blocks = list(stream.blocks(seed, 0, stop))
+    done = sum(block.rounds for block in blocks)
+    require_rounds(done, stop)
+    loss, constraint = (_joined([getattr(b, role) for b in blocks]) for role in ("loss", "constraint"))
+    return Block(loss, constraint, done)
+
+
+def require_rounds(done: int, wanted: int) -> None:
+    """Raise if the stream ended too early."""
+    if done < wanted:
+        what = f"ended after round {done}, the best decision of round {wanted} was asked for"
+        raise StreamEndedError("stream", what, "Give a longer stream or fewer rounds", round=done + 1)
+
+
+def feasible(problem: Problem, x: FloatArray) -> bool:
+    """Whether every x, shape (..., d), is in {g ≤ 0} ∩ B, up to rounding."""
+    worst = float(np.max(problem.constraint.values(x)))
+    inside = bool(np.all(problem.enclosing_set.contains(x)))
+    return inside and worst <= FEASIBLE * problem.constants.constraint_bound
+
+
+def total_loss(problem: Problem, x: FloatArray, played: Block) -> tuple[float, FloatArray]:
+    """Σ_s f_s(x) and its gradient."""
+    if not played.loss:  # the same f in every round
+        value, gradient = problem.loss.value_and_gradient(x)
+        return played.rounds * float(value), played.rounds * np.asarray(gradient, dtype=np.float64)
+    total, slope = 0.0, np.zeros(len(x))
+    for first in range(0, played.rounds, AT_A_TIME):
+        part = played.part(first, first + AT_A_TIME)
+        points = np.broadcast_to(x, (part.rounds, len(x)))
+        values, gradients = problem.loss.value_and_gradient(points, *part.loss)
+        total, slope = total + float(np.sum(values)), slope + np.sum(gradients, axis=0)
+    return total, np.asarray(slope, dtype=np.float64)
+
+
+def _joined(arrays: list[tuple[NDArray[Any], ...]]) -> tuple[FloatArray, ...]:
+    return tuple(np.concatenate(parts).astype(np.float64) for parts in zip(*arrays, strict=True))

@@ -36,7 +36,6 @@ x above the floor: that gives y by least squares, and what rounding makes negati
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog, nnls
 
 from longterm._arrays import Array, FloatArray, dot, namespace
 from longterm.constraints import ElasticNetBudget, PositiveSemidefinite
@@ -56,6 +55,24 @@ ROWS_PER_COORDINATE = 4
 def support_of_elastic_net(direction: Array, budget: float, l1: float = 1.0, l2: float = 1.0) -> Array:
     """The largest ⟨direction, s⟩ over {l1 ‖s‖₁ + ½ l2 ‖s‖² ≤ budget}, along the last axis.
 
+    Parameters
+    ----------
+    direction : Array
+        Shape (..., d).
+    budget : float
+        ρ.
+    l1 : float
+        The weight of ‖s‖₁.
+    l2 : float
+        The weight of ½‖s‖².
+
+    Returns
+    -------
+    Array
+        Shape (...,).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.hindsight import support_of_elastic_net
     >>> float(support_of_elastic_net(np.array([3.0, -1.0, 0.5]), budget=1.5))  # attained at (1, 0, 0)
@@ -76,7 +93,26 @@ def support_of_elastic_net(direction: Array, budget: float, l1: float = 1.0, l2:
 
 
 def elastic_net_gap(x: Array, gradient: Array, budget: float, l1: float = 1.0, l2: float = 1.0) -> Array:
-    """The largest ⟨gradient, x − s⟩ over the elastic-net ball: the Frank–Wolfe gap, at least 0 for x in the ball."""
+    """The largest ⟨gradient, x − s⟩ over the elastic-net ball: the Frank–Wolfe gap, at least 0 for x in the ball.
+
+    Parameters
+    ----------
+    x : Array
+        Shape (..., d).
+    gradient : Array
+        ∇F(x).
+    budget : float
+        ρ.
+    l1 : float
+        The weight of ‖s‖₁.
+    l2 : float
+        The weight of ½‖s‖².
+
+    Returns
+    -------
+    Array
+        Shape (...,).
+    """
     gap = dot(gradient, x) + support_of_elastic_net(-gradient, budget, l1, l2)
     return namespace(x).maximum(gap, 0.0)
 
@@ -86,6 +122,20 @@ def certified_gap(problem: Problem, x: FloatArray, gradient: FloatArray) -> Floa
 
     The Frank–Wolfe gap for an elastic-net budget (B, which holds it, does not matter), the semidefinite gap for
     positive semi-definite matrices, the Lagrangian gap for others.
+
+    Parameters
+    ----------
+    problem : Problem
+        B and a fixed g; the losses do not matter.
+    x : FloatArray
+        Shape (..., d).
+    gradient : FloatArray
+        ∇F(x).
+
+    Returns
+    -------
+    FloatArray
+        Shape (...,).
     """
     g = problem.constraint
     if isinstance(g, ElasticNetBudget):
@@ -114,6 +164,8 @@ def _semidefinite_gap(problem: Problem, x: FloatArray, gradient: FloatArray) -> 
 
 
 def _lagrangian_gap(problem: Problem, x: FloatArray, gradient: FloatArray) -> float:
+    from scipy.optimize import linprog, nnls  # loaded when asked for
+
     size = float(np.linalg.norm(gradient))
     if size == 0:
         return 0.0
@@ -139,7 +191,7 @@ def _lagrangian_gap(problem: Problem, x: FloatArray, gradient: FloatArray) -> fl
         # The least τ ≥ 0 with τ ≥ ⟨c, away⟩ + ⟨μ, …⟩ for every cut; the unknowns are (τ, μ).
         cost = np.concatenate([[1.0], np.zeros(len(nearest))])
         left = np.column_stack([-np.ones(len(table)), table[:, 1:]])
-        found = linprog(cost, A_ub=left, b_ub=-table[:, 0], bounds=(0, None))
-        if found.fun is None or found.x is None:
+        solved = linprog(cost, A_ub=left, b_ub=-table[:, 0], bounds=(0, None))
+        if solved.fun is None or solved.x is None:
             return size * max(0.0, gap)
-        lower, multipliers = float(found.fun), np.maximum(found.x[1:], 0.0)
+        lower, multipliers = float(solved.fun), np.maximum(solved.x[1:], 0.0)

@@ -19,9 +19,9 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
-from longterm.hindsight.elastic_net_newton import Minimum, minimise
+from longterm.hindsight.proximal_newton import Minimum, minimise
 from longterm.hindsight.regions import ElasticNetBall
-from longterm.hindsight.weighted_rows import DrawnRows, Rows
+from longterm.hindsight.weighted_rows import DrawnRows, LabelledRows
 from longterm.progress import Progress, reporter
 
 FIRST_BUDGET, RANGE = 2.0**-10, 2.0**40
@@ -70,10 +70,35 @@ def least_log_loss(
 
     Features may be a SciPy sparse matrix; its columns have to be few, since the Hessian is dense.
 
+    Parameters
+    ----------
+    features : Any
+        Rows, shape (n, d), dense or sparse.
+    labels : array_like
+        ±1 for each row.
+    budget : float
+        ρ.
+    l1 : float
+        The weight of ‖x‖₁.
+    l2 : float
+        The weight of ½‖x‖².
+    start : array_like, optional
+        A guess, shape (d,).
+    relative_gap : float
+        What to certify.
+
+    Returns
+    -------
+    Offline
+        The solution, with its gap.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.hindsight import least_log_loss
-    >>> found = least_log_loss(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([1.0, -1.0, 1.0]), budget=1.5)
-    >>> found.x, round(found.loss, 4), found.share
+    >>> features = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> solution = least_log_loss(features, np.array([1.0, -1.0, 1.0]), budget=1.5)
+    >>> solution.x, round(solution.loss, 4), solution.share
     (array([1., 0.]), 1.3197, 0.5)
     """
     return _solve(_each_once(features, labels), budget, l1, l2, start, relative_gap)
@@ -95,6 +120,32 @@ def choose_budget(
     The ends of the stretch are found to the relative `precision`. `progress` is called with the number of solves done.
     Every solve starts from a solution nearby and is certified.
 
+    Parameters
+    ----------
+    features : Any
+        Rows, shape (n, d), dense or sparse.
+    labels : array_like
+        ±1 for each row.
+    share : float
+        Of the coordinates, those not to be zero.
+    l1 : float
+        The weight of ‖x‖₁.
+    l2 : float
+        The weight of ½‖x‖².
+    precision : float
+        How well the ends of the stretch are minimum.
+    relative_gap : float
+        What every solve certifies.
+    progress : Progress
+        A bar, a function of the solves done, or nothing.
+
+    Returns
+    -------
+    ChosenBudget
+        The budget and its solution.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.hindsight import choose_budget
     >>> rng = np.random.default_rng(0)
@@ -153,7 +204,7 @@ def choose_budget(
 
 
 def _each_once(features: Any, labels: ArrayLike) -> DrawnRows:
-    rows = Rows.checked(features, labels)
+    rows = LabelledRows.checked(features, labels)
     # In a random order: the rows of a data set may be sorted, and H is made from the first.
     return DrawnRows.of(rows, [np.random.default_rng(0).permutation(len(rows.labels))])
 
@@ -164,8 +215,8 @@ def _solve(
     d = functions.rows.dimension
     constraint = ElasticNetBudget(d, budget, l1=l1, l2=l2)
     first = np.zeros(d) if start is None else validate.vector("start", start, d)
-    found: Minimum = minimise(
+    minimum: Minimum = minimise(
         functions, ElasticNetBall(constraint), first[None], validate.positive_scalar("relative_gap", relative_gap)
     )
-    slack = max(0.0, -float(constraint.values(found.x)[0, 0]) / constraint.budget)
-    return Offline(constraint.budget, found.x[0], float(found.value[0]), float(found.gap[0]), slack)
+    slack = max(0.0, -float(constraint.values(minimum.x)[0, 0]) / constraint.budget)
+    return Offline(constraint.budget, minimum.x[0], float(minimum.value[0]), float(minimum.gap[0]), slack)

@@ -100,11 +100,11 @@ class ElasticNetSlab(ElasticNetBall):
 
     def _pushed(self, answer: Callable[[FloatArray], FloatArray], count: int) -> tuple[FloatArray, FloatArray]:
         """The least push (with its sign) for which the answer is in the slab, and that answer."""
-        found = answer(np.zeros(count))
-        side, excess = np.sign(found @ self.normal), np.abs(found @ self.normal) - self.limit
+        answered = answer(np.zeros(count))
+        side, excess = np.sign(answered @ self.normal), np.abs(answered @ self.normal) - self.limit
         outside = excess > 0
         if not np.any(outside):
-            return np.zeros(count), found
+            return np.zeros(count), answered
 
         def probe(push: FloatArray) -> tuple[FloatArray, FloatArray]:
             there = answer(side * push)
@@ -112,10 +112,10 @@ class ElasticNetSlab(ElasticNetBall):
 
         low, above = np.zeros(count), excess
         high = np.where(outside, excess / max(float(self.normal @ self.normal), 1e-300), 0.0)
-        found, slack = probe(high)
+        answered, slack = probe(high)
         while np.any(short := outside & (slack > 0)):
             low, above, high = np.where(short, high, low), np.where(short, slack, above), np.where(short, 2, 1) * high
-            found, slack = probe(high)
+            answered, slack = probe(high)
         below, last = slack, np.zeros(count)
         for _ in range(MOST_STEPS):
             todo = outside & (slack < -EXACT * self.limit) & (high - low > EXACT * high)
@@ -125,7 +125,7 @@ class ElasticNetSlab(ElasticNetBall):
             middle = np.where(todo, (high * above - low * below) / np.where(todo, above - below, 1.0), high)
             there, value = probe(middle)
             inner, outer = todo & (value <= 0), todo & (value > 0)
-            found = np.where(inner[:, None], there, found)
+            answered = np.where(inner[:, None], there, answered)
             low, high, slack = (
                 np.where(outer, middle, low),
                 np.where(inner, middle, high),
@@ -134,4 +134,4 @@ class ElasticNetSlab(ElasticNetBall):
             above = np.where(outer, value, np.where(inner & (last > 0), above / 2, above))
             below = np.where(inner, value, np.where(outer & (last < 0), below / 2, below))
             last = np.where(inner, 1.0, -1.0)
-        return side * high, found
+        return side * high, answered

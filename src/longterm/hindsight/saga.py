@@ -5,80 +5,58 @@ For every budget ρ that binds there is a ν > 0 with
     argmin { Σ_{s≤t} f_s(x) : l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ ρ } = argmin Σ_{s≤t} f_s(x) + ν (l1 ‖x‖₁ + ½ l2 ‖x‖²)
 
 and the penalty's value falls as ν grows, so ν is the root of a decreasing function of log ν. scikit-learn's SAGA solves
-the right side. Slow, and independent of `best_budgeted_logistic`, which it checks. The gap is certified anew.
+the right side. Slow, and independent of `longterm.hindsight.logistic`, which it checks. The gap is certified anew.
 """
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from longterm._arrays import FloatArray
 from longterm.constraints import ElasticNetBudget
-from longterm.hindsight.base import Hindsight, increasing_rounds
-from longterm.hindsight.budgeted_logistic import checked_problem
+from longterm.errors import InputError
+from longterm.hindsight.base import Hindsight, Question, Solution
 from longterm.hindsight.certificates import elastic_net_gap
-from longterm.hindsight.weighted_rows import Rows
-from longterm.problems import Problem
+from longterm.hindsight.logistic import region_of, rows_of
+from longterm.hindsight.regions import ElasticNetBall
+from longterm.hindsight.weighted_rows import LabelledRows
 from longterm.projections import project_onto_elastic_net
-from longterm.streams import ResampledRows, Seeds
-from longterm.streams.base import checked_seeds
 
 LEAST_PENALTY = 1e-9
 """As a share of the smallest penalty that makes x* = 0. A budget that binds less than this does not bind."""
 MOST_PASSES = 50_000
 
 
-def best_by_saga(
-    problem: Problem,
-    stream: ResampledRows,
-    rounds: Sequence[int] | NDArray[np.int64],
-    *,
-    seeds: Seeds = 0,
-    tolerance: float = 1e-8,
-) -> Hindsight:
-    """x*_t for each t in `rounds` (increasing) by scikit-learn's SAGA; `tolerance` is SAGA's own.
-
-    >>> import numpy as np
-    >>> from longterm.problems import budgeted_logistic
-    >>> from longterm.hindsight import best_by_saga
-    >>> from longterm.streams import ResampledRows
-    >>> features = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    >>> stream = ResampledRows(features, np.array([1.0, -1.0, 1.0]))
-    >>> best = best_by_saga(budgeted_logistic(features, budget=1.5), stream, [30])
-    >>> best.x.round(3), best.loss.round(3), bool(best.relative_gap <= 1e-6)
-    (array([[1., 0.]]), array([11.677]), True)
-    """
-    constraint = checked_problem(problem, stream)
-    rows, wanted, played = Rows.checked(*stream.arrays), increasing_rounds(rounds), checked_seeds(seeds)
-    found = []
-    for seed in [played] if isinstance(played, int) else played:
-        drawn = stream.drawn(seed, 0, int(wanted[-1]))
-        counts = (np.bincount(drawn[:t], minlength=len(rows.labels)).astype(np.float64) for t in wanted)
-        found.append([_solve(rows, weights, constraint, tolerance) for weights in counts])
-
-    def collect(part: int) -> FloatArray:
-        table = np.array([[one[part] for one in column] for column in found])
-        return np.asarray(table[0] if isinstance(played, int) else np.moveaxis(table, 0, 1))
-
-    return Hindsight(wanted, collect(0), collect(1), collect(2), played)
+def by_saga(question: Question) -> Hindsight:
+    """Budgeted logistic regression by scikit-learn's SAGA, to a hundredth of the relative gap in its own terms."""
+    region, drawn_rows = region_of(question.problem), rows_of(question)
+    if type(region) is not ElasticNetBall or drawn_rows is None:
+        what = f"{question.problem.name!r} is not logistic regression under an elastic-net budget, on rows drawn"
+        raise InputError("method", what, "Use problems.budgeted_logistic with ResampledRows, or method='auto'")
+    stream, rows = drawn_rows
+    columns = []
+    for seed in question.every_seed:
+        drawn = stream.drawn(seed, 0, int(question.rounds[-1]))
+        counts = (np.bincount(drawn[:t], minlength=len(rows.labels)).astype(np.float64) for t in question.rounds)
+        columns.append([_solve(rows, weights, region.budget, question.relative_gap / 100) for weights in counts])
+    return question.answer(columns, "SAGA")
 
 
-def _solve(rows: Rows, weights: FloatArray, g: ElasticNetBudget, tolerance: float) -> tuple[FloatArray, float, float]:
+def _solve(rows: LabelledRows, weights: FloatArray, g: ElasticNetBudget, tolerance: float) -> Solution:
+    from scipy.optimize import brentq  # loaded when asked for
+
     used = weights > 0
-    part = Rows(rows.features[used], rows.labels[used])
+    part = LabelledRows(rows.features[used], rows.labels[used])
     slope = part.evaluate(weights[used, None], np.zeros((1, rows.dimension))).gradient[0]
     largest = float(np.abs(slope).max()) / g.l1 if g.l1 > 0 else float(np.linalg.norm(slope)) * 1e3
     if len(np.unique(part.labels)) == 1:
         # scikit-learn asks for both classes: a row of zeros tells nothing about x, whatever its label.
-        part = Rows(_with_zeros(part.features), np.append(part.labels, -part.labels[0]))
+        part = LabelledRows(_with_zeros(part.features), np.append(part.labels, -part.labels[0]))
         model = _Penalised(part, np.append(weights[used], 1.0), g, tolerance)
     else:
         model = _Penalised(part, weights[used], g, tolerance)
@@ -90,13 +68,13 @@ def _solve(rows: Rows, weights: FloatArray, g: ElasticNetBudget, tolerance: floa
     root = low if overspent(low) <= 0 else brentq(overspent, low, high, xtol=1e-12, rtol=1e-13)
     x = np.asarray(project_onto_elastic_net(model(float(root)), g.budget, g.l1, g.l2))
     value, gradient = rows.evaluate(weights[:, None], x[None])
-    return x, float(value[0]), float(elastic_net_gap(x, gradient[0], g.budget, g.l1, g.l2))
+    return Solution(x, float(value[0]), float(elastic_net_gap(x, gradient[0], g.budget, g.l1, g.l2)))
 
 
 class _Penalised:
     """x as a function of log ν, each solve from the solution before."""
 
-    def __init__(self, rows: Rows, weights: FloatArray, g: ElasticNetBudget, tolerance: float) -> None:
+    def __init__(self, rows: LabelledRows, weights: FloatArray, g: ElasticNetBudget, tolerance: float) -> None:
         try:
             kind: Any = import_module("sklearn.linear_model").LogisticRegression
             self._not_converged: Any = import_module("sklearn.exceptions").ConvergenceWarning

@@ -1,8 +1,8 @@
 """Log-loss summed over weighted rows, for several weightings at once.
 
 F_j(x_j) = Σ_i w_ij log(1 + exp(−y_i ⟨u_i, x_j⟩)). The rows are read in chunks that stay in the cache; one product
-serves all weightings, so ten sequences cost little more than one. Rows drawn with replacement are weights here, not
-copies.
+serves all weightings, so ten sequences cost little more than one. Rows drawn with replacement are weights
+here, not copies.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from longterm.errors import InputError
 from longterm.losses import Logistic
 
 CHUNK = 8192
-"""Rows read at a time: 54 columns of them take 3.5 MB."""
+"""LabelledRows read at a time: 54 columns of them take 3.5 MB."""
 SAMPLE = 16_384
-"""Rows that the first H is made of; eight times as many with every level."""
+"""LabelledRows that the first H is made of; eight times as many with every level."""
 
 
 class Evaluation(NamedTuple):
@@ -32,15 +32,15 @@ class Evaluation(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class LabelledRows:
     """Features (n, d), dense or in a SciPy sparse matrix, and labels ±1."""
 
     features: Any
     labels: FloatArray
 
     @classmethod
-    def checked(cls, features: Any, labels: Any) -> Rows:
-        """Rows that can be used, refused with the reason where they cannot."""
+    def checked(cls, features: Any, labels: Any) -> LabelledRows:
+        """LabelledRows that can be used, refused with the reason where they cannot."""
         table = features.tocsr() if hasattr(features, "tocsr") else np.asarray(features)
         if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "fiub":
             what = f"has shape {table.shape} and dtype {table.dtype}"
@@ -97,12 +97,12 @@ class DrawnRows:
     H, where it is not exact, comes from the first draws of a sequence: they are as random as any.
     """
 
-    rows: Rows
+    rows: LabelledRows
     draws: Sequence[NDArray[np.intp]]
     weights: FloatArray
 
     @classmethod
-    def of(cls, rows: Rows, draws: Sequence[NDArray[np.intp]]) -> DrawnRows:
+    def of(cls, rows: LabelledRows, draws: Sequence[NDArray[np.intp]]) -> DrawnRows:
         """Count the draws."""
         n = len(rows.labels)
         return cls(rows, draws, np.stack([np.bincount(drawn, minlength=n) for drawn in draws], axis=1).astype(float))

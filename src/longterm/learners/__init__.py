@@ -1,14 +1,15 @@
-"""Learners: one published algorithm per file."""
+"""Learners: one published algorithm per file. Each owns its rule, its theorem and its variants."""
+
+from typing import Any
 
 from longterm.learners.adagrad_aogd import AdaGradAOGD
 from longterm.learners.adaptive_aftrl import AdaptiveAFTRL
 from longterm.learners.adaptive_penalised_ftrl import AdaptivePenalisedFTRL
 from longterm.learners.aftrl import AFTRL
-from longterm.learners.aogd import AOGD, AOGDState
+from longterm.learners.aogd import AOGD
 from longterm.learners.base import Learner, OnBrokenBound, State
 from longterm.learners.coldq import COLDQ
 from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD
-from longterm.learners.doubling import DoublingAOGD
 from longterm.learners.doubling_restarts import DoublingRestarts
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
@@ -20,21 +21,20 @@ from longterm.learners.lewa import LEWA
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
 from longterm.learners.mahdavi_ogd import MahdaviOGD
 from longterm.learners.mahdavi_steps import smallest_root, twice
-from longterm.learners.mirror_prox import MirrorProx
+from longterm.learners.mirror_prox import MirrorProx, NoViolationMirrorProx
 from longterm.learners.needs import Need
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
 from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
-from longterm.learners.no_violation_mirror_prox import NoViolationMirrorProx
-from longterm.learners.one_projection_sgd import OneProjectionSGD, OneProjectionSGDState
-from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM, OnlineADMState
+from longterm.learners.one_projection_sgd import OneProjectionSGD
+from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
 from longterm.learners.penalised_ftrl import PenalisedFTRL
-from longterm.learners.polyak_feasibility import PolyakFeasibility, PolyakFeasibilityState
-from longterm.learners.projected_ogd import ProjectedOGD, ProjectedOGDState
+from longterm.learners.polyak_feasibility import PolyakFeasibility
+from longterm.learners.projected_ogd import ProjectedOGD
 from longterm.learners.prox_penalty import ProxPenalty
 from longterm.learners.proximal_aogd import ProximalAOGD
 from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
 from longterm.learners.recoo import RECOO
-from longterm.learners.restarted import Restarted
+from longterm.learners.restarts import Restarted
 from longterm.learners.sinha_vaze import SinhaVaze
 from longterm.learners.two_point_bandit import TwoPointBandit
 from longterm.learners.yu_lee_lee import Published, Rates, Sharp, YuLeeLee
@@ -46,7 +46,6 @@ __all__ = [
     "COLDQ",
     "LEWA",
     "RECOO",
-    "AOGDState",
     "AdaGradAOGD",
     "AdaGradDiagonal",
     "AdaGradNorm",
@@ -55,7 +54,6 @@ __all__ = [
     "AdaptivePenalisedFTRL",
     "DecayingMarginAOGD",
     "DiagonalAdaGradAOGD",
-    "DoublingAOGD",
     "DoublingRestarts",
     "DriftPlusPenalty",
     "Duals",
@@ -75,14 +73,10 @@ __all__ = [
     "OneForTheMaximum",
     "OnePerConstraint",
     "OneProjectionSGD",
-    "OneProjectionSGDState",
     "OnlineADM",
-    "OnlineADMState",
     "PenalisedFTRL",
     "PolyakFeasibility",
-    "PolyakFeasibilityState",
     "ProjectedOGD",
-    "ProjectedOGDState",
     "ProxPenalty",
     "ProximalAOGD",
     "Published",
@@ -96,7 +90,21 @@ __all__ = [
     "TwoPointBandit",
     "YuLeeLee",
     "YuNeely",
+    "every_learner",
     "observe",
     "smallest_root",
     "twice",
 ]
+
+
+def every_learner() -> tuple[type[Learner[Any]], ...]:
+    """Every learner of the package that can be named, in the order of their names: what tables and arenas are made of.
+
+    Examples
+    --------
+    >>> from longterm.learners import every_learner
+    >>> [learner.name for learner in every_learner()][:3]
+    ['adagrad_aogd', 'adaptive_aftrl', 'adaptive_penalised_ftrl']
+    """
+    classes = {one for one in globals().values() if isinstance(one, type) and issubclass(one, Learner) and one.name}
+    return tuple(sorted(classes, key=lambda one: one.name))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from longterm._arrays import Array, FloatArray
 from longterm.errors import InputError
+from longterm.learners.base import Learner
+from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 
 Projection = Callable[[Array], Array]
@@ -16,6 +19,17 @@ Projection = Callable[[Array], Array]
 SAMPLES = 32
 TOLERANCE = 1e-6
 """Solvers that stop early count as projections up to this share of D, and of the diameter."""
+
+
+def known_projection(learner: type[Learner[Any]], problem: Problem, given: Projection | None) -> Projection:
+    """The projection that was given, or the problem's own onto {g ≤ 0} ∩ B; refused where neither is known."""
+    require_needs(learner.__name__, learner.needs, problem)
+    known = problem.projection if given is None else given
+    if known is None:
+        what = f"{learner.__name__} needs {Need.PROJECTION.value} and B, and none is known for {problem.name!r}"
+        remedy = "Give the exact Euclidean projection as projection=, or choose a learner without, A-OGD for example"
+        raise InputError("problem", what, remedy)
+    return known
 
 
 def require_projection(problem: Problem, project: Projection, *, into_set: bool, stretch: float = 1.0) -> None:
@@ -27,7 +41,7 @@ def require_projection(problem: Problem, project: Projection, *, into_set: bool,
     moved = float(np.max(np.linalg.norm(projected - points, axis=-1)[feasible], initial=0.0))
     if moved > TOLERANCE * problem.constants.diameter:
         what = f"moved a feasible point by {moved:.3g}"
-        raise InputError("project", what, "A projection leaves feasible points where they are")
+        raise InputError("projection", what, "A projection leaves feasible points where they are")
 
 
 def require_feasible_image(
@@ -35,18 +49,18 @@ def require_feasible_image(
 ) -> FloatArray:
     """Raise if what `project` returns is infeasible; with `into_set` it has to lie in B too. Returns what it did."""
     if not callable(project):
-        raise InputError("project", f"{project!r} cannot be called", "Give the Euclidean projection onto {g ≤ 0}")
+        raise InputError("projection", f"{project!r} cannot be called", "Give the Euclidean projection onto {g ≤ 0}")
     points = _tried(problem, stretch)
     projected = np.asarray(project(points))
     if projected.shape != points.shape:
         what = f"returned shape {projected.shape} for points of shape {points.shape}"
-        raise InputError("project", what, "Write it for x of shape (..., d), so that it returns the same shape")
+        raise InputError("projection", what, "Write it for x of shape (..., d), so that it returns the same shape")
     worst = float(problem.constraint.values(projected).max())
     if not worst <= TOLERANCE * problem.constants.constraint_bound:
         what = f"returned a point with g = {worst:.3g}"
-        raise InputError("project", what, "Give the Euclidean projection onto {g ≤ 0}")
+        raise InputError("projection", what, "Give the Euclidean projection onto {g ≤ 0}")
     if into_set and not np.all(problem.enclosing_set.contains(projected, TOLERANCE)):
-        raise InputError("project", "returned a point outside B", "Give the Euclidean projection onto {g ≤ 0} ∩ B")
+        raise InputError("projection", "returned a point outside B", "Give the Euclidean projection onto {g ≤ 0} ∩ B")
     return projected
 
 

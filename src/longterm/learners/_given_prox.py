@@ -58,15 +58,6 @@ def default_theta(problem: Problem, prox: Prox, theta_0: Hyper | None) -> Hyper:
     return prox.values_norm_bound() ** 2 / (10 * positive_scalar("loss_range", problem.constants.loss_range))
 
 
-def strong_convexity_of(problem: Problem, otherwise: str) -> float:
-    """σ of the losses, which must be positive."""
-    sigma = problem.constants.strong_convexity
-    if sigma <= 0:
-        what = f"the losses of {problem.name!r} are not strongly convex (σ = {sigma:g})"
-        raise InputError("problem", what, f"Use {otherwise}, or declare a strong_convexity that holds")
-    return sigma
-
-
 def values_of(feedback: Feedback, count: int) -> Array:
     """(g_1(x_t), …, g_m(x_t)), shape (..., m)."""
     if count == 1:

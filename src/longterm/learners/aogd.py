@@ -100,7 +100,8 @@ class AOGD(Learner[AOGDState]):
         beta : float or array
             β in (0, 1): larger favours the constraint, smaller (down to ½) the regret.
         penalty : float or Penalty
-            The c of φ(λ) = cλ², for which the theorem holds from ¼ to the paper's ½; or a φ of your own.
+            The c of φ(λ) = cλ², for which the theorem holds from ¼, or (1 − β)/2 where that is more, to the paper's ½;
+            or a φ of your own.
         """
         c = problem.constants
         if steps == "convex":

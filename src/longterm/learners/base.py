@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.assumptions import ROUNDING, Assumption
-from longterm.theory.bounds import Bounds, NoTheoremError
+from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
 
 OnBrokenBound = Literal["raise", "warn"]
 """What to do when a gradient or a constraint exceeds what was declared."""
@@ -133,6 +134,7 @@ class Learner(PerLearner, ABC, Generic[S]):
         if ours.dimension != theirs.dimension:
             what = f"plays in dimension {ours.dimension}, the problem has {theirs.dimension}"
             raise InputError("learner", what, remedy)
+        problem.require_possible()
         require_needs(type(self).__name__, self.needs, problem)
         if not ours.same_as(theirs):
             what = "plays on another set than the problem's: G, D and F, or the best decision, may lie outside of it"
@@ -161,21 +163,29 @@ class Learner(PerLearner, ABC, Generic[S]):
         Bounds
             A mapping from measure to numbers; empty, with a reason in words, where there is no theorem.
         """
+        if state is not None:
+            return self._bounds(problem, rounds, lambda T: self.theorem_after(problem, state), everywhere=False)
+        return self._bounds(problem, rounds, partial(self.theorem, problem), everywhere=Need.HORIZON not in self.needs)
+
+    def bound_as_printed(self, problem: Problem, rounds: ArrayLike) -> Bounds:
+        """What a paper prints and is false: to be drawn beside `bound`, not to be relied on. Mostly nothing is."""
+        return self._bounds(problem, rounds, partial(self.theorem_as_printed, problem), everywhere=False)
+
+    def _bounds(self, problem: Problem, rounds: ArrayLike, formula: Theorem, *, everywhere: bool) -> Bounds:
+        """The bounds of a formula, or why there are none; `everywhere`: at other horizons it is the same learner's."""
         self.require_playable(problem)
         asked = validate.horizons("rounds", rounds)
 
         def theorem(T: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-            found = self.theorem(problem, T) if state is None else self.theorem_after(problem, state)
-            return {measure: np.asarray(values, dtype=np.float64) for measure, values in found.items()}
+            return {measure: np.asarray(values, dtype=np.float64) for measure, values in formula(T).items()}
 
         try:
             values = theorem(asked)
         except (NoTheoremError, ScheduleError) as none:
             reason = none.why if isinstance(none, NoTheoremError) else str(none)
             return Bounds(asked, {}, problem.constants, reason=reason)
-        again = None if state is not None or Need.HORIZON in self.needs else theorem
-        said = tuple(assumption.statement for assumption in self.assumptions)
-        return Bounds(asked, values, problem.constants, said, theorem=again)
+        assumed = tuple(assumption.statement for assumption in self.assumptions)
+        return Bounds(asked, values, problem.constants, assumed, theorem=theorem if everywhere else None)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """The bounds of its theorem, by measure; a NoTheoremError says why there are none. Called by `bound`."""
@@ -184,6 +194,10 @@ class Learner(PerLearner, ABC, Generic[S]):
     def theorem_after(self, problem: Problem, state: S) -> Mapping[str, FloatArray]:
         """The bounds of a theorem about what happened, from the state after the run. Called by `bound`."""
         raise NoTheoremError(f"the theorem of {type(self).__name__} is not about a state", "Leave the state out")
+
+    def theorem_as_printed(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """The bounds as a paper prints them, where they are false. Called by `bound_as_printed`."""
+        raise NoTheoremError("nothing else is printed")
 
     def require_assumptions(self) -> None:
         """Raise a NoTheoremError for the first assumption that does not hold: a theorem that needs all of them."""

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 from longterm._arrays import Array
 from longterm._validate import Hyper
 from longterm.learners.base import Learner, State
+from longterm.problems import Problem
 
 S = TypeVar("S", bound=State)
 
@@ -18,6 +19,16 @@ class MadeForHorizon(Learner[S]):
 
     horizon: Hyper
     """T, the number of rounds that the steps were made for."""
+
+    @classmethod
+    def for_epochs(cls, problem: Problem, **options: Any) -> Learner[Any]:
+        """Make one that is only there to be remade by `for_horizon`; `options` are those of `for_problem`."""
+        return cls.for_problem(problem, horizon=1, **options)
+
+    @property
+    def shortest_horizon(self) -> int | None:
+        """The T from which on its theorem is of use, where there is such a number."""
+        return None
 
     @abstractmethod
     def for_horizon(self, rounds: Array) -> Self:

@@ -13,24 +13,30 @@ a = 2R/√(…), with which η = R²/(a√T) does not give a √T.)
 
 a and b define each other. Eliminating b leaves a³ − 12 F a² − r² (2G² + 3D²) a − 48 F G² r⁴ = 0, whose coefficients
 change sign once: it has exactly one positive root, and so has the pair.
-Needs: the horizon T, and a Slater point with slack ε > γ. Guarantees: `longterm.bounds.mahdavi_theorem_8`.
+Needs: the horizon T, and a Slater point with slack ε > γ.
+Guarantees: Lemma 5 on g + γ in every round, `theorem_8` at the horizon itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, namespace
+from longterm._arrays import Array, FloatArray, namespace
+from longterm.errors import InputError
 from longterm.learners.duals import OneForTheMaximum
 from longterm.learners.mahdavi_ogd import MahdaviOGD
 from longterm.learners.needs import Need
+from longterm.learners.no_violation import tightened_lemma_5
 from longterm.learners.tightened import Tightened, slater_of
 from longterm.problems import Problem
 from longterm.theory.assumptions import Assumption
+from longterm.theory.bounds import REGRET, SIGNED
 from longterm.theory.facts import Constants
 from longterm.theory.schedules import ConstantSchedule
 from longterm.theory.slater import SlaterPoint
@@ -46,6 +52,8 @@ class FixedPoint(NamedTuple):
 def fixed_point(constants: Constants) -> FixedPoint:
     """The only a and b that satisfy both equations.
 
+    Examples
+    --------
     >>> from longterm.problems import two_dimensional
     >>> from longterm.learners.mahdavi_no_violation import fixed_point
     >>> a, b = fixed_point(two_dimensional().constants)
@@ -64,6 +72,19 @@ def fixed_point(constants: Constants) -> FixedPoint:
 class NoViolationMahdaviOGD(Tightened):
     """Convex OGD, one multiplier, on g + γ.
 
+    Parameters
+    ----------
+    learner : MahdaviOGD
+        What is told g + γ.
+    slater : SlaterPoint
+        ε, and where known x̂.
+    gamma : float
+        γ.
+    checked : tuple of Assumption
+        What was checked when γ was chosen.
+
+    Examples
+    --------
     >>> from longterm.learners import NoViolationMahdaviOGD
     >>> from longterm.problems import two_dimensional
     >>> learner = NoViolationMahdaviOGD.for_problem(two_dimensional(), horizon=100_000)
@@ -74,11 +95,26 @@ class NoViolationMahdaviOGD(Tightened):
     learner: MahdaviOGD
     gamma: float
 
+    name: ClassVar[str] = "no_violation_ogd"
+    title: ClassVar[str] = "No-violation Convex OGD"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^3/4)", SIGNED: "≤ 0 at T"}
     needs: ClassVar[frozenset[Need]] = Tightened.needs | {Need.HORIZON}
 
     @classmethod
-    def tuned(cls, problem: Problem, horizon: int, slater: SlaterPoint | None = None) -> NoViolationMahdaviOGD:
-        """Theorem 8. Where γ would be above ε it is ε, and `assumptions` says so."""
+    def for_problem(cls, problem: Problem, *, horizon: int, slater: SlaterPoint | None = None) -> NoViolationMahdaviOGD:
+        """Convex OGD of Mahdavi, Jin and Yang on g + γ (their Theorem 8).
+
+        Where γ would be above ε it is ε, and `assumptions` says so.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is to be played.
+        horizon : int
+            T, the number of rounds.
+        slater : SlaterPoint, optional
+            Left out, one is looked for.
+        """
         T, constants, point = validate.dimension("horizon", horizon), problem.constants, slater_of(problem, slater)
         a, b = fixed_point(constants)
         G, eta, gamma = constants.gradient_bound, constants.radius**2 / (a * np.sqrt(T)), b * T**-0.25
@@ -97,3 +133,19 @@ class NoViolationMahdaviOGD(Tightened):
 
     def margin(self, t: Array, x: Array) -> Array:
         return self.gamma + 0 * namespace(x).astype(t, x.dtype)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """Lemma 5 on g + γ, in every round of a run: `tightened_lemma_5`."""
+        return tightened_lemma_5(self, self.learner.schedule, self.gamma, problem, rounds)
+
+    def theorem_8(self, problem: Problem, horizon: int) -> Mapping[str, FloatArray]:
+        """Theorem 8, corrected: a √T + (γ/ε) F T, and Σ g(x_t) ≤ b T^{3/4} − γT = 0, where its assumptions hold.
+
+        T must be the horizon that the steps and the margin were made for.
+        """
+        self.require_assumptions()
+        T, (a, b) = float(validate.dimension("horizon", horizon)), fixed_point(problem.constants)
+        if not np.allclose(b * T**-0.25, self.gamma, rtol=1e-9):
+            raise InputError("horizon", f"{horizon!r} is not the learner's horizon", "Give the one it was made for")
+        regret = a * np.sqrt(T) + self.gamma / self.slater.epsilon * problem.constants.loss_range * T
+        return {REGRET: np.asarray(regret), SIGNED: np.asarray(0.0)}

@@ -6,41 +6,74 @@ from (x_t, λ_t):
     x_{t+1} = Π_B( x_t − η ( ∇f_t(x_t) + Σ_j λ_t^j ∇g_j(x_t) ) )         x_1 = centre of B
     λ_{t+1} = [ λ_t + η ( g(x_t) − ηδ λ_t ) ]₊                           λ_1 = 0 in R^m
 
-Two forms: `MahdaviOGD.vector` has a multiplier for each constraint, `MahdaviOGD.aggregate` one for g = max_j g_j,
-with m = 1 in every constant. The second is A-OGD with constant steps.
+Two forms: a multiplier for each constraint, or one for g = max_j g_j, with m = 1 in every constant. The second is A-OGD
+with constant steps.
 Steps: `longterm.learners.mahdavi_steps`, from Theorem 4.
 Needs: the horizon T; value and one subgradient of f_t and of each g_j (or of their maximum) at x_t.
-Guarantees: `bounds.mahdavi_theorem_4`, and `bounds.vector_lemma` for any number of rounds. The vector form bounds every
-Σ_t g_j(x_t), the aggregate Σ_t max_j g_j(x_t), which is more. The proof uses the comparator only through
-λ_t · g_t(x*) ≤ 0, so constraints may change from round to round, against a point that is feasible in every round.
+Guarantees: Theorem 4 of the article, corrected. With a multiplier each it bounds every Σ_t g_j(x_t), with one
+Σ_t max_j g_j(x_t), which is more. The proof uses the comparator only through λ_t · g_t(x*) ≤ 0, so constraints may
+change from round to round, against a point that is feasible in every round.
+
+The proof is that of Lemma 5 (`docs/theory.md`) with vectors. Two lines change. In the x-step, by Cauchy's inequality
+with m + 1 terms,
+
+    ‖∇f_t + Σ_j λ_j ∇g_j‖² ≤ (m + 1) G² (1 + ‖λ‖²)          instead of 2 G² (1 + λ²),
+
+and in the λ-step ‖g(x_t) − θλ‖² ≤ 2 (m D² + θ² ‖λ‖²). So G² becomes (m + 1) G²/2, D² becomes m D², and C2 reads
+η (m + 1) G²/2 + μθ² ≤ θ/2: the article's condition on δ, without the m it has too many. What is left at the end is
+
+    Σ Δf_t + Σ_j λ_j Σ_t g_j(x_t) − (‖λ‖²/2) (S_θ + δ_μ) ≤ 𝓡          for every λ ≥ 0 in R^m,
+
+so Σ_j [Σ_t g_j(x_t)]₊² ≤ 2 (S_θ + δ_μ)(𝓡 + F T): the multipliers share ‖λ‖², and the article's m a/R² may be a/R².
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, namespace
+from longterm._arrays import Array, FloatArray, column, namespace
 from longterm._validate import Hyper
+from longterm.constraints import DoublyStochastic, ElasticNetBudget
+from longterm.errors import InputError
 from longterm.learners.aogd import AOGDState
 from longterm.learners.base import Learner, OnBrokenBound
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
-from longterm.learners.mahdavi_steps import DeltaRule, smallest_root, tuned_steps, twice
+from longterm.learners.mahdavi_steps import DeltaRule, scale, smallest_horizon, smallest_root, tuned_steps, twice
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.assumptions import Assumption
+from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED
+from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule
+
+Multipliers = Literal["one", "each", "one, counted as many"]
+MULTIPLIERS: tuple[Multipliers, ...] = get_args(Multipliers)
+DELTAS: Mapping[str, DeltaRule] = {"smallest root": smallest_root, "twice": twice}
 
 
 @dataclass(frozen=True, eq=False)
 class MahdaviOGD(Learner[AOGDState]):
     """Convex OGD on an enclosing set, with constant steps θ = ηδ, η, μ = η and one or m multipliers.
 
+    Parameters
+    ----------
+    enclosing_set : Set
+        B, which it projects onto.
+    schedule : ConstantSchedule
+        θ = ηδ, η and μ = η.
+    duals : Duals
+        A multiplier for each constraint, or one for their maximum.
+
+    Examples
+    --------
     >>> from longterm import run
     >>> from longterm.learners import MahdaviOGD
     >>> from longterm.problems import doubly_stochastic
@@ -56,31 +89,54 @@ class MahdaviOGD(Learner[AOGDState]):
     schedule: ConstantSchedule
     duals: Duals
 
+    name: ClassVar[str] = "mahdavi_ogd"
+    title: ClassVar[str] = "Convex OGD"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2)", SIGNED: "O(T^3/4)", LONG_TERM: "O(T^3/4)"}
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"multipliers": "each"})
     needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
 
     @classmethod
-    def vector(cls, problem: Problem, horizon: int, delta: DeltaRule = smallest_root) -> MahdaviOGD:
-        """Theorem 4 with a multiplier for each of the m constraints; `delta` is `smallest_root` or `twice`."""
-        m = problem.constraint.count
-        return cls(problem.enclosing_set, tuned_steps(problem.constants, horizon, m, delta), OnePerConstraint(m))
+    def for_problem(
+        cls,
+        problem: Problem,
+        *,
+        horizon: int,
+        multipliers: Multipliers = "one",
+        delta: Literal["smallest root", "twice"] = "smallest root",
+        constraint_bound: float | Literal["exact", "paper"] = "exact",
+    ) -> MahdaviOGD:
+        """Convex OGD of Mahdavi, Jin and Yang: one multiplier for the maximum or one each, for a known horizon.
 
-    @classmethod
-    def aggregate(cls, problem: Problem, horizon: int, delta: DeltaRule = smallest_root) -> MahdaviOGD:
-        """Theorem 4 with one multiplier for max_j g_j, so m = 1; `delta` is `smallest_root` or `twice`."""
-        return cls(problem.enclosing_set, tuned_steps(problem.constants, horizon, 1, delta), OneForTheMaximum())
-
-    @classmethod
-    def one_multiplier_counted_as_many(cls, problem: Problem, horizon: int, *, constraint_bound: float) -> MahdaviOGD:
-        """What Jenatton et al. (2016) must have drawn as "Convex OGD": neither of the two forms.
-
-        One multiplier for max_j g_j, but steps made for all m constraints (96 on their 8 × 8 matrices), with
-        δ = 2 (m + 1) G² and the D they state (√p, given here as `constraint_bound`; the true one is p + 1). Its steps
-        are several times too small. For their figure only; compare with `aggregate` or `vector`.
+        Parameters
+        ----------
+        problem : Problem
+            What is to be played.
+        horizon : int
+            T, the number of rounds.
+        multipliers : {"one", "each", "one, counted as many"}
+            One for max_j g_j, so m = 1 in Theorem 4, or one for each of the m constraints. The third is what Jenatton
+            et al. (2016) must have drawn as "Convex OGD", neither of the two: one multiplier, but steps made for all m
+            constraints (96 on their 8 × 8 matrices) with δ = 2 (m + 1) G². Its steps are several times too small; it
+            is there for their figure only.
+        delta : {"smallest root", "twice"}
+            δ: the smallest that Theorem 4 allows, or 2 (m + 1) G².
+        constraint_bound : {"exact", "paper"} or float
+            The D that the steps are made for: the problem's, the one that the A-OGD paper states (√p on its matrices,
+            where p + 1 is true), or a number.
         """
-        D = validate.positive_scalar("constraint_bound", constraint_bound)
-        constants = replace(problem.constants, constraint_bound=D)
-        steps = tuned_steps(constants, horizon, problem.constraint.count, twice)
-        return cls(problem.enclosing_set, steps, OneForTheMaximum())
+        for argument, value, known in (("multipliers", multipliers, MULTIPLIERS), ("delta", delta, tuple(DELTAS))):
+            if value not in known:
+                raise InputError(argument, f"{value!r} is not known", f"Choose from {known}")
+        m, mixed = problem.constraint.count, multipliers == "one, counted as many"
+        duals: Duals = OnePerConstraint(m) if multipliers == "each" else OneForTheMaximum()
+        count, rule = 1 if multipliers == "one" else m, twice if mixed else DELTAS[delta]
+        D = problem.constants.constraint_bound
+        if constraint_bound == "paper":
+            D = papers_constraint_bound(problem)
+        elif constraint_bound != "exact":
+            D = validate.positive_scalar("constraint_bound", constraint_bound)
+        steps = tuned_steps(replace(problem.constants, constraint_bound=D), horizon, count, rule)
+        return cls(problem.enclosing_set, steps, duals)
 
     @property
     def gradient_bound(self) -> Hyper | None:
@@ -94,6 +150,57 @@ class MahdaviOGD(Learner[AOGDState]):
         asked = eta * (self.duals.count + 1) * np.asarray(self.gradient_bound) ** 2 + 2 * mu * theta**2
         statement = "(m + 1)G²η + 2μθ² ≤ θ (with μ = η and θ = ηδ: (m + 1)G² + 2δ²η² ≤ δ)"
         return (Assumption.worst(statement, asked, theta, "Give a longer horizon, or a larger δ"),)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """Lemma 5 with vectors, in every round of a run, whatever horizon its steps were made for.
+
+        The bound on a violation is one on √(Σ_j [Σ_t g_j(x_t)]₊²), so on each Σ_t g_j(x_t) too. With one multiplier
+        this is Lemma 5 itself, on g = max_j g_j. Where C2 fails its G stands for G √((m + 1)/2).
+        """
+        count, c = self.duals.count, problem.constants
+        G = float(c.gradient_bound * np.sqrt((count + 1) / 2))
+        vectors = replace(
+            c,
+            loss_gradient_bound=G,
+            constraint_gradient_bound=G,
+            constraint_bound=float(c.constraint_bound * np.sqrt(count)),
+            strong_convexity=0.0,  # Theorem 4 is for convex losses
+        )
+        bound = lemma_5(self.schedule, vectors, rounds)
+        return {REGRET: bound.regret, self._violation: bound.violation}
+
+    def theorem_4(self, problem: Problem, rounds: ArrayLike) -> Mapping[str, FloatArray]:
+        """Theorem 4, corrected, of learners like this one tuned for each of `rounds`, with δ the smallest root.
+
+        a √T, and √( 2 (F T + a √T) √T (δ r²/a + a/r²) ), a = r √((m + 1) G² + 2 m D²). The article has m a/r²: true
+        too, and looser by up to √m.
+
+        Examples
+        --------
+        >>> from longterm.learners import MahdaviOGD
+        >>> from longterm.problems import two_dimensional
+        >>> problem = two_dimensional()
+        >>> learner = MahdaviOGD.for_problem(problem, horizon=1000)
+        >>> learner.bound(problem, [500, 1000])["regret"].round(2)
+        array([ 79.11, 105.48])
+        >>> round(float(learner.theorem_4(problem, 1000)["regret"]), 2)
+        105.48
+        """
+        count, c = self.duals.count, problem.constants
+        T, a, r = validate.horizons("rounds", rounds).astype(np.float64), scale(c, count), c.radius
+        least = smallest_horizon(c, count)
+        if np.any(least > T):
+            raise InputError("rounds", f"{np.min(T):g} is too few: δ has no real root", f"Give at least {least}")
+        need, etas = (count + 1) * c.gradient_bound**2, r**2 / (a * np.sqrt(T))
+        delta = np.reshape([smallest_root(need, float(eta)) for eta in etas.flat], T.shape)
+        regret = a * np.sqrt(T)
+        share = np.sqrt(T) * (delta * r**2 / a + a / r**2)
+        return {REGRET: regret, self._violation: np.sqrt(2 * (c.loss_range * T + regret) * share)}
+
+    @property
+    def _violation(self) -> str:
+        """The measure that is bounded."""
+        return SIGNED if self.duals.count == 1 else LONG_TERM
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
         x = self.at_the_centre(batch_shape, xp, dtype)
@@ -123,3 +230,24 @@ class MahdaviOGD(Learner[AOGDState]):
     def report(self, state: AOGDState) -> dict[str, Array]:
         theta, eta, mu = self.schedule.at(state.round, state.x)
         return {"multiplier": state.multiplier, "theta": theta, "eta": eta, "mu": mu}
+
+
+def papers_constraint_bound(problem: Problem) -> float:
+    """The D that the A-OGD paper states for its two experiments: one too small, one larger than need be.
+
+    √p on p × p doubly-stochastic matrices (true: p + 1), √d R + R²/2 under a budget (true: max(ρ, (√d − 1) R)).
+
+    Examples
+    --------
+    >>> from longterm.problems import doubly_stochastic
+    >>> from longterm.learners.mahdavi_ogd import papers_constraint_bound
+    >>> papers_constraint_bound(doubly_stochastic(4)), doubly_stochastic(4).constants.constraint_bound
+    (2.0, 5.0)
+    """
+    constraint, R = problem.constraint, problem.constants.radius
+    if isinstance(constraint, DoublyStochastic):
+        return float(problem.dimension**0.25)
+    if isinstance(constraint, ElasticNetBudget):
+        return float(constraint.l1 * np.sqrt(problem.dimension) * R + constraint.l2 * R**2 / 2)
+    what = f"the paper states no D for {problem.name!r}"
+    raise InputError("constraint_bound", what, "Give 'exact', or a number")

@@ -9,20 +9,45 @@ needs no f_t; the second takes the gradients found there:
 z_1 = centre of B, μ_1 = 0. Steps of Theorem 12: η = T^{−1/3}, δ = T^{−2/3}. Rows of any length are brought to length 1,
 which changes g_j to g_j/‖a_j‖ for the learner; the trace keeps the problem's own g_j.
 Needs: the horizon T; affine constraints that never change, because they are used before the round they are used for.
-Assumes: 2η²(σ_max(A)² + δ²η²) ≤ 1, reported by `assumptions`; `longterm.bounds.mirror_prox` has the proof. On 8 × 8
-doubly-stochastic matrices σ_max² = 5 and T ≥ 32 will do, where the article asks for T ≥ 164 (m + 1)³ = 1.5·10⁸.
-Guarantees: `longterm.bounds.mahdavi_theorem_12`.
+Assumes: 2η²(σ_max(A)² + δ²η²) ≤ 1, reported by `assumptions`. On 8 × 8 doubly-stochastic matrices σ_max² = 5 and
+T ≥ 32 will do, where the article asks for T ≥ 164 (m + 1)³ = 1.5·10⁸.
+Guarantees: Theorem 12 and, for `NoViolationMirrorProx`, Corollary 13 of the article, proved again and corrected.
+
+Write w = (z, μ) for the anchor, y = (x, λ) for the point looked ahead to, Φ(x, λ) = (Aᵀλ, −(A x − b) + θλ) with
+θ = δη, and ξ = Φ(y) + (∇f_t(x), 0). Both y = Π(w − η Φ(w)) and w⁺ = Π(w − η ξ) are projections from w, so for every
+u = (x*, ν)
+
+    η ⟨ξ, y − u⟩ ≤ ½‖w − u‖² − ½‖w⁺ − u‖² + η ⟨ξ − Φ(w), y − w⁺⟩ − ½‖y − w⁺‖² − ½‖y − w‖².
+
+The inner product and the next term together are at most (η²/2) ‖ξ − Φ(w)‖². With p = x − z and q = λ − μ,
+
+    ‖ξ − Φ(w)‖² = ‖Aᵀq + ∇f_t‖² + ‖A p − θ q‖² ≤ 2 G_f² + 2 σ_max² (‖p‖² + ‖q‖²) + 2 θ² ‖q‖²,
+
+and −½‖y − w‖² = −½(‖p‖² + ‖q‖²) pays for all but η² G_f² as soon as **2η²(σ_max² + θ²) ≤ 1**. (The article forgets to
+divide that term by η, as it divides the others, and arrives at T ≥ 164 (m + 1)³. 4η²(σ_max² + θ²) ≤ 1 would do as well,
+but the 2 is all the proof needs.) The left side is at least η (Δf_t + ν · g(x_t) − (θ/2)‖ν‖²), as λ_t · g(x*) ≤ 0.
+Summed up and divided by η,
+
+    Σ Δf_t + ν · Σ g(x_t) − (‖ν‖²/2)(θ T + 1/η) ≤ 𝓡 = r²/(2η) + η G_f² T          for every ν ≥ 0 in R^m.
+
+ν = 0: the regret (the article has η G² T/2, which its own lemma does not give). The best ν, and Σ Δf_t ≥ −F T:
+
+    Σ_j [Σ_t g_j(x_t)]₊² ≤ 2 (θ T + 1/η)(𝓡 + F T).
+
+Neither D nor m enters, nor the length of the rows but through σ_max.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, namespace
+from longterm._arrays import Array, FloatArray, column, namespace
 from longterm.constraints import Affine
 from longterm.errors import InputError
 from longterm.learners.base import Learner
@@ -31,7 +56,10 @@ from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.assumptions import Assumption
+from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
+from longterm.theory.facts import Constants
 from longterm.theory.schedules import ConstantSchedule
+from longterm.theory.slater import SlaterPoint, find_slater_point
 
 
 class MirrorProxState(NamedTuple):
@@ -48,6 +76,17 @@ class MirrorProxState(NamedTuple):
 class MirrorProx(Learner[MirrorProxState]):
     """Mirror prox on an enclosing set and a polyhedron, with constant steps θ = δη, η, μ = η.
 
+    Parameters
+    ----------
+    enclosing_set : Set
+        B, which it projects onto.
+    polyhedron : Affine
+        A x ≤ b with rows of length 1.
+    schedule : ConstantSchedule
+        θ = δη, η and μ = η.
+
+    Examples
+    --------
     >>> from longterm import run
     >>> from longterm.learners import MirrorProx
     >>> from longterm.problems import doubly_stochastic
@@ -65,23 +104,35 @@ class MirrorProx(Learner[MirrorProxState]):
     polyhedron: Affine
     schedule: ConstantSchedule
 
+    name: ClassVar[str] = "mirror_prox"
+    title: ClassVar[str] = "Mirror prox"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^2/3)", LONG_TERM: "O(T^2/3)"}
     needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON, Need.FIXED_CONSTRAINT, Need.AFFINE_CONSTRAINT})
 
     @classmethod
-    def tuned(cls, problem: Problem, horizon: int) -> MirrorProx:
-        """Theorem 12: η = T^{−1/3}, δ = T^{−2/3}."""
+    def for_problem(cls, problem: Problem, *, horizon: int) -> MirrorProx:
+        """Mirror prox of Mahdavi, Jin and Yang, for affine constraints and a known horizon.
+
+        Theorem 12: η = T^{−1/3}, δ = T^{−2/3}.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is to be played.
+        horizon : int
+            T, the number of rounds.
+        """
         T = validate.dimension("horizon", horizon)
         return cls(problem.enclosing_set, unit_rows(problem), steps(T ** (-1 / 3), T ** (-2 / 3)))
 
-    def check(self, problem: Problem) -> None:
-        super().check(problem)
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
         ours, theirs = self.polyhedron, unit_rows(problem)
         same_rows = ours.matrix.shape == theirs.matrix.shape and np.allclose(ours.matrix, theirs.matrix)
         if not same_rows or np.any(ours.offset > theirs.offset + 1e-9):
             what = f"was made for another polyhedron than that of {problem.name!r}"
-            raise InputError(
-                "learner", what, f"Build it from the problem: {type(self).__name__}.tuned(problem, horizon)"
-            )
+            remedy = f"Build it from the problem: {type(self).__name__}.for_problem(problem, horizon=…)"
+            raise InputError("learner", what, remedy)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -89,6 +140,32 @@ class MirrorProx(Learner[MirrorProxState]):
         largest = np.linalg.norm(self.polyhedron.matrix, 2)
         value = 2 * eta**2 * (largest**2 + theta**2)
         return (Assumption.worst("2η²(σ_max² + δ²η²) ≤ 1", value, 1.0, "Take a smaller η: a longer horizon"),)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """Theorem 12, corrected, for the learner's own steps, in every round of a run.
+
+        With η = T^{−1/3} and δ = T^{−2/3}, at T: r² T^{1/3}/2 + G_f² T^{2/3} for the regret. The bound on every
+        Σ_t g_j(x_t) is for the problem's own g_j: rows of length 1 are scaled back by the longest row, G_g.
+
+        Examples
+        --------
+        >>> from longterm.learners import MirrorProx
+        >>> from longterm.problems import doubly_stochastic
+        >>> problem = doubly_stochastic(8)
+        >>> round(float(MirrorProx.for_problem(problem, horizon=1000).bound(problem, 1000)["regret"]), 6)
+        3240.0
+        """
+        regret, root = self._in_unit_rows(problem.constants, rounds)
+        return {REGRET: regret, LONG_TERM: root * problem.constants.constraint_gradient_bound}
+
+    def _in_unit_rows(self, c: Constants, rounds: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+        """𝓡 and √(2 (θ T + 1/η)(𝓡 + F T)), for rows of length 1."""
+        condition = self.assumptions[0]  # the proof needs this one alone
+        if not condition.holds:
+            raise NoTheoremError(str(condition), condition.remedy)
+        T, theta, eta = horizons_of(rounds, self.batch_shape), self.schedule.theta, self.schedule.eta
+        regret = c.radius**2 / (2 * eta) + eta * c.loss_gradient_bound**2 * T
+        return regret, np.sqrt(2 * (theta * T + 1 / eta) * (regret + c.loss_range * T))
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MirrorProxState:
         anchor = self.at_the_centre(batch_shape, xp, dtype)
@@ -124,6 +201,97 @@ class MirrorProx(Learner[MirrorProxState]):
         theta, _, mu = self.schedule.at(t, x)
         ascent = self.polyhedron.values(x) - column(theta) * multiplier
         return namespace(x).maximum(start + column(mu) * ascent, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class NoViolationMirrorProx(MirrorProx):
+    """Mirror prox without violation (Corollary 13, corrected): mirror prox on A x − b + γ ≤ 0.
+
+    With rows of length 1, η = δ = T^{−1/3} and γ = b T^{−1/3}, b = 2 √(2F). Then θT = 1/η = T^{1/3}, and where
+    F T ≥ r² T^{1/3}/2 + G_f² T^{2/3} the bound of Theorem 12 on each Σ_t (g_j(x_t) + γ) is at most
+
+        √( 2 · 2 T^{1/3} · 2 F T ) = 2 √(2F) T^{2/3} = γ T,     so every Σ_t g_j(x_t) ≤ 0.
+
+    (The article prints b = 2 √F; it loses one of these three factors 2.) It needs what mirror prox needs, and a Slater
+    point, with slack ε > γ in rows of length 1.
+
+    Parameters
+    ----------
+    enclosing_set : Set
+        B, which it projects onto.
+    polyhedron : Affine
+        A x ≤ b − γ with rows of length 1.
+    schedule : ConstantSchedule
+        θ = δη, η and μ = η.
+    gamma : float
+        γ.
+    slater : SlaterPoint
+        ε in rows of length 1, and where known x̂.
+    checked : tuple of Assumption
+        What was checked when γ was chosen.
+
+    Examples
+    --------
+    >>> from longterm.learners import NoViolationMirrorProx
+    >>> from longterm.problems import two_dimensional
+    >>> learner = NoViolationMirrorProx.for_problem(two_dimensional(), horizon=10_000)
+    >>> round(learner.gamma, 6), all(assumption.holds for assumption in learner.assumptions)
+    (0.185664, True)
+    """
+
+    gamma: float
+    slater: SlaterPoint
+    checked: tuple[Assumption, ...]
+
+    name: ClassVar[str] = "no_violation_mirror_prox"
+    title: ClassVar[str] = "No-violation mirror prox"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^2/3)", LONG_TERM: "≤ 0 at T"}
+    needs: ClassVar[frozenset[Need]] = MirrorProx.needs | {Need.SLATER_POINT}
+
+    @classmethod
+    def for_problem(cls, problem: Problem, *, horizon: int, slater: SlaterPoint | None = None) -> NoViolationMirrorProx:
+        """Mirror prox on g + γ (Corollary 13 of Mahdavi, Jin and Yang).
+
+        Where γ would be above ε it is ε, so that the tightened polyhedron is not empty, and `assumptions` says so.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is to be played.
+        horizon : int
+            T, the number of rounds.
+        slater : SlaterPoint, optional
+            With its ε in rows of length 1. Left out, one is looked for.
+        """
+        T, constants = validate.dimension("horizon", horizon), problem.constants
+        polyhedron = unit_rows(problem)
+        point = find_slater_point(polyhedron, problem.enclosing_set) if slater is None else slater
+        F, eta = constants.loss_range, T ** (-1 / 3)
+        gamma = float(2 * np.sqrt(2 * F) * eta)
+        cost = constants.radius**2 / (2 * eta) + constants.loss_gradient_bound**2 * eta * T
+        longer = "Give a longer horizon"
+        checked = (
+            Assumption("r²T^{1/3}/2 + G_f²T^{2/3} ≤ F T", cost, F * T, longer),
+            Assumption("γ = 2√(2F) T^{−1/3} ≤ ε", gamma, point.epsilon, longer),
+        )
+        gamma = min(gamma, point.epsilon)
+        tightened = Affine(polyhedron.matrix, polyhedron.offset - gamma)
+        return cls(problem.enclosing_set, tightened, steps(eta, eta), gamma, point, checked)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        return super().assumptions + self.checked
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """Corollary 13, corrected: Theorem 12 on g + γ, against a comparator moved by γ/ε towards the Slater point.
+
+        Regret: 𝓡 + (γ/ε) F T. The other bound is 0 from where the margin makes up for all that Theorem 12 allows.
+        """
+        c, T = problem.constants, horizons_of(rounds, self.batch_shape)
+        regret, root = self._in_unit_rows(c, rounds)
+        moved = self.gamma / self.slater.epsilon * c.loss_range * T
+        left = np.maximum(root - self.gamma * T, 0.0)
+        return {REGRET: regret + moved, LONG_TERM: left * c.constraint_gradient_bound}
 
 
 def steps(eta: float, delta: float) -> ConstantSchedule:

@@ -16,29 +16,35 @@ Needs: a horizon, a fixed constraint, Π_X once, and a `slope` ρ > 0 with dist(
 lies inside B, the least ‖∇g‖ on its boundary (every subgradient counts) is such a ρ; so is ε/Δ wherever a point of B
 has g(x̂) ≤ −ε.
 Guarantees: for losses drawn independently from one law (or always the same) with mean f, E f(answer) − min_X f =
-O(1/√T), `bounds.projected_answer`. As for any A-OGD, regret and Σ g(x_t) of the rounds are bounded for arbitrary
-losses too, `bounds.one_projection_sgd`.
+O(1/√T), `answer_bound`. As for any A-OGD, regret and Σ g(x_t) of the rounds are bounded for arbitrary losses too.
 Checked: the proof; the bound against exact optima, on fixed losses (every run) and random ones (the mean of the
 runs).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, namespace
+from longterm._arrays import Array, FloatArray, column, namespace
 from longterm._validate import Hyper
-from longterm.learners._given_projection import Projection, require_projection
+from longterm.errors import InputError
+from longterm.learners._given_projection import Projection, known_projection, require_projection
 from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need, require_needs
+from longterm.learners.needs import Need
+from longterm.learners.tightened import slater_of
 from longterm.problems import Problem
 from longterm.sets import Set
+from longterm.theory.assumptions import ROUNDING
+from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
+from longterm.theory.facts import Constants
 from longterm.theory.schedules import ConstantSchedule
 
 
@@ -53,8 +59,21 @@ class OneProjectionSGDState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OneProjectionSGD(Learner[OneProjectionSGDState]):
-    """SGD-PD on an enclosing set. `project` is Π_X; only `answer` calls it.
+    """SGD-PD on an enclosing set.
 
+    Parameters
+    ----------
+    enclosing_set : Set
+        B, which it projects onto.
+    project : Projection
+        Π_X; only `answer` calls it.
+    schedule : ConstantSchedule
+        θ, η and μ = η.
+    slope : float, optional
+        The ρ of dist(x, X) ≤ [g(x)]₊/ρ on B, for `answer_bound`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import observe
     >>> from longterm.problems import two_dimensional
@@ -72,28 +91,94 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
     enclosing_set: Set
     project: Projection
     schedule: ConstantSchedule
+    slope: float | None = None
+
+    name: ClassVar[str] = "one_projection_sgd"
+    title: ClassVar[str] = "SGD with one projection"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2)", SIGNED: "O(T^3/4)"}
     needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.HORIZON, Need.PROJECTION})
 
     @classmethod
-    def tuned(cls, problem: Problem, project: Projection, rounds: int, slope: float) -> OneProjectionSGD:
-        """The steps that minimise the bound on the answer after `rounds` rounds (θ taken as 2ηG_g² in choosing η).
+    def for_problem(
+        cls, problem: Problem, *, horizon: int, slope: float | None = None, projection: Projection | None = None
+    ) -> OneProjectionSGD:
+        """Stochastic gradients with one projection at the end.
 
-        κ = G_f/ρ,  η = √( (r² + κ²) / (2T (G_f² + D² + κ²G_g²)) ), at most 1/(4G_g),  θ = 4ηG_g²/(1 + √(1 − 16η²G_g²)).
+        The steps that minimise the bound on the answer after T rounds (θ taken as 2ηG_g² in choosing η): κ = G_f/ρ,
+        η = √((r² + κ²)/(2T(G_f² + D² + κ²G_g²))), at most 1/(4G_g), and θ = 4ηG_g²/(1 + √(1 − 16η²G_g²)).
+
+        Parameters
+        ----------
+        problem : Problem
+            What is to be played.
+        horizon : int
+            T, the number of rounds.
+        slope : float, optional
+            A ρ with dist(x, X) ≤ [g(x)]₊/ρ on B. Left out: ε/Δ, which a Slater point of slack ε gives.
+        projection : Projection, optional
+            Π_X, onto {g ≤ 0} ∩ B; left out, the problem's.
         """
-        require_needs(cls.__name__, cls.needs, problem)
-        T, c = validate.dimension("rounds", rounds), problem.constants
-        require_projection(problem, project, into_set=True)
-        kappa = c.loss_gradient_bound / validate.positive_scalar("slope", slope)
+        onto, T, c = (
+            known_projection(cls, problem, projection),
+            validate.dimension("horizon", horizon),
+            problem.constants,
+        )
+        require_projection(problem, onto, into_set=True)
+        rho = (
+            slater_of(problem, None).epsilon / c.diameter if slope is None else validate.positive_scalar("slope", slope)
+        )
+        kappa = c.loss_gradient_bound / rho
         G = c.constraint_gradient_bound
         noise = c.loss_gradient_bound**2 + c.constraint_bound**2 + (kappa * G) ** 2
         eta = min(np.sqrt((c.radius**2 + kappa**2) / (2 * T * noise)), 1 / (4 * G))
         theta = 4 * eta * G**2 / (1 + np.sqrt(max(1 - (4 * eta * G) ** 2, 0.0)))
         schedule = ConstantSchedule(float(theta), float(eta), float(eta), gradient_bound=c.gradient_bound)
-        return cls(problem.enclosing_set, project, schedule)
+        return cls(problem.enclosing_set, onto, schedule, rho)
 
     @property
     def gradient_bound(self) -> Hyper | None:
         return self.schedule.gradient_bound
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """Regret ≤ P and Σ g(x_t) ≤ √(2W (P + FT)) of the decisions played, for arbitrary losses.
+
+        For steps with η (G_g² + θ²) ≤ θ/2, any losses and any x* in X (`docs/derivations.md`),
+
+            Σ f_t(x_t) − f_t(x*) + [Σ g(x_t)]₊² / (2W) ≤ P = r²/(2η) + ηT (G_f² + D²),     W = θ(T − 1) + 1/η.
+        """
+        P, W, T = self._terms(problem.constants, rounds)
+        return {REGRET: P, SIGNED: np.sqrt(2 * W * (P + problem.constants.loss_range * T))}
+
+    def answer_bound(self, problem: Problem, rounds: ArrayLike) -> FloatArray:
+        """E f(answer) − min_X f ≤ P/T + κ²W/(2T) with κ = G_f/ρ, for losses drawn independently with mean f.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from longterm.learners import OneProjectionSGD
+        >>> from longterm.problems import two_dimensional
+        >>> problem = two_dimensional()
+        >>> onto = lambda x: np.minimum(x, [0.25, np.inf])
+        >>> learner = OneProjectionSGD.for_problem(problem, horizon=10_000, projection=onto, slope=1.0)
+        >>> round(float(learner.answer_bound(problem, 10_000)), 4)
+        0.0978
+        """
+        if self.slope is None:
+            raise InputError("slope", "is not known", "Give the ρ of dist(x, X) ≤ [g(x)]₊/ρ when the learner is made")
+        P, W, T = self._terms(problem.constants, validate.horizons("rounds", rounds))
+        kappa = problem.constants.loss_gradient_bound / self.slope
+        return (P + kappa**2 * W / 2) / T
+
+    def _terms(self, c: Constants, rounds: NDArray[np.int64]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """P, W and T."""
+        theta, eta = np.asarray(self.schedule.theta), np.asarray(self.schedule.eta)
+        excess = eta * (c.constraint_gradient_bound**2 + theta**2) - theta / 2
+        if np.any(excess > ROUNDING * theta) or np.any(self.schedule.mu != eta):
+            what = "its steps break η (G_g² + θ²) ≤ θ/2 or μ = η"
+            raise NoTheoremError(what, "Use for_problem, a smaller η, or a θ near 2ηG_g²")
+        T = horizons_of(rounds, self.batch_shape)
+        P = c.radius**2 / (2 * eta) + eta * T * (c.loss_gradient_bound**2 + c.constraint_bound**2)
+        return P, theta * (T - 1) + 1 / eta, T
 
     @property
     def _rule(self) -> AOGD:

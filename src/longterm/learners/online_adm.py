@@ -14,11 +14,13 @@ from x_1 the centre of B, z_1 = Π_C(x_1), y_1 = 0. (η is the weight of the pro
 `OnlineADM` plays x_t, which lies in B and may break g ≤ 0. `FeasibleOnlineADM` plays z_t, feasible in every round.
 
 Needs: a horizon for the tuned ρ and η ~ √T, a fixed constraint, and Π_C in every round.
-Guarantees (r = max ‖x_1 − x‖ over B, G_f for the losses alone; `docs/derivations.md` has the proof):
+Guarantees (r = max ‖x_1 − x‖ over B, G_f for the losses alone; `docs/derivations.md` has the proof), for any x* in
+B ∩ C and any losses:
 
     x played   regret ≤ (η + ρ) r²/2 + T G_f²/(2η), and Σ [g(x_t)]₊ = O(T^{3/4});
                for every *affine* constraint g_j even Σ g_j(x_t) = O(T^{1/4})
-    z played   regret ≤ (η + ρ) r²/2 + T G_f²/(2ρ), and no violation at all
+    z played   regret ≤ (η + ρ) r²/2 + T G_f²/(2ρ), and no violation at all; here C has to lie in B, so that G_f bounds
+               the gradients at z_t, and a projection that leaves B is refused before round 1
 
 Checked: the rule came second-hand and was derived from the problem; the O(√T) that the article gives for the squared
 residuals Σ ‖x_{t+1} − z_t‖² comes out as it says (new point, old copy); the two statements on g follow from it and
@@ -27,20 +29,27 @@ from ‖y_T‖. Not built: the form A x + B z = c, and the logarithmic rates for
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, like
+from longterm._arrays import Array, FloatArray, column, like
 from longterm._validate import Hyper
-from longterm.learners._given_projection import Projection, require_feasible_image, require_projection
+from longterm.learners._given_projection import Projection, known_projection, require_feasible_image, require_projection
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need, require_needs
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
+from longterm.theory.bounds import HARD, LONG_TERM, REGRET, NoTheoremError, horizons_of
+from longterm.theory.facts import Constants
+
+STRETCH = 3.0
+"""Points that Π_C is tried on lie this many times as far from the centre as B goes: x + y/ρ leaves B."""
 
 
 class OnlineADMState(NamedTuple):
@@ -54,8 +63,23 @@ class OnlineADMState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OnlineADM(Learner[OnlineADMState]):
-    """Online ADM that plays x_t. `project` is Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B.
+    """Online ADM that plays x_t.
 
+    Parameters
+    ----------
+    enclosing_set : Set
+        B, which it projects onto.
+    project : Projection
+        Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B.
+    eta : float or array
+        η, the weight of the proximal term.
+    rho : float or array
+        ρ, the weight of the distance from the copy.
+    gradient_bound : float or array, optional
+        The G that η and ρ were made for, if they were made for one.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import run
     >>> from longterm.problems import two_dimensional
@@ -73,22 +97,87 @@ class OnlineADM(Learner[OnlineADMState]):
     eta: Hyper
     rho: Hyper
     gradient_bound: Hyper | None = None
+
+    name: ClassVar[str] = "online_adm"
+    title: ClassVar[str] = "Online ADM"
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "O(T^1/2)",
+        HARD: "O(T^3/4)",
+        LONG_TERM: "O(T^1/4) under affine constraints",
+    }
     needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.HORIZON, Need.PROJECTION})
+    _plays_copy: ClassVar[bool] = False
+    """Whether z_t is played, which then has to lie in B."""
 
     def __post_init__(self) -> None:
         validate.remember(self, eta=validate.non_negative("eta", self.eta), rho=validate.positive("rho", self.rho))
 
     @classmethod
-    def tuned(cls, problem: Problem, project: Projection, rounds: int) -> Self:
-        """η = ρ = G_f√T/r: regret at most (3/2) r G_f √T."""
-        require_needs(cls.__name__, cls.needs, problem)
-        require_projection(problem, project, into_set=False, stretch=3.0)
-        weight = _weight(problem, rounds)
-        return cls(problem.enclosing_set, project, weight, weight, problem.constants.gradient_bound)
+    def for_problem(cls, problem: Problem, *, horizon: int, projection: Projection | None = None) -> Self:
+        """Online alternating directions: x_t in B and z_t in {g ≤ 0}, drawn together by a multiplier.
 
-    def check(self, problem: Problem) -> None:
-        super().check(problem)
-        require_feasible_image(problem, self.project, into_set=False, stretch=3.0)
+        η = ρ = G_f√T/r: regret at most (3/2) r G_f √T.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is to be played.
+        horizon : int
+            T, the number of rounds.
+        projection : Projection, optional
+            Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B; left out, the problem's onto {g ≤ 0} ∩ B.
+        """
+        onto, weight = cls._known_projection(problem, projection), _weight(problem, horizon)
+        return cls(problem.enclosing_set, onto, weight, weight, problem.constants.gradient_bound)
+
+    @classmethod
+    def _known_projection(cls, problem: Problem, given: Projection | None) -> Projection:
+        onto = known_projection(cls, problem, given)
+        require_projection(problem, onto, into_set=cls._plays_copy, stretch=STRETCH)
+        return onto
+
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
+        require_feasible_image(problem, self.project, into_set=self._plays_copy, stretch=STRETCH)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """Regret ≤ P_T, Σ [g(x_t)]₊ ≤ min(D, G_g r) + G_g √((T − 1) S), and of affine constraints more.
+
+        For any x* in B ∩ C and any losses (`docs/derivations.md`),
+
+            Σ_{t≤T} f_t(x_t) − f_t(x*) + ρ/2 Σ_{t≤T} ‖x_{t+1} − z_t‖² + ‖y_{T+1}‖²/(2ρ) ≤ P_T,
+            P_T = (η + ρ) r²/2 + T G_f²/(2η).
+
+        Points x_2 … x_T enter the violation, so its bounds use T − 1 rounds of this, S = (2/ρ)(P_{T−1} + F(T − 1));
+        x_1 adds at most min(D, G_g r). Each affine constraint has Σ_t g_j(x_t) ≤ min(D, G_g r) + G_g √S.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from longterm.learners import OnlineADM
+        >>> from longterm.problems import two_dimensional
+        >>> problem = two_dimensional()
+        >>> learner = OnlineADM.for_problem(problem, horizon=500, projection=lambda x: np.minimum(x, [0.25, np.inf]))
+        >>> {measure: round(float(value), 1) for measure, value in learner.bound(problem, 500).items()}
+        {'regret': 67.1, 'hard_violation': 155.2, 'long_term_violation': 7.9}
+        """
+        c, T, rho = problem.constants, horizons_of(rounds, self.batch_shape), np.asarray(self.rho)
+        first = min(c.constraint_bound, c.constraint_gradient_bound * c.radius)  # [g(x_1)]₊, given that X is not empty
+        drift = np.sqrt(2 / rho * (self._regret(c, T - 1) + c.loss_range * (T - 1)))
+        bounds = {
+            REGRET: self._regret(c, T),
+            HARD: first + c.constraint_gradient_bound * np.sqrt(T - 1) * drift,
+        }
+        if problem.constraint.as_affine() is None:
+            return bounds
+        return {**bounds, LONG_TERM: first + c.constraint_gradient_bound * drift}
+
+    def _regret(self, c: Constants, T: FloatArray) -> FloatArray:
+        """P_T."""
+        eta, rho = np.asarray(self.eta), np.asarray(self.rho)
+        if np.any(eta <= 0):
+            raise NoTheoremError("x_t is played with η = 0", "The theorem needs a proximal term, η > 0")
+        return np.asarray((eta + rho) * c.radius**2 / 2 + T * c.loss_gradient_bound**2 / (2 * eta))
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OnlineADMState:
         x = self.at_the_centre(batch_shape, xp, dtype)
@@ -112,22 +201,45 @@ class OnlineADM(Learner[OnlineADMState]):
 class FeasibleOnlineADM(OnlineADM):
     """Online ADM that plays z_t: feasible in every round. `project` is Π_X, onto {g ≤ 0} ∩ B.
 
-    Its own proof needs no proximal term, so the tuned η is 0: x_{t+1} = Π_B(z_t − (y_t + ∇f_t)/ρ). Where Π_B moves
-    nothing, z_t is projected gradient descent with step 1/ρ.
+    Its own proof needs no proximal term, so `for_problem` takes η = 0: x_{t+1} = Π_B(z_t − (y_t + ∇f_t)/ρ). Where Π_B
+    moves nothing, z_t is projected gradient descent with step 1/ρ.
     """
 
+    name: ClassVar[str] = "feasible_online_adm"
+    title: ClassVar[str] = "Feasible online ADM"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2)", HARD: "0"}
+    _plays_copy: ClassVar[bool] = True
+
     @classmethod
-    def tuned(cls, problem: Problem, project: Projection, rounds: int) -> Self:
-        """η = 0, ρ = G_f√T/r: regret at most r G_f √T."""
-        require_needs(cls.__name__, cls.needs, problem)
-        require_projection(problem, project, into_set=True, stretch=3.0)
-        return cls(problem.enclosing_set, project, 0.0, _weight(problem, rounds), problem.constants.gradient_bound)
+    def for_problem(cls, problem: Problem, *, horizon: int, projection: Projection | None = None) -> Self:
+        """Online alternating directions that plays z_t: feasible in every round.
+
+        η = 0, ρ = G_f√T/r: regret at most r G_f √T.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is to be played.
+        horizon : int
+            T, the number of rounds.
+        projection : Projection, optional
+            Π_X, onto {g ≤ 0} ∩ B; left out, the problem's.
+        """
+        onto, weight = cls._known_projection(problem, projection), _weight(problem, horizon)
+        return cls(problem.enclosing_set, onto, 0.0, weight, problem.constants.gradient_bound)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """Regret ≤ (η + ρ) r²/2 + T G_f²/(2ρ), violation 0."""
+        c, T = problem.constants, horizons_of(rounds, self.batch_shape)
+        eta, rho = np.asarray(self.eta), np.asarray(self.rho)
+        regret = np.asarray((eta + rho) * c.radius**2 / 2 + T * c.loss_gradient_bound**2 / (2 * rho))
+        return {REGRET: regret, HARD: np.zeros_like(regret)}
 
     def ask(self, state: OnlineADMState) -> Array:
         return state.copy
 
 
-def _weight(problem: Problem, rounds: int) -> float:
+def _weight(problem: Problem, horizon: int) -> float:
     """G_f√T/r."""
     constants = problem.constants
-    return float(constants.loss_gradient_bound * np.sqrt(validate.dimension("rounds", rounds)) / constants.radius)
+    return float(constants.loss_gradient_bound * np.sqrt(validate.dimension("horizon", horizon)) / constants.radius)

@@ -8,20 +8,23 @@ A gradient step, then the nearest point of the half-space in which the tangent o
 with g = max_j g_j and a Slater point x̂ in B, g(x̂) ≤ −ε.
 
 Steps (`docs/after_the_paper.md`): a margin 0 < ϱ < ε, the slope s_0 = (ε − ϱ)/Δ that convexity guarantees outside
-{g + ϱ ≤ 0}, and η = (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f). `tuned` takes the ϱ that minimises the bound; the authors take
-1/√T, which has no unit. We know the article by its abstract and its authors' code; the proof is ours.
+{g + ϱ ≤ 0}, at most G_g, and η = (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f). `for_problem` takes the ϱ that minimises the
+bound; the authors take 1/√T, which has no unit. We know the article by its abstract and its authors' code; the proof is
+ours.
 Needs: a fixed constraint, the Slater point itself, a horizon (for ϱ), one value and subgradient of f_t and g at x_t.
-Guarantees: `bounds.polyak_feasibility`: **g(x_t) ≤ 0 in every round**, up to rounding, and O(√T) regret, against losses
+Guarantees: **g(x_t) ≤ 0 in every round**, up to rounding, and O(√T) regret, against losses
 of an adversary. A larger η is a hope: the regret's bound stays what it says, feasibility does not.
 Not promised: small constants. η has (ε/(ΔG_g))² in it: a thin X means small steps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, dot, float_dtype, like, namespace
@@ -34,6 +37,7 @@ from longterm.learners.tightened import slater_of
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.assumptions import Assumption
+from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
 from longterm.theory.facts import Constants
 from longterm.theory.slater import SlaterPoint, require_slack
 
@@ -49,6 +53,21 @@ class PolyakFeasibilityState(NamedTuple):
 class PolyakFeasibility(Learner[PolyakFeasibilityState]):
     """Polyak feasibility steps with constant η and margin ϱ.
 
+    Parameters
+    ----------
+    enclosing_set : Set
+        B, which it projects onto.
+    slater : SlaterPoint
+        x̂, where it begins, and ε.
+    eta : float or array
+        η.
+    margin : float or array
+        ϱ.
+    made_for : Constants, optional
+        The problem's constants that η was made for, if it was made for any.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import run
     >>> from longterm.learners import PolyakFeasibility
@@ -65,10 +84,11 @@ class PolyakFeasibility(Learner[PolyakFeasibilityState]):
     slater: SlaterPoint
     eta: Hyper
     margin: Hyper
-    """ϱ."""
     made_for: Constants | None = None
-    """The problem's constants that η was made for, if it was made for any."""
 
+    name: ClassVar[str] = "polyak_feasibility"
+    title: ClassVar[str] = "Polyak feasibility"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2)", HARD: "0"}
     needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.SLATER_POINT, Need.HORIZON})
 
     def __post_init__(self) -> None:
@@ -81,19 +101,51 @@ class PolyakFeasibility(Learner[PolyakFeasibilityState]):
         validate.remember(self, eta=eta, margin=margin)
 
     @classmethod
-    def tuned(
-        cls, problem: Problem, rounds: int, *, margin: Hyper | None = None, slater: SlaterPoint | None = None
+    def for_problem(
+        cls, problem: Problem, *, horizon: int, margin: Hyper | None = None, slater: SlaterPoint | None = None
     ) -> PolyakFeasibility:
-        """The steps above, with the problem's own Δ, G_f, G_g and F, and a Slater point that is given or found."""
+        """Polyak feasibility steps: every round feasible without projecting, for a set with an interior.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is to be played.
+        horizon : int
+            T, the number of rounds.
+        margin : float or array, optional
+            ϱ; left out, the one with the smallest bound on the regret.
+        slater : SlaterPoint, optional
+            With its x; left out, one is looked for.
+        """
         require_needs(cls.__name__, cls.needs, problem)
-        T, c, point = validate.count("rounds", rounds), problem.constants, slater_of(problem, slater)
+        T, c, point = validate.count("horizon", horizon), problem.constants, slater_of(problem, slater)
         validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
         rho = best_margin(c, point.epsilon, T) if margin is None else validate.positive("margin", margin)
         return cls(problem.enclosing_set, point, safe_step(c, point.epsilon, np.asarray(rho)), rho, c)
 
-    def check(self, problem: Problem) -> None:
-        super().check(problem)
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
         require_slack(self.slater, problem.constraint, problem.enclosing_set)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """Σ f_t(x_t) − f_t(x*) ≤ Δ²/(2η) + ηG_f²T/2 + (ϱ/ε)FT, and g(x_t) ≤ 0 in every round.
+
+        Examples
+        --------
+        >>> from longterm.learners import PolyakFeasibility
+        >>> from longterm.problems import two_dimensional
+        >>> problem = two_dimensional()
+        >>> bounds = PolyakFeasibility.for_problem(problem, horizon=10_000).bound(problem, 10_000)
+        >>> {measure: round(float(value), 1) for measure, value in bounds.items()}
+        {'regret': 1182.5, 'hard_violation': 0.0}
+        """
+        c, epsilon = problem.constants, self.slater.epsilon
+        if np.any(np.asarray(self.eta) > np.asarray(safe_step(c, epsilon, np.asarray(self.margin))) * (1 + 1e-9)):
+            what = f"its η = {self.eta} is too large for rounds that are all feasible"
+            raise NoTheoremError(what, "Use PolyakFeasibility.for_problem, or a smaller η")
+        T = horizons_of(rounds, self.batch_shape)
+        regret = feasible_regret(c, epsilon, self.eta, self.margin, T)
+        return {REGRET: regret, HARD: np.zeros_like(regret)}
 
     @property
     def loss_gradient_bound(self) -> Hyper | None:

@@ -11,28 +11,37 @@ Here G bounds the gradients of the losses only, and Δ is any number that no two
 the diameter of B unless a smaller one is given. Zinkevich's article has η_t = 1/√t; the factor Δ/G balances the two
 terms of its bound.
 Needs: the exact projection onto X, the same constraint in every round, one gradient of f_t at x_t; never ∇g.
-Guarantees: `longterm.bounds.zinkevich` and `longterm.bounds.hazan_agarwal_kale`, at every T; no violation in any
-round, up to the rounding of the projection.
+Guarantees, at every T: regret at most (3/2) ΔG√T, and (G²/(2σ)) (1 + ln T); no violation in any round, up to the
+rounding of the projection. With a_t = ‖x_t − x*‖² and x* in X, projecting onto X does not increase distances to it, so
+
+    f_t(x_t) − f_t(x*) ≤ (a_t − a_{t+1})/(2η_t) − (σ/2) a_t + (η_t/2) G².
+
+Summed over t, with a_t ≤ Δ² and 1/η_t − 1/η_{t−1} ≥ 0: for η_t = Δ/(G√t) and σ = 0 the first part is at most
+Δ²/(2η_T) = ΔG√T/2 and the second (ΔG/2) Σ 1/√t ≤ ΔG√T. For η_t = 1/(σt) the first part vanishes, and
+Σ 1/t ≤ 1 + ln T.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, like, namespace
+from longterm._arrays import Array, FloatArray, column, like, namespace
 from longterm._validate import Hyper
-from longterm.errors import InputError
-from longterm.learners._given_projection import require_feasible_image
-from longterm.learners.base import Learner
+from longterm.learners._given_projection import known_projection, require_feasible_image
+from longterm.learners.aogd import Steps
+from longterm.learners.base import Learner, require_strong_convexity
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need, require_needs
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
+from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
 
 
 class ProjectedOGDState(NamedTuple):
@@ -46,6 +55,24 @@ class ProjectedOGDState(NamedTuple):
 class ProjectedOGD(Learner[ProjectedOGDState]):
     """Gradient descent with steps `first_step`/t^`decay`, projected onto X by `projection`.
 
+    Parameters
+    ----------
+    enclosing_set : Set
+        B.
+    projection : Projection
+        Π onto X = {g ≤ 0} ∩ B.
+    first_step : float or array
+        η_1.
+    decay : float or array
+        p of η_t = η_1/t^p: ½ for convex losses; with 1 the steps are those for σ = 1/η_1, and losses that are less
+        strongly convex are refused.
+    made_for : float or array, optional
+        The bound on the losses' gradients that the steps were made for, if they were made for one.
+    diameter : float or array, optional
+        A Δ smaller than the diameter of B that the steps were made for: no two points of X are farther apart.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import observe
     >>> from longterm.learners import ProjectedOGD
@@ -64,8 +91,12 @@ class ProjectedOGD(Learner[ProjectedOGDState]):
     first_step: Hyper
     decay: Hyper
     made_for: Hyper | None = None
-    """The bound on the losses' gradients that the steps were made for, if they were made for one."""
+    diameter: Hyper | None = None
 
+    name: ClassVar[str] = "projected_ogd"
+    title: ClassVar[str] = "Projected OGD"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2); O(log T) if strongly convex", HARD: "0"}
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
     needs: ClassVar[frozenset[Need]] = frozenset({Need.PROJECTION, Need.FIXED_CONSTRAINT})
 
     def __post_init__(self) -> None:
@@ -76,30 +107,73 @@ class ProjectedOGD(Learner[ProjectedOGDState]):
         )
 
     @classmethod
-    def convex(
-        cls, problem: Problem, *, diameter: Hyper | None = None, projection: Projection | None = None
+    def for_problem(
+        cls,
+        problem: Problem,
+        *,
+        steps: Steps = "convex",
+        diameter: Hyper | None = None,
+        projection: Projection | None = None,
     ) -> ProjectedOGD:
-        """Zinkevich's steps, with the problem's own G and the diameter of B, or a smaller one that X has."""
-        wide = problem.constants.diameter if diameter is None else validate.positive("diameter", diameter)
-        G = problem.constants.loss_gradient_bound
-        return cls(problem.enclosing_set, _onto(problem, projection), wide / G, 0.5, G)
+        """Online gradient descent that projects onto {g ≤ 0} in every round: no violation, at the price of projecting.
 
-    @classmethod
-    def strongly_convex(cls, problem: Problem, *, projection: Projection | None = None) -> ProjectedOGD:
-        """The steps of Hazan, Agarwal and Kale, with the problem's own σ."""
-        sigma = problem.constants.strong_convexity
-        if sigma <= 0:
-            raise InputError(
-                "problem",
-                f"the losses of {problem.name!r} are not strongly convex (σ = {sigma:g})",
-                "Use ProjectedOGD.convex, or declare a strong_convexity that holds",
-            )
-        made_for = problem.constants.loss_gradient_bound
-        return cls(problem.enclosing_set, _onto(problem, projection), 1 / sigma, 1.0, made_for)
+        Parameters
+        ----------
+        problem : Problem
+            What is to be played.
+        steps : {"convex", "strongly convex"}
+            Those of Zinkevich, or of Hazan, Agarwal and Kale with the problem's σ.
+        diameter : float or array, optional
+            Of X, for the convex steps; left out, that of B.
+        projection : Projection, optional
+            The exact Euclidean projection onto {g ≤ 0} ∩ B; left out, the problem's.
+        """
+        onto, G = known_projection(cls, problem, projection), problem.constants.loss_gradient_bound
+        if steps != "convex":
+            sigma = require_strong_convexity(problem, steps)
+            return cls(problem.enclosing_set, onto, 1 / sigma, 1.0, G)
+        narrower = None if diameter is None else validate.positive("diameter", diameter)
+        wide = problem.constants.diameter if narrower is None else narrower
+        return cls(problem.enclosing_set, onto, wide / G, 0.5, G, narrower)
 
-    def check(self, problem: Problem) -> None:
-        super().check(problem)
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
         require_feasible_image(problem, self.projection, into_set=True)
+
+    @property
+    def strong_convexity(self) -> Hyper:
+        return validate.number("strong_convexity", np.where(np.asarray(self.decay) == 1, 1 / self.first_step, 0.0))
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """Σ 1/√t ≤ 2√T or Σ 1/t ≤ 1 + ln T in the bound above, for steps η_1/√t or η_1/t; no violation.
+
+        Examples
+        --------
+        >>> from longterm.learners import ProjectedOGD
+        >>> from longterm.problems import two_dimensional
+        >>> problem = two_dimensional()
+        >>> float(ProjectedOGD.for_problem(problem).bound(problem, 100)["regret"])
+        60.0
+        """
+        T = horizons_of(rounds, self.batch_shape)
+        regret = self._regret(problem, T, 1 + np.log(T) if np.all(self.decay == 1) else 2 * np.sqrt(T))
+        return {REGRET: regret, HARD: np.zeros_like(regret)}
+
+    def regret_by_exact_sums(self, problem: Problem, rounds: ArrayLike) -> FloatArray:
+        """The bound on the regret with Σ 1/√t or Σ 1/t added up."""
+        T = horizons_of(validate.horizons("rounds", rounds), self.batch_shape)
+        totals = np.cumsum(np.arange(1, int(T.max()) + 1) ** -(1.0 if np.all(self.decay == 1) else 0.5))
+        return self._regret(problem, T, totals[T.astype(np.int64) - 1])
+
+    def _regret(self, problem: Problem, T: FloatArray, sums: FloatArray) -> FloatArray:
+        """(η_1/2) G² `sums`, and for steps η_1/√t Δ²√T/(2η_1) besides."""
+        first, G = np.asarray(self.first_step), problem.constants.loss_gradient_bound
+        if np.all(self.decay == 1):
+            return np.asarray(first * G**2 / 2 * sums)
+        if not np.all(self.decay == 0.5):
+            raise NoTheoremError("its steps fall neither like 1/√t nor like 1/t", "Take decay = ½ or 1")
+        wide = np.asarray(problem.constants.diameter if self.diameter is None else self.diameter)
+        return np.asarray(wide**2 * np.sqrt(T) / (2 * first) + first * G**2 / 2 * sums)
 
     @property
     def loss_gradient_bound(self) -> Hyper | None:
@@ -122,16 +196,3 @@ class ProjectedOGD(Learner[ProjectedOGDState]):
     def _eta(self, state: ProjectedOGDState) -> Array:
         t = namespace(state.x).astype(state.round, state.x.dtype)
         return like(self.first_step, state.x) / t ** like(self.decay, state.x)
-
-
-def _onto(problem: Problem, given: Projection | None) -> Projection:
-    """The projection onto X that was given, or the problem's own."""
-    require_needs("ProjectedOGD", ProjectedOGD.needs, problem)
-    found = problem.projection if given is None else given
-    if found is None:
-        raise InputError(
-            "problem",
-            f"projected OGD needs {Need.PROJECTION.value} and B, and none is known for {problem.name!r}",
-            "Give the exact Euclidean projection as projection=, or choose a learner without, A-OGD for example",
-        )
-    return found

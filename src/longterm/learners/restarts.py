@@ -1,17 +1,40 @@
-"""What learners that begin anew share: when a stretch is over, and which rule plays it, is all they differ in."""
+"""Restarts, for streams that drift: any learner, begun anew every n rounds. `DoublingRestarts` shares what is here.
+
+A-FTRL and penalised FTRL never forget: after t rounds of one kind they need of the order of t rounds of another to
+turn round. Begun anew every n rounds, a learner is never behind by more than n.
+
+Guarantees: in every stretch of n rounds (n, 2n, … are the last ones) the learner's own theorem, with T = n, against
+the best decision *of that stretch* (`Restarted.bound` adds them up). So, for a learner with regret at most r(n) in n
+rounds and violation at most v(n), where r and v are at least 0 and do not fall as n grows, and against decisions u_1,
+u_2, …, all feasible, that change S times in T rounds,
+
+    Σ f_t(x_t) − f_t(u_t) ≤ ⌈T/n⌉ r(n) + S n F,         violation ≤ ⌈T/n⌉ v(n).
+
+With r(n) of order √n (penalised FTRL) the best n is of order (T/S)^{2/3}. On a stream that stays the same, restarts
+cost: √(T/n) times the regret of one that goes on.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from longterm._arrays import Array, namespace
+from longterm import _validate as validate
+from longterm._arrays import Array, FloatArray, namespace
 from longterm._validate import Hyper
+from longterm.errors import InputError
 from longterm.learners.base import Learner, OnBrokenBound
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need
 from longterm.problems import Problem
+from longterm.sets import Set
+from longterm.theory.assumptions import Assumption
+from longterm.theory.bounds import REGRET, SIGNED
 
 
 class Restarts(Learner[Any]):
@@ -24,15 +47,20 @@ class Restarts(Learner[Any]):
         """The learner that plays the present stretch."""
 
     @abstractmethod
-    def own_round(self, t: Array) -> Array:
+    def round_within(self, t: Array) -> Array:
         """Round t, counted from the start of its stretch."""
+
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
+        self.learner.require_playable(problem)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        return self.learner.assumptions
 
     @property
     def gradient_bound(self) -> Hyper | None:
         return self.learner.gradient_bound
-
-    def check(self, problem: Problem) -> None:
-        self.learner.check(problem)
 
     @property
     def loss_gradient_bound(self) -> Hyper | None:
@@ -41,6 +69,10 @@ class Restarts(Learner[Any]):
     @property
     def constraint_gradient_bound(self) -> Hyper | None:
         return self.learner.constraint_gradient_bound
+
+    @property
+    def strong_convexity(self) -> Hyper:
+        return self.learner.strong_convexity
 
     @property
     def reads_pullback(self) -> bool:
@@ -53,15 +85,15 @@ class Restarts(Learner[Any]):
         return self.learner.init(batch_shape, xp=xp, dtype=dtype)
 
     def ask(self, state: Any) -> Array:
-        return self.learner.ask(self._own(state))  # what is played stands in the state, whatever the rule
+        return self.learner.ask(self._inside(state))  # what is played stands in the state, whatever the rule
 
     def update(self, state: Any, feedback: Feedback) -> Any:
-        own = self._own(state)
-        x = self.learner.ask(own)
+        inside = self._inside(state)
+        x = self.learner.ask(inside)
         xp = namespace(x)
-        after = self.rule_of(state).update(own, feedback)
+        after = self.rule_of(state).update(inside, feedback)
         begun = self.learner.init(tuple(x.shape[:-1]), xp=xp, dtype=x.dtype)
-        over = self.own_round(state.round + 1) == 1
+        over = self.round_within(state.round + 1) == 1
 
         def chosen(new: Array, old: Array) -> Array:
             """`new` where a stretch is over: once for all learners, or learner by learner."""
@@ -71,8 +103,113 @@ class Restarts(Learner[Any]):
         return type(state)(*fields)._replace(round=state.round + 1)
 
     def report(self, state: Any) -> dict[str, Array]:
-        return self.rule_of(state).report(self._own(state))
+        return self.rule_of(state).report(self._inside(state))
 
-    def _own(self, state: Any) -> Any:
+    def _inside(self, state: Any) -> Any:
         """The state as the learner knows it: its rounds are counted from its last start."""
-        return state._replace(round=self.own_round(state.round))
+        return state._replace(round=self.round_within(state.round))
+
+
+@dataclass(frozen=True, eq=False)
+class Restarted(Restarts):
+    """A learner begun anew after every `every` rounds. Its state is the learner's own, but the round counts on.
+
+    Parameters
+    ----------
+    learner : Learner
+        What is begun anew.
+    every : int
+        n, the rounds of a stretch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm import Problem, run
+    >>> from longterm.learners import AFTRL, Restarted
+    >>> from longterm.constraints import L1Budget
+    >>> from longterm.losses import Linear
+    >>> from longterm.sets import Ball
+    >>> from longterm.streams import Replay
+    >>> problem = Problem(Ball(2), Linear(2), L1Budget(2, budget=1.0))
+    >>> turning = Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
+    >>> learner = AFTRL.for_problem(problem)
+    >>> for played in (learner, Restarted(learner, every=250)):
+    ...     print(float(run(problem, played, turning).cumulative_loss[-1].round(1)))
+    -13.9
+    -994.8
+    """
+
+    learner: Learner[Any]
+    every: int
+    enclosing_set: Set = field(init=False, repr=False)
+
+    name: ClassVar[str] = "restarted"
+    title: ClassVar[str] = "Restarted A-OGD"
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "⌈T/n⌉ times that of n rounds, against the best of each stretch",
+        SIGNED: "⌈T/n⌉ times that of n rounds",
+    }
+
+    @classmethod
+    def for_problem(cls, problem: Problem, *, of: str = "aogd", every: int = 500, **options: Any) -> Restarted:
+        """A-OGD, or another learner, begun anew after every so many rounds: for what changes.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is to be played.
+        of : str
+            The name of the learner, "aogd" or "aftrl" for example.
+        every : int
+            n, the rounds of a stretch; also the horizon of a learner that needs one.
+        **options
+            Settings of that learner.
+        """
+        kind, n = learner_named(of), validate.count("every", every)
+        horizon = {"horizon": n} if Need.HORIZON in kind.needs else {}
+        return cls(kind.for_problem(problem, **horizon, **options), n)
+
+    def __post_init__(self) -> None:
+        every, given = validate.count("every", self.every), self.learner
+        validate.remember(self, every=every, enclosing_set=given.enclosing_set, needs=given.needs)
+
+    def rule_of(self, state: Any) -> Learner[Any]:
+        return self.learner
+
+    def round_within(self, t: Array) -> Array:
+        return (t - 1) % self.every + 1
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """⌊T/n⌋ times the learner's bound for n rounds, and once that for the T mod n rounds that are left.
+
+        The regret is that against the best decision of each stretch; against any fixed one it is no larger.
+
+        Examples
+        --------
+        >>> from longterm.learners import PenalisedFTRL, Restarted
+        >>> from longterm.problems import budgeted_logistic
+        >>> problem = budgeted_logistic([[3.0, 4.0, 0.0, 0.0]], budget=1.5)
+        >>> learner = Restarted(PenalisedFTRL.for_problem(problem), every=1000)
+        >>> {measure: round(float(value), 1) for measure, value in learner.bound(problem, 10_500).items()}
+        {'regret': 2511.9, 'hard_violation': 48.4}
+        """
+        n = self.every
+        whole = self.learner.theorem(problem, np.asarray(n))
+        left = self.learner.theorem(problem, np.maximum(rounds % n, 1))
+
+        def total(one: FloatArray, rest: FloatArray) -> FloatArray:
+            axes = (1,) * (np.ndim(rest) - rounds.ndim)
+            stretches, remains = (h.reshape(h.shape + axes) for h in (rounds // n, rounds % n > 0))
+            return np.asarray(stretches * one + remains * rest)
+
+        return {measure: total(whole[measure], left[measure]) for measure in whole}
+
+
+def learner_named(name: str) -> type[Learner[Any]]:
+    """The learner of `longterm.learners` that goes by that name."""
+    from longterm.learners import every_learner  # only when asked: that package imports this file
+
+    named = {kind.name: kind for kind in every_learner()}
+    if name not in named:
+        raise InputError("of", f"no learner is called {name!r}", f"Choose from {sorted(named)}")
+    return named[name]

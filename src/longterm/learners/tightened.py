@@ -34,8 +34,9 @@ class Tightened(Learner[AOGDState]):
     def __post_init__(self) -> None:
         validate.remember(self, enclosing_set=self.learner.enclosing_set)
 
-    def check(self, problem: Problem) -> None:
-        super().check(problem)
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
+        self.learner.require_playable(problem)
         require_slack(self.slater, problem.constraint, problem.enclosing_set)
 
     @abstractmethod
@@ -45,6 +46,10 @@ class Tightened(Learner[AOGDState]):
     @property
     def gradient_bound(self) -> Hyper | None:
         return self.learner.gradient_bound
+
+    @property
+    def strong_convexity(self) -> Hyper:
+        return self.learner.strong_convexity
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -57,21 +62,17 @@ class Tightened(Learner[AOGDState]):
         return self.learner.ask(state)
 
     def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
-        return self.learner.update(state, tighten(feedback, self.margin(state.round, state.x)))
+        tightened = feedback._replace(constraint=feedback.constraint + self.margin(state.round, state.x))
+        return self.learner.update(state, tightened)
 
     def report(self, state: AOGDState) -> dict[str, Array]:
         return {**self.learner.report(state), "margin": self.margin(state.round, state.x)}
 
 
-def tighten(feedback: Feedback, margin: Array) -> Feedback:
-    """The same round with g + γ for g = max_j g_j; gradients do not change."""
-    return feedback._replace(constraint=feedback.constraint + margin)
-
-
 def slater_of(problem: Problem, given: SlaterPoint | None) -> SlaterPoint:
-    """The user's Slater point, or one that is looked for; refused where the set has no interior."""
+    """The user's Slater point, or the problem's; refused, in words, where there is none."""
     if given is None:
-        return find_slater_point(problem.constraint, problem.enclosing_set)
+        return problem.slater_point or find_slater_point(problem.constraint, problem.enclosing_set)
     validate.at_most("slater", given.epsilon, problem.constants.constraint_bound, "|g| is never above D")
     require_slack(given, problem.constraint, problem.enclosing_set)
     return given

@@ -2,7 +2,7 @@
 
 BudgetLinearClassifier, BudgetLinearRegressor     scikit-learn's interface
 BudgetLinearLearner                               one row at a time, for services; scikit-learn is not imported
-play, sparse                                      the compiled rules themselves
+kernels                                           the compiled rules themselves, a private matter
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BudgetLinearClassifier", "BudgetLinearLearner", "BudgetLinearRegressor"]
 
-_WHERE = {
+_MODULES = {
     "BudgetLinearClassifier": "classifier",
     "BudgetLinearRegressor": "regressor",
     "BudgetLinearLearner": "streaming",
@@ -31,9 +31,9 @@ for _needed in ("numba", "sklearn"):
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is: scikit-learn takes longer to import than everything else."""
-    if name not in _WHERE:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

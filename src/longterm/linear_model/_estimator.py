@@ -20,7 +20,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.linear_model._blocks import IN_ORDER, NOTHING, Block, block_of, weights_of
+from longterm.linear_model._rows import IN_ORDER, RowBlock, row_block, weights_for
+from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner
 
 ENOUGH_ROUNDS, MOST_PASSES = 20_000, 100
@@ -35,42 +36,23 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
     _learners: list[BudgetLinearLearner]
     n_features_in_: int
 
-    def __init__(
-        self,
-        budget: float = 10.0,
-        *,
-        l1: float = 1.0,
-        l2: float = 1.0,
-        loss: str = "logistic",
-        loss_parameter: float | None = None,
-        rule: str = "a-ftrl",
-        fit_intercept: bool = True,
-        intercept_bound: float | None = None,
-        constants: str | Mapping[str, float] = "online",
-        beta: float = 2 / 3,
-        growth: float = 0.5,
-        passes: int | None = None,
-        shuffle: bool = True,
-        random_state: Any = None,
-        warm_start: bool = False,
-        predict_with: str = "last",
-    ) -> None:
-        self.budget = budget
-        self.l1 = l1
-        self.l2 = l2
-        self.loss = loss
-        self.loss_parameter = loss_parameter
-        self.rule = rule
-        self.fit_intercept = fit_intercept
-        self.intercept_bound = intercept_bound
-        self.constants = constants
-        self.beta = beta
-        self.growth = growth
-        self.passes = passes
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.predict_with = predict_with
+    budget: float
+    l1: float
+    l2: float
+    loss: str
+    loss_parameter: float | None = None
+    """The regressor's; losses of two classes have none."""
+    rule: str
+    fit_intercept: bool
+    intercept_bound: float | None
+    constants: str | Mapping[str, float]
+    beta: float
+    growth: float
+    passes: int | None
+    shuffle: bool
+    random_state: Any
+    warm_start: bool
+    predict_with: str
 
     # --- learning ---------------------------------------------------------------------------------------------
 
@@ -98,7 +80,9 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
             for seed in seeds
         ]
 
-    def _play(self, block: Block, targets: list[FloatArray], weights: FloatArray, passes: int, random: Any) -> None:
+    def _learn_block(
+        self, block: RowBlock, targets: list[FloatArray], weights: FloatArray, passes: int, random: Any
+    ) -> None:
         """Learn the block, `passes` times, each time in a new order where `shuffle` asks for it."""
         for learner, labels in zip(self._learners, targets, strict=True):
             learner.require(block, labels, weights)
@@ -134,12 +118,12 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
 
     def _weights(self, sample_weight: Any, X: Any) -> FloatArray:
         if sample_weight is None:
-            return NOTHING
+            return NO_NUMBERS
         checked = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return weights_of(checked, X.shape[0])
+        return weights_for(checked, X.shape[0])
 
-    def _block(self, X: Any) -> Block:
-        return block_of(X, X.shape[1])
+    def _block(self, X: Any) -> RowBlock:
+        return row_block(X, X.shape[1])
 
     @contextmanager
     def _as_it_was_on_errors(self) -> Iterator[None]:

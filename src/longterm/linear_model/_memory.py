@@ -1,4 +1,4 @@
-"""What a streaming learner remembers, shows and stores: everything about it but how it learns."""
+"""What a streaming learner remembers, shows and stores, its average too: everything about it but how it learns."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import math
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
 from longterm.errors import SnapshotError
-from longterm.linear_model import _layout as at
-from longterm.linear_model._average import Average, Sampled
-from longterm.linear_model._games import Game, game_for
 from longterm.linear_model._settings import Settings
+from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
 from longterm.projections import project_onto_elastic_net
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"
 VERSION = 1
+SHORTEST_STRETCH = 1024
+_MASK = 2**64 - 1
 
 
 class LearnerMemory:
     """The state of a `BudgetLinearLearner`."""
 
-    _game: Game
+    _rule: CompiledRule
     _average: Average
     _sparse: bool
     _widens: bool
@@ -38,9 +38,9 @@ class LearnerMemory:
 
     def _use(self, settings: Settings) -> None:
         self._settings = settings
-        self._parameters = settings.parameters()
-        self._p = self._parameters.as_array()
-        self._radius = math.hypot(self._parameters.radius, settings.intercept_bound)
+        parameters = settings.parameters()
+        self._rule.use(parameters)
+        self._radius = math.hypot(parameters.radius, settings.intercept_bound)
         self._classifies = settings.classifies
         self._shape = (settings.dimension,)
 
@@ -54,17 +54,17 @@ class LearnerMemory:
     @property
     def rounds(self) -> int:
         """How many rows were learned."""
-        return self._game.rounds
+        return self._rule.rounds
 
     @property
     def weights(self) -> FloatArray:
         """x_{T+1}, the decision in force: what the next row would be scored with. O(d)."""
-        return self._game.x(self._p)
+        return self._rule.x()
 
     @property
     def intercept(self) -> float:
         """b_{T+1}."""
-        return float(self._game.numbers[at.INTERCEPT]) + self._level
+        return self._rule.number("intercept") + self._level
 
     def average(self) -> tuple[FloatArray, float]:
         """x̄ and its intercept: the mean decision, one round drawn for each stretch of max(1024, d) rounds."""
@@ -82,32 +82,32 @@ class LearnerMemory:
     @property
     def nonzeros(self) -> int:
         """How many weights of x_{T+1} are not 0."""
-        return self._game.nonzeros(self._p)
+        return self._rule.nonzeros()
 
     @property
     def multiplier(self) -> float:
         """λ_{T+1}, the price of the budget; for penalised FTRL ν, the weight in force."""
-        return float(self._game.numbers[at.MULTIPLIER])
+        return self._rule.number("multiplier")
 
     @property
     def cumulative_loss(self) -> float:
         """Σ f_t(x_t), each row scored before it was learned."""
-        return float(self._game.numbers[at.LOSS_SUM])
+        return self._rule.number("loss_sum")
 
     @property
     def signed_violation(self) -> float:
         """Σ g(x_t), what the theorems of A-FTRL and A-OGD bound."""
-        return float(self._game.numbers[at.SIGNED])
+        return self._rule.number("signed_violation")
 
     @property
     def hard_violation(self) -> float:
         """Σ [g(x_t)]₊, what penalised FTRL's theorem bounds."""
-        return float(self._game.numbers[at.HARD])
+        return self._rule.number("hard_violation")
 
     @property
     def squared_violation(self) -> float:
         """Σ [g(x_t)]₊²."""
-        return float(self._game.numbers[at.SQUARED])
+        return self._rule.number("squared_violation")
 
     def margins(self, X: Any) -> FloatArray:
         """⟨u, x⟩ + b for rows u, with the decision in force; nothing is learned."""
@@ -157,7 +157,8 @@ class LearnerMemory:
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {f"game.{name}": array for name, array in self._game.arrays().items()} | {
+        # "game" is what snapshots of version 1 call the rule's state
+        return {f"game.{name}": array for name, array in self._rule.arrays().items()} | {
             f"average.{name}": array for name, array in self._average.sampled._asdict().items()
         }
 
@@ -165,9 +166,71 @@ class LearnerMemory:
         settings = Settings(**specification["settings"])
         self._widens, self._sparse = bool(specification["widens"]), bool(specification["sparse"])
         self._has_level, self._level = specification["level"] is not None, float(specification["level"] or 0.0)
-        self._game = game_for(settings, self._sparse)
-        self._game.restore({name.removeprefix("game."): a for name, a in arrays.items() if name.startswith("game.")})
+        self._rule = compiled_rule(settings.rule, settings.dimension, self._sparse)
+        self._rule.restore({name.removeprefix("game."): a for name, a in arrays.items() if name.startswith("game.")})
         self._average = Average(settings.dimension, int(specification["seed"]))
         self._average.sampled = Sampled(arrays["average.stretches"], arrays["average.total"])
         self._use(settings)
         self._plan_average()
+
+
+class Sampled(NamedTuple):
+    """What was drawn so far."""
+
+    stretches: NDArray[np.int64]
+    """[n], how many stretches have had their round."""
+    total: FloatArray
+    """The sum of the n decisions, with the intercept last; empty while n = 0, so that it takes no memory."""
+
+
+class Average:
+    """The average of all decisions, without a pass over the coordinates in every round.
+
+    Rounds are divided into stretches of L = max(1024, d). In each stretch one round, drawn from a seed and the
+    stretch's number, stands for all of it: its decision is added L times. The expected value of that sum over the draw
+    is the sum over all rounds, so by Jensen's inequality the average x̄ has, in expectation over the draw, F(x̄) ≤
+    (1/T) Σ F(x_t) for every convex F, just as the average of all rounds would. A pass over d coordinates every L ≥ d
+    rounds is less than one coordinate a round.
+
+    The rounds since the last whole stretch, fewer than L, are represented by the decision in force now.
+    """
+
+    def __init__(self, dimension: int, seed: int) -> None:
+        self.length = max(SHORTEST_STRETCH, dimension)
+        self.seed = seed
+        self.sampled = Sampled(np.zeros(1, dtype=np.int64), np.empty(0))
+        self._before: tuple[int, Sampled] | None = None
+
+    def next_round(self) -> int:
+        """The round, counted from 1, whose decision is wanted next."""
+        stretch = int(self.sampled.stretches[0])
+        return stretch * self.length + 1 + _mixed(self.seed * 0x9E3779B97F4A7C15 + stretch) % self.length
+
+    def add(self, x: FloatArray, intercept: float) -> None:
+        """The decision of that round."""
+        drawn = np.append(x, intercept)
+        self._before = self.next_round(), self.sampled
+        total = drawn if self.sampled.total.size == 0 else self.sampled.total + drawn
+        self.sampled = Sampled(self.sampled.stretches + 1, total)
+
+    def take_back(self, round: int) -> None:
+        """Forget the decision of this round if it was added: the round was refused, and may not come again."""
+        if self._before is not None and self._before[0] == round:
+            self.sampled = self._before[1]
+
+    def value(self, rounds: int, x: FloatArray, intercept: float) -> tuple[FloatArray, float]:
+        """x̄ after so many rounds, where the decision is now x."""
+        stretches, total = int(self.sampled.stretches[0]), self.sampled.total
+        rest = max(rounds - stretches * self.length, 0)
+        if stretches == 0:
+            return x, intercept
+        mean = (self.length * total + rest * np.append(x, intercept)) / (stretches * self.length + rest)
+        return mean[:-1], float(mean[-1])
+
+
+def _mixed(number: int) -> int:
+    """A number of 64 bits that looks random: splitmix64."""
+    z = (number + 0x9E3779B97F4A7C15) & _MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return z ^ (z >> 31)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from longterm import _validate as validate
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners.mahdavi_steps import smallest_root, tuned_steps
-from longterm.linear_model._layout import Parameters
-from longterm.linear_model._losses import CODES, HINGE, HUBER, LOGISTIC, OF_TWO_CLASSES, QUANTILE
+from longterm.linear_model.kernels.layout import Parameters
+from longterm.linear_model.kernels.losses import CODES, HINGE, HUBER, LOGISTIC, OF_TWO_CLASSES, QUANTILE
 from longterm.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
 from longterm.sets import Ball
 from longterm.theory.facts import Constants
@@ -80,7 +80,7 @@ class Settings:
 
     @property
     def constraint(self) -> ElasticNetBudget:
-        """G."""
+        """g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget."""
         return ElasticNetBudget(self.dimension, self.budget, l1=self.l1, l2=self.l2)
 
     def parameters(self) -> Parameters:
@@ -89,7 +89,7 @@ class Settings:
             made = self._parameters()
         except OverflowError:
             made = None
-        if made is None or not np.isfinite(made.as_array()).all():
+        if made is None or not np.isfinite(astuple(made)).all():
             what = f"{self.budget:g} is so large, or so small for its weights, that the steps are not finite"
             raise InputError("budget", what, "Choose another unit for the features")
         return made

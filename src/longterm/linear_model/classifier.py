@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.linear_model._blocks import NOTHING
 from longterm.linear_model._estimator import BudgetLinearModel
-from longterm.linear_model._losses import CODES, OF_TWO_CLASSES
+from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
+from longterm.linear_model.kernels.rule import NO_NUMBERS
 
 
 def _gives_probabilities(estimator: Any) -> bool:
@@ -36,20 +36,47 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
 
     Parameters
     ----------
-    budget, l1, l2 : g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget; the intercept costs nothing.
-    loss : "logistic", "hinge" or "squared_hinge".
-    rule : "a-ftrl" (sparse weights, rounds that cost what a sparse row touches), "a-ogd", "penalised-ftrl" (rounds of a
-        few passes over d, and almost no violation) or "mahdavi" (constant steps; needs `constants` with "rounds").
-    fit_intercept, intercept_bound : an intercept within ±intercept_bound, 4 unless given.
-    constants : "online", or {"feature_norm": the length of the longest row, …} for the steps of the theorems.
-    passes, shuffle, random_state : how `fit` goes through its rows. None: once, small data sets up to 100 times, until
-        20,000 rounds were played. `partial_fit` takes them once, in their order.
-    class_weight : None, "balanced" (`fit` only) or a mapping. A row's loss is multiplied by its class's weight.
-    warm_start : whether `fit` goes on from where the last one ended.
-    predict_with : "last" (the decision in force, sparse), "average" or "within_budget".
+    budget : float
+        ρ of the constraint g(x) = l1‖x‖₁ + ½ l2‖x‖² − ρ ≤ 0. The intercept costs nothing.
+    l1, l2 : float
+        The weights of the two norms in g.
+    loss : {"logistic", "hinge", "squared_hinge"}
+        The loss of a row.
+    rule : {"a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi"}
+        "a-ftrl" has sparse weights and rounds that cost what a sparse row touches; "penalised-ftrl" rounds of a few
+        passes over d and almost no violation; "mahdavi" constant steps (it needs `constants` with "rounds").
+    fit_intercept : bool
+        Whether there is an intercept.
+    intercept_bound : float, optional
+        The intercept stays within ±intercept_bound; 4 unless given: log-odds of shares between 2 % and 98 %.
+    constants : "online" or dict
+        Where the steps come from: gradients seen so far, or bounds known beforehand, {"feature_norm": the length of
+        the longest row, "label_bound": …, "rounds": …}, for the steps of the theorems.
+    beta : float
+        β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values have less violation and more regret.
+    growth : float
+        Penalised FTRL: how fast its weights w_t ∝ t^(1 + growth) grow.
+    passes : int, optional
+        How often `fit` goes through its rows. None: once, small data sets up to 100 times, until 20,000 rounds were
+        played. `partial_fit` takes its rows once, in their order.
+    shuffle : bool
+        Whether every pass of `fit` has an order of its own.
+    random_state : int, RandomState instance or None
+        Draws these orders, and the rounds that stand for others in the average.
+    class_weight : dict, "balanced" or None
+        A row's loss is multiplied by the weight of its class. "balanced" is for `fit` only.
+    warm_start : bool
+        Whether `fit` goes on from where the last one ended.
+    predict_with : {"last", "average", "within_budget"}
+        Which model predicts: the decision in force (sparse), the mean decision, or the point nearest to that mean
+        within the budget.
 
+    Notes
+    -----
     What every attribute is promised to be: `docs/linear_model.md`.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.linear_model import BudgetLinearClassifier
     >>> rng = np.random.default_rng(0)
@@ -80,27 +107,40 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         warm_start: bool = False,
         predict_with: str = "last",
     ) -> None:
-        super().__init__(
-            budget,
-            l1=l1,
-            l2=l2,
-            loss=loss,
-            rule=rule,
-            fit_intercept=fit_intercept,
-            intercept_bound=intercept_bound,
-            constants=constants,
-            beta=beta,
-            growth=growth,
-            passes=passes,
-            shuffle=shuffle,
-            random_state=random_state,
-            warm_start=warm_start,
-            predict_with=predict_with,
-        )
+        self.budget = budget
+        self.l1 = l1
+        self.l2 = l2
+        self.loss = loss
+        self.rule = rule
+        self.fit_intercept = fit_intercept
+        self.intercept_bound = intercept_bound
+        self.constants = constants
+        self.beta = beta
+        self.growth = growth
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
         self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.predict_with = predict_with
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the rows, `passes` times over."""
+        """Learn the rows, `passes` times over.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows.
+        y : array-like of shape (n,)
+            Their classes.
+        sample_weight : array-like of shape (n,), optional
+            By what the loss of each row is multiplied.
+
+        Returns
+        -------
+        self : BudgetLinearClassifier
+            This estimator.
+        """
         with self._as_it_was_on_errors():
             self._require_loss()
             random = self._random()
@@ -112,11 +152,28 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
                 classes = self._known(y)
             self._start(classes, X, random, goes_on)
             weights = self._class_weights(y, self._weights(sample_weight, X))
-            self._play(self._block(X), self._targets(y), weights, self._passes_over(len(y)), random)
+            self._learn_block(self._block(X), self._targets(y), weights, self._passes_over(len(y)), random)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the rows once, in their order. The first call names all `classes`."""
+        """Learn the rows once, in their order.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows.
+        y : array-like of shape (n,)
+            Their classes.
+        classes : array-like, optional
+            All classes; the first call must name them.
+        sample_weight : array-like of shape (n,), optional
+            By what the loss of each row is multiplied.
+
+        Returns
+        -------
+        self : BudgetLinearClassifier
+            This estimator.
+        """
         if (
             self._is_plain(X)
             and self._weighs_as_before()
@@ -125,7 +182,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
             labels, plain = np.asarray(y), self._weights(sample_weight, X)
             if labels.shape == (X.shape[0],):
                 targets = self._targets(labels)
-                self._play(self._block(X), targets, self._class_weights(labels, plain), 1, None)
+                self._learn_block(self._block(X), targets, self._class_weights(labels, plain), 1, None)
                 return self
         with self._as_it_was_on_errors():
             self._require_loss()
@@ -141,7 +198,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
                 raise ValueError("class_weight 'balanced' is for fit: a stream's shares are not known. Give a mapping.")
             self._start(known, X, self._random(), not first)
             weights = self._class_weights(y, self._weights(sample_weight, X))
-            self._play(self._block(X), self._targets(y), weights, 1, None)
+            self._learn_block(self._block(X), self._targets(y), weights, 1, None)
         return self
 
     def _require_loss(self) -> None:
@@ -172,9 +229,9 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
 
     def _known(self, y: NDArray[Any]) -> NDArray[Any]:
         """The classes so far, if every label is one of them."""
-        strangers = np.setdiff1d(y, self.classes_)
-        if len(strangers):
-            raise ValueError(f"y has classes that were not there before: {strangers[:5].tolist()}")
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"y has classes that were not there before: {unknown[:5].tolist()}")
         return self.classes_
 
     def _targets(self, y: NDArray[Any]) -> list[FloatArray]:
@@ -193,14 +250,25 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
             values = np.asarray(compute_class_weight("balanced", classes=self.classes_, y=y))
         if values is None:
             return weights
-        own = values[np.searchsorted(self.classes_, y)]
-        return own if weights is NOTHING else own * weights
+        of_rows = values[np.searchsorted(self.classes_, y)]
+        return of_rows if weights is NO_NUMBERS else of_rows * weights
 
     def _intercepts(self, intercepts: NDArray[Any]) -> Any:
         return intercepts
 
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Margins: one for each row, or one for each row and class where there are more than two."""
+        """The margins ⟨u, x⟩ + b.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows.
+
+        Returns
+        -------
+        margins : ndarray of shape (n,) or (n, classes)
+            One for each row, or one for each row and class where there are more than two.
+        """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
         weights, intercepts = self._chosen()
@@ -208,14 +276,36 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         return np.asarray(scores[:, 0] if scores.shape[1] == 1 else scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row."""
+        """The class of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows.
+
+        Returns
+        -------
+        classes : ndarray of shape (n,)
+            Those with the largest margins.
+        """
         scores = self.decision_function(X)
         index = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[index])
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """The probability of each class, logistic loss only; one against the rest, normalised, for more than two."""
+        """The probability of each class, logistic loss only.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, classes)
+            For more than two classes one against the rest, normalised.
+        """
         scores = self.decision_function(X)
         if scores.ndim == 1:
             positive = expit(scores)
@@ -226,5 +316,16 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
 
     @available_if(_gives_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> NDArray[Any]:
-        """The logarithm of `predict_proba`."""
+        """The logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows.
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n, classes)
+            Logistic loss only.
+        """
         return np.asarray(np.log(self.predict_proba(X)))

@@ -12,21 +12,60 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from longterm.errors import InputError
-from longterm.linear_model._blocks import labels_of
 from longterm.linear_model._estimator import BudgetLinearModel
-from longterm.linear_model._losses import CODES, OF_TWO_CLASSES
+from longterm.linear_model._rows import labels_for
+from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
 
 
 class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[misc]
     """Least squares, Huber or quantile regression with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
 
-    Parameters are those of `BudgetLinearClassifier`, but for
+    Rows are learned one after another by A-FTRL (or another `rule`), each after it was scored.
 
-    loss : "squared", "huber" or "quantile".
-    loss_parameter : the threshold of Huber's loss (1 unless given), the level of the quantile (½ unless given).
-    intercept_bound : None lets the intercept's interval grow with the targets: it is widened to ±2|y| whenever a target
-        y lies outside.
+    Parameters
+    ----------
+    budget : float
+        ρ of the constraint g(x) = l1‖x‖₁ + ½ l2‖x‖² − ρ ≤ 0. The intercept costs nothing.
+    l1, l2 : float
+        The weights of the two norms in g.
+    loss : {"squared", "huber", "quantile"}
+        The loss of a row.
+    loss_parameter : float, optional
+        The threshold of Huber's loss (1 unless given), the level of the quantile (½ unless given).
+    rule : {"a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi"}
+        "a-ftrl" has sparse weights and rounds that cost what a sparse row touches; "penalised-ftrl" rounds of a few
+        passes over d and almost no violation; "mahdavi" constant steps (it needs `constants` with "rounds").
+    fit_intercept : bool
+        Whether there is an intercept.
+    intercept_bound : float, optional
+        The intercept stays within ±intercept_bound. None lets the interval grow with the targets: it is widened to
+        ±2|y| whenever a target y lies outside.
+    constants : "online" or dict
+        Where the steps come from: gradients seen so far, or bounds known beforehand, {"feature_norm": the length of
+        the longest row, "label_bound": …, "rounds": …}, for the steps of the theorems.
+    beta : float
+        β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values have less violation and more regret.
+    growth : float
+        Penalised FTRL: how fast its weights w_t ∝ t^(1 + growth) grow.
+    passes : int, optional
+        How often `fit` goes through its rows. None: once, small data sets up to 100 times, until 20,000 rounds were
+        played. `partial_fit` takes its rows once, in their order.
+    shuffle : bool
+        Whether every pass of `fit` has an order of its own.
+    random_state : int, RandomState instance or None
+        Draws these orders, and the rounds that stand for others in the average.
+    warm_start : bool
+        Whether `fit` goes on from where the last one ended.
+    predict_with : {"last", "average", "within_budget"}
+        Which model predicts: the decision in force (sparse), the mean decision, or the point nearest to that mean
+        within the budget.
 
+    Notes
+    -----
+    What every attribute is promised to be: `docs/linear_model.md`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.linear_model import BudgetLinearRegressor
     >>> rng = np.random.default_rng(0)
@@ -57,34 +96,62 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         warm_start: bool = False,
         predict_with: str = "last",
     ) -> None:
-        super().__init__(
-            budget,
-            l1=l1,
-            l2=l2,
-            loss=loss,
-            loss_parameter=loss_parameter,
-            rule=rule,
-            fit_intercept=fit_intercept,
-            intercept_bound=intercept_bound,
-            constants=constants,
-            beta=beta,
-            growth=growth,
-            passes=passes,
-            shuffle=shuffle,
-            random_state=random_state,
-            warm_start=warm_start,
-            predict_with=predict_with,
-        )
+        self.budget = budget
+        self.l1 = l1
+        self.l2 = l2
+        self.loss = loss
+        self.loss_parameter = loss_parameter
+        self.rule = rule
+        self.fit_intercept = fit_intercept
+        self.intercept_bound = intercept_bound
+        self.constants = constants
+        self.beta = beta
+        self.growth = growth
+        self.passes = passes
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.predict_with = predict_with
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the rows, `passes` times over."""
+        """Learn the rows, `passes` times over.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows.
+        y : array-like of shape (n,)
+            Their targets.
+        sample_weight : array-like of shape (n,), optional
+            By what the loss of each row is multiplied.
+
+        Returns
+        -------
+        self : BudgetLinearRegressor
+            This estimator.
+        """
         return self._learn(X, y, sample_weight, goes_on=self.warm_start, streams=False)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the rows once, in their order."""
+        """Learn the rows once, in their order.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows.
+        y : array-like of shape (n,)
+            Their targets.
+        sample_weight : array-like of shape (n,), optional
+            By what the loss of each row is multiplied.
+
+        Returns
+        -------
+        self : BudgetLinearRegressor
+            This estimator.
+        """
         if self._is_plain(X) and type(y) is np.ndarray and y.shape == (X.shape[0],) and y.dtype.kind in "fiu":
-            labels = labels_of(y, X.shape[0], classifies=False)
-            self._play(self._block(X), [labels], self._weights(sample_weight, X), 1, None)
+            labels = labels_for(y, X.shape[0], classifies=False)
+            self._learn_block(self._block(X), [labels], self._weights(sample_weight, X), 1, None)
             return self
         return self._learn(X, y, sample_weight, goes_on=True, streams=True)
 
@@ -97,9 +164,9 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
             X, y = self._validated(X, y, reset=not goes_on, y_numeric=True)
             if not goes_on:
                 self._learners = self._make_learners(1, X, random)
-            labels, weights = labels_of(y, X.shape[0], classifies=False), self._weights(sample_weight, X)
+            labels, weights = labels_for(y, X.shape[0], classifies=False), self._weights(sample_weight, X)
             passes, order = (1, None) if streams else (self._passes_over(len(labels)), random)
-            self._play(self._block(X), [labels], weights, passes, order)
+            self._learn_block(self._block(X), [labels], weights, passes, order)
         return self
 
     def _shaped(self, weights: NDArray[Any]) -> NDArray[Any]:
@@ -109,7 +176,18 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         return float(intercepts[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The prediction for each row."""
+        """The prediction for each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n,)
+            ⟨u, x⟩ + b.
+        """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
         weights, intercepts = self._chosen()

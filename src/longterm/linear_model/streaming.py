@@ -22,22 +22,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
-from longterm.linear_model import _layout as at
-from longterm.linear_model._average import Average
-from longterm.linear_model._blocks import (
+from longterm.linear_model._memory import Average, LearnerMemory
+from longterm.linear_model._rows import (
     IN_ORDER,
-    NOTHING,
-    Block,
-    block_of,
+    RowBlock,
     is_moderate,
-    labels_of,
+    is_row,
+    labels_for,
     require_moderate,
-    weights_of,
+    row_block,
+    weights_for,
     whole_numbers,
 )
-from longterm.linear_model._games import game_for, is_row
-from longterm.linear_model._memory import LearnerMemory
 from longterm.linear_model._settings import Settings
+from longterm.linear_model.kernels.layout import TRACE
+from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, compiled_rule
 
 FLOAT, WHOLE = np.dtype(np.float64), np.dtype(np.int64)
 HEAVIEST = 1e30
@@ -46,8 +45,6 @@ NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
 """The intercept's interval is never widened to less, and its V_b not beyond the square: both keep numbers finite."""
 LOG_ODDS = 4.0
 """The intercept's bound for two classes unless another is given: shares between 2 % and 98 %."""
-NO_RECORD = np.empty(0, dtype=np.int64)
-NO_TRACE = np.empty((0, len(at.COLUMNS)))
 
 
 class BudgetLinearLearner(LearnerMemory):
@@ -55,15 +52,32 @@ class BudgetLinearLearner(LearnerMemory):
 
     Parameters
     ----------
-    loss : "logistic", "hinge", "squared_hinge" (labels ±1), "squared", "huber", "quantile" (`loss_parameter`: the
-        threshold of Huber's loss, the level of the quantile).
-    rule : "a-ftrl", "a-ogd", "penalised-ftrl" or "mahdavi".
-    fit_intercept, intercept_bound : an intercept that costs no budget, within ±intercept_bound.
-    constants : "online", or {"feature_norm": …, "label_bound": …, "rounds": …} for steps made for known bounds.
-    sparse : whether the memory is laid out for sparse rows (A-FTRL only: rounds then cost what they touch). Rows of the
+    dimension : int
+        d, the number of features.
+    budget, l1, l2 : float
+        g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget.
+    loss : {"logistic", "hinge", "squared_hinge", "squared", "huber", "quantile"}
+        The first three have labels ±1.
+    loss_parameter : float, optional
+        The threshold of Huber's loss (1 unless given), the level of the quantile (½ unless given).
+    rule : {"a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi"}
+        How it learns.
+    fit_intercept : bool
+        Whether there is an intercept, which costs no budget.
+    intercept_bound : float, optional
+        It stays within ±intercept_bound. None: 4 for two classes; for regression the interval grows with the targets.
+    constants : "online" or dict
+        "online", or {"feature_norm": …, "label_bound": …, "rounds": …} for steps made for known bounds.
+    beta, growth : float
+        θ_t ∝ t^−β; penalised FTRL's weights w_t ∝ t^(1 + growth).
+    sparse : bool
+        Whether the memory is laid out for sparse rows (A-FTRL only: rounds then cost what they touch). Rows of the
         other kind are converted.
-    seed : which rounds are drawn for the average.
+    seed : int
+        Draws the rounds that stand for others in the average.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.linear_model import BudgetLinearLearner
     >>> learner = BudgetLinearLearner(3, budget=1.0, fit_intercept=False)
@@ -108,7 +122,7 @@ class BudgetLinearLearner(LearnerMemory):
                 intercept_bound = LOG_ODDS
             settings = replace(settings, intercept_bound=intercept_bound)
         self._sparse = sparse
-        self._game = game_for(settings, sparse)
+        self._rule = compiled_rule(rule, settings.dimension, sparse)
         self._average = Average(settings.dimension, seed)
         self._use(settings)
         self._plan_average()
@@ -116,34 +130,68 @@ class BudgetLinearLearner(LearnerMemory):
     # --- learning ---------------------------------------------------------------------------------------------
 
     def step_dense(self, row: ArrayLike, y: float, weight: float = 1.0) -> float:
-        """Learn one row of `dimension` numbers; the margin before it was learned."""
+        """Learn one row of `dimension` numbers.
+
+        Parameters
+        ----------
+        row : array-like of shape (dimension,)
+            The features u.
+        y : float
+            Its label, ±1, or its target.
+        weight : float
+            By what its loss is multiplied.
+
+        Returns
+        -------
+        margin : float
+            ⟨u, x_t⟩ + b_t, from before the row was learned.
+        """
         u = np.ascontiguousarray(row, FLOAT)
         if u.shape != self._shape:
             remedy = f"Give {self._settings.dimension} numbers"
             raise InputError("row", f"has shape {u.shape}", remedy, round=self.rounds + 1)
-        level, label = self._level, self._ready_for(u, y, weight)
-        margin = self._game.step_dense(u, label, weight, self._p)
+        level, label = self._level, self._label_for(u, y, weight)
+        margin = self._rule.step_dense(u, label, weight)
         if margin != margin:  # NaN: the kernel refused the row
             raise self._refusal(u)
         self._until_sample -= 1
         return margin + level
 
     def step(self, indices: ArrayLike, values: ArrayLike, y: float, weight: float = 1.0) -> float:
-        """Learn one sparse row, its column numbers increasing; the margin before it was learned."""
-        u, where = np.ascontiguousarray(values, FLOAT), np.ascontiguousarray(indices)
-        if where.dtype is not WHOLE:
-            where = whole_numbers("indices", where)
-        level, label = self._level, self._ready_for(u, y, weight, where)
+        """Learn one sparse row.
+
+        Parameters
+        ----------
+        indices : array-like of int
+            The columns of the features that are not 0, increasing.
+        values : array-like of float
+            These features.
+        y : float
+            Its label, ±1, or its target.
+        weight : float
+            By what its loss is multiplied.
+
+        Returns
+        -------
+        margin : float
+            ⟨u, x_t⟩ + b_t, from before the row was learned.
+        """
+        u, columns = np.ascontiguousarray(values, FLOAT), np.ascontiguousarray(indices)
+        if columns.dtype is not WHOLE:
+            columns = whole_numbers("indices", columns)
+        if not self._rule.is_sparse and not is_row(columns, u, self._settings.dimension):  # sparse kernels look
+            raise self._refusal(u, columns)
+        level, label = self._level, self._label_for(u, y, weight, columns)
         try:
-            margin = self._game.step(where, u, label, weight, self._p)
+            margin = self._rule.step(columns, u, label, weight)
         except TypeError:  # not vectors
             margin = math.nan
         if margin != margin:
-            raise self._refusal(u, where)
+            raise self._refusal(u, columns)
         self._until_sample -= 1
         return margin + level
 
-    def _ready_for(self, u: FloatArray, y: float, weight: float, where: NDArray[np.int64] | None = None) -> float:
+    def _label_for(self, u: FloatArray, y: float, weight: float, columns: NDArray[np.int64] | None = None) -> float:
         """The label as the kernel is to see it, once it and the weight are known to be sound."""
         try:
             sound = (y == 1 or y == -1) if self._classifies else -HEAVIEST <= y <= HEAVIEST
@@ -160,20 +208,20 @@ class BudgetLinearLearner(LearnerMemory):
         if not self._widens:
             return label
         if not (self._has_level and abs(label - self._level) <= self._settings.intercept_bound):
-            self._require_row(u, abs(label), weight, where)  # before the interval changes, not only in the kernel
+            self._require_row(u, abs(label), weight, columns)  # before the interval changes, not only in the kernel
             self._begin_at(label)
             if abs(label - self._level) > self._settings.intercept_bound:
                 self._widen(abs(label - self._level))
         return label - self._level
 
-    def _require_row(self, u: FloatArray, size: float, weight: float, where: NDArray[np.int64] | None) -> None:
+    def _require_row(self, u: FloatArray, size: float, weight: float, columns: NDArray[np.int64] | None) -> None:
         """Raise if the row would be refused with a target of this size, whatever the interval becomes."""
         longest = float(np.abs(u).max(initial=0.0)) * math.sqrt(len(u))
-        sound = where is None or is_row(where, u, self._settings.dimension)
+        sound = columns is None or is_row(columns, u, self._settings.dimension)
         if not (sound and is_moderate(longest, size, weight, self._radius + 2 * (size + abs(self._level)))):
-            raise self._refusal(u, where)
+            raise self._refusal(u, columns)
 
-    def _refusal(self, u: FloatArray, where: NDArray[np.int64] | None = None) -> InputError:
+    def _refusal(self, u: FloatArray, columns: NDArray[np.int64] | None = None) -> InputError:
         """What is wrong with a row that cannot be learned; nothing is left of it."""
         t = self.rounds + 1
         self._average.take_back(t)
@@ -181,10 +229,10 @@ class BudgetLinearLearner(LearnerMemory):
         if not np.isfinite(u).all():
             what = "holds NaN or infinity"
             return NonFiniteError("row", what, "Check this row; nothing was learned from it", round=t)
-        if where is not None and (u.ndim != 1 or u.shape != where.shape):
-            what = f"has shape {where.shape}, the values {u.shape}"
+        if columns is not None and (u.ndim != 1 or u.shape != columns.shape):
+            what = f"has shape {columns.shape}, the values {u.shape}"
             return InputError("indices", what, "Give an index for each value", round=t)
-        if where is not None and not is_row(where, u, self._settings.dimension):
+        if columns is not None and not is_row(columns, u, self._settings.dimension):
             what = f"are not increasing within 0 … {self._settings.dimension - 1}"
             return InputError("indices", what, "Sort them, and give each once", round=t)
         what = "has numbers so large that the squares of its gradient overflow"
@@ -199,19 +247,36 @@ class BudgetLinearLearner(LearnerMemory):
         order: ArrayLike | None = None,
         record: Sequence[int] | None = None,
     ) -> FloatArray:
-        """Learn a block of rows (an array or a SciPy sparse matrix), in the order given by row numbers, or as they are.
+        """Learn a block of rows. Splitting rows into blocks changes nothing, bit for bit.
 
-        Returns the margins from before each row was learned. With `record`, round numbers, it returns a trace instead:
-        a line of `COLUMNS` for each of these rounds that lies in the block.
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, dimension)
+            The rows.
+        y : array-like of shape (n,)
+            Their labels, ±1, or targets.
+        sample_weight : array-like of shape (n,), optional
+            By what the loss of each row is multiplied.
+        order : array-like of int, optional
+            Row numbers: learn these rows in this order, each as often as it is named.
+        record : sequence of int, optional
+            Round numbers to trace.
+
+        Returns
+        -------
+        margins : ndarray of shape (n,) or (len(order),)
+            ⟨u, x_t⟩ + b_t of each row, from before it was learned. With `record` a trace instead, a record for each
+            of these rounds that lies in the block: `round`, `nonzeros` and `multiplier` of x_t, and the sums up to
+            and with it, `loss`, `signed_violation`, `hard_violation`, `squared_violation`.
         """
-        block = block_of(X, self._settings.dimension)
-        labels = labels_of(y, block.count, self._classifies)
+        block = row_block(X, self._settings.dimension, self.rounds + 1 if order is None else None)
+        labels = labels_for(y, block.count, self._classifies)
         rows_in_order = IN_ORDER
         if order is not None:
             rows_in_order = whole_numbers("order", order)
             if rows_in_order.ndim != 1 or np.any((rows_in_order < 0) | (rows_in_order >= block.count)):
                 raise InputError("order", "has other numbers than those of rows", f"Use 0 … {block.count - 1}")
-        weights = weights_of(sample_weight, block.count)
+        weights = weights_for(sample_weight, block.count)
         self.require(block, labels, weights)
         count = block.count if order is None else len(rows_in_order)
         if record is None:
@@ -220,26 +285,26 @@ class BudgetLinearLearner(LearnerMemory):
             return margins
         first = self.rounds + 1
         wanted = np.asarray([t for t in sorted(set(record)) if first <= t < first + count], dtype=np.int64)
-        trace = np.empty((len(wanted), len(at.COLUMNS)))
+        trace = np.empty(len(wanted), dtype=TRACE)
         self.learn_checked(block, labels, weights, rows_in_order, record=wanted, trace=trace)
         return trace
 
     def learn_checked(
         self,
-        block: Block,
+        block: RowBlock,
         labels: FloatArray,
-        weights: FloatArray = NOTHING,
+        weights: FloatArray = NO_NUMBERS,
         order: NDArray[np.int64] = IN_ORDER,
         *,
-        margins: FloatArray = NOTHING,
-        record: NDArray[np.int64] = NO_RECORD,
-        trace: FloatArray = NO_TRACE,
+        margins: FloatArray = NO_NUMBERS,
+        record: NDArray[np.int64] = NO_ROUNDS,
+        trace: NDArray[Any] = NO_TRACE,
     ) -> None:
-        """`learn` for what `block_of`, `labels_of` and `weights_of` made, and `require` has seen."""
+        """`learn` for what `row_block`, `labels_for` and `weights_for` made, and `require` has seen."""
         if block.count == 0:
             return
-        if self._game.is_sparse and not block.is_sparse:
-            block = block.sparse()
+        if self._rule.is_sparse and not block.is_sparse:
+            block = block.to_sparse()
         shuffled = order is not IN_ORDER
         count = len(order) if shuffled else block.count
         before = self._level
@@ -253,12 +318,12 @@ class BudgetLinearLearner(LearnerMemory):
             stop = min(count, start + self._until_sample)
             if self._widens:
                 stop = self._widened_for(labels[order[start:stop]] if shuffled else labels[start:stop], start)
-            some = margins[start:stop] if len(margins) else NOTHING
+            some = margins[start:stop] if len(margins) else NO_NUMBERS
             if shuffled:
-                played = self._game.play(block.rows, order[start:stop], labels, weights, self._p, record, trace, some)
+                played = self._rule.play(block.rows, order[start:stop], labels, weights, record, trace, some)
             else:
-                part, own = block.part(start, stop), weights[start:stop] if len(weights) else weights
-                played = self._game.play(part, IN_ORDER, labels[start:stop], own, self._p, record, trace, some)
+                part, part_weights = block.part(start, stop), weights[start:stop]
+                played = self._rule.play(part, IN_ORDER, labels[start:stop], part_weights, record, trace, some)
             if played != stop - start:  # blocks are checked, so that this never happens
                 raise InputError("X", f"row {start + played} was refused", "Scale the features", round=self.rounds + 1)
             self._until_sample -= stop - start
@@ -267,12 +332,9 @@ class BudgetLinearLearner(LearnerMemory):
             margins[0] += before  # the first target of all was not known before it came
             margins[1:] += self._level
 
-    def require(self, block: Block, labels: FloatArray, weights: FloatArray) -> None:
+    def require(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> None:
         """Raise if a number of the block is too large to be learned from."""
-        if block.count:
-            largest = max(float(labels.max()), -float(labels.min()))
-            heaviest = float(weights.max()) if len(weights) else 1.0
-            require_moderate(block.largest, largest, heaviest, self._radius + 2 * largest)
+        require_moderate(block, labels, weights, self._radius)
 
     # --- the intercept's interval -----------------------------------------------------------------------------
 
@@ -291,9 +353,9 @@ class BudgetLinearLearner(LearnerMemory):
 
     def _widen(self, size: float) -> None:
         """The interval becomes ±2 size; the decision and its curvature stay as they are (`docs/linear_model.md`)."""
-        numbers, before, size = self._game.numbers, self._settings.intercept_bound, max(size, NARROWEST)
-        limit = math.sqrt(numbers[at.INTERCEPT_SQUARES])  # curvature times bound: what holds b at the interval's end
-        numbers[at.INTERCEPT_SLOPE] = min(max(numbers[at.INTERCEPT_SLOPE], -limit), limit)
+        scalars, before, size = self._rule.scalars, self._settings.intercept_bound, max(size, NARROWEST)
+        limit = math.sqrt(scalars["intercept_squares"][0])  # curvature times bound: what holds b at the interval's end
+        scalars["intercept_slope"] = min(max(scalars["intercept_slope"][0], -limit), limit)
         self._use(replace(self._settings, intercept_bound=2 * size))
         if before > 0.0:
-            numbers[at.INTERCEPT_SQUARES] = min(limit * (2 * size / before), LARGEST_LIMIT) ** 2
+            scalars["intercept_squares"] = min(limit * (2 * size / before), LARGEST_LIMIT) ** 2

@@ -6,7 +6,7 @@ and g_s give at x_s, the old decision:
 
     (state after k tells) = update( state after k − 1 tells, feedback of round s at x_s )
 
-What that costs in regret and violation is a theorem: `longterm.bounds.lemma_5_delayed`, `docs/live.md`.
+What that costs in regret and violation is a theorem: `longterm.theory.lemma_5_delayed`, `docs/live.md`.
 
 Thread rule: one lock; every public call is atomic, in an order that all threads agree on. Functions given to
 `tell` run in the caller's thread outside the lock. One process at a time may have a journal open.

@@ -8,6 +8,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, dot
+from longterm.errors import InputError
 from longterm.losses.base import Loss
 from longterm.sets import Ball, Set
 
@@ -26,6 +27,9 @@ class SquaredDistance(Loss):
 
     def __post_init__(self) -> None:
         dimension = validate.dimension("dimension", self.dimension)
+        if self.targets is not None and getattr(self.targets, "dimension", None) != dimension:
+            what = f"{self.targets!r} is no set of dimension {dimension}"
+            raise InputError("targets", what, "Give a set that holds every target, Ball(dimension, radius) for example")
         validate.remember(self, dimension=dimension, parameters={"target": (dimension,)})
 
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:

@@ -1,19 +1,16 @@
 """Budget pacing: see the request, then act, and never overspend.
 
-`python -m longterm.pacing` runs it on real auctions; docs/pacing.md explains it.
+`examples/pacing.py` runs it on real auctions; docs/pacing.md explains it.
 """
 
-from longterm.pacing.auctions import Auctions, load_auctions, synthetic_auctions
+from longterm.pacing.auctions import Auctions, Replay, play, synthetic_auctions
 from longterm.pacing.base import Outcome, Pacer
-from longterm.pacing.controller import ProportionalController
-from longterm.pacing.guarantees import floor_shortfall, regret_bound
+from longterm.pacing.controller import ProportionalController, tuned_controller
 from longterm.pacing.hindsight import BestAllocation, best_in_hindsight
-from longterm.pacing.history import PriceHistory, load_history
-from longterm.pacing.mirror_descent import DualMirrorDescent
+from longterm.pacing.history import PriceHistory
+from longterm.pacing.mirror_descent import DualMirrorDescent, floor_shortfall, regret_bound
 from longterm.pacing.mixture import PriceMixture
 from longterm.pacing.planned import PlannedMirrorDescent
-from longterm.pacing.play import Run, play
-from longterm.pacing.tuning import tuned_controller
 
 __all__ = [
     "Auctions",
@@ -25,11 +22,9 @@ __all__ = [
     "PriceHistory",
     "PriceMixture",
     "ProportionalController",
-    "Run",
+    "Replay",
     "best_in_hindsight",
     "floor_shortfall",
-    "load_auctions",
-    "load_history",
     "play",
     "regret_bound",
     "synthetic_auctions",

@@ -1,32 +1,24 @@
-"""Logs of auctions: the real one from its file, and invented ones of the same shape.
-
-A line of the file is one auction: whether the ad was clicked (0 or 1), the market price (what the winner pays:
-the highest bid of the others) and the click rate that a model predicted from the request.
-"""
+"""Logs of auctions, invented ones among them, and what a pacer makes of one: second price, request by request."""
 
 from __future__ import annotations
 
-import gzip
-import os
-import zlib
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-
-LOG = "ipinyou_2997_test.theta.txt.gz"
-"""The test log of campaign 2997 of iPinYou: 156,063 auctions, 530 clicks, total price 8,617,148."""
-FOLDER_VARIABLE = "LONGTERM_DATA"
+from longterm.pacing.base import Outcome, Pacer
 
 
 @dataclass(frozen=True, eq=False)
 class Auctions:
     """A log, in the order of arrival: three arrays of one length.
 
+    Examples
+    --------
     >>> from longterm.pacing import Auctions
     >>> log = Auctions(clicks=[0, 1], prices=[70, 6], values=[0.002, 0.003])
     >>> len(log), log.total_price
@@ -62,70 +54,23 @@ class Auctions:
         return float(self.prices.sum())
 
 
-def find_data(name: str, path: str | Path | None = None) -> Path:
-    """The file `name`: at `path`, in the folder that LONGTERM_DATA names, or in ../shared/data beside a checkout."""
-    if path is not None:
-        candidates = [Path(path)]
-    else:
-        folders = [os.environ.get(FOLDER_VARIABLE), Path(__file__).parents[3].parent / "shared" / "data"]
-        candidates = [Path(folder) / name for folder in folders if folder]
-    for candidate in candidates:
-        if candidate.is_file():
-            return candidate
-    raise InputError(
-        "path",
-        f"no file at {', '.join(str(candidate) for candidate in candidates)}",
-        f"Get {name} (the test log of iPinYou campaign 2997 is data/ipinyou-data/2997/test.theta.txt of the GitHub "
-        f"repository han-cai/rlb-dp, its totals are info.json beside it), put it into a folder and name that folder "
-        f"in the environment variable {FOLDER_VARIABLE}, or pass path=; synthetic_auctions() needs no file",
-    )
-
-
-def load_auctions(path: str | Path | None = None) -> Auctions:
-    """Read a log (gzip or plain text), by default the real one; a bad line is an error that names it."""
-    found = find_data(LOG, path)
-    opened = gzip.open if found.suffix == ".gz" else open
-    rows: list[tuple[float, float, float]] = []
-    try:
-        with opened(found, "rt", encoding="ascii") as lines:
-            rows.extend(_parsed(line, found, number) for number, line in enumerate(lines, start=1))
-    except (EOFError, OSError, zlib.error, UnicodeDecodeError) as error:
-        raise InputError(
-            "path",
-            f"{found} cannot be read after line {len(rows)} ({error})",
-            "The file is cut off or damaged: get it again",
-        ) from None
-    if not rows:
-        raise InputError("path", f"{found} is empty", "Get the file again")
-    clicks, prices, values = np.asarray(rows).T
-    return Auctions(clicks, prices, values)
-
-
-def _parsed(line: str, file: Path, number: int) -> tuple[float, float, float]:
-    fields = line.split()
-    try:
-        click, price, value = (float(field) for field in fields)
-    except ValueError:
-        reason = f"has {len(fields)} fields, not 3" if len(fields) != 3 else f"{line.strip()!r} is not three numbers"
-    else:
-        if click not in (0.0, 1.0):
-            reason = f"click is {fields[0]}, not 0 or 1"
-        elif not 0 <= price < float("inf"):
-            reason = f"price is {fields[1]}"
-        elif not 0 <= value <= 1:
-            reason = f"predicted click rate is {fields[2]}, not in [0, 1]"
-        elif not line.endswith("\n"):
-            reason = "is cut off: it does not end in a newline"
-        else:
-            return click, price, value
-    raise InputError("path", f"{file}, line {number}: {reason}", "Each line holds: click price rate")
-
-
 def synthetic_auctions(rounds: int, seed: int, *, drift: float = 1.0) -> Auctions:
     """An invented log: whole prices 1 to 300 with a long tail, dearer where the click rate is higher.
 
     Click rates are log-normal about 0.4 %; from the first auction to the last their level grows by the factor
     `drift` (1: independent and identically distributed requests, what the theorem asks for).
+
+    Parameters
+    ----------
+    rounds : int
+        How many auctions.
+    seed : int
+    drift : float
+        The factor by which click rates grow from the first auction to the last.
+
+    Returns
+    -------
+    Auctions
     """
     rng = np.random.default_rng(seed)
     rounds = validate.dimension("rounds", rounds)
@@ -135,3 +80,63 @@ def synthetic_auctions(rounds: int, seed: int, *, drift: float = 1.0) -> Auction
     noise = 0.4 * talent + np.sqrt(1 - 0.4**2) * rng.standard_normal(rounds)
     prices = np.clip(np.round(35 * np.exp(noise)), 1, 300)
     return Auctions((rng.random(rounds) < values).astype(np.float64), prices, values)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What happened, auction by auction: the auctions first, then the pacers of a batch."""
+
+    auctions: Auctions
+    paid: FloatArray
+    won: FloatArray
+    """1 where the auction was won, 0 elsewhere."""
+    price: FloatArray
+    """The price of money in force."""
+
+    @property
+    def spent(self) -> FloatArray:
+        """The total paid."""
+        return np.asarray(self.paid.sum(axis=0))
+
+    @property
+    def value(self) -> FloatArray:
+        """The sum of the values won: the clicks that the predictions promise."""
+        return np.tensordot(self.auctions.values, self.won, axes=(0, 0))
+
+    @property
+    def clicks(self) -> FloatArray:
+        """The clicks that came."""
+        return np.tensordot(self.auctions.clicks, self.won, axes=(0, 0))
+
+
+def play(pacer: Pacer[Any], auctions: Auctions) -> Replay:
+    """Let the pacer bid for every request; it wins where its bid is at least the market price, and pays that price.
+
+    Parameters
+    ----------
+    pacer : Pacer
+    auctions : Auctions
+
+    Returns
+    -------
+    Replay
+
+    Examples
+    --------
+    >>> from longterm.pacing import Auctions, DualMirrorDescent, play
+    >>> log = Auctions(clicks=[0, 1, 0], prices=[4, 9, 3], values=[2.0, 2.0, 2.0])
+    >>> pacer = DualMirrorDescent(budget=9.0, horizon=3, step=0.1, start=0.25, mirror="euclidean")
+    >>> replay = play(pacer, log)  # bids 8; 2/0.35 = 5.7 (lost); 2/0.05 = 40, but only 5 are left
+    >>> replay.paid, replay.price.round(2)
+    (array([4., 0., 3.]), array([0.25, 0.35, 0.05]))
+    """
+    state = pacer.init()
+    shape = (len(auctions), *pacer.batch_shape)
+    paid, price = np.empty(shape), np.empty(shape)
+    won = np.empty(shape)
+    for t, (value, cost) in enumerate(zip(auctions.values.tolist(), auctions.prices.tolist(), strict=True)):
+        price[t] = pacer.price(state)
+        won[t] = pacer.bid(state, value) >= cost
+        paid[t] = won[t] * cost
+        state = pacer.update(state, Outcome(paid[t], value, cost))
+    return Replay(auctions, paid, won, price)

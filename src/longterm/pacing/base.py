@@ -65,7 +65,7 @@ class Pacer(PerLearner, ABC, Generic[S]):
         """The state before the first request."""
 
     @abstractmethod
-    def wish(self, state: S, value: Array) -> Array:
+    def unguarded_bid(self, state: S, value: Array) -> Array:
         """The rule: what to bid if money were no object. Pure array arithmetic, no checks."""
 
     @abstractmethod
@@ -83,8 +83,8 @@ class Pacer(PerLearner, ABC, Generic[S]):
 
     def bid(self, state: S, value: Array) -> Array:
         """`act` without the checks: what engines and traced loops call."""
-        wish = self.wish(state, value)
-        return namespace(wish).minimum(wish, state.remaining)
+        wanted = self.unguarded_bid(state, value)
+        return namespace(wanted).minimum(wanted, state.remaining)
 
     def act(self, state: S, value: Array) -> Array:
         """The bid for a request of this value: never above what is left."""

@@ -12,18 +12,23 @@ guarantee but the hard budget.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from longterm import _validate as validate
-from longterm._arrays import Array, like, namespace
+from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._validate import Hyper
+from longterm.pacing.auctions import play
 from longterm.pacing.base import Outcome, Pacer
 from longterm.pacing.history import PriceHistory
 
 SMALLEST, LARGEST = 0.1, 10.0
+GAINS = (10.0, 20.0, 30.0, 50.0, 100.0, 200.0)
+"""Those that `tuned_controller` tries."""
 
 
 class ControllerState(NamedTuple):
@@ -38,6 +43,8 @@ class ControllerState(NamedTuple):
 class ProportionalController(Pacer[ControllerState]):
     """A bid factor in proportion to the spend error.
 
+    Examples
+    --------
     >>> from longterm.pacing import Outcome, ProportionalController
     >>> pacer = ProportionalController(100.0, 10, base_bid=8.0, mean_value=0.5, gain=2.0, every=1)
     >>> state = pacer.settle(pacer.init(), Outcome(paid=0.0))  # 10 behind plan: m = 1 + 2 · 0.1
@@ -77,7 +84,7 @@ class ProportionalController(Pacer[ControllerState]):
         remaining = xp.broadcast_to(xp.asarray(self.budget, dtype=kind), shape)
         return ControllerState(xp.asarray(1, dtype=xp.int64), xp.ones(shape, dtype=kind), remaining)
 
-    def wish(self, state: ControllerState, value: Array) -> Array:
+    def unguarded_bid(self, state: ControllerState, value: Array) -> Array:
         return value / self.price(state)
 
     def price(self, state: ControllerState) -> Array:
@@ -94,3 +101,52 @@ class ProportionalController(Pacer[ControllerState]):
             factor=xp.where(state.round % self.every == 0, factor, state.factor),
             remaining=remaining,
         )
+
+
+def tuned_controller(
+    budgets: ArrayLike,
+    horizon: int,
+    history: PriceHistory,
+    *,
+    adjustments: int = 96,
+    gains: Sequence[float] = GAINS,
+    days: int = 3,
+    seed: int = 0,
+) -> ProportionalController:
+    """Tuned as its owner would, on days made from the training histogram only.
+
+    For each budget the gain that wins most over the practice days (largest sum of ln value).
+
+    Parameters
+    ----------
+    budgets : array_like
+    horizon : int
+        T, the requests of a day.
+    history : PriceHistory
+    adjustments : int
+        How often a day the factor is reset.
+    gains : sequence of float
+        Those that are tried.
+    days : int
+        Practice days.
+    seed : int
+        Of the first practice day.
+
+    Returns
+    -------
+    ProportionalController
+        A gain for each budget.
+    """
+    wanted = np.atleast_1d(np.asarray(budgets, dtype=np.float64))
+    grid = ProportionalController.calibrated(
+        np.broadcast_to(wanted, (len(gains), len(wanted))).copy(),
+        horizon,
+        history,
+        gain=np.asarray(gains)[:, None],
+        adjustments=adjustments,
+    )
+    score: FloatArray = np.zeros((len(gains), len(wanted)))
+    for day in range(days):
+        score = score + np.log(play(grid, history.draw(horizon, seed + day)).value)
+    best = np.asarray(gains)[score.argmax(axis=0)]
+    return ProportionalController.calibrated(wanted, horizon, history, gain=best, adjustments=adjustments)

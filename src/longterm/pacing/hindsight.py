@@ -44,6 +44,23 @@ def best_in_hindsight(
 ) -> BestAllocation:
     """The fractional optimum with all values and costs known.
 
+    Parameters
+    ----------
+    values, costs : array_like
+        Of the requests, both at least 0.
+    budget : float
+        The most that may be spent.
+    floor : float
+        The least that must be spent.
+    cost_weight : float
+        κ: what a unit of money is worth elsewhere.
+
+    Returns
+    -------
+    BestAllocation
+
+    Examples
+    --------
     >>> from longterm.pacing import best_in_hindsight
     >>> best = best_in_hindsight(values=[4.0, 3.0, 1.0], costs=[2.0, 3.0, 4.0], budget=3.5)
     >>> best.objective, best.price, best.taken

@@ -11,10 +11,8 @@ ones, is left to the pacer to find out.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
@@ -22,16 +20,15 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace, rows_at
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.pacing.auctions import Auctions, find_data
-
-INFO = "ipinyou_2997_info.json"
-"""Totals and price histogram of the 312,437 training auctions of the same campaign."""
+from longterm.pacing.auctions import Auctions
 
 
 @dataclass(frozen=True, eq=False)
 class PriceHistory:
     """A histogram of past prices (increasing) and the mean value of a past request.
 
+    Examples
+    --------
     >>> from longterm.pacing import PriceHistory
     >>> history = PriceHistory(prices=[10.0, 20.0, 40.0], counts=[5, 3, 2], mean_value=0.004)
     >>> float(history.spend_rate(20.0)), float(history.bid_for(11.0))
@@ -103,18 +100,3 @@ class PriceHistory:
         prices = rng.choice(self.prices, size=rounds, p=self.counts / self.counts.sum())
         values = self.mean_value * np.exp(spread * rng.standard_normal(rounds) - spread**2 / 2)
         return Auctions((rng.random(rounds) < values).astype(np.float64), prices, values)
-
-
-def load_history(path: str | Path | None = None) -> PriceHistory:
-    """The training histogram of the real campaign; mean value = training clicks / training auctions."""
-    found = find_data(INFO, path)
-    try:
-        facts = json.loads(found.read_text(encoding="utf-8"))
-        counts = np.asarray(facts["price_counter_train"], dtype=np.float64)
-        return PriceHistory(np.arange(float(len(counts))), counts, facts["clk_train"] / facts["imp_train"])
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
-        raise InputError(
-            "path",
-            f"{found} is not a campaign's totals ({error!r})",
-            "It needs price_counter_train, clk_train, imp_train",
-        ) from None

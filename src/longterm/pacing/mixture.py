@@ -9,7 +9,7 @@ probability x_k. With w_k = 1 where that bid wins the market price c_t,
     g_t(x) = (c_t/u) · Σ_k x_k w_k − ρ/u                 the expected spend, less its share of the budget
 
 are linear with gradients at most √K long, and A-OGD on the simplex (`AOGD.convex`) has the theorem of
-`longterm.bounds.theorem_1` against every mixture x with g_t(x) ≤ 0 in every round. For i.i.d. requests
+`longterm.theory.theorem_1` against every mixture x with g_t(x) ≤ 0 in every round. For i.i.d. requests
 E[g_t(x)] ≤ 0 is enough, in expectation: λ_t depends on the past only, so E[λ_t g_t(x)] = E[λ_t] E[g_t(x)] ≤ 0,
 and that is the one place where the proof uses feasibility.
 
@@ -35,7 +35,8 @@ from longterm._arrays import Array, column, dot, like, namespace, rows_at
 from longterm._validate import Hyper
 from longterm.constraints import VaryingAffine
 from longterm.errors import InputError
-from longterm.learners import AOGD, AOGDState
+from longterm.learners import AOGD
+from longterm.learners.aogd import AOGDState
 from longterm.learners.feedback import Feedback, observe
 from longterm.losses import Linear
 from longterm.pacing.base import Outcome, Pacer
@@ -62,6 +63,8 @@ class MixtureState(NamedTuple):
 class PriceMixture(Pacer[MixtureState]):
     """A-OGD over a grid of prices of money.
 
+    Examples
+    --------
     >>> from longterm.pacing import Outcome, PriceMixture
     >>> pacer = PriceMixture(budget=20.0, horizon=10, start=0.5, highest_bid=10.0, ratios=(0.5, 1.0, 2.0))
     >>> state = pacer.init()
@@ -130,7 +133,7 @@ class PriceMixture(Pacer[MixtureState]):
         xp = namespace(x)
         return like(self.start, x) * xp.exp(dot(x, xp.log(self._ratios(x))))
 
-    def wish(self, state: MixtureState, value: Array) -> Array:
+    def unguarded_bid(self, state: MixtureState, value: Array) -> Array:
         x = state.learner.x
         xp = namespace(x)
         draw = (self.offset + GOLDEN * xp.astype(state.round, x.dtype)) % 1.0

@@ -20,7 +20,7 @@ the plan τ_t = S_1(v_t), E[paid_t − τ_t] = 0 at π_1 *for every request*, an
 D_t(π) = E[v_t − π c]₊ + π τ_t has its minimum there. Poor requests in the morning do not move the price. Where π_1
 or the history is wrong, the factor remaining/((T − t + 1) m_t) hands on what was not spent.
 Needs: the horizon; past prices; the value of every request, also in `settle`.
-Guarantees: the cap, always (`Pacer`). The regret bound of `longterm.pacing.guarantees` is for the even plan; for this
+Guarantees: the cap, always (`Pacer`). `regret_bound` is for the even plan; for this
 one we have none. It expects requests to come to be worth what those of the history and of today were: where the mean
 value of the rest of the day is another, it saves too much or too little for it.
 Targets that change with the request are not new: Jiang, Li and Zhang (arXiv 2012.06961) and Balseiro, Kumar, Mirrokni,
@@ -56,6 +56,8 @@ class PlannedState(NamedTuple):
 class PlannedMirrorDescent(Pacer[PlannedState]):
     """The price of money, moved by what a request cost more than planned for its value.
 
+    Examples
+    --------
     >>> from longterm.pacing import Outcome, PlannedMirrorDescent, PriceHistory
     >>> history = PriceHistory([10.0, 20.0], [1, 1], mean_value=0.2)
     >>> pacer = PlannedMirrorDescent(100.0, 10, step=0.1, start=0.02, history=history)  # the mean request: bid 10
@@ -105,7 +107,7 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
     def price(self, state: PlannedState) -> Array:
         return state.price
 
-    def wish(self, state: PlannedState, value: Array) -> Array:
+    def unguarded_bid(self, state: PlannedState, value: Array) -> Array:
         return affordable(value, state.price, state.remaining)
 
     def settle(self, state: PlannedState, outcome: Outcome) -> PlannedState:

@@ -1,43 +1,30 @@
-"""Ready-made games: a problem, the stream it is played on, and the best fixed decision in hindsight.
+"""Ready-made games: a problem and the stream it is played on.
 
 Each builder takes a few plain parameters, so that a specification or an arena can ask for a game by its name:
 
     game = routing()
-    trace = run(game.problem, AOGD.for_problem(game.problem), game.stream, 1000, seeds=range(10))
-    regret = trace.regret(game.best(trace.rounds, range(10)))
-
-`best` is what the theory of the constraint allows to compare with (`longterm.hindsight.benchmarks`).
+    trace = run(game.problem, learner, game.stream, 1000, seeds=range(10))
+    best = hindsight.best(game.problem, game.stream, trace.rounds, seeds=range(10), benchmark=game.benchmark)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import problems, streams
-from longterm.data import load, load_elec2
+from longterm.constraints import Affine
+from longterm.data import load, load_elec2, load_mapped
 from longterm.errors import InputError
-from longterm.hindsight import (
-    Benchmark,
-    EveryRound,
-    Hindsight,
-    InExpectation,
-    OnAverage,
-    best_fair_logistic,
-    best_fixed,
-    best_power,
-    nearest_to_mean,
-)
+from longterm.losses import Linear
+from longterm.problems.benchmarks import Benchmark, EveryRound, InExpectation, OnAverage
 from longterm.problems.routing import SMALL
-from longterm.streams import Seeds
+from longterm.sets import Box, Simplex
 
-Rounds = Sequence[int] | NDArray[np.int64]
 PRICE_UNIT = 10.0
 """ELEC2's prices are in [0, 1], half of them below 0.05: times ten they are near what power is worth."""
 FEMALE, MALE = 71, 72
@@ -46,49 +33,100 @@ FEMALE, MALE = 71, 72
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """All that is played."""
+    """All that is played.
+
+    Parameters
+    ----------
+    problem : Problem
+        B, the losses and the constraint.
+    stream : Stream
+        The rounds.
+    length : int, optional
+        How many rounds to play where the user does not say: the rows of a data set, or what it was made for.
+    facts : Mapping[str, Any]
+        What a reader of the results should know beyond the constants.
+    benchmark : Benchmark, optional
+        What the theory of a constraint that changes allows to compare with.
+    """
 
     problem: problems.Problem
     stream: streams.Stream
-    best: Callable[[Rounds, Seeds], Hindsight]
-    """From rounds and seeds to x*_t, its loss and the certified gap."""
     length: int | None = None
-    """How many rounds to play where the user does not say: the rows of a data set, or what it was made for."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What a reader of the results should know beyond the constants."""
+    benchmark: Benchmark | None = None
+
+
+def doubly_stochastic(size: int = 8, enclosing: Literal["ball", "rows"] = "ball") -> Game:
+    """Doubly-stochastic matrices near random permutation matrices: Figures 1 and 2 of the paper."""
+    problem, stream = problems.doubly_stochastic(size, enclosing), streams.RandomPermutations(size)
+    return Game(problem, stream, facts={"size": size})
+
+
+def budgeted_logistic(data: str = "sample", budget: float = 0.3, l1: float = 1.0, l2: float = 1.0) -> Game:
+    """Logistic regression with l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget on rows drawn with replacement: Figures 3 and 4."""
+    rows = load_mapped(data)
+    problem = problems.budgeted_logistic(rows.features, budget, l1=l1, l2=l2)
+    facts = {"data": data, "rows": len(rows.labels), "budget": budget}
+    return Game(problem, streams.ResampledRows(rows.features, rows.labels), len(rows.labels), facts)
+
+
+def covariance(size: int = 8, floor: float = 0.1, unit_diagonal: bool = True, decay: float = 0.9) -> Game:
+    """Correlation matrices with λ_min ≥ floor, from pairs that were not measured together."""
+    problem = problems.covariance(size, floor, unit_diagonal=unit_diagonal)
+    return Game(problem, streams.PairwiseSigns(size, decay), facts={"size": size, "floor": floor})
+
+
+def consensus(agents: int = 5, spread: float = 0.2) -> Game:
+    """Agents on a ring who see different targets in the plane and want to agree on one point."""
+    ring = [(i, (i + 1) % agents) for i in range(agents)]
+    problem = problems.consensus(agents, ring, Box.cube(2, -1.0, 1.0))
+    angles = 2 * np.pi * np.arange(agents) / agents
+    means = 0.5 * np.stack([np.cos(angles), np.abs(np.sin(angles))], axis=1).ravel()
+    return Game(problem, streams.NoisyTargets(means, spread), facts={"agents": agents})
+
+
+def expert_advice(experts: int = 8, cap: float = 0.4, spread: float = 0.3) -> Game:
+    """Weights on experts, of whom the two that err least may together get no more than `cap`."""
+    means = np.linspace(0.3, 0.7, experts)
+    capped = Affine((np.arange(experts) < 2)[None, :].astype(np.float64), np.array([cap]))
+    longest = float(np.linalg.norm(means + spread))
+    problem = problems.Problem(Simplex(experts), Linear(experts, longest), capped, name="expert advice with a cap")
+    return Game(problem, streams.NoisyTargets(means, spread), facts={"experts": experts, "cap": cap})
 
 
 def noisy_doubly_stochastic(size: int = 8, noise: float = 0.5, hidden: float = 0.5) -> Game:
     """Doubly-stochastic matrices from permutation matrices read by sensors that are off.
 
+    Examples
+    --------
+    >>> from longterm import hindsight
     >>> from longterm.problems import games
     >>> game = games.noisy_doubly_stochastic(3)
-    >>> best = game.best([10, 100], range(2))
+    >>> best = hindsight.best(game.problem, game.stream, [10, 100], seeds=range(2))
     >>> best.x.shape, bool(best.relative_gap.max() < 1e-12)
     ((2, 2, 9), True)
     """
     problem, stream = problems.noisy_doubly_stochastic(size, noise), streams.NoisyPermutations(size, noise, hidden)
-    return Game(problem, stream, partial(_nearest, problem, stream), facts={"size": size, "noise": noise})
+    return Game(problem, stream, facts={"size": size, "noise": noise})
 
 
 def online_linear_program(rounds: int = 5000, instance: int = 0, dimension: int = 2, constraints: int = 3) -> Game:
     """Yu and Neely's online linear program with its drifting costs."""
     problem = problems.online_linear_program(rounds, instance=instance, dimension=dimension, constraints=constraints)
-    stream = streams.DriftingCosts(dimension, rounds)
-    return Game(problem, stream, partial(_fixed, problem, stream, None), rounds, {"instance": instance})
+    return Game(problem, streams.DriftingCosts(dimension, rounds), rounds, {"instance": instance})
 
 
 def power_allocation(devices: int = 5) -> Game:
     """Power for devices with average limits, at the real prices of New South Wales (ELEC2), a window for each seed."""
     prices = PRICE_UNIT * load_elec2().nsw_price
     problem, stream = problems.power_allocation(prices, devices), streams.Windows(prices)
-    return Game(problem, stream, partial(_power, problem, stream), len(prices), {"data": "elec2", "devices": devices})
+    return Game(problem, stream, len(prices), {"data": "elec2", "devices": devices})
 
 
 def routing() -> Game:
     """Flow of two demands over nine edges with capacities in the long run, latencies that come and go."""
     problem, stream = problems.routing(SMALL), streams.EdgeLatencies(SMALL.incidence)
-    return Game(problem, stream, partial(_fixed, problem, stream, None), facts={"edges": len(SMALL.capacities)})
+    return Game(problem, stream, facts={"edges": len(SMALL.capacities)})
 
 
 def fair_logistic(data: Literal["a9a", "a9a.t"] = "a9a", budget: float = 10.0, limit: float = 0.01) -> Game:
@@ -100,9 +138,8 @@ def fair_logistic(data: Literal["a9a", "a9a.t"] = "a9a", budget: float = 10.0, l
     every = table.features.toarray()
     features, female = np.delete(every, [FEMALE, MALE], axis=1), every[:, FEMALE]
     problem = problems.fair_logistic(features, female, budget, limit)
-    stream = streams.ResampledRows(features, table.labels)
     facts = {"data": data, "sensitive": "Female", "rows": len(features), "budget": budget, "limit": limit}
-    return Game(problem, stream, partial(_logistic, problem, stream), len(features), facts)
+    return Game(problem, streams.ResampledRows(features, table.labels), len(features), facts)
 
 
 def switching_constraints(
@@ -114,7 +151,7 @@ def switching_constraints(
     """An adversary who keeps changing the constraint and pulls across the one in force."""
     pool = problems.random_half_spaces(dimension, constraints, instance=instance)
     problem, stream = problems.switching_constraints(pool), streams.SwitchingConstraints(pool)
-    return Game(problem, stream, partial(_fixed, problem, stream, _chosen(benchmark)), facts={"benchmark": benchmark})
+    return Game(problem, stream, facts={"benchmark": benchmark}, benchmark=_chosen(benchmark, OF_ROUNDS))
 
 
 def job_scheduling(
@@ -123,15 +160,28 @@ def job_scheduling(
     """Servers that must keep up with random jobs on average, at prices that follow the day."""
     problem = problems.job_scheduling(servers)
     stream = streams.JobsAndPrices(problems.speeds_of_servers(servers))
-    mean = InExpectation(problems.mean_of_arrivals(servers))
-    best = partial(_fixed, problem, stream, mean if benchmark == "in expectation" else _chosen(benchmark))
-    return Game(problem, stream, best, facts={"benchmark": benchmark})
+    known = {**OF_ROUNDS, "in expectation": InExpectation(problems.mean_of_arrivals(servers))}
+    return Game(problem, stream, facts={"benchmark": benchmark}, benchmark=_chosen(benchmark, known))
+
+
+OF_ROUNDS: Mapping[str, Benchmark] = MappingProxyType({"every round": EveryRound(), "on average": OnAverage()})
+
+
+def _chosen(benchmark: str, known: Mapping[str, Benchmark]) -> Benchmark:
+    if benchmark not in known:
+        raise InputError("benchmark", f"{benchmark!r} is not known", f"Choose from {sorted(known)}")
+    return known[benchmark]
 
 
 GAMES: Mapping[str, Callable[..., Game]] = MappingProxyType(
     {
         build.__name__: build
         for build in (
+            doubly_stochastic,
+            budgeted_logistic,
+            covariance,
+            consensus,
+            expert_advice,
             noisy_doubly_stochastic,
             online_linear_program,
             power_allocation,
@@ -143,31 +193,3 @@ GAMES: Mapping[str, Callable[..., Game]] = MappingProxyType(
     }
 )
 """Every builder here, by name."""
-
-
-def _chosen(benchmark: str) -> Benchmark:
-    known: dict[str, Benchmark] = {"every round": EveryRound(), "on average": OnAverage()}
-    if benchmark not in known:
-        raise InputError("benchmark", f"{benchmark!r} is not known", f"Choose from {sorted(known)}")
-    return known[benchmark]
-
-
-# Functions of the module, so that a game can be sent to another process.
-
-
-def _nearest(problem: problems.Problem, stream: streams.Stream, rounds: Rounds, seeds: Seeds) -> Hindsight:
-    return nearest_to_mean(problem, stream, rounds, seeds=seeds)
-
-
-def _fixed(
-    problem: problems.Problem, stream: streams.Stream, benchmark: Benchmark | None, rounds: Rounds, seeds: Seeds
-) -> Hindsight:
-    return best_fixed(problem, stream, rounds, seeds=seeds, benchmark=benchmark)
-
-
-def _power(problem: problems.Problem, stream: streams.Stream, rounds: Rounds, seeds: Seeds) -> Hindsight:
-    return best_power(problem, stream, rounds, seeds=seeds)
-
-
-def _logistic(problem: problems.Problem, stream: streams.ResampledRows, rounds: Rounds, seeds: Seeds) -> Hindsight:
-    return best_fair_logistic(problem, stream, rounds, seeds=seeds, progress=None)

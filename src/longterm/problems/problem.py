@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 import numpy as np
 
 from longterm import _validate as validate
+from longterm._arrays import FloatArray
 from longterm.constraints import Constraint
 from longterm.constraints.prox import AffineProx
 from longterm.errors import InputError
 from longterm.losses import Loss
+from longterm.problems.emptiness import proof_of_emptiness
 from longterm.projections import Projection
 from longterm.sets import Set
 from longterm.theory.facts import Constants
@@ -23,9 +25,25 @@ from longterm.theory.slater import SlaterPoint, find_slater_point
 class Problem:
     """Minimise Σ f_t(x_t) with Σ g(x_t) small, x_t in B.
 
-    `declared` overrides single constants, by name, where a paper's value (or a user's tighter one) is
-    wanted instead of the derived one.
+    Parameters
+    ----------
+    enclosing_set : Set
+        B, where learners play.
+    loss : Loss
+        The family f_t.
+    constraint : Constraint
+        g, or the family g_t.
+    name : str
+        As messages and tables call it.
+    declared : Mapping[str, float]
+        Overrides single constants, by name, where a paper's value (or a user's tighter one) is wanted instead of the
+        derived one.
+    minimiser : Callable, optional
+        From the loss parameters of some rounds (rounds on the leading axis) to the x of {g ≤ 0} ∩ B where their sum is
+        least, for a problem whose maker knows it. `longterm.hindsight.best` asks it first, and certifies what it says.
 
+    Examples
+    --------
     >>> from longterm import Problem
     >>> from longterm.constraints import Affine
     >>> from longterm.losses import Linear
@@ -40,6 +58,7 @@ class Problem:
     constraint: Constraint
     name: str = "problem"
     declared: Mapping[str, float] = field(default_factory=dict)
+    minimiser: Callable[..., FloatArray] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for argument, kind in (("enclosing_set", Set), ("loss", Loss), ("constraint", Constraint)):
@@ -79,6 +98,29 @@ class Problem:
             return None
 
     @cached_property
+    def emptiness(self) -> str | None:
+        """Why {g ≤ 0} ∩ B is empty, where that can be shown at little cost; None where it is not, or nobody knows.
+
+        Examples
+        --------
+        >>> from longterm import Problem
+        >>> from longterm.constraints import Affine
+        >>> from longterm.losses import Linear
+        >>> from longterm.sets import Ball
+        >>> Problem(Ball(1), Linear(1), Affine([[1.0]], [-2.0])).emptiness  # x ≤ −2 on [−1, 1]
+        'constraint 0 is nowhere on B below 1'
+        """
+        if self.constraint.parameters:
+            return None
+        return proof_of_emptiness(self.constraint, self.enclosing_set)
+
+    def require_possible(self) -> None:
+        """Raise, in words, if {g ≤ 0} ∩ B is shown to be empty."""
+        if self.emptiness is not None:
+            what = f"no x of B has g(x) ≤ 0 in {self.name!r}: {self.emptiness}"
+            raise InputError("problem", what, "Check the signs of the constraint, or give a larger enclosing set")
+
+    @cached_property
     def constants(self) -> Constants:
         """R, Δ, G, D, F and σ, derived from the parts or declared."""
         over = self.enclosing_set
@@ -99,6 +141,8 @@ class Problem:
 
         σ_max(A) for fixed affine constraints, √m G_g for others.
 
+        Examples
+        --------
         >>> from longterm.problems import doubly_stochastic, two_dimensional
         >>> two_dimensional().joint_gradient_bound, round(doubly_stochastic(8).joint_gradient_bound ** 2, 9)
         (1.0, 33.0)

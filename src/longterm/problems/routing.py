@@ -25,6 +25,15 @@ class Network:
 
     `paths` are all simple paths of every demand, `incidence` (edges, paths) tells which edges a path uses.
 
+    Parameters
+    ----------
+    capacities : Mapping[Edge, float]
+        Of every edge.
+    demands : Mapping[Edge, float]
+        How much goes from one node to another.
+
+    Examples
+    --------
     >>> from longterm.problems.routing import Network
     >>> net = Network({(0, 1): 1.0, (1, 2): 1.0, (0, 2): 0.5}, demands={(0, 2): 1.0})
     >>> net.paths
@@ -87,14 +96,25 @@ def routing(network: Network = SMALL) -> Problem:
 
     The flows of a demand are split over its simple paths: B is a product of simplices. Latencies of edges are in
     [0, 1] and add up along a path (`longterm.streams.EdgeLatencies`). The quickest paths have not room for all, so
-    who follows latencies alone overloads edges. In hindsight the best split is a linear program
-    (`longterm.hindsight.best_fixed`). The problem is ours, after online shortest paths (Takimoto and Warmuth 2003)
-    and the minimum-cost flow with capacities.
+    who follows latencies alone overloads edges. In hindsight the best split is a linear program. The problem is ours,
+    after online shortest paths (Takimoto and Warmuth 2003) and the minimum-cost flow with capacities.
 
     With P the incidence of edges and paths: G = max(‖Pᵀ1‖, longest row of P), D and Δ exact on the product, and F the
     largest Σ_e [Σ_k amount_k (P_{e,i_k} − P_{e,j_k})]₊ over pairs i_k, j_k of paths of the demands k: latencies that
     are 1 where one split has more and 0 where the other has.
 
+    Parameters
+    ----------
+    network : Network
+        Edges, capacities and demands.
+
+    Returns
+    -------
+    Problem
+        With exact constants.
+
+    Examples
+    --------
     >>> from longterm.problems import routing
     >>> problem = routing()
     >>> c = problem.constants

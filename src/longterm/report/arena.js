@@ -1,6 +1,6 @@
 // The league ranks again as the reader moves the weight; every figure follows the chosen violation and the mark.
 const league = document.querySelector(".league");
-const told = JSON.parse(league.querySelector("script[type='application/json']").textContent);
+const shares = JSON.parse(league.querySelector("script[type='application/json']").textContent);
 const rows = [...league.querySelectorAll("tbody tr")];
 const weight = document.querySelector(".weight");
 const violation = document.querySelector(".violation");
@@ -8,17 +8,17 @@ const mark = document.querySelector(".mark");
 
 function rank() {
   const share = Number(weight.value), measure = violation.value;
-  const scores = told.learners.map((one) => (1 - share) * one.shares.regret + share * one.shares[measure]);
+  const scores = shares.learners.map((one) => (1 - share) * one.shares.regret + share * one.shares[measure]);
   document.querySelector(".choices output").textContent = share.toFixed(2).replace(/0$/, "");
   rows.forEach((row, k) => {
     const [place, score, , lost, , slope] = row.querySelectorAll("td");
     place.textContent = 1 + scores.filter((other) => other < scores[k]).length;
     score.textContent = scores[k].toFixed(3);
-    lost.textContent = told.learners[k].shares[measure].toFixed(3);
-    const exponent = told.learners[k].slopes[measure];
+    lost.textContent = shares.learners[k].shares[measure].toFixed(3);
+    const exponent = shares.learners[k].slopes[measure];
     slope.textContent = exponent === "–" ? exponent : "T";
     if (exponent !== "–") slope.append(Object.assign(document.createElement("sup"), { textContent: exponent.replace("-", "−") }));
-    row.classList.toggle("marked", told.learners[k].name === mark.value);
+    row.classList.toggle("marked", shares.learners[k].name === mark.value);
   });
   const order = rows.map((_, k) => k).sort((a, b) => scores[a] - scores[b] || a - b);
   league.querySelector("tbody").append(...order.map((k) => rows[k]));

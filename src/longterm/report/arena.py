@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from longterm.experiments.arena.found import Arena, Match
-from longterm.experiments.arena.league import MEASURE_OF, Standing, Taste
+from longterm.experiments.arena.league import MEASURE_OF, Preference, Standing
+from longterm.experiments.arena.results import ArenaResult, Match
 from longterm.experiments.arena.tables import short
-from longterm.report.components import Cell, Section, Table, command, details, facts, power, tiles, two_lines
-from longterm.report.document import write_document
-from longterm.report.frontier import frontier_figure
-from longterm.report.html import Html, data_block, join, tag
+from longterm.report.frontier import frontier_data, kinds_of
+from longterm.report.page import Section, write_document
+from longterm.report.tables import NOTHING, Cell, Table
 from longterm.report.words import gap_in_words, mean_and_deviation, number, slug
 
-NOTHING = Cell("–")
 VIOLATIONS = {
     "long-term": "Long-term: the largest of the Σ gⱼ(xₜ)",
     "signed": "Signed: Σ max gⱼ(xₜ)",
@@ -25,7 +23,9 @@ VIOLATIONS = {
 VERDICTS = {"held": "held", "held on average": "on average", "broken": "broken", "none": "–"}
 
 
-def write_arena_page(arena: Arena, standings: Sequence[Standing], taste: Taste, path: str | Path) -> Path:
+def write_arena_page(
+    arena: ArenaResult, standings: Sequence[Standing], preference: Preference, path: str | Path
+) -> Path:
     """Write one self-contained HTML page; it opens without a network."""
     count = len(arena.spec.seeds)
     sequences = "one sequence" if count == 1 else f"{count} sequences"
@@ -34,43 +34,24 @@ def write_arena_page(arena: Arena, standings: Sequence[Standing], taste: Taste, 
         f"{sequences} that all of them see. Regret is what was lost to the best fixed decision in hindsight; "
         "violation is by how much the constraint was broken. Less is better."
     )
-    sections = [_league(arena, standings, taste)]
+    sections = [_league(arena, standings, preference)]
     sections += [_problem(arena, name) for name in arena.problems]
-    sections.append(_reading(arena, taste))
+    sections.append(_reading(arena, preference))
     return write_document(path, "Arena", lead, sections, script="arena.js")
 
 
-def _league(arena: Arena, standings: Sequence[Standing], taste: Taste) -> Section:
+def _league(arena: ArenaResult, standings: Sequence[Standing], preference: Preference) -> Section:
     best = standings[0]
     broken = [match for match in arena.matches if match.verdict == "broken"]
     refused = sum(bool(match.refused) for match in arena.matches)
-    head = tiles(
+    headlines = (
+        ("First", best.learner, f"score {best.score:.3f}"),
         (
-            ("First", best.learner, f"score {best.score:.3f}"),
-            (
-                "Theorems",
-                f"{sum(m.verdict != 'none' and not m.refused for m in arena.matches):,} checked",
-                f"{len(broken)} broken" if broken else "none broken",
-            ),
-            ("Matches", f"{len(arena.matches) - refused:,} played", f"{refused:,} refused before round 1"),
-        )
-    )
-    options = [
-        tag("option", words, value=MEASURE_OF[key], selected=key == taste.violation)
-        for key, words in VIOLATIONS.items()
-    ]
-    marked = [tag("option", "nobody", value="")] + [tag("option", one.learner, value=one.learner) for one in standings]
-    controls = tag(
-        "div",
-        tag(
-            "label",
-            tag("span", "Weight of violation"),
-            tag("input", type="range", min="0", max="1", step="0.05", value=f"{taste.weight:g}", class_="weight"),
-            tag("output", f"{taste.weight:g}"),
+            "Theorems",
+            f"{sum(m.verdict != 'none' and not m.refused for m in arena.matches):,} checked",
+            f"{len(broken)} broken" if broken else "none broken",
         ),
-        tag("label", tag("span", "Violation"), tag("select", *options, class_="violation")),
-        tag("label", tag("span", "Mark"), tag("select", *marked, class_="mark")),
-        class_="controls choices",
+        ("Matches", f"{len(arena.matches) - refused:,} played", f"{refused:,} refused before round 1"),
     )
     data = {
         "learners": [{"name": one.learner, "shares": dict(one.shares), "slopes": _slopes(one)} for one in standings]
@@ -86,25 +67,33 @@ def _league(arena: Arena, standings: Sequence[Standing], taste: Taste) -> Sectio
             ("Growth", ("regret", "violation")),
             ("", ("bound", "played", "anytime", "asks for", "µs")),
         ),
-        tuple((one.learner, _line(arena, one, taste)) for one in standings),
+        tuple((one.learner, _line(arena, one, preference)) for one in standings),
     )
-    body = join(head, controls, tag("div", data_block(data), table.html(), class_="league"), _broken(broken))
-    return Section("league", "League", body)
+    shown = {
+        "headlines": headlines,
+        "weight": f"{preference.weight:g}",
+        "violations": [(MEASURE_OF[key], words, key == preference.violation) for key, words in VIOLATIONS.items()],
+        "learners": [one.learner for one in standings],
+        "data": data,
+        "table": table,
+        "broken": _broken(broken),
+    }
+    return Section("league", "League", "league.html.j2", shown)
 
 
-def _line(arena: Arena, one: Standing, taste: Taste) -> tuple[Cell, ...]:
+def _line(arena: ArenaResult, one: Standing, preference: Preference) -> tuple[Cell, ...]:
     first = one.matches[0]
     return (
         Cell(str(one.rank), one.rank),
         Cell(f"{one.score:.3f}", one.score),
         Cell(f"{one.shares['regret']:.3f}", one.shares["regret"]),
-        Cell(f"{one.shares[taste.measure]:.3f}", one.shares[taste.measure]),
+        Cell(f"{one.shares[preference.measure]:.3f}", one.shares[preference.measure]),
         _growth(one.slope("regret")),
-        _growth(one.slope(taste.measure)),
+        _growth(one.slope(preference.measure)),
         _of_bound(one.bound_ratio),
         Cell(f"{len(one.matches)} of {len(arena.problems)}", len(one.matches)),
         Cell("yes" if first.anytime else "no"),
-        Cell(two_lines(first.oracle, ", ".join(first.also_needs)) if first.also_needs else first.oracle),
+        Cell(first.oracle, small=", ".join(first.also_needs)),
         NOTHING if one.microseconds is None else Cell(f"{one.microseconds:,.0f}", one.microseconds),
     )
 
@@ -114,27 +103,29 @@ def _slopes(one: Standing) -> dict[str, str]:
     return {measure: short(one.slope(measure)) for measure in MEASURE_OF.values()}
 
 
-def _problem(arena: Arena, name: str) -> Section:
+def _problem(arena: ArenaResult, name: str) -> Section:
     about, present = arena.problems[name], arena.played(name)
     refused = [match for match in arena.matches if match.problem == name and match.refused]
-    body = [frontier_figure(present, f"{slug(name)}-frontier")]
-    body.append(details(f"Every number of {len(present)} learners", _numbers(arena, present).html()))
-    if refused:
-        reasons = facts([(match.learner, match.refused) for match in refused], wide=True)
-        body.append(details(f"{len(refused)} learners do not play it: why", reasons))
     assumed = [(match.learner, " ".join(match.warnings)) for match in present if match.warnings]
-    if assumed:
-        body.append(details(f"{len(assumed)} play it outside of their theorems: why", facts(assumed, wide=True)))
+    shown = {
+        "data": frontier_data(present),
+        "kinds": kinds_of(present),
+        "table": _numbers(arena, present),
+        "reasons": [
+            ("learners do not play it", [(match.learner, match.refused) for match in refused]),
+            ("play it outside of their theorems", assumed),
+        ],
+    }
     count, gap = about["constraints"], gap_in_words(about["certified_gap"])
     constraints = "one constraint" if count == 1 else f"{count} constraints"
     kicker = f"Dimension {about['dimension']}, {constraints}; best in hindsight: {gap}"
-    return Section(slug(name), name[0].upper() + name[1:], join(*body), kicker)
+    return Section(slug(name), name[0].upper() + name[1:], "problem.html.j2", shown, kicker)
 
 
-def _numbers(arena: Arena, present: Sequence[Match]) -> Table:
+def _numbers(arena: ArenaResult, present: Sequence[Match]) -> Table:
     columns = {
         "Regret": "regret",
-        "Long-term": "per_constraint_violation",
+        "Long-term": "long_term_violation",
         "Signed": "signed_violation",
         "Hard": "hard_violation",
         "Squared": "squared_violation",
@@ -154,20 +145,17 @@ def _numbers(arena: Arena, present: Sequence[Match]) -> Table:
     return Table(f"After {arena.spec.rounds:,} rounds.", "Learner", groups, tuple(rows))
 
 
-def _broken(broken: Sequence[Match]) -> Html:
-    if not broken:
-        return join("")
-    found = [
+def _broken(broken: Sequence[Match]) -> list[tuple[str, str]]:
+    return [
         (
             f"{one.learner} on {one.problem}",
             ", ".join(f"{m.replace('_', ' ')}: {r:.3g} of its bound" for m, (r, _) in one.ratios.items() if r > 1),
         )
         for one in broken
     ]
-    return join(tag("h3", "Bounds that did not hold"), facts(found, wide=True))
 
 
-def _reading(arena: Arena, taste: Taste) -> Section:
+def _reading(arena: ArenaResult, preference: Preference) -> Section:
     score = (
         "On each problem a measure v, mean over the sequences after the last round, becomes the share "
         "[v]₊/([v]₊ + s), where s is the median of the positive ones among all that played: 0 where nothing was lost, "
@@ -178,8 +166,8 @@ def _reading(arena: Arena, taste: Taste) -> Section:
         "Gradients: a value and a gradient of loss and constraint where it plays. Prox, projection: that map of the "
         "constraint besides. Affine g: the matrix. Values at other points: of the constraint, instead of its gradient."
     )
-    again = f"{arena.spec.command} --weight {taste.weight:g} --violation {taste.violation}"
-    told: list[tuple[str, str]] = [
+    again = f"{arena.spec.command} --weight {preference.weight:g} --violation {preference.violation}"
+    facts: list[tuple[str, str]] = [
         ("Score", score),
         ("Growth", "The exponent a of c·Tᵃ through T/16, T/4 and T rounds. Learners that need T are run for each."),
         (
@@ -190,13 +178,13 @@ def _reading(arena: Arena, taste: Taste) -> Section:
     ]
     idle = [name for name in arena.learners if not arena.of(name)]
     if idle:
-        told.append(("Refused every problem", ", ".join(idle)))
-    told += [(f"Left out: {name}", reason) for name, reason in arena.left_out.items()]
-    return Section("reading", "How to read it", join(facts(told, wide=True), command(again)))
+        facts.append(("Refused every problem", ", ".join(idle)))
+    facts += [(f"Left out: {name}", reason) for name, reason in arena.without_data.items()]
+    return Section("reading", "How to read it", "reading.html.j2", {"facts": facts, "command": again})
 
 
 def _growth(slope: float | None) -> Cell:
-    return NOTHING if slope is None else Cell(power("T", short(slope).replace("-", "−")), slope)
+    return NOTHING if slope is None else Cell("T", slope, exponent=short(slope).replace("-", "−"))
 
 
 def _of_bound(ratio: float | None) -> Cell:

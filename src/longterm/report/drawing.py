@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from longterm.experiments.result import Curve, Result
-from longterm.report.appearance import DASHES, look
+from longterm.report.style import DASHES, look
 from longterm.report.words import extent
 
 LEGEND_WIDTH = 44

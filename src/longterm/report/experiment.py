@@ -1,19 +1,26 @@
-"""A result as a section of the page: what the reader came for first, then how it came about."""
+"""The report: one page for any number of experiments, each with what the reader came for first."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from longterm.experiments.result import MEASURES, Curve, Remark, Result
-from longterm.report.chart import chart
-from longterm.report.components import Section, command, details, facts, tiles
-from longterm.report.html import Html, join, tag
-from longterm.report.tables import regret_table, rounds_table, violation_table
+from longterm._arrays import FloatArray
+from longterm.errors import InputError
+from longterm.experiments.result import LOGGED, Curve, Remark, Result
+from longterm.report.page import Section, write_document
+from longterm.report.scales import scale_of
+from longterm.report.style import DASHES, look
+from longterm.report.tables import Cell, Table, regret_table, rounds_table, violation_table
 from longterm.report.words import (
+    MEASURE_FORMULAS,
+    MEASURE_NAMES,
+    MEASURE_WORDS,
     ROLE_WORDS,
     extent,
     gap_in_words,
@@ -22,8 +29,15 @@ from longterm.report.words import (
     problem_facts,
     seeds_in_words,
     share,
+    slug,
 )
 
+TITLE = "Online learning with long-term constraints"
+LEAD = (
+    "Regret is what was lost to the best fixed decision in hindsight; violation is by how much the constraint was "
+    "broken on the way. Both are sums over the rounds: less is better."
+)
+GLANCE = "at-a-glance"
 VERDICTS = {
     "matches": ("Matches the paper", "✓"),
     "differs": ("Differs from the paper", "≠"),
@@ -31,28 +45,107 @@ VERDICTS = {
 }
 WANTED_GAP = 1e-6
 """What every comparator is asked to certify, as a share of its loss."""
+SHOWN_FIRST = ("regret", "signed_violation", LOGGED)
+"""What the plots show until the reader chooses: the paper's figures."""
 
 
-def experiment_section(result: Result, id: str) -> Section:
-    """One experiment."""
-    body = join(
-        tiles(headlines(result)),
-        regret_table(result).html(),
-        violation_table(result).html(),
-        tag("h3", "Figures"),
-        chart(result, id),
-        _remarks(result.remarks),
-        tag("h3", "What was run"),
-        _what_was_run(result),
-        tag("h3", "The best in hindsight, certified"),
-        tag("p", certificate(result)),
-        tag("h3", "Run it again"),
-        command(result.command),
-        details("Numbers behind the figures", *(rounds_table(result, measure).html() for measure in MEASURES)),
-        details("Full specification", tag("pre", tag("code", _as_json(result.spec)), tabindex=0)),
-        details("Versions", facts(result.versions.items())),
-    )
-    return Section(id, result.title, body, kicker=f"{result.name} · {extent(result)}")
+def write_page(results: Result | Iterable[Result], path: str | Path, *, title: str = TITLE) -> Path:
+    """Write one self-contained HTML page about one result or several; it opens without a network.
+
+    For each: the headline numbers, tables, interactive figures, what matches the paper and what does not, what was run,
+    the comparator's certificate, and the command that runs it again.
+
+    Parameters
+    ----------
+    results : Result, or several
+    path : str or pathlib.Path
+        Of the file; its folder is made where it is missing.
+    title : str
+
+    Returns
+    -------
+    pathlib.Path
+    """
+    shown = [results] if isinstance(results, Result) else list(results)
+    if not shown:
+        raise InputError("results", "is empty", "Give at least one result")
+    sections = [_section(result, place) for result, place in zip(shown, _places(shown), strict=True)]
+    if len(shown) > 1:
+        sections.insert(0, Section(GLANCE, "At a glance", "glance.html.j2", at_a_glance(shown)))
+    return write_document(path, title, LEAD, sections)
+
+
+def at_a_glance(results: list[Result]) -> Table:
+    """Every experiment in a row."""
+    rows = []
+    for result in results:
+        (_, regret, whose), (_, broken, by), (_, gap, _), *_ = headlines(result)
+        cells = (
+            Cell(regret, float(least(result, "regret")[0].mean("regret")[-1]), small=whose),
+            Cell(broken, float(least(result, "hard_violation")[0].mean("hard_violation")[-1]), small=by),
+            Cell(gap, float(np.max(result.certified_gap))),
+            Cell(against_the_paper(result.remarks) or "–"),
+            Cell(extent(result)),
+        )
+        rows.append((result.title, cells))
+    columns = ("Least regret", "Least hard violation", "Certified gap", "Beside the paper", "Played")
+    return Table("The last round of every experiment.", "Experiment", (("", columns),), tuple(rows))
+
+
+def _places(results: list[Result]) -> list[str]:
+    """An address for each within the page, unlike any other."""
+    taken = [GLANCE]
+    for result in results:
+        base = slug(result.name)
+        candidates = (base if k == 1 else f"{base}-{k}" for k in count(1))
+        taken.append(next(place for place in candidates if place not in taken))
+    return taken[1:]
+
+
+def _section(result: Result, id: str) -> Section:
+    """One experiment, as its template shows it."""
+    drawn = any(curve.role == "paper" for curve in result.curves)  # else none of them has anything to do with it
+    problem = {key: value for key, value in result.problem.items() if key != "rounds"}
+    played = [
+        ("Rounds T", f"{int(result.rounds[-1]):,}"),
+        ("Sequences", f"{len(result.seeds)}, {seeds_in_words(result.seeds)}"),
+    ]
+    learners = [
+        (
+            curve.name,
+            (curve.learner or "parameters as in the specification below")
+            + (f" ({ROLE_WORDS[curve.role]})" if drawn else ""),
+        )
+        for curve in result.curves
+    ]
+    legend = [
+        {
+            "name": curve.name,
+            "look": look(k),
+            "dash": DASHES[curve.role],
+            "title": ROLE_WORDS["fair"] if curve.role == "fair" else "",
+        }
+        for k, curve in enumerate(result.curves)
+    ]
+    compared = "What matches the paper, what does not, and why"
+    shown = {
+        "headlines": headlines(result),
+        "tables": [regret_table(result), violation_table(result)],
+        "chart": chart_data(result),
+        "has_bounds": any(curve.bounds or curve.printed_bounds for curve in result.curves),
+        "legend": legend,
+        "shown_first": [measure for measure in SHOWN_FIRST if measure in result.measures],
+        "remarks_heading": compared if against_the_paper(result.remarks) else "Remarks",
+        "remarks": [(v, *VERDICTS[v], one.text) for v in VERDICTS for one in result.remarks if one.verdict == v],
+        "facts": [*problem_facts(problem), *played],
+        "learners": learners,
+        "certificate": certificate(result),
+        "command": result.command,
+        "rounds_tables": [rounds_table(result, measure) for measure in result.measures],
+        "spec": json.dumps(result.spec, indent=2, ensure_ascii=False, default=str),
+        "versions": result.versions.items(),
+    }
+    return Section(id, result.title, "experiment.html.j2", shown, kicker=f"{result.name} · {extent(result)}")
 
 
 def headlines(result: Result) -> list[tuple[str, str, str]]:
@@ -109,46 +202,33 @@ def _whose(curves: list[Curve], measure: str) -> str:
     return f"{names}: {share(float(curves[0].mean(measure)[-1] / curves[0].bounds[measure][-1]))} of its bound"
 
 
-def _remarks(remarks: Sequence[Remark]) -> Html:
-    """By verdict, agreement first."""
-    if not remarks:
-        return Html()
-    items = [
-        tag(
-            "li",
-            tag("span", VERDICTS[verdict][1], class_="mark", aria_hidden="true"),
-            tag("div", tag("strong", VERDICTS[verdict][0]), tag("p", remark.text)),
-            class_=verdict,
-        )
-        for verdict in VERDICTS
-        for remark in remarks
-        if remark.verdict == verdict
-    ]
-    heading = "What matches the paper, what does not, and why" if against_the_paper(remarks) else "Remarks"
-    return join(tag("h3", heading), tag("ul", *items, class_="remarks"))
+def chart_data(result: Result) -> dict[str, Any]:
+    """Everything that the script draws, rounded to what a screen can show; a missing or infinite number is null."""
+    return {
+        "rounds": [int(t) for t in result.rounds],
+        "measures": {
+            measure: {
+                "name": MEASURE_NAMES[measure],
+                "formula": MEASURE_FORMULAS[measure],
+                "words": MEASURE_WORDS[measure],
+                **scale_of(result, measure)._asdict(),
+            }
+            for measure in result.measures
+        },
+        "curves": [
+            {
+                "name": curve.name,
+                **look(k)._asdict(),
+                "dash": DASHES[curve.role],
+                "mean": {measure: _numbers(curve.mean(measure)) for measure in result.measures},
+                "std": {measure: _numbers(curve.std(measure)) for measure in result.measures},
+                "bounds": {measure: _numbers(bound) for measure, bound in curve.bounds.items()},
+                "printed": {measure: _numbers(bound) for measure, bound in curve.printed_bounds.items()},
+            }
+            for k, curve in enumerate(result.curves)
+        ],
+    }
 
 
-def _what_was_run(result: Result) -> Html:
-    played = [
-        ("Rounds T", f"{int(result.rounds[-1]):,}"),
-        ("Sequences", f"{len(result.seeds)}, {seeds_in_words(result.seeds)}"),
-    ]
-    drawn = any(curve.role == "paper" for curve in result.curves)  # else none of them has anything to do with it
-    learners = [
-        (
-            curve.name,
-            (curve.learner or "parameters as in the specification below")
-            + (f" ({ROLE_WORDS[curve.role]})" if drawn else ""),
-        )
-        for curve in result.curves
-    ]
-    problem = {key: value for key, value in result.problem.items() if key != "rounds"}
-    return join(
-        facts([*problem_facts(problem), *played]),
-        tag("h4", "Learners"),
-        facts(learners, wide=True),
-    )
-
-
-def _as_json(spec: Any) -> str:
-    return json.dumps(spec, indent=2, ensure_ascii=False, default=str)
+def _numbers(values: FloatArray) -> list[float | None]:
+    return [float(f"{v:.7g}") if np.isfinite(v) else None for v in np.asarray(values, dtype=np.float64)]

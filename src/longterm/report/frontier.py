@@ -8,15 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from longterm.experiments.arena.found import GRADIENTS, ORACLES, Arena, Match
 from longterm.experiments.arena.league import MEASURE_OF
-from longterm.report.appearance import Look, look
-from longterm.report.chart import swatch
+from longterm.experiments.arena.results import GRADIENTS, ORACLES, ArenaResult, Match
 from longterm.report.drawing import in_plain_text
-from longterm.report.figures import NO_DATES
-from longterm.report.html import Html, data_block, tag
 from longterm.report.scales import logarithmic_scale
-from longterm.report.style import publication_style
+from longterm.report.style import Look, look, publication_style, save_figure
 
 KINDS = (GRADIENTS, *(name for name, _ in ORACLES))
 """What a learner asks for, each with a colour and a marker."""
@@ -39,47 +35,43 @@ def on_the_frontier(matches: Sequence[Match], measure: str) -> list[Match]:
     return found
 
 
-def frontier_figure(matches: Sequence[Match], id: str) -> Html:
-    """The interactive figure: the violation on the horizontal axis is the one that the reader chose for the league."""
-    points = [
-        {
-            "name": match.learner,
-            "regret": match.mean("regret"),
-            "violation": {measure: match.mean(measure) for measure in MEASURE_OF.values()},
-            "lost": {measure: match.lost(measure) for measure in MEASURE_OF.values()},
-            "oracle": match.oracle,
-            "anytime": match.anytime,
-            **look_of(match)._asdict(),
-        }
-        for match in matches
-    ]
-    present = [kind for kind in KINDS if any(match.oracle == kind for match in matches)]
-    legend = [tag("span", swatch(look(KINDS.index(kind)), "none"), tag("span", kind)) for kind in present]
-    thresholds = {
-        measure: logarithmic_scale(np.array([0.0, *(match.lost(measure) for match in matches)])).threshold
-        for measure in MEASURE_OF.values()
+def kinds_of(matches: Sequence[Match]) -> list[tuple[str, Look]]:
+    """What these learners ask for, each with its look."""
+    return [(kind, look(k)) for k, kind in enumerate(KINDS) if any(match.oracle == kind for match in matches)]
+
+
+def frontier_data(matches: Sequence[Match]) -> dict[str, Any]:
+    """What the page's script draws: the violation is the one that the reader chose for the league."""
+    measures = tuple(MEASURE_OF.values())
+    return {
+        "points": [
+            {
+                "name": match.learner,
+                "regret": match.mean("regret"),
+                "violation": {measure: match.mean(measure) for measure in measures},
+                "lost": {measure: match.lost(measure) for measure in measures},
+                "oracle": match.oracle,
+                "anytime": match.anytime,
+                **look_of(match)._asdict(),
+            }
+            for match in matches
+        ],
+        "thresholds": {
+            "regret": _threshold([match.mean("regret") for match in matches]),
+            **{measure: _threshold([match.lost(measure) for match in matches]) for measure in measures},
+        },
     }
-    regret = logarithmic_scale(np.array([0.0, *(match.mean("regret") for match in matches)])).threshold
-    caption = "Hollow: needs the number of rounds in advance. The line joins those that no other beats in both."
-    return tag(
-        "figure",
-        data_block({"points": points, "thresholds": {"regret": regret, **thresholds}}),
-        tag("div", *legend, class_="legend kinds"),
-        tag("div", class_="plot", id=id, role="img", aria_label="Regret against violation"),
-        tag("p", "", class_="best", aria_live="polite"),
-        tag("noscript", tag("p", "The figure needs JavaScript; the tables have its numbers.")),
-        tag("figcaption", caption),
-        class_="frontier",
-    )
 
 
-def write_frontiers(arena: Arena, measure: str, folder: str | Path) -> list[Path]:
+def _threshold(values: Sequence[float]) -> float:
+    return logarithmic_scale(np.array([0.0, *values])).threshold
+
+
+def write_frontiers(arena: ArenaResult, measure: str, folder: str | Path) -> list[Path]:
     """The same for print, all problems in one figure: frontier.pdf, .svg and .png."""
-    target, names = Path(folder), list(arena.problems)
-    target.mkdir(parents=True, exist_ok=True)
+    names = list(arena.problems)
     columns = min(3, len(names))
     rows = -(-len(names) // columns)
-    paths = []
     with publication_style() as plt:
         drawing = plt.figure(figsize=(3.6 * columns, 3.0 * rows + 0.5), layout="constrained")
         grid = drawing.subplots(rows, columns, squeeze=False).ravel()
@@ -88,11 +80,7 @@ def write_frontiers(arena: Arena, measure: str, folder: str | Path) -> list[Path
         for axis in grid[len(names) :]:
             axis.remove()
         _legend(drawing, arena)
-        for ending, metadata in NO_DATES.items():
-            path = target / f"frontier.{ending}"
-            drawing.savefig(path, metadata=metadata)
-            paths.append(path)
-    return paths
+        return save_figure(drawing, folder, "frontier")
 
 
 def _panel(axis: Any, name: str, matches: Sequence[Match], measure: str) -> None:
@@ -106,20 +94,18 @@ def _panel(axis: Any, name: str, matches: Sequence[Match], measure: str) -> None
             markerfacecolor=style.colour if match.anytime else "white", zorder=2,
         )  # fmt: skip
     for values, which in (([m.lost(measure) for m in matches], "x"), ([m.mean("regret") for m in matches], "y")):
-        threshold = logarithmic_scale(np.array([0.0, *values])).threshold
-        getattr(axis, f"set_{which}scale")("symlog", linthresh=threshold)
+        getattr(axis, f"set_{which}scale")("symlog", linthresh=_threshold(values))
     axis.set_title(in_plain_text(name), loc="left", fontsize=10)
     axis.set(xlabel=measure.replace("_", " "), ylabel="regret")
     axis.tick_params(labelsize=7)
     axis.grid(visible=True, alpha=0.3)
 
 
-def _legend(drawing: Any, arena: Arena) -> None:
+def _legend(drawing: Any, arena: ArenaResult) -> None:
     from matplotlib.lines import Line2D
 
-    present = [kind for kind in KINDS if any(not m.refused and m.oracle == kind for m in arena.matches)]
-    looks = [look(KINDS.index(kind)) for kind in present]
-    handles = [Line2D([], [], color=one.colour, marker=one.marker, linestyle="none") for one in looks]
+    present = kinds_of([match for match in arena.matches if not match.refused])
+    handles = [Line2D([], [], color=one.colour, marker=one.marker, linestyle="none") for _, one in present]
     handles.append(Line2D([], [], color="0.3", marker="o", markerfacecolor="white", linestyle="none"))
-    labels = [*present, "hollow: needs the horizon"]
+    labels = [*(kind for kind, _ in present), "hollow: needs the horizon"]
     drawing.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from longterm.experiments.result import Result
+from longterm.experiments.result import LOGGED, Result
 from longterm.report.drawing import draw_curve, height_of_words, largest, outside_legend, title_of
 from longterm.report.words import MEASURE_MATHEMATICS, MEASURE_NAMES
 
-SHOWN = ("regret", "signed_violation")
+SHOWN = ("regret", "signed_violation", LOGGED)
+"""The last where the result has it: what the paper's Figure 4 shows, beside the sum over all rounds."""
 GAP = 3.0
 """The low curves are those below the widest gap; where it is narrower than this no inset is drawn."""
 LOW = 0.2
@@ -22,13 +23,15 @@ LEFT, RIGHT, BELOW = 0.14, 0.05, 0.1
 
 
 def draw_linear(plt: Any, result: Result) -> Any:
-    """Two panels. Bounds are left to the logarithmic figure: they would press the curves flat."""
-    drawing = plt.figure(figsize=(8.4, 3.0 + height_of_words(result)), layout="constrained")
-    for axis, measure in zip(drawing.subplots(1, 2), SHOWN, strict=True):
+    """A panel for each. Bounds are left to the logarithmic figure: they would press the curves flat."""
+    shown = [measure for measure in SHOWN if measure in result.measures]
+    drawing = plt.figure(figsize=(4.2 * len(shown), 3.0 + height_of_words(result)), layout="constrained")
+    for axis, measure in zip(drawing.subplots(1, len(shown)), shown, strict=True):
         for k, curve in enumerate(result.curves):
             draw_curve(axis, result, curve, k, measure)
         axis.axhline(0, color="black", linewidth=0.6)
         axis.set_xlim(0, result.rounds[-1])
+        axis.locator_params(axis="x", nbins=6 if len(shown) == 2 else 4)  # numbers of six digits fit
         axis.set_xlabel("round $t$")
         axis.set_ylabel(MEASURE_MATHEMATICS[measure])
         axis.set_title(MEASURE_NAMES[measure], loc="left", fontsize=10)
@@ -44,6 +47,8 @@ def draw_linear(plt: Any, result: Result) -> Any:
 def low_curves(heights: list[float]) -> list[int]:
     """Indices of the curves that the others press against zero, by the widest gap; none where there is no such gap.
 
+    Examples
+    --------
     >>> low_curves([4.0, 1.0, 8.2, 527.0, 257.0, 64.0]), low_curves([33.0, 30.0, 188.0, 83.0])
     ([0, 1, 2], [])
     """

@@ -9,11 +9,9 @@ from scipy.optimize import isotonic_regression
 
 from longterm._arrays import FloatArray
 from longterm.experiments.result import Curve, Result
-from longterm.report.appearance import look
 from longterm.report.drawing import draw_curve, height_of_words, outside_legend, title_of
-from longterm.report.growth import last_decade_slope
-from longterm.report.panels import panels
-from longterm.report.scales import Scale, scale_of
+from longterm.report.scales import Scale, last_decade_slope, panels, scale_of
+from longterm.report.style import look
 from longterm.report.words import MEASURE_MATHEMATICS, MEASURE_NAMES
 
 LABEL_GAP = 0.072

@@ -1,65 +1,92 @@
-"""The report: one page for any number of experiments."""
+"""One HTML file that needs nothing else: templates of this folder, with styles, scripts, plotly.js and data inside."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import count
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-
-from longterm.errors import InputError
-from longterm.experiments.result import Result
-from longterm.report.components import Cell, Section, Table, two_lines
-from longterm.report.document import write_document
-from longterm.report.experiment import against_the_paper, experiment_section, headlines, least
-from longterm.report.words import extent, slug
-
-TITLE = "Online learning with long-term constraints"
-LEAD = (
-    "Regret is what was lost to the best fixed decision in hindsight; violation is by how much the constraint was "
-    "broken on the way. Both are sums over the rounds: less is better."
-)
-GLANCE = "at-a-glance"
+from longterm.storage.files import write_atomically
 
 
-def write_page(results: Result | Iterable[Result], path: str | Path, *, title: str = TITLE) -> Path:
-    """Write one self-contained HTML page about one result or several; it opens without a network.
+@dataclass(frozen=True)
+class Section:
+    """A part of a page with its own heading and its own place in the contents."""
 
-    For each: the headline numbers, tables, interactive figures, what matches the paper and what does not, what was run,
-    the comparator's certificate, and the command that runs it again.
+    id: str
+    heading: str
+    template: str
+    """Which of the templates shows it."""
+    shown: Any
+    """What the template shows, under this name."""
+    kicker: str = ""
+    """A line above the heading."""
+
+
+def write_document(
+    path: str | Path, title: str, lead: str, sections: Sequence[Section], script: str = "page.js"
+) -> Path:
+    """Write a page of sections, with its contents on top; the same sections give the same bytes.
+
+    Whatever is shown is escaped. The page may not reach the network, nor run any script but its own two: its security
+    policy names them by hash.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        Of the file; its folder is made where it is missing.
+    title, lead : str
+        The heading, and the sentences below it.
+    sections : sequence of Section
+    script : str
+        The file of this package that draws the page's figures.
+
+    Returns
+    -------
+    pathlib.Path
     """
-    shown = [results] if isinstance(results, Result) else list(results)
-    if not shown:
-        raise InputError("results", "is empty", "Give at least one result")
-    sections = [experiment_section(result, place) for result, place in zip(shown, _places(shown), strict=True)]
-    if len(shown) > 1:
-        sections.insert(0, Section(GLANCE, "At a glance", at_a_glance(shown).html()))
-    return write_document(path, title, LEAD, sections)
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    scripts = [_plotly(), f'"use strict";\n(() => {{\n{_own("common.js")}\n{_own(script)}}})();\n']
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    policy = f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:"
+    safe = import_module("markupsafe").Markup
+    text = _environment().get_template("page.html.j2").render(
+        title=title, lead=lead, sections=sections, policy=policy,
+        style=safe(_own("page.css")), scripts=[safe(script) for script in scripts],
+    )  # fmt: skip
+    write_atomically(target, text.encode())
+    return target
 
 
-def at_a_glance(results: list[Result]) -> Table:
-    """Every experiment in a row."""
-    rows = []
-    for result in results:
-        (_, regret, whose), (_, broken, by), (_, gap, _), *_ = headlines(result)
-        cells = (
-            Cell(two_lines(regret, whose), float(least(result, "regret")[0].mean("regret")[-1])),
-            Cell(two_lines(broken, by), float(least(result, "hard_violation")[0].mean("hard_violation")[-1])),
-            Cell(gap, float(np.max(result.certified_gap))),
-            Cell(against_the_paper(result.remarks) or "–"),
-            Cell(extent(result)),
-        )
-        rows.append((result.title, cells))
-    columns = ("Least regret", "Least hard violation", "Certified gap", "Beside the paper", "Played")
-    return Table("The last round of every experiment.", "Experiment", (("", columns),), tuple(rows))
+@cache
+def _environment() -> Any:
+    try:
+        jinja2: Any = import_module("jinja2")
+    except ImportError as error:
+        raise ImportError("the report needs jinja2: install longterm[experiments]") from error
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("longterm.report"), autoescape=True, undefined=jinja2.StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "allow_nan": False, "separators": (",", ":")}
+    return made
 
 
-def _places(results: list[Result]) -> list[str]:
-    """An address for each within the page, unlike any other."""
-    taken = [GLANCE]
-    for result in results:
-        base = slug(result.name)
-        candidates = (base if k == 1 else f"{base}-{k}" for k in count(1))
-        taken.append(next(place for place in candidates if place not in taken))
-    return taken[1:]
+def _own(name: str) -> str:
+    return files("longterm.report").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _plotly() -> str:
+    """plotly.js, from the installed package."""
+    try:
+        return str(import_module("plotly.offline").get_plotlyjs())
+    except ImportError as error:
+        raise ImportError("the report needs plotly: install longterm[experiments]") from error

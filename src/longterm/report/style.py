@@ -1,10 +1,22 @@
-"""How figures look."""
+"""How figures look: the style of print, how it is saved, and which colour, marker and line a curve has.
+
+Colour and marker say which learner it is, so that neither colour-blind readers nor grey print lose it; the line says
+what it is: solid for the paper's and the user's, broken for the fair variants, dashed for bounds, dotted for bounds as
+printed. Figures on paper and on the page look alike.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from longterm.experiments.result import Role
+from longterm.storage.files import write_atomically
+
+WITHOUT_DATES: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+"""The endings of a figure's files, and what keeps their bytes the same whenever it is drawn."""
 
 _STYLE: dict[Any, Any] = {
     "font.family": "serif",
@@ -35,3 +47,97 @@ def publication_style() -> Iterator[Any]:
             yield plt
         finally:
             plt.close("all")
+
+
+def save_figure(drawing: Any, folder: str | Path, name: str) -> list[Path]:
+    """Write a figure as PDF, SVG and PNG, the same bytes each time.
+
+    Parameters
+    ----------
+    drawing : matplotlib.figure.Figure
+    folder : str or pathlib.Path
+        Made where it is missing.
+    name : str
+        Of the files, without the ending.
+
+    Returns
+    -------
+    list of pathlib.Path
+    """
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    drawing.draw_without_rendering()
+    drawing.set_layout_engine("none")  # laid out once, and not again for each file
+    paths = []
+    for ending, metadata in WITHOUT_DATES.items():
+        path = target / f"{name}.{ending}"
+        write_atomically(path, lambda file, e=ending, m=metadata: drawing.savefig(file, format=e, metadata=m))  # type: ignore[misc]
+        paths.append(path)
+    return paths
+
+
+class Look(NamedTuple):
+    """How one learner is drawn everywhere."""
+
+    colour: str
+    """On white: at least 3 to 1 in contrast."""
+    on_dark: str
+    """The same hue on a dark page."""
+    marker: str
+    """In matplotlib's letters."""
+    symbol: str
+    """The same shape in plotly's words."""
+
+    @property
+    def shape(self) -> str:
+        """The same as a path about its centre, for a legend."""
+        return SHAPES[self.symbol]
+
+
+COLOURS = (
+    ("#0072B2", "#5AB4F0"),
+    ("#D55E00", "#FF9147"),
+    ("#00825F", "#35CFA2"),
+    ("#8C2D6B", "#E58AC6"),
+    ("#946B00", "#E3B53A"),
+    ("#4D4D4D", "#C4C9CF"),
+    ("#5B4FC4", "#A79EFF"),
+    ("#B3202C", "#FF7B83"),
+)
+"""Blue, vermilion, green, purple, ochre, grey, violet, red; the first four as Okabe and Ito chose them, darkened."""
+
+MARKERS = (
+    ("o", "circle"),
+    ("s", "square"),
+    ("^", "triangle-up"),
+    ("D", "diamond"),
+    ("v", "triangle-down"),
+    ("X", "x"),
+    ("P", "cross"),
+)
+"""One fewer than colours: the two together repeat after 56 curves."""
+
+SHAPES = {
+    "circle": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+    "square": "M-4-4h8v8h-8z",
+    "triangle-up": "M0-5L4.6 3.5H-4.6z",
+    "diamond": "M0-5L5 0L0 5L-5 0z",
+    "triangle-down": "M0 5L4.6-3.5H-4.6z",
+    "x": "M-4.5-2.5L-2.5-4.5L0-2L2.5-4.5L4.5-2.5L2 0L4.5 2.5L2.5 4.5L0 2L-2.5 4.5L-4.5 2.5L-2 0z",
+    "cross": "M-1.6-5h3.2v3.4h3.4v3.2h-3.4v3.4h-3.2v-3.4h-3.4v-3.2h3.4z",
+}
+"""plotly's markers, as paths about their centre."""
+
+DASHES: dict[Role, Literal["solid", "dashdot"]] = {"paper": "solid", "fair": "dashdot", "own": "solid"}
+"""Line styles, which matplotlib and plotly call the same."""
+
+
+def look(index: int) -> Look:
+    """The look of the curve with this index.
+
+    Examples
+    --------
+    >>> look(0) == look(56), look(0) == look(8)
+    (True, False)
+    """
+    return Look(*COLOURS[index % len(COLOURS)], *MARKERS[index % len(MARKERS)])

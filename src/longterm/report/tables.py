@@ -1,20 +1,62 @@
-"""The numbers at the last round, beside bounds and what the paper shows."""
+"""Tables: the numbers at the last round, beside bounds and what the paper shows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from longterm.experiments.result import MEASURES, Curve, Result
-from longterm.report.components import Cell, Table, power
-from longterm.report.growth import last_decade_slope
+from longterm.experiments.result import Curve, Result
+from longterm.report.scales import last_decade_slope
 from longterm.report.words import MEASURE_FORMULAS, MEASURE_NAMES, gap_in_words, mean_and_deviation, number, share
 
-NOTHING = Cell("–")
 LEAST_IS_BEST = ("regret", "hard_violation", "squared_violation")
 """Not the signed sums: far below zero is slack, not merit."""
 
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table."""
+
+    content: str
+    value: float | None = None
+    """The number behind it, to every digit; it is kept in the page."""
+    best: bool = False
+    exponent: str = ""
+    """Where the content is the base of a power, t for example."""
+    small: str = ""
+    """What belongs to it, in small letters."""
+
+    @property
+    def digits(self) -> str:
+        """Every digit of the number behind it."""
+        return "" if self.value is None else repr(float(self.value))
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns in named groups; the first column, outside of them, names the rows."""
+
+    caption: str
+    corner: str
+    """The heading of the first column."""
+    groups: tuple[tuple[str, tuple[str, ...]], ...]
+    """Each group's heading and those of its columns; one group with an empty heading is no group."""
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    """Each row's name and cells."""
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether a group has a heading."""
+        return any(name for name, _ in self.groups)
+
+    def begins_group(self, column: int) -> bool:
+        """Whether a column is the first of its group."""
+        return column in {sum(len(columns) for _, columns in self.groups[:k]) for k in range(len(self.groups))}
+
+
+NOTHING = Cell("–")
 Column = tuple[str, Callable[[Curve], Cell]]
 
 
@@ -34,7 +76,7 @@ def violation_table(result: Result) -> Table:
         f"Violation after {result.rounds[-1]:,} rounds: mean and standard deviation over {_sequences(result)}. "
         "Below zero is slack."
     )
-    return _table(result, MEASURES[1:], caption)
+    return _table(result, result.measures[1:], caption)
 
 
 def rounds_table(result: Result, measure: str) -> Table:
@@ -81,7 +123,7 @@ def _columns(result: Result, measure: str) -> list[Column]:
     def growth(curve: Curve) -> Cell:
         mean = curve.mean(measure)
         slope = last_decade_slope(result.rounds, mean)
-        return NOTHING if slope is None else Cell(power("−t" if mean[-1] < 0 else "t", _exponent(slope)), slope)
+        return NOTHING if slope is None else Cell("−t" if mean[-1] < 0 else "t", slope, exponent=_exponent(slope))
 
     def read_off(curve: Curve) -> Cell:
         if measure not in curve.read_off:

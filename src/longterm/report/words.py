@@ -7,28 +7,31 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longterm.experiments.result import Result, Role
+from longterm.experiments.result import LOGGED, Result, Role
 
 MEASURE_NAMES = {
     "regret": "Regret",
     "signed_violation": "Signed violation",
     "hard_violation": "Hard violation",
     "squared_violation": "Squared violation",
-    "per_constraint_violation": "Worst constraint",
+    "long_term_violation": "Long-term violation",
+    LOGGED: "Logged rounds only",
 }
 MEASURE_FORMULAS = {
     "regret": "Σ fₜ(xₜ) − min over X of Σ fₜ(x)",
     "signed_violation": "Σ g(xₜ), where g is the largest of the gⱼ",
     "hard_violation": "Σ [g(xₜ)]₊",
     "squared_violation": "Σ [g(xₜ)]₊²",
-    "per_constraint_violation": "the largest of the Σ gⱼ(xₜ)",
+    "long_term_violation": "the largest of the Σ gⱼ(xₜ)",
+    LOGGED: "Σ g(xₜ) over t = 8, 16, 32, …, T",
 }
 MEASURE_MATHEMATICS = {
     "regret": r"$\Sigma\, f_t(x_t) - \mathrm{min}_X\, \Sigma\, f_t(x)$",
     "signed_violation": r"$\Sigma\, \mathrm{max}_j\, g_j(x_t)$",
     "hard_violation": r"$\Sigma\, [\mathrm{max}_j\, g_j(x_t)]_+$",
     "squared_violation": r"$\Sigma\, [\mathrm{max}_j\, g_j(x_t)]_+^2$",
-    "per_constraint_violation": r"$\mathrm{max}_j\, \Sigma\, g_j(x_t)$",
+    "long_term_violation": r"$\mathrm{max}_j\, \Sigma\, g_j(x_t)$",
+    LOGGED: r"$\Sigma_{t = 8, 16, 32, \ldots, T}\, \mathrm{max}_j\, g_j(x_t)$",
 }
 """The same for matplotlib."""
 MEASURE_WORDS = {
@@ -36,7 +39,8 @@ MEASURE_WORDS = {
     "signed_violation": "What the paper bounds: a round with slack makes up for a broken one.",
     "hard_violation": "No round makes up for another: only the broken ones are summed.",
     "squared_violation": "Like the hard violation, with large ones weighing more.",
-    "per_constraint_violation": "The paper's long-term constraint itself, for the worst of the constraints.",
+    "long_term_violation": "The paper's long-term constraint itself, for the worst of the constraints.",
+    LOGGED: "What the paper's Figure 4 shows: g of the rounds at which it was logged, and of no other.",
 }
 ROLE_WORDS: dict[Role, str] = {
     "paper": "as in the paper",
@@ -83,6 +87,8 @@ def problem_facts(problem: Mapping[str, Any]) -> list[tuple[str, str]]:
 def in_words(value: Any) -> str:
     """A value of a specification, short.
 
+    Examples
+    --------
     >>> in_words(2 / 3), in_words([1, 2.5]), in_words(None), in_words(50_000), in_words(True)
     ('0.666667', '1, 2.5', '–', '50,000', 'yes')
     """
@@ -104,6 +110,8 @@ def in_words(value: Any) -> str:
 def number(value: float) -> str:
     """Few digits, a true minus sign, never more than the eye needs.
 
+    Examples
+    --------
     >>> number(33.2691), number(12623.5), number(-187.0), number(9.9e-7), number(0), number(math.inf)
     ('33.27', '12,624', '−187.0', '9.9e−07', '0', '∞')
     """
@@ -124,6 +132,8 @@ def number(value: float) -> str:
 def mean_and_deviation(mean: float, deviation: float) -> str:
     """Both with as many decimals as the mean asks for.
 
+    Examples
+    --------
     >>> mean_and_deviation(33.27, 0.614), mean_and_deviation(4.04, 6e-15), mean_and_deviation(-9437.4, 555.5)
     ('33.27 ± 0.61', '4.04 ± 0.00', '−9,437 ± 556')
     >>> mean_and_deviation(0, 0), mean_and_deviation(2e-4, 1e-4)
@@ -140,6 +150,8 @@ def mean_and_deviation(mean: float, deviation: float) -> str:
 def share(value: float) -> str:
     """A share in per cent, with enough digits to be told from none.
 
+    Examples
+    --------
     >>> share(0.0088), share(1.2), share(3.7e-4), share(-0.5)
     ('0.9 %', '120 %', '0.04 %', '−50 %')
     """
@@ -156,6 +168,8 @@ def gap_in_words(gap: float) -> str:
 def seeds_in_words(seeds: tuple[int, ...]) -> str:
     """The seeds of the sequences.
 
+    Examples
+    --------
     >>> seeds_in_words((0, 1, 2)), seeds_in_words((7,)), seeds_in_words((3, 5))
     ('seeds 0–2', 'seed 7', 'seeds 3, 5')
     """
@@ -176,6 +190,8 @@ def extent(result: Result) -> str:
 def slug(name: str) -> str:
     """A name as part of a file's name or an address within the page.
 
+    Examples
+    --------
     >>> slug("My <b>grid</b>/β"), slug("///")
     ('my-b-grid-b-β', 'experiment')
     """

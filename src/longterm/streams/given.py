@@ -1,4 +1,4 @@
-"""Rounds that the user brings: arrays to replay, or any iterable."""
+"""Rounds that the user brings: arrays to replay, any iterable, rows drawn at random, windows of a series."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
 from longterm.errors import InputError
-from longterm.streams.base import Block, Seeds, Stream
+from longterm.streams.base import CHUNK, Block, ChunkedStream, Seeds, Stream
 
 ITEMS_AT_A_TIME = 256
 
@@ -20,6 +20,17 @@ class Replay(Stream):
 
     Every seed sees the same rounds. Where neither has parameters, `rounds` says how many there are.
 
+    Parameters
+    ----------
+    loss : sequence of array_like
+        The parameters of f_t, one array for each, one row a round.
+    constraint : sequence of array_like
+        Those of g_t, where g changes.
+    rounds : int, optional
+        How many rounds, where there are no arrays to tell.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.streams import Replay
     >>> Replay([np.array([[1.0, 0.0], [0.0, 1.0]])]).draw(seed=0, start=1, stop=2).loss
@@ -54,6 +65,15 @@ class FromIterable(Stream):
     resumes continues with the next item; the latest block is kept, so that nothing a stopped run had
     taken and not played is lost. An item that does not fit is refused, and left out.
 
+    Parameters
+    ----------
+    rounds : iterable of sequences of array_like
+        The items.
+    constraint_parameters : int
+        How many entries at the end of an item belong to g_t.
+
+    Examples
+    --------
     >>> from longterm.streams import FromIterable
     >>> stream = FromIterable(([float(t), 0.0],) for t in range(3))
     >>> [block.loss[0].tolist() for block in stream.blocks(0, 0, 2)]
@@ -132,3 +152,74 @@ class FromIterable(Stream):
             "Yield for each round a tuple of the same parameters, in the same shapes; resume= goes on with the next"
         )
         return InputError("stream", f"the item {what}; it was left out", remedy, round=t)
+
+
+class ResampledRows(ChunkedStream):
+    """Round t shows row i_t of every array, i_t uniform. `drawn` tells the i_t: in hindsight they are weights.
+
+    The arrays are the parameters of the loss, in its order: features and labels, or targets alone.
+
+    Parameters
+    ----------
+    *arrays : array_like
+        The parameters of the loss, in its order, one row per example.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.streams import ResampledRows
+    >>> rows = ResampledRows(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0]))
+    >>> rows.drawn(seed=0, start=0, stop=4)
+    array([1, 1, 0, 0])
+    >>> rows.draw(seed=0, start=1, stop=3).loss
+    (array([[0., 1.],
+           [1., 0.]]), array([-1.,  1.]))
+    """
+
+    def __init__(self, *arrays: ArrayLike) -> None:
+        self.arrays = tuple(np.asarray(array) for array in arrays)
+        self._rows = _number_of_rows(self.arrays)
+
+    def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
+        return rng.integers(self._rows, size=CHUNK)
+
+    def expand(self, drawn: NDArray[Any]) -> Block:
+        return Block(tuple(array[drawn] for array in self.arrays))
+
+
+class Windows(Stream):
+    """Round t shows row (i + t) of every array, i drawn for the seed; after the last row comes the first.
+
+    For real series that drift, seasons and all: rows in random order (`ResampledRows`) would lose that. The arrays are
+    the parameters of the loss, in its order. Seed 0 starts at the first row.
+
+    Parameters
+    ----------
+    *arrays : array_like
+        The parameters of the loss, in its order, one row per moment.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.streams import Windows
+    >>> series = Windows(np.array([10.0, 20.0, 30.0, 40.0]))
+    >>> series.draw(seed=0, start=1, stop=5).loss, series.draw(seed=1, start=0, stop=3).loss
+    ((array([20., 30., 40., 10.]),), (array([20., 30., 40.]),))
+    """
+
+    def __init__(self, *arrays: ArrayLike) -> None:
+        self.arrays = tuple(np.asarray(array) for array in arrays)
+        self._rows = _number_of_rows(self.arrays)
+
+    def draw(self, seed: int, start: int, stop: int) -> Block:
+        first = 0 if seed == 0 else int(np.random.default_rng(seed).integers(self._rows))
+        rows = (first + np.arange(start, stop)) % self._rows
+        return Block(tuple(array[rows] for array in self.arrays))
+
+
+def _number_of_rows(arrays: Sequence[NDArray[Any]]) -> int:
+    lengths = {len(array) if array.ndim else 0 for array in arrays}
+    if len(lengths) != 1 or lengths == {0}:
+        what = f"have {sorted(lengths)} rows"
+        raise InputError("arrays", what, "Give arrays with one row per round, of the same length, not empty")
+    return lengths.pop()

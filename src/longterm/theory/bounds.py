@@ -133,7 +133,9 @@ class Bounds(Mapping[str, FloatArray]):
                 line += " (vacuous: T rounds cannot add up to more"
                 if self.theorem is not None:
                     start = self.informative_from(measure)
-                    line += "; so at every T up to ten million" if start is None else f"; informative from T = {start} on"
+                    line += (
+                        "; so at every T up to ten million" if start is None else f"; informative from T = {start} on"
+                    )
                 line += ")"
             lines.append(line)
         return "\n".join(lines + [f"assumes {assumption}" for assumption in self.assumptions])

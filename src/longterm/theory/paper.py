@@ -119,7 +119,7 @@ def theorem_1_strongly_convex(
     """The strongly convex counterpart, for A-OGD with `StronglyConvexSchedule`. The slip does not touch it.
 
     (G²/σ)(1 + ln T) + D² σ T^β/(6βG²), and √(2 (6G²/σ)(T^{1−β}/(1 − β) + 1)(that + F T)). Only the regret is tighter
-    than in the convex case: 6G²/σ stands where 6RG did, and is larger wherever G ≥ σR.
+    than in the convex case: 6G²/σ stands where 6RG did, and on a ball is never smaller, because there G ≥ σR.
     """
     G, sigma = constants.gradient_bound, constants.strong_convexity
     if sigma <= 0:

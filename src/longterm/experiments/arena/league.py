@@ -21,12 +21,12 @@ from typing import Literal, get_args
 import numpy as np
 
 from longterm.errors import InputError
-from longterm.experiments.arena.found import Arena, Match
+from longterm.experiments.arena.results import ArenaResult, Match
 
 Violation = Literal["long-term", "signed", "hard", "squared", "largest"]
 """max_j Σ_t g_j(x_t); Σ_t max_j g_j(x_t); Σ_t [·]₊; Σ_t [·]₊²; the worst single round."""
 MEASURE_OF: Mapping[str, str] = {
-    "long-term": "per_constraint_violation",
+    "long-term": "long_term_violation",
     "signed": "signed_violation",
     "hard": "hard_violation",
     "squared": "squared_violation",
@@ -37,7 +37,7 @@ ABSENT = 0.5
 
 
 @dataclass(frozen=True)
-class Taste:
+class Preference:
     """What the reader cares about: the share of violation against regret, and which violation."""
 
     weight: float = 0.5
@@ -93,6 +93,8 @@ class Standing:
 def shares(values: Sequence[float]) -> list[float]:
     """Each value's u.
 
+    Examples
+    --------
     >>> from longterm.experiments.arena.league import shares
     >>> shares([-3.0, 0.0, 1.0, 3.0, 9.0])
     [0.0, 0.0, 0.25, 0.5, 0.75]
@@ -102,9 +104,20 @@ def shares(values: Sequence[float]) -> list[float]:
     return [float(share) for share in lost / (lost + scale)]
 
 
-def league(arena: Arena, taste: Taste | None = None) -> list[Standing]:
-    """The league table, the best first; equal scores share a rank."""
-    chosen = Taste() if taste is None else taste
+def league(arena: ArenaResult, preference: Preference | None = None) -> list[Standing]:
+    """The league table, the best first; equal scores share a rank.
+
+    Parameters
+    ----------
+    arena : ArenaResult
+    preference : Preference, optional
+        The trade-off; left out, half regret, half long-term violation.
+
+    Returns
+    -------
+    list of Standing
+    """
+    chosen = Preference() if preference is None else preference
     measures = ("regret", *MEASURE_OF.values())
     found: dict[tuple[str, str], list[float]] = {}
     for problem in arena.problems:

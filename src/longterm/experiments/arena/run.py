@@ -1,18 +1,34 @@
-"""Playing an arena into a folder: only what is missing is played."""
+"""Playing an arena into a folder: only what is missing is played.
+
+One learner plays one problem over all sequences at once, which costs hardly more than one of them; a learner that
+needs the horizon plays once for each of them.
+
+comparator, problem   x*_t at the kept rounds of every sequence
+match                 one learner on one problem: what it measured, its bounds, what it needs; or why it refused
+"""
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-from longterm.experiments.arena.found import Arena, load_arena
-from longterm.experiments.arena.jobs import arena_jobs, work
-from longterm.experiments.arena.left_out import left_out
-from longterm.experiments.arena.spec import ArenaSpec, problem_name
+from longterm import hindsight
+from longterm.data import path
+from longterm.engines import run
+from longterm.errors import DataError, InputError
+from longterm.experiments.arena.results import ArenaResult, load_arena
+from longterm.experiments.arena.spec import ArenaJob, ArenaSpec, arena_jobs, problem_name
 from longterm.experiments.backends import Backend, opened
+from longterm.experiments.catalogue import Game, find_problem
 from longterm.experiments.folder import JobFolder
-from longterm.experiments.progress import job_progress
+from longterm.experiments.jobs import assumptions_noted, game_of, learner_of, measures_of, one_thread
 from longterm.experiments.run import versions
+from longterm.experiments.spec import LearnerSpec, as_json
+from longterm.learners import Learner, Need
+from longterm.progress import reporter
 
 
 class ArenaFolder(JobFolder):
@@ -23,12 +39,28 @@ class ArenaFolder(JobFolder):
 
 def run_arena(
     spec: ArenaSpec, folder: str | Path, *, backend: Backend | None = None, out: TextIO | None = None
-) -> Arena:
-    """Play what the specification asks for and is not in the folder yet; what was found.
+) -> ArenaResult:
+    """Play what the specification asks for and is not in the folder yet.
 
     Stopped and started again it goes on where it was, and ends with the same files, byte for byte; only timings.json
-    differs. Problems whose data are not here are left out, and played when the data are: `Arena.left_out` says why.
+    differs. Problems whose data are not here are left out, and played when the data are.
 
+    Parameters
+    ----------
+    spec : ArenaSpec
+    folder : str or pathlib.Path
+    backend : Backend, optional
+        Who does the work; left out, processes of this machine, one for each core.
+    out : text stream, optional
+        Where progress goes; left out, stderr.
+
+    Returns
+    -------
+    ArenaResult
+        Its `without_data` says which problems were left out, and what to do about it.
+
+    Examples
+    --------
     >>> import io, tempfile
     >>> from longterm.experiments.arena import arena_of, run_arena
     >>> from longterm.experiments import Backend
@@ -38,15 +70,90 @@ def run_arena(
     >>> [(match.learner, match.anytime) for match in arena.matches]
     [('A-OGD', True), ('Mirror prox', False)]
     """
-    kept, missing_data = ArenaFolder(folder), left_out(spec)
-    jobs = arena_jobs(spec, [one for one in spec.problems if problem_name(one) not in missing_data])
+    kept, without_data = ArenaFolder(folder), problems_without_data(spec)
+    jobs = arena_jobs(spec, [one for one in spec.problems if problem_name(one) not in without_data])
     with kept.locked():
         kept.begin(spec.table(), versions("numpy"), jobs)
         todo = kept.unfinished(jobs)
-        by_stem = {job.stem: job for job in todo}
-        with job_progress("arena", len(todo), out) as step, opened(backend or Backend()) as do:
-            for content, seconds in do(work, [(spec, job) for job in todo]):
-                kept.write(by_stem[content["job"]], content)
-                kept.note_time(by_stem[content["job"]], seconds)
-                step()
-        return load_arena(spec, kept, missing_data)
+        lines = out or sys.stderr
+        with reporter("auto", "arena", unit="jobs", lines=lines) as report, opened(backend or Backend()) as do:
+            for done, (content, seconds) in enumerate(do(work, [(spec, job) for job in todo]), start=1):
+                kept.keep(content, seconds)
+                report(done, len(todo))
+        return load_arena(spec, kept, without_data)
+
+
+def problems_without_data(spec: ArenaSpec) -> dict[str, str]:
+    """By name, what to download where; nothing is downloaded unasked."""
+    found = {}
+    for problem in spec.problems:
+        data = problem.parameters.get("data", find_problem(problem.name).data)
+        try:
+            if find_problem(problem.name).data is not None:
+                path(str(data))
+        except DataError as missing:
+            found[problem_name(problem)] = str(missing)
+    return found
+
+
+def work(spec: ArenaSpec, job: ArenaJob) -> tuple[dict[str, Any], float]:
+    """The record of a job, and the seconds of processor time that its rounds took: others may be at work here, too."""
+    with one_thread(), assumptions_noted() as noted:
+        game = game_of(job.problem.name, as_json(spec.parameters(job.problem)))
+        content, seconds = _comparator(spec, game) if job.learner is None else _match(spec, job.learner, game)
+    return {"job": job.stem, **content, **noted}, seconds
+
+
+def _comparator(spec: ArenaSpec, game: Game) -> tuple[dict[str, Any], float]:
+    begin = time.thread_time()
+    best = hindsight.best(
+        game.problem, game.stream, spec.kept, seeds=spec.seeds, benchmark=game.benchmark, progress=None
+    )
+    constants = game.problem.constants
+    return {
+        "rounds": list(spec.kept),
+        "loss": best.loss.tolist(),
+        "gap": best.gap.tolist(),
+        "about": game.problem.name,
+        "dimension": game.problem.dimension,
+        "constraints": game.problem.constraint.count,
+        "constraint_bound": constants.constraint_bound,
+        "loss_range": constants.loss_range,
+        "facts": dict(game.facts),
+    }, time.thread_time() - begin
+
+
+def _match(spec: ArenaSpec, who: LearnerSpec, game: Game) -> tuple[dict[str, Any], float]:
+    seconds = 0.0
+    played: dict[str, Any] = {}
+    needs: list[str] = []
+    for T in reversed(spec.horizons):  # the longest first: a learner that refuses it does not play
+        try:
+            learner = learner_of(game, who.learner, T, as_json(who.parameters))
+            rounds = [t for t in spec.kept if t <= T]
+            begin = time.thread_time()
+            trace = run(game.problem, learner, game.stream, T, seeds=spec.seeds, record=rounds, progress=None)
+        except InputError as refused:
+            if not played:
+                return {"refused": str(refused)}, 0.0
+            return {"played": played, "needs": needs, "too_short": str(refused)}, seconds
+        needs = sorted(need.name for need in learner.needs)
+        seconds = seconds or time.thread_time() - begin
+        bounds = _bounds(learner, game, rounds)
+        measures = {name: values.tolist() for name, values in measures_of(trace).items()}
+        played[str(T)] = {"rounds": rounds, "measures": measures, "bounds": bounds}
+        if Need.HORIZON not in learner.needs:
+            break
+    return {"played": played, "needs": needs}, seconds
+
+
+def _bounds(learner: Learner[Any], game: Game, rounds: Sequence[int]) -> Mapping[str, Any]:
+    """The theorem's bounds, where it is about what is compared with here.
+
+    A theorem on the hard violation compares with x* that is feasible in every round; where the game compares with one
+    that is feasible in expectation, it has nothing to say. Those on signed sums hold there in expectation.
+    """
+    found = learner.bound(game.problem, rounds)
+    if game.facts.get("benchmark") in ("in expectation", "on average") and "hard_violation" in found:
+        return {}
+    return {measure: values.tolist() for measure, values in found.items()}

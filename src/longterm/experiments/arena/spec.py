@@ -27,6 +27,8 @@ KEPT = (64, 32, 16, 8, 4, 2, 1)
 class ArenaSpec:
     """Learners and problems of the catalogue; each plays each, over the same sequences.
 
+    Examples
+    --------
     >>> from longterm.experiments.arena import arena_of
     >>> spec = arena_of(["aogd", "aftrl"], ["doubly_stochastic size=3"], rounds=64, sequences=2)
     >>> spec.horizons, spec.kept[:3], spec.seeds
@@ -102,7 +104,23 @@ def arena_of(
     rounds: int = ROUNDS,
     sequences: int = SEQUENCES,
 ) -> ArenaSpec:
-    """The learners and problems that are named, as on the command line; none named: all of the catalogue."""
+    """The learners and problems that are named, as on the command line; none named: all of the catalogue.
+
+    Parameters
+    ----------
+    wanted_learners : sequence of LearnerSpec or str
+        None: all of the catalogue.
+    wanted_problems : sequence of ProblemSpec or str
+        None: all of the catalogue.
+    rounds : int
+        T.
+    sequences : int
+        Random sequences to average over.
+
+    Returns
+    -------
+    ArenaSpec
+    """
     from longterm.experiments.spec_files import learner_of_words, problem_of_words
 
     chosen = [learner_of_words(one) if isinstance(one, str) else one for one in wanted_learners]
@@ -136,14 +154,34 @@ def problem_name(problem: ProblemSpec) -> str:
     return problem.name.replace("_", " ") + (f", {given}" if given and not own else "")
 
 
+@dataclass(frozen=True)
+class ArenaJob:
+    """A comparator (no learner), or a match."""
+
+    problem: ProblemSpec
+    learner: LearnerSpec | None = None
+
+    @property
+    def stem(self) -> str:
+        """The name of its file, without the ending."""
+        who = "comparator" if self.learner is None else slug(self.learner.name)
+        return f"{slug(problem_name(self.problem))}--{who}"
+
+
+def arena_jobs(spec: ArenaSpec, problems: Sequence[ProblemSpec]) -> list[ArenaJob]:
+    """All jobs of these problems, problem after problem: a worker keeps the game that it has built."""
+    players = (None, *spec.learners)
+    return [ArenaJob(problem, learner) for problem in problems for learner in players]
+
+
 def _words(name: str, parameters: Mapping[str, Any]) -> str:
     return " ".join([name, *(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in parameters.items())])
 
 
 def _title(name: str, settings: Mapping[str, Any]) -> str:
     """The learner's title and what is set: values that are words speak for themselves."""
-    said = [
+    words = [
         value if isinstance(value, str) else key if value is True else f"{key} = {value}"
         for key, value in settings.items()
     ]
-    return ", ".join([entry_title(name), *(word.replace("_", " ") for word in said)])
+    return ", ".join([entry_title(name), *(word.replace("_", " ") for word in words)])

@@ -15,26 +15,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from longterm.experiments.arena.found import MEASURED, Arena, Match
-from longterm.experiments.arena.league import Standing, Taste
+from longterm.experiments.arena.league import Preference, Standing
+from longterm.experiments.arena.results import MEASURED, ArenaResult, Match
 from longterm.experiments.folder import JobFolder
 from longterm.storage.files import write_atomically
 
 
-def write_tables(arena: Arena, standings: Sequence[Standing], taste: Taste, folder: str | Path) -> None:
+def write_tables(arena: ArenaResult, standings: Sequence[Standing], preference: Preference, folder: str | Path) -> None:
     """Write them all."""
     kept = JobFolder(folder)
-    leagues = [league_row(one, taste, len(arena.problems)) for one in standings]
+    leagues = [league_row(one, preference, len(arena.problems)) for one in standings]
     matches = [match_row(one) for one in arena.matches]
     for name, rows in (("league.csv", leagues), ("matches.csv", matches), ("speed.csv", _speed(arena))):
         write_atomically(kept.path / name, _csv(rows))
-    asked = {"weight": taste.weight, "violation": taste.violation, **arena.spec.table()}
+    asked = {"weight": preference.weight, "violation": preference.violation, **arena.spec.table()}
     problems = {name: dict(about) for name, about in arena.problems.items()}
-    content = {"asked": asked, "problems": problems, "left_out": dict(arena.left_out)}
+    content = {"asked": asked, "problems": problems, "left_out": dict(arena.without_data)}
     kept.write_json("arena.json", _finite({**content, "league": leagues, "matches": matches}))
 
 
-def league_row(one: Standing, taste: Taste, problems: int) -> dict[str, Any]:
+def league_row(one: Standing, preference: Preference, problems: int) -> dict[str, Any]:
     """One learner."""
     first = one.matches[0]
     return {
@@ -42,11 +42,11 @@ def league_row(one: Standing, taste: Taste, problems: int) -> dict[str, Any]:
         "learner": one.learner,
         "score": one.score,
         "regret_share": one.shares["regret"],
-        "violation_share": one.shares[taste.measure],
+        "violation_share": one.shares[preference.measure],
         "played": len(one.matches),
         "problems": problems,
         "regret_slope": one.slope("regret"),
-        "violation_slope": one.slope(taste.measure),
+        "violation_slope": one.slope(preference.measure),
         "bound_ratio": one.bound_ratio,
         "bounds_held": one.verdicts("held"),
         "bounds_held_on_average": one.verdicts("held on average"),
@@ -70,23 +70,23 @@ def match_row(one: Match) -> dict[str, Any]:
     return {**row, "bounds": one.verdict, "assumptions": " ".join(one.warnings)}
 
 
-def league_text(arena: Arena, standings: Sequence[Standing], taste: Taste) -> str:
+def league_text(arena: ArenaResult, standings: Sequence[Standing], preference: Preference) -> str:
     """For the terminal: the league, then bounds that were broken, refusals by reason, and what was left out."""
     widest = max(len(one.learner) for one in standings) + 2
     columns = ("score", "regret", "violation", "played", "T^regret", "T^viol.", "of bound", "µs/round")
     lines = [
-        f"score = {1 - taste.weight:g} × regret + {taste.weight:g} × {taste.violation} violation, shares from 0 to 1, "
-        "less is better",
+        f"score = {1 - preference.weight:g} × regret + {preference.weight:g} × {preference.violation} violation, "
+        "shares from 0 to 1, less is better",
         " " * (widest + 4) + "".join(f"{column:>10}" for column in columns) + "  anytime  oracle",
     ]
     for one in standings:
         cells = (
             f"{one.score:.3f}",
             f"{one.shares['regret']:.3f}",
-            f"{one.shares[taste.measure]:.3f}",
+            f"{one.shares[preference.measure]:.3f}",
             f"{len(one.matches)}/{len(arena.problems)}",
             short(one.slope("regret")),
-            short(one.slope(taste.measure)),
+            short(one.slope(preference.measure)),
             short(one.bound_ratio),
             short(one.microseconds, 0),
         )
@@ -100,7 +100,7 @@ def league_text(arena: Arena, standings: Sequence[Standing], taste: Taste) -> st
     return "\n".join([*lines, *_findings(arena)]) + "\n"
 
 
-def _findings(arena: Arena) -> Iterable[str]:
+def _findings(arena: ArenaResult) -> Iterable[str]:
     for match in arena.matches:
         if match.verdict == "broken":
             found = ", ".join(f"{measure} {single:.3g} of it" for measure, (single, _) in match.ratios.items())
@@ -110,11 +110,11 @@ def _findings(arena: Arena) -> Iterable[str]:
     idle = [name for name in arena.learners if not arena.of(name)]
     if idle:
         yield f"refused every problem: {', '.join(idle)}"
-    for problem, reason in arena.left_out.items():
+    for problem, reason in arena.without_data.items():
         yield f"left out: {problem}: {reason}"
 
 
-def _speed(arena: Arena) -> list[dict[str, Any]]:
+def _speed(arena: ArenaResult) -> list[dict[str, Any]]:
     return [
         {"learner": one.learner, "problem": one.problem, "microseconds_per_round": round(one.microseconds, 1)}
         for one in arena.matches

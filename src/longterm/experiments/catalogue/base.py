@@ -12,6 +12,7 @@ from longterm.errors import InputError
 from longterm.learners import Learner
 from longterm.problems import Problem
 
+
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """What had to be found out before the game could be built."""
@@ -68,7 +69,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class LearnerEntry(Entry):
-    """``build(problem, rounds, **parameters)`` makes a learner. Of a class of learners, `for_problem` says all of it."""
+    """``build(problem, rounds, **parameters)`` makes a learner. Of a class, `for_problem` says all of it."""
 
     title: str = ""
     """As figures call it; left out, the name."""

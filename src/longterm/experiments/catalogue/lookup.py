@@ -14,9 +14,9 @@ from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
 from longterm.errors import InputError
-from longterm.learners import every_learner
 from longterm.experiments.catalogue.base import Entry, LearnerEntry, ProblemEntry
 from longterm.experiments.catalogue.problems import PROBLEMS
+from longterm.learners import every_learner
 
 E = TypeVar("E", bound=Entry)
 
@@ -36,6 +36,8 @@ def problems() -> Mapping[str, ProblemEntry]:
 def find_learner(name: str, where: str = "learner") -> LearnerEntry:
     """The learner of this name.
 
+    Examples
+    --------
     >>> from longterm.experiments.catalogue import find_learner
     >>> from longterm.problems import two_dimensional
     >>> find_learner("aogd").learner(two_dimensional(), 100, {"beta": 0.5}).schedule.beta
@@ -47,6 +49,8 @@ def find_learner(name: str, where: str = "learner") -> LearnerEntry:
 def find_problem(name: str, where: str = "problem") -> ProblemEntry:
     """The problem of this name.
 
+    Examples
+    --------
     >>> from longterm.experiments.catalogue import find_problem
     >>> game = find_problem("doubly_stochastic").build(size=3)
     >>> game.problem.dimension, game.stream

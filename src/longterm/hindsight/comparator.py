@@ -1,0 +1,165 @@
+"""One door to the best fixed decision in hindsight; it picks the solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm import _validate as validate
+from longterm._arrays import FloatArray
+from longterm.errors import InputError, LongtermError
+from longterm.hindsight.base import Hindsight, Question, Solution, feasible, increasing_rounds
+from longterm.hindsight.closed_forms import by_mean_target, by_polyhedron, by_the_problem, nothing_allowed
+from longterm.hindsight.cvxpy_statements import can_state, solve_by_cvxpy
+from longterm.hindsight.logistic import by_newton
+from longterm.hindsight.numerical import solve_numerically
+from longterm.hindsight.saga import by_saga
+from longterm.problems import Benchmark, EveryRound, Problem
+from longterm.progress import Progress, reporter
+from longterm.streams import Block, Seeds, Stream
+from longterm.streams.base import checked_seeds
+
+Method = Literal["auto", "numerical", "cvxpy", "saga"]
+"""Which solver: the best fitting one, or one by its name, to check the others by."""
+FEW_NUMBERS = 500_000
+"""CVXPY is asked, unasked, where the rounds have no more parameters than this: it takes minutes for many more."""
+
+
+def best(
+    problem: Problem,
+    stream: Stream,
+    rounds: int | Sequence[int] | NDArray[np.int64],
+    *,
+    seeds: Seeds = 0,
+    benchmark: Benchmark | None = None,
+    method: Method = "auto",
+    relative_gap: float = 1e-6,
+    progress: Progress = "auto",
+) -> Hindsight:
+    """x*_t = argmin Σ_{s≤t} f_s(x) over {g ≤ 0} ∩ B for each t in `rounds`, with a certificate.
+
+    The solver is, in this order: the problem's own (`Problem.minimiser`); the mean target or its projection for squared
+    distances; Newton's method for logistic regression under an elastic-net budget, fair or not; a linear program for
+    linear losses; CVXPY, where it is installed and the parts can state themselves (`state_loss` and its like); and for
+    any other convex losses and constraints a numerical one, nothing registered. The gap that it returns is true in any
+    case; the last two may leave more of it than was asked for.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is played.
+    stream : Stream
+        The rounds, which are drawn again.
+    rounds : int or sequence of int
+        The rounds t, increasing: ``trace.rounds``, for example.
+    seeds : int or sequence of int
+        Those of the run.
+    benchmark : Benchmark, optional
+        Which decisions count where the constraint changes from round to round; by default `EveryRound`.
+    method : {"auto", "numerical", "cvxpy", "saga"}
+        A solver by its name, to check the others by.
+    relative_gap : float
+        What an iterative solver aims at: gap ≤ relative_gap · |loss|.
+    progress : {"auto"}, callable or None
+        A bar on a terminal, or a function of (solved, to solve), or nothing.
+
+    Returns
+    -------
+    Hindsight
+        x*_t, its loss, and the certified gap.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm import hindsight
+    >>> from longterm.problems import two_dimensional
+    >>> from longterm.streams import Replay
+    >>> stream = Replay([np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])])
+    >>> found = hindsight.best(two_dimensional(), stream, [3])
+    >>> found.x, found.loss.round(4), found.solver
+    (array([[0.25      , 0.33333333]]), array([0.9271]), 'the projection of the mean target')
+
+    A loss and a constraint of one's own:
+
+    >>> from longterm import Problem
+    >>> from longterm.constraints import CustomConstraint
+    >>> from longterm.losses import CustomLoss
+    >>> from longterm.sets import Box
+    >>> cosh = CustomLoss(2, lambda x: np.cosh(x - 1).sum(-1), lambda x: np.sinh(x - 1), 10.0, 10.0)
+    >>> disc = CustomConstraint(2, lambda x: (x * x).sum(-1) - 0.5, lambda x: 2 * x, 4.0, 2.0)
+    >>> found = hindsight.best(Problem(Box.cube(2, -1.0, 1.0), cosh, disc), Replay([], rounds=9), [9])
+    >>> found.x.round(6), bool(found.relative_gap[0] < 1e-6), found.solver
+    (array([[0.5, 0.5]]), True, 'numerical')
+    """
+    wanted, played = increasing_rounds(rounds), checked_seeds(seeds)
+    target = validate.positive_scalar("relative_gap", relative_gap)
+    if method not in METHODS:
+        raise InputError("method", f"{method!r} is not known", f"Choose from {sorted(METHODS)}")
+    problem.require_possible()
+    with reporter(progress, f"hindsight, {problem.name}") as report:
+        question = Question(problem, stream, wanted, played, benchmark or EveryRound(), target, report)
+        for solver in METHODS[method]:
+            answer = solver(question)
+            if answer is not None:
+                return answer
+    what = f"no decision of {problem.name!r} with g ≤ 0 was found"
+    raise InputError("problem", what, "Check that there is one, or declare a smaller enclosing set about it")
+
+
+def _numerically(question: Question) -> Hindsight | None:
+    def solve(played: Block, before: Solution | None) -> Solution | None:
+        return _numerical_solution(question, _fixed(question, played), played, None if before is None else before.x)
+
+    return question.answer_each(solve, "numerical")
+
+
+def _by_cvxpy_where_it_fits(question: Question) -> Hindsight | None:
+    """CVXPY's answer, with a certificate from planes about it where its own is loose; None where it cannot be asked."""
+
+    def solve(played: Block, before: Solution | None) -> Solution | None:
+        fixed = _fixed(question, played)
+        if not can_state(fixed) or sum(array.size for array in played.loss) > FEW_NUMBERS:
+            return None
+        try:
+            solution = solve_by_cvxpy(fixed, played)
+        except LongtermError:
+            return None  # it may be one that another solver finds
+        if solution.certified_to(question.relative_gap) and feasible(fixed, solution.x):
+            return solution
+        polished = _numerical_solution(question, fixed, played, solution.x)
+        return polished if feasible(fixed, polished.x) else solution
+
+    return question.answer_each(solve, "CVXPY")
+
+
+def _by_cvxpy(question: Question) -> Hindsight | None:
+    return question.answer_each(lambda played, _: solve_by_cvxpy(_fixed(question, played), played), "CVXPY")
+
+
+def _fixed(question: Question, played: Block) -> Problem:
+    """The problem with the constraint of the benchmark after these rounds."""
+    problem = question.problem
+    if not problem.constraint.parameters:
+        return problem
+    allowed = question.benchmark.after(problem.constraint, played.rounds, *played.constraint)
+    return replace(problem, constraint=allowed, minimiser=None)
+
+
+def _numerical_solution(question: Question, fixed: Problem, played: Block, start: FloatArray | None) -> Solution:
+    solution = solve_numerically(fixed, played, start, question.relative_gap)
+    if solution is None:
+        raise nothing_allowed(question, played.rounds)
+    return solution
+
+
+METHODS: dict[str, tuple[Callable[[Question], Hindsight | None], ...]] = {
+    "auto": (by_the_problem, by_mean_target, by_newton, by_polyhedron, _by_cvxpy_where_it_fits, _numerically),
+    "numerical": (_numerically,),
+    "cvxpy": (_by_cvxpy,),
+    "saga": (by_saga,),
+}
+"""Which solvers are asked, one after another, until one answers."""

@@ -1,0 +1,90 @@
+"""How kernels are compiled: once, kept on disk, and never stale.
+
+Numba keeps a compiled kernel as long as the kernel's own file is unchanged. It does not notice that a helper in another
+file was edited. But what a kernel closes over is part of the key under which it is kept. So every kernel closes over
+`sources()` and hands it to `keep_under`: whatever is edited in this folder, every kernel is compiled anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
+"""Sums may be reordered for SIMD. Never the whole set: it assumes that there are no NaNs, and they must be refused."""
+ARITHMETIC: Any = {"fastmath": FASTMATH, "error_model": "numpy"}
+_INLINE = {"forceinline": True} if numba.version_info[:2] < (0, 70) else {}
+"""Calls that LLVM leaves standing cost a round half as much again. Numba does not document this option: versions that
+were not tried go without, and are slower."""
+OPTIONS: Any = ARITHMETIC | _INLINE
+
+helper = numba.njit(**OPTIONS)
+"""For the functions that kernels call: compiled into them, not kept by themselves."""
+exact = numba.njit(fastmath=False, error_model="numpy")
+"""For compensated sums, which must not be reordered. Left out, `fastmath` means: as the function that calls."""
+
+
+@cache
+def sources() -> str:
+    """A digest of this folder's files."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@helper
+def keep_under(digest):
+    """Nothing: see above."""
+
+
+def compiled(function: Callable[..., Any], signature: Any) -> Any:
+    """`function` for arguments of these types and no others, from the disk where it is there. It releases the GIL."""
+    try:
+        return numba.njit([signature], nogil=True, cache=True, **ARITHMETIC)(function)
+    except RuntimeError as error:  # no folder to write to: it is compiled in every process
+        if "cannot cache" not in str(error):
+            raise
+        return numba.njit([signature], nogil=True, **ARITHMETIC)(function)
+
+
+def readonly(dtype: Any, dimensions: int = 1) -> types.Array:
+    """The type of a C-ordered array that a kernel only reads: memory-mapped files are such, others serve as such."""
+    return types.Array(dtype, dimensions, "C", readonly=True)
+
+
+def _prefetch(context, address):
+    """Begin to load the cache line at this address."""
+
+    def generate(context, builder, signature, arguments):
+        pointer, integer = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, integer, integer, integer])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
+        place = builder.inttoptr(arguments[0], pointer)
+        builder.call(function, [place, integer(0), integer(3), integer(1)])  # to read, to keep, data
+        return arguments[0]
+
+    return types.int64(types.int64), generate
+
+
+prefetch: Any = intrinsic(_prefetch)
+
+
+def _pointer(context, address):
+    """An address as a pointer, for `numba.carray`."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+
+    return types.voidptr(types.int64), generate
+
+
+pointer: Any = intrinsic(_pointer)

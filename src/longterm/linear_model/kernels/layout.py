@@ -1,0 +1,164 @@
+"""What kernels read and write: parameters, state and trace as NumPy records, whose fields have names.
+
+Everything is float64 whatever the rows are. A state is the whole memory of a learner: rounds played from a copy of it
+give the same bits. A kernel is told the `ADDRESSES` of a learner's arrays, which stay the same from row to row: each
+array that Numba takes from Python costs as much as learning ten coordinates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import carray, types  # type: ignore[attr-defined]
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from longterm.linear_model.kernels.compile import OPTIONS, helper, pointer
+
+AOGD, AFTRL, PENALISED_FTRL, SPARSE_AFTRL = range(4)
+"""The rules. Mahdavi's is A-OGD with constant steps (mu > 0)."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """A rule's constants. `as_record()` is what a kernel reads.
+
+    g(x) = l1‖x‖₁ + ½ l2‖x‖² − budget on the ball of this radius about 0, an intercept in ±intercept_bound (0: none).
+    `loss` is a number of `losses`.
+
+    Constants given: η_t = step/√t (A-OGD: step/t^β), θ_t = theta_0/t^β, w_t = weight_0 t^{1+growth} (penalised FTRL).
+    `mu` > 0 makes A-OGD's steps constant (Mahdavi's): η = step, θ = theta_0, μ = mu in every round.
+
+    **Constants found online: step = 0.** Then theta_0 and weight_0 are per unit of the losses' gradients: with M_t the
+    length of the longest so far, θ_t = theta_0/(M_t t^β), w_t = weight_0 M_{t−1} t^{1+growth}.
+    """
+
+    budget: float
+    l1: float
+    l2: float
+    radius: float
+    intercept_bound: float = 0.0
+    loss: int = 0
+    loss_parameter: float = 0.0
+    beta: float = 2 / 3
+    step: float = 0.0
+    theta_0: float = 0.0
+    mu: float = 0.0
+    weight_0: float = 0.0
+    growth: float = 0.5
+
+    def as_record(self) -> NDArray[Any]:
+        """The same numbers, a record in an array of one."""
+        return np.array([astuple(self)], dtype=PARAMETERS)
+
+
+def _dtype(whole: tuple[str, ...], numbers: tuple[str, ...]) -> np.dtype[Any]:
+    return np.dtype([(name, np.int64) for name in whole] + [(name, np.float64) for name in numbers], align=True)
+
+
+PARAMETERS = np.dtype([(f.name, np.int64 if f.type == "int" else np.float64) for f in fields(Parameters)], align=True)
+COUNTS = (
+    "round",  # t, the round about to be played, counted from 1
+    "active",  # sparse memory, as the next two (`heap`): coordinates of x_t that are not 0
+    "live",  # live entries of the heap
+    "entries",  # entries of the heap
+)
+NUMBERS = (
+    "loss_sum",  # Σ f_s(x_s), s < t
+    "signed_violation",  # Σ g(x_s)
+    "hard_violation",  # Σ [g(x_s)]₊
+    "squared_violation",  # Σ [g(x_s)]₊²
+    "multiplier",  # λ_t; ν_t in penalised FTRL
+    "multiplier_sum",  # Λ_t = Σ_{s≤t} λ_s; W_t in penalised FTRL
+    "gradient_squares",  # constants found online: Σ_{s<t} of the squared lengths that set the step
+    "longest_gradient",  # constants found online: M_{t−1} = max_{s<t} ‖∇f_s(x_s)‖
+    "scale",  # x_t = scale · v, where v is the state's vector (A-OGD) or −soft(vector, l1 · multiplier_sum) (FTRL)
+    "norm_1",  # ‖v‖₁
+    "norm_2",  # ‖v‖₂²
+    "intercept",  # b_t
+    "intercept_slope",  # FTRL: Σ of the losses' slopes, the intercept's coordinate of z
+    "bound_sum",  # constants found online: what only the bound reads: S_θ + δ_μ, penalised FTRL: Σ 1/w
+    "intercept_squares",  # constants found online: Σ of the losses' squared slopes, which set the intercept's own step
+    "norm_1_low",  # sparse memory, as the next one: what rounding took from norm_1
+    "norm_2_low",
+)
+SCALARS = _dtype(COUNTS, NUMBERS)
+"""The state of a learner, but for its vector. Snapshots store fields in this order: append, never insert."""
+TRACE = _dtype(("round", "nonzeros"), ("loss", "signed_violation", "hard_violation", "squared_violation", "multiplier"))
+"""What a trace has of round t: sums up to and with round t, the non-zeros of x_t, λ_t."""
+ADDRESSES = _dtype(("parameters", "scalars", "vector", "point", "row", "heap", "dimension", "room"), ())
+"""Where a learner's arrays are, then d and the length of the heap."""
+
+
+class DenseMemory(NamedTuple):
+    """A learner as the kernels of O(d) see it; parameters and scalars are records in arrays of one."""
+
+    parameters: Any
+    scalars: Any
+    vector: Any
+    """x_t up to the factor `scale` (A-OGD), z_{t−1} (FTRL)."""
+    point: Any
+    """x_t up to the factor `scale`: for A-OGD the vector itself, for FTRL −soft(z, τ)."""
+    row: Any
+    """0 everywhere: room for a sparse row."""
+
+
+class SparseMemory(NamedTuple):
+    """A learner as the kernel for sparse rows sees it."""
+
+    parameters: Any
+    scalars: Any
+    vector: Any
+    """z_0, word_0, z_1, word_1, …: z_{t−1}, and for each coordinate its live entry in the heap, an integer."""
+    words: Any
+    """The same array, seen as integers."""
+    heap: Any
+    places: Any
+    """How many bits of an entry hold its coordinate."""
+
+
+@helper
+def _floats(address, length):
+    return carray(pointer(address), (length,), np.float64)
+
+
+@helper
+def _words(address, length):
+    return carray(pointer(address), (length,), np.uint64)
+
+
+@helper
+def places_for(dimension):
+    """How many bits hold k + 1 for every coordinate k."""
+    places = np.uint64(1)
+    while np.int64(1) << np.int64(places) <= dimension:
+        places += np.uint64(1)
+    return places
+
+
+def memory_at(rule: Any, addresses: Any) -> Any:
+    """The memory behind these addresses."""
+
+
+@overload(memory_at, prefer_literal=True, jit_options=OPTIONS)
+def _memory_at(rule, addresses):
+    if not isinstance(rule, types.IntegerLiteral):
+        return None
+
+    def dense(rule, addresses):
+        a = addresses[0]
+        parameters = carray(pointer(a.parameters), (1,), PARAMETERS)
+        scalars = carray(pointer(a.scalars), (1,), SCALARS)
+        d = a.dimension
+        return DenseMemory(parameters, scalars, _floats(a.vector, d), _floats(a.point, d), _floats(a.row, d))
+
+    def sparse(rule, addresses):
+        a = addresses[0]
+        parameters = carray(pointer(a.parameters), (1,), PARAMETERS)
+        scalars = carray(pointer(a.scalars), (1,), SCALARS)
+        vector, words = _floats(a.vector, 2 * a.dimension), _words(a.vector, 2 * a.dimension)
+        return SparseMemory(parameters, scalars, vector, words, _words(a.heap, a.room), places_for(a.dimension))
+
+    return sparse if rule.literal_value == SPARSE_AFTRL else dense

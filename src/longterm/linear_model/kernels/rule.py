@@ -1,0 +1,198 @@
+"""One learner's memory with the kernels that play on it: what the streaming learner holds, dense or sparse."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm._arrays import FloatArray
+from longterm.linear_model.kernels.heap import room
+from longterm.linear_model.kernels.layout import (
+    ADDRESSES,
+    AFTRL,
+    AOGD,
+    COUNTS,
+    NUMBERS,
+    PARAMETERS,
+    PENALISED_FTRL,
+    SCALARS,
+    SPARSE_AFTRL,
+    TRACE,
+    Parameters,
+)
+from longterm.linear_model.kernels.play import block_kernel, row_kernel, sparse_row_kernel
+
+NO_NUMBERS, NO_ROUNDS, NO_TRACE = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=TRACE)
+CODES = {"a-ftrl": AFTRL, "a-ogd": AOGD, "mahdavi": AOGD, "penalised-ftrl": PENALISED_FTRL}
+
+
+class CompiledRule(ABC):
+    """One learner's memory, and the kernels that play on it. Nothing is checked but what kernels check themselves."""
+
+    is_sparse: bool
+    """Whether the memory is laid out for sparse rows, and blocks must be CSR."""
+    _counts: tuple[str, ...]
+    _numbers: tuple[str, ...]
+    """The scalars that snapshots of this layout store, in their order."""
+
+    def __init__(self, code: int, dimension: int, **arrays: NDArray[Any]) -> None:
+        self._code, self.dimension = code, dimension
+        self.scalars: Any = np.zeros(1, dtype=SCALARS)
+        self.scalars["round"], self.scalars["scale"] = 1, 1.0  # before round 1: x_1 = 0, λ_1 = 0, nothing seen
+        self.parameters: Any = np.zeros(1, dtype=PARAMETERS)
+        self._arrays = {"parameters": self.parameters, "scalars": self.scalars, **arrays}  # kept with their addresses
+        self._addresses: Any = np.zeros(1, dtype=ADDRESSES)
+        self._addresses["dimension"] = dimension
+        for name, array in self._arrays.items():
+            self._addresses[name] = array.ctypes.data
+        self._kernels: dict[Any, Any] = {}
+        self._row_kernel: Any = None
+
+    def use(self, parameters: Parameters) -> None:
+        """Play with these constants from now on."""
+        self.parameters[...] = parameters.as_record()
+
+    @property
+    def rounds(self) -> int:
+        """Rounds played."""
+        return int(self.scalars["round"][0]) - 1
+
+    def number(self, name: str) -> float:
+        """One of the state's scalars."""
+        return float(self.scalars[name][0])
+
+    def play(
+        self,
+        rows: Any,
+        order: NDArray[np.int64],
+        labels: FloatArray,
+        weights: FloatArray = NO_NUMBERS,
+        record: NDArray[np.int64] = NO_ROUNDS,
+        trace: NDArray[Any] = NO_TRACE,
+        margins: FloatArray = NO_NUMBERS,
+    ) -> int:
+        """Play rows; how many were played before one that must be refused. Empty arrays stand for none of a thing."""
+        kind = (rows[0].dtype, rows[1].dtype) if type(rows) is tuple else (rows.dtype,)
+        run = self._kernels.get(kind)
+        if run is None:  # the name of a dtype takes longer to find than a row to learn
+            run = self._kernels[kind] = block_kernel(self._code, *(dtype.name for dtype in kind))
+        return int(run(self._addresses, rows, order, labels, weights, record, trace, margins))
+
+    @abstractmethod
+    def step(self, indices: NDArray[Any], values: NDArray[Any], y: float, weight: float) -> float:
+        """One sparse row of float64 values at increasing int64 indices; its margin, NaN if it must be refused."""
+
+    @abstractmethod
+    def step_dense(self, row: FloatArray, y: float, weight: float) -> float:
+        """One row of float64; its margin, NaN if it must be refused."""
+
+    @abstractmethod
+    def x(self) -> FloatArray:
+        """The decision in force."""
+
+    @abstractmethod
+    def nonzeros(self) -> int:
+        """How many of its coordinates are not 0."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The whole state, copied."""
+
+    @abstractmethod
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take over such a state."""
+
+    def _leader(self, z: FloatArray, weight: str) -> FloatArray:
+        """−scale · soft(z, l1 · weight)."""
+        threshold = self.number(weight) * float(self.parameters["l1"][0])
+        return self.number("scale") * (np.clip(z, -threshold, threshold) - z) + 0.0
+
+    def _scalars_as_arrays(self) -> dict[str, NDArray[Any]]:
+        whole = np.array([self.scalars[name][0] for name in self._counts], dtype=np.int64)
+        return {"round": whole, "numbers": np.array([self.scalars[name][0] for name in self._numbers])}
+
+    def _restore_scalars(self, arrays: dict[str, NDArray[Any]]) -> None:
+        for names, values in ((self._counts, arrays["round"]), (self._numbers, arrays["numbers"])):
+            for name, value in zip(names, values, strict=True):
+                self.scalars[name] = value
+
+
+class DenseRule(CompiledRule):
+    """Rounds cost O(d). Blocks may be dense or CSR."""
+
+    is_sparse = False
+    _counts, _numbers = COUNTS[:1], NUMBERS[: NUMBERS.index("norm_1_low")]
+
+    def __init__(self, code: int, dimension: int) -> None:
+        self.vector = np.zeros(dimension)
+        point = self.vector if code == AOGD else np.zeros(dimension)
+        super().__init__(code, dimension, vector=self.vector, point=point, row=np.zeros(dimension))
+
+    def step(self, indices: NDArray[Any], values: NDArray[Any], y: float, weight: float) -> float:
+        row = np.zeros(self.dimension)
+        row[indices] = values
+        return self.step_dense(row, y, weight)
+
+    def step_dense(self, row: FloatArray, y: float, weight: float) -> float:
+        if self._row_kernel is None:
+            self._row_kernel = row_kernel(self._code)
+        return self._row_kernel(self._addresses, row, y, weight)  # type: ignore[no-any-return]
+
+    def x(self) -> FloatArray:
+        if self._code == AOGD:
+            return self.number("scale") * self.vector + 0.0  # −0.0 becomes 0.0
+        return self._leader(self.vector, "multiplier" if self._code == PENALISED_FTRL else "multiplier_sum")
+
+    def nonzeros(self) -> int:
+        return int(np.count_nonzero(self.x()))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return self._scalars_as_arrays() | {"vector": self.vector.copy()}
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self._restore_scalars(arrays)
+        self.vector[...] = arrays["vector"]
+
+
+class SparseRule(CompiledRule):
+    """A-FTRL on CSR rows: rounds cost what they touch, and so does memory, 16 bytes a coordinate and the heap."""
+
+    is_sparse = True
+    _counts, _numbers = COUNTS, NUMBERS
+
+    def __init__(self, dimension: int) -> None:
+        self.vector, self.heap = np.zeros(2 * dimension), np.zeros(room(dimension), dtype=np.uint64)
+        super().__init__(SPARSE_AFTRL, dimension, vector=self.vector, heap=self.heap)
+        self._addresses["room"] = len(self.heap)
+
+    def step(self, indices: NDArray[Any], values: NDArray[Any], y: float, weight: float) -> float:
+        if self._row_kernel is None:
+            self._row_kernel = sparse_row_kernel()
+        return self._row_kernel(self._addresses, indices, values, y, weight)  # type: ignore[no-any-return]
+
+    def step_dense(self, row: FloatArray, y: float, weight: float) -> float:
+        indices = np.flatnonzero(row)
+        return self.step(indices, row[indices], y, weight)
+
+    def x(self) -> FloatArray:
+        return self._leader(self.vector[::2], "multiplier_sum")
+
+    def nonzeros(self) -> int:
+        return int(self.scalars["active"][0])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        heap = self.heap[: self.scalars["entries"][0]].copy()  # the rest of it is not in use
+        return self._scalars_as_arrays() | {"memory": self.vector.copy(), "heap": heap}
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self._restore_scalars(arrays)
+        self.vector[...] = arrays["memory"]
+        self.heap[: len(arrays["heap"])] = arrays["heap"]
+
+
+def compiled_rule(rule: str, dimension: int, sparse: bool) -> CompiledRule:
+    """A new memory. Only A-FTRL has a layout for sparse rows; the other rules take them in O(d)."""
+    return SparseRule(dimension) if sparse and rule == "a-ftrl" else DenseRule(CODES[rule], dimension)

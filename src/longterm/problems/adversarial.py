@@ -1,0 +1,103 @@
+"""What an adversary does: the problem on which the printed Theorem 1 is false, and constraints that keep changing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm.constraints import Affine, ElasticNetBudget, VaryingAffine
+from longterm.losses import Linear
+from longterm.problems.problem import Problem
+from longterm.sets import Box
+
+
+def late_reversal(radius: float = 1.0, gradient_bound: float = 1.0, epsilon: float = 1e-3) -> Problem:
+    """B = [−R, R], linear losses, and g(x) = ε (|x| − R), which is never positive on B: λ stays 0.
+
+    With the stream `LateReversal` the learner is pushed to one end, left there until its steps have
+    become small, and then needs 2 T^β rounds to walk to the other. `docs/theory.md` tells the story.
+
+    Parameters
+    ----------
+    radius : float
+        R.
+    gradient_bound : float
+        G.
+    epsilon : float
+        ε.
+
+    Returns
+    -------
+    Problem
+        With exact constants.
+    """
+    radius = validate.positive_scalar("radius", radius)
+    epsilon = validate.positive_scalar("epsilon", epsilon)
+    constraint = ElasticNetBudget(1, budget=epsilon * radius, l1=epsilon, l2=0.0)
+    return Problem(Box.cube(1, -radius, radius), Linear(1, gradient_bound), constraint, name="late reversal")
+
+
+def random_half_spaces(dimension: int = 3, count: int = 6, *, instance: int = 0) -> Affine:
+    """Half-spaces ⟨a_k, x⟩ ≤ b_k with unit a_k that have a direction in common, b_k uniform in [0.1, 0.5].
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    count : int
+        How many.
+    instance : int
+        The seed.
+
+    Returns
+    -------
+    Affine
+        The half-spaces.
+
+    Examples
+    --------
+    >>> from longterm.problems import random_half_spaces
+    >>> random_half_spaces(2, 3).offset.round(2)
+    array([0.32, 0.47, 0.43])
+    """
+    rng = np.random.default_rng(validate.seed("instance", instance))
+    d, k = validate.dimension("dimension", dimension), validate.dimension("count", count)
+    rows = rng.standard_normal((k, d)) + rng.standard_normal(d)
+    return Affine(rows / np.linalg.norm(rows, axis=1, keepdims=True), rng.uniform(0.1, 0.5, k))
+
+
+def switching_constraints(pool: Affine, cost_norm: float = 1.0) -> Problem:
+    """f_t(x) = ⟨c_t, x⟩ on [−1, 1]^d; in round t one constraint ⟨a, x⟩ ≤ b of the `pool` holds, and no other.
+
+    With `longterm.streams.SwitchingConstraints` the adversary keeps a constraint for as long as all rounds before it,
+    pulls across it, and then takes another. A multiplier learnt for one is wrong for the next, and steps have become
+    small. The theory for such g_t compares with a point that is feasible in every round (`EveryRound`: the
+    intersection of the constraints seen so far); one that is feasible on average (`OnAverage`) does better, and is out
+    of reach in general (Mannor, Tsitsiklis and Yu 2009). The problem is ours.
+
+    R = √d, Δ = 2R, F = Δ‖c‖, and G and D are those of the pool: D = max_k (‖a_k‖₁ + b_k) where b ≥ 0.
+
+    Parameters
+    ----------
+    pool : Affine
+        The half-spaces.
+    cost_norm : float
+        ‖c_t‖.
+
+    Returns
+    -------
+    Problem
+        With exact constants.
+
+    Examples
+    --------
+    >>> from longterm.constraints import Affine
+    >>> from longterm.problems import switching_constraints
+    >>> c = switching_constraints(Affine([[0.6, 0.8], [0.0, 1.0]], [0.2, 0.3])).constants
+    >>> round(c.constraint_bound, 12), c.constraint_gradient_bound, round(c.loss_range, 4)
+    (1.6, 1.0, 2.8284)
+    """
+    d, B = pool.dimension, Box.cube(pool.dimension, -1.0, 1.0)
+    constraint = VaryingAffine(d, 1, pool.gradient_bound(B), float(np.abs(pool.offset).max()))
+    exact = {"constraint_bound": pool.value_bound(B)}
+    return Problem(B, Linear(d, cost_norm), constraint, name=f"{pool.count} constraints that switch", declared=exact)

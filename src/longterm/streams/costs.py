@@ -1,0 +1,160 @@
+"""Costs of resources: of Yu and Neely's linear program, of a network's edges, of servers that work off jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm import _validate as validate
+from longterm._arrays import FloatArray
+from longterm.streams.base import CHUNK, Block, ChunkedStream
+
+
+@dataclass(frozen=True)
+class DriftingCosts(ChunkedStream):
+    """c_t = c¹_t + c²_t + c³_t in each coordinate, for T = `rounds` rounds.
+
+    - c¹_t uniform in ±t^0.1.
+    - c²_t uniform in [−1, 0] for t ≤ 0.3T, 0.4T ≤ t ≤ 0.7T and t ≥ 0.8T, in [0, 1] in between (at T = 5000 these are
+      the paper's 1–1500, 2000–3500 and 4000–5000).
+    - c³_t = (−1)^π(t) for a random permutation π of 1 … T: as many of either sign. Here it is the same in every
+      coordinate.
+
+    No coordinate is above T^0.1 + 2 in size. H. Yu, M. J. Neely, *A low complexity algorithm with O(√T) regret and
+    O(1) constraint violations for online convex optimization with long term constraints*, JMLR 21 (2020).
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    rounds : int
+        T.
+
+    Examples
+    --------
+    >>> from longterm.streams import DriftingCosts
+    >>> DriftingCosts(2, rounds=10).draw(seed=0, start=0, stop=2).loss[0].round(2)
+    array([[-0.39, -2.24],
+           [-2.11, -0.86]])
+    """
+
+    dimension: int
+    rounds: int
+
+    def __post_init__(self) -> None:
+        rounds = validate.count("rounds", self.rounds)
+        validate.remember(self, dimension=validate.dimension("dimension", self.dimension), rounds=rounds, length=rounds)
+
+    def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
+        return rng.random((CHUNK, 2, self.dimension))
+
+    def expand(self, drawn: NDArray[Any]) -> Block:
+        """The first two parts at t = 1: each draw with its sign, in [−1, 1] and in [−1, 0]."""
+        return Block((2 * drawn[:, 0] - 1, drawn[:, 1] - 1))
+
+    def draw(self, seed: int, start: int, stop: int) -> Block:
+        stop = min(stop, self.rounds)
+        t = np.arange(start + 1, stop + 1)[:, None]
+        noise, level = super().draw(seed, start, stop).loss
+        share = t / self.rounds
+        below = (share <= 0.3) | ((share >= 0.4) & (share <= 0.7)) | (share >= 0.8)
+        order = np.random.default_rng(seed).permutation(self.rounds)
+        signs = np.where(order % 2 == 0, -1.0, 1.0)[start:stop, None]
+        return Block((t**0.1 * noise + np.where(below, level, 1 + level) + signs,))
+
+
+JAMMED = 0.3
+"""The share of the time that an edge is jammed."""
+
+
+@dataclass(frozen=True, eq=False)
+class EdgeLatencies(ChunkedStream):
+    """The latency of an edge is its level, 0.4 more while it is jammed, and noise; a round's costs are those of paths.
+
+    Levels are uniform in [0.1, 0.5], drawn once for the seed; jams last for 64 rounds; noise is uniform in [0, 0.1].
+    So every latency is in [0, 1]. `incidence` (edges, paths) says which edges a path uses: latencies add up.
+
+    Parameters
+    ----------
+    incidence : FloatArray
+        Which edges (rows) a path (columns) uses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.streams import EdgeLatencies
+    >>> EdgeLatencies(np.array([[1.0, 0.0], [1.0, 1.0]])).draw(seed=0, start=0, stop=2).loss[0].round(2)
+    array([[0.65, 0.22],
+           [0.67, 0.27]])
+    """
+
+    incidence: FloatArray
+
+    def __post_init__(self) -> None:
+        validate.remember(self, incidence=validate.matrix("incidence", self.incidence))
+
+    def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
+        edges = len(self.incidence)
+        return 0.4 * (rng.random(edges) < JAMMED) + 0.1 * rng.random((CHUNK, edges))
+
+    def expand(self, drawn: NDArray[Any]) -> Block:
+        """Without the levels."""
+        return Block((drawn @ self.incidence,))
+
+    def draw(self, seed: int, start: int, stop: int) -> Block:
+        levels = np.random.default_rng(seed).uniform(0.1, 0.5, len(self.incidence))
+        return Block((super().draw(seed, start, stop).loss[0] + levels @ self.incidence,))
+
+
+DAY = 48
+"""Rounds in a day: half hours."""
+
+
+@dataclass(frozen=True, eq=False)
+class JobsAndPrices(ChunkedStream):
+    """Prices of n servers in `zones` zones, and g_t(x) = ω_t − ⟨h, x⟩ with ω_t binomial, B(n, ½); h are the `speeds`.
+
+    The price of a zone is 0.5 + 0.3 sin(2π t/48 + phase of the zone) + noise, uniform in ±0.2; phases are drawn once
+    for the seed. Server i is in zone i modulo `zones`.
+
+    Parameters
+    ----------
+    speeds : FloatArray
+        h, the jobs that a server does in a round.
+    zones : int
+        How many prices there are.
+
+    Examples
+    --------
+    >>> from longterm.streams import JobsAndPrices
+    >>> block = JobsAndPrices([0.5, 1.5], zones=2).draw(seed=0, start=0, stop=3)
+    >>> block.constraint[0][0], block.constraint[1][:, 0]
+    (array([[-0.5, -1.5]]), array([-2., -1., -1.]))
+    """
+
+    speeds: FloatArray
+    zones: int = 3
+
+    def __post_init__(self) -> None:
+        speeds = validate.vector("speeds", validate.positive("speeds", self.speeds))
+        validate.remember(self, speeds=speeds, zones=validate.dimension("zones", self.zones))
+
+    def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
+        n = len(self.speeds)
+        return np.column_stack([rng.binomial(n, 0.5, CHUNK), rng.uniform(-0.2, 0.2, (CHUNK, self.zones))])
+
+    def expand(self, drawn: NDArray[Any]) -> Block:
+        """With noise for prices."""
+        rows = np.broadcast_to(-self.speeds, (len(drawn), 1, len(self.speeds)))
+        zone = np.arange(len(self.speeds)) % self.zones
+        return Block((drawn[:, 1 + zone],), (rows, -drawn[:, :1]))
+
+    def draw(self, seed: int, start: int, stop: int) -> Block:
+        block = super().draw(seed, start, stop)
+        phases = np.random.default_rng(seed).uniform(0, 2 * np.pi, self.zones)
+        angle = 2 * np.pi * np.arange(start + 1, stop + 1)[:, None] / DAY
+        zone = np.arange(len(self.speeds)) % self.zones
+        return Block((0.5 + 0.3 * np.sin(angle + phases[zone]) + block.loss[0],), block.constraint)

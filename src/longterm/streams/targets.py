@@ -1,0 +1,186 @@
+"""Targets to stay close to: permutation matrices, noisy points, correlations reported pair by pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm import _validate as validate
+from longterm._arrays import FloatArray
+from longterm.errors import InputError
+from longterm.streams.base import CHUNK, Block, ChunkedStream
+
+
+@dataclass(frozen=True)
+class RandomPermutations(ChunkedStream):
+    """size × size permutation matrices, flattened.
+
+    Parameters
+    ----------
+    size : int
+        p, or n: the matrices are size × size.
+
+    Examples
+    --------
+    >>> from longterm.streams import RandomPermutations
+    >>> RandomPermutations(2).draw(seed=0, start=0, stop=3).loss[0]
+    array([[0., 1., 1., 0.],
+           [0., 1., 1., 0.],
+           [1., 0., 0., 1.]])
+    """
+
+    size: int
+
+    def __post_init__(self) -> None:
+        validate.remember(self, size=validate.dimension("size", self.size))
+
+    def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
+        return np.argsort(rng.random((CHUNK, self.size)), axis=1)
+
+    def expand(self, drawn: NDArray[Any]) -> Block:
+        matrices = (drawn[:, :, None] == np.arange(self.size)).astype(np.float64)
+        return Block((matrices.reshape(len(drawn), -1),))
+
+
+@dataclass(frozen=True)
+class NoisyPermutations(ChunkedStream):
+    """Y_t = P_t + E + N_t, size × size matrices, flattened; no entry of E + N_t is above `noise` in size.
+
+    P_t is a hidden permutation matrix with probability `hidden`, else uniformly random. E are the errors of the
+    sensors, one for each entry, drawn once (with the hidden permutation) and kept: they do not average out. N_t is
+    fresh in every round. Entries of E and of N_t are uniform in ±noise/2.
+
+    Parameters
+    ----------
+    size : int
+        p, or n: the matrices are size × size.
+    noise : float
+        ν, the largest error of an entry.
+    hidden : float
+        How often the hidden permutation shows itself.
+
+    Examples
+    --------
+    >>> from longterm.streams import NoisyPermutations
+    >>> NoisyPermutations(2, noise=0.5).draw(seed=0, start=0, stop=2).loss[0].round(2)
+    array([[ 0.7 , -0.27, -0.17,  0.93],
+           [ 1.06, -0.43, -0.04,  1.37]])
+    """
+
+    size: int
+    noise: float = 0.5
+    hidden: float = 0.5
+
+    def __post_init__(self) -> None:
+        hidden = validate.non_negative_scalar("hidden", self.hidden)
+        if hidden > 1:
+            raise InputError("hidden", f"{self.hidden!r} is no probability", "Give a number from 0 to 1")
+        validate.remember(
+            self,
+            size=validate.dimension("size", self.size),
+            noise=validate.non_negative_scalar("noise", self.noise),
+            hidden=hidden,
+        )
+
+    def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
+        # Of each round: whether it is the hidden permutation, the numbers that sort into another, the noise.
+        return rng.random((CHUNK, 1 + self.size + self.size**2))
+
+    def expand(self, drawn: NDArray[Any]) -> Block:
+        """Without the sensors' errors, and with the identity for the hidden permutation."""
+        other = np.argsort(drawn[:, 1 : 1 + self.size], axis=1)
+        shown = np.where(drawn[:, :1] < self.hidden, np.arange(self.size), other)
+        matrices = (shown[:, :, None] == np.arange(self.size)).reshape(len(drawn), -1)
+        return Block((matrices + self.noise * (drawn[:, 1 + self.size :] - 0.5),))
+
+    def draw(self, seed: int, start: int, stop: int) -> Block:
+        rng = np.random.default_rng(seed)
+        columns, errors = rng.permutation(self.size), self.noise * (rng.random(self.size**2) - 0.5)
+        (targets,) = super().draw(seed, start, stop).loss
+        matrices = targets.reshape(-1, self.size, self.size)[:, :, columns]
+        return Block((matrices.reshape(targets.shape) + errors,))
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyTargets(ChunkedStream):
+    """Every coordinate of a target is its mean plus noise, uniform in [−spread, spread].
+
+    Parameters
+    ----------
+    means : FloatArray
+        The mean target.
+    spread : float
+        The largest error of a coordinate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.streams import NoisyTargets
+    >>> NoisyTargets(np.array([0.5, -0.5]), spread=0.1).draw(seed=0, start=0, stop=2).loss[0].round(3)
+    array([[ 0.589, -0.537],
+           [ 0.544, -0.575]])
+    """
+
+    means: FloatArray
+    spread: float
+
+    def __post_init__(self) -> None:
+        validate.remember(
+            self,
+            means=validate.vector("means", self.means),
+            spread=validate.non_negative_scalar("spread", self.spread),
+        )
+
+    def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
+        return rng.uniform(-1.0, 1.0, (CHUNK, len(self.means)))
+
+    def expand(self, drawn: NDArray[Any]) -> Block:
+        return Block((self.means + self.spread * drawn,))
+
+
+@dataclass(frozen=True)
+class PairwiseSigns(ChunkedStream):
+    """Symmetric size × size matrices of ±1 with ones on the diagonal, flattened; their mean is decay^|i−j|.
+
+    In each round every pair reports whether the two moved together (+1) or apart (−1), each pair at a moment of its
+    own. So the reports of a round do not fit together: unlike y yᵀ, their matrix has negative eigenvalues, down to
+    about −2√n where the pairs are hardly correlated, and the mean of t of them still has some, down to about −2√(n/t).
+
+    Parameters
+    ----------
+    size : int
+        p, or n: the matrices are size × size.
+    decay : float
+        The correlation of neighbours.
+
+    Examples
+    --------
+    >>> from longterm.streams import PairwiseSigns
+    >>> PairwiseSigns(3, decay=0.5).draw(seed=0, start=0, stop=1).loss[0].reshape(3, 3)
+    array([[ 1., -1.,  1.],
+           [-1.,  1.,  1.],
+           [ 1.,  1.,  1.]])
+    """
+
+    size: int
+    decay: float = 0.9
+
+    def __post_init__(self) -> None:
+        decay = validate.non_negative_scalar("decay", self.decay)
+        if decay > 1:
+            raise InputError("decay", f"{self.decay!r} is above 1", "Give the correlation of neighbours, in [0, 1]")
+        validate.remember(self, size=validate.dimension("size", self.size), decay=decay)
+
+    def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
+        first, second = np.triu_indices(self.size, k=1)
+        together = 0.5 * (1 + self.decay ** (second - first))
+        return rng.random((CHUNK, len(first))) < together
+
+    def expand(self, drawn: NDArray[Any]) -> Block:
+        first, second = np.triu_indices(self.size, k=1)
+        matrices = np.ones((len(drawn), self.size, self.size))
+        matrices[:, first, second] = matrices[:, second, first] = np.where(drawn, 1.0, -1.0)
+        return Block((matrices.reshape(len(drawn), -1),))

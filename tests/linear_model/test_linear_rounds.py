@@ -1,0 +1,190 @@
+"""From the same state one round is the reference learner's; split, sparse, refused and badly scaled rows; traces."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from linear_learners import LOSSES, learner_for, learner_with, rows_and_labels, same
+from linear_references import KINDS, draw_row, draw_states, make_pair
+from longterm import InputError
+from longterm.linear_model.kernels.layout import Parameters
+from longterm.linear_model.kernels.losses import CODES, value_and_slope
+
+RULES = ("a-ogd", "a-ftrl", "penalised-ftrl")
+SUMS = ("cumulative_loss", "signed_violation", "hard_violation", "squared_violation")
+each_rule = pytest.mark.parametrize("rule", RULES)
+
+
+def sums_of(learner):
+    return np.array([getattr(learner, name) for name in SUMS])
+
+
+def assert_same_round(pair, state, learner, rng, dtype):
+    """One round of both, to 1e-10."""
+    row, label, weight = draw_row(pair, rng, dtype)
+    following, seen = pair.reference_round(state, row, label, weight)
+    close = {"rtol": 1e-10, "atol": 1e-10}
+    np.testing.assert_allclose(pair.decision(learner), pair.learner.ask(state), **close)
+    before = sums_of(learner)
+    if dtype == np.float64:
+        margin = learner.step_dense(row, label, weight)
+    else:
+        margin = learner.learn(row[None], [label], [weight])[0]
+    np.testing.assert_allclose(margin, pair.features(row) @ pair.learner.ask(state), **close)
+    np.testing.assert_allclose(pair.decision(learner), following.x, **close)
+    np.testing.assert_allclose(learner.multiplier, np.squeeze(following.multiplier), **close)
+    hard = max(seen.constraint, 0)
+    np.testing.assert_allclose(sums_of(learner) - before, [seen.loss, seen.constraint, hard, hard**2], **close)
+    assert learner.rounds + 1 == following.round
+    return following
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_round_is_the_reference_learners(kind, loss, intercept, dtype):
+    rng = np.random.default_rng([KINDS.index(kind), LOSSES.index(loss), intercept, dtype == np.float32])
+    for _ in range(40):
+        pair = make_pair(kind, loss, rng, intercept=intercept)
+        assert_same_round(pair, *draw_states(pair, rng), rng, dtype)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rounds_from_the_first_on_are_the_reference_learners(kind, intercept):
+    rng = np.random.default_rng(KINDS.index(kind))
+    pair = make_pair(kind, "squared", rng, intercept=intercept)
+    state, learner = pair.learner.init(), pair.learner_of_ours()
+    for _ in range(50):
+        state = assert_same_round(pair, state, learner, rng, np.float64)
+
+
+def plain_learner(rule, *, loss="logistic", online=False, d=13, intercept_bound=0.0):
+    steps = {"theta_0": 2.0, "weight_0": 3.0} | ({} if online else {"step": 0.3})
+    p = Parameters(1.5, 1.0, 1.0, 1.0, intercept_bound, CODES[loss], 0.4, **steps)
+    return learner_with(rule, p, d)
+
+
+def some_rows(n=200, d=13, dtype=np.float64):
+    rng = np.random.default_rng(n * d)
+    rows = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.4)
+    return rows.astype(dtype), np.sign(rows[:, 0] - rows[:, 1] + 0.1), rng.uniform(0, 2, n)
+
+
+@each_rule
+@pytest.mark.parametrize("online", [False, True])
+def test_split_is_whole_bit_for_bit_in_any_order(rule, online):
+    rows, labels, weights = some_rows()
+    order, record = np.random.default_rng(0).integers(len(rows), size=500), [1, 77, 78, 300, 500]
+    whole, parts, traced = (plain_learner(rule, online=online, intercept_bound=0.5) for _ in range(3))
+    margins = whole.learn(rows, labels, weights, order=order)
+    trace = traced.learn(rows, labels, weights, order=order, record=record)
+    cuts = ((0, 1), (1, 77), (77, 78), (78, 450), (450, 500))
+    pieces = [parts.learn(rows, labels, weights, order=order[a:b]) for a, b in cuts]
+    same(parts, whole)
+    same(traced, whole)
+    np.testing.assert_array_equal(np.concatenate(pieces), margins)
+    again = plain_learner(rule, online=online, intercept_bound=0.5)
+    pieces = [again.learn(rows, labels, weights, order=order[a:b], record=record) for a, b in cuts]
+    np.testing.assert_array_equal(np.concatenate(pieces), trace)
+    assert whole.hard_violation > 0
+
+
+@pytest.mark.parametrize("of", ["a-ogd", "a-ftrl", "penalised-ftrl", "sparse a-ftrl"])
+def test_a_trace_has_the_sums_with_its_round_and_the_decision_before_it(of):
+    X, y = rows_and_labels()
+    traced, alone = (learner_for(of.removeprefix("sparse "), sparse=of.startswith("sparse")) for _ in range(2))
+    for t, line in enumerate(traced.learn(X, y, record=range(1, len(y) + 1)), start=1):
+        assert line["round"] == t
+        assert line["nonzeros"] == alone.nonzeros
+        assert line["multiplier"] == alone.multiplier
+        alone.step_dense(X[t - 1], y[t - 1])
+        assert tuple(line[["loss", "signed_violation", "hard_violation", "squared_violation"]]) == tuple(sums_of(alone))
+
+
+@each_rule
+@pytest.mark.parametrize("online", [False, True])
+@pytest.mark.parametrize(("dtype", "integers"), [(np.float64, np.int32), (np.float32, np.int64)])
+def test_sparse_rows_are_dense_rows(rule, online, dtype, integers):
+    rows, labels, weights = some_rows(dtype=dtype)
+    csr = csr_array(rows)
+    csr.indices, csr.indptr = csr.indices.astype(integers), csr.indptr.astype(integers)
+    order = np.random.default_rng(1).permutation(len(rows))
+    dense, sparse = (plain_learner(rule, online=online, intercept_bound=0.5) for _ in range(2))
+    margins = dense.learn(rows, labels, weights, order=order)
+    np.testing.assert_allclose(margins, sparse.learn(csr, labels, weights, order=order), atol=1e-12)
+    for name, array in dense._arrays().items():
+        np.testing.assert_allclose(array, sparse._arrays()[name], rtol=1e-11, atol=1e-12, err_msg=name)
+
+
+@each_rule
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e200])
+@pytest.mark.parametrize("form", ["dense", "float32", "sparse", "one row"])
+def test_bad_rows_are_refused_by_number_with_the_state_as_before(rule, bad, form):
+    rows, labels, _ = some_rows()
+    learner, other = (plain_learner(rule, loss="hinge") for _ in range(2))
+    learner.learn(rows, labels)
+    other.learn(rows, labels)
+    rows[123] = 0.0
+    rows[123, 5], labels[123] = bad, -1.0 if bad == -np.inf else 1.0
+    if form == "one row":
+        call, given = learner.step_dense, (rows[123], labels[123])
+    else:
+        with np.errstate(over="ignore"):
+            form_of = {"float32": np.float32, "sparse": csr_array, "dense": np.asarray}[form]
+            call, given = learner.learn, (form_of(rows), labels)
+    with pytest.raises(InputError) as refused:
+        call(*given)
+    assert refused.value.round == (201 if form == "one row" else 201 + 123)
+    assert form == "one row" or "row 123" in str(refused.value)
+    same(learner, other)
+
+
+@each_rule
+def test_labels_weights_orders_and_shapes_are_checked(rule):
+    rows, labels, weights = some_rows()
+    learner, csr = plain_learner(rule), csr_array(rows)
+    backwards = csr.copy()
+    backwards.indptr = backwards.indptr[::-1].copy()
+    cases = {
+        "label of row 7. Use −1 and": {"y": np.where(np.arange(200) == 7, 0.0, labels)},
+        "weight of row 7. .* at least 0": {"sample_weight": np.where(np.arange(200) == 7, -1.0, weights)},
+        "0 … 199": {"order": np.array([0, 200])},
+        "a label for each": {"y": labels[:-1]},
+        "a weight for each": {"sample_weight": weights[:-1]},
+        "Give numbers": {"X": rows.astype(str)},
+        "rows of 13 features": {"X": rows[:, :-1]},
+        "of 13 features": {"X": csr_array(np.append(rows, np.ones((200, 1)), axis=1))},
+        "row pointers": {"X": backwards},
+    }
+    for words, change in cases.items():
+        with pytest.raises(InputError, match=words):
+            learner.learn(**{"X": rows, "y": labels, **change})
+    regression = plain_learner(rule, loss="squared")
+    with pytest.raises(InputError, match="target of row 7"):
+        regression.learn(rows, np.where(np.arange(200) == 7, np.inf, labels))
+    same(learner, plain_learner(rule))
+    np.testing.assert_array_equal(
+        learner.learn(np.asfortranarray(rows), labels), plain_learner(rule).learn(rows, labels)
+    )
+
+
+@pytest.mark.parametrize("margin", [1e300, -1e300, 750.0, -750.0, 0.0])
+def test_losses_do_not_overflow(margin):
+    for y in (-1.0, 1.0):
+        value, slope = value_and_slope(CODES["logistic"], 0.0, margin, y)
+        assert value == pytest.approx(np.logaddexp(0, -y * margin))
+        assert slope == pytest.approx(-y * np.exp(-np.logaddexp(0, y * margin)))
+        for name in ("hinge", "huber", "quantile"):
+            assert all(np.isfinite(value_and_slope(CODES[name], 0.4, margin, y)))
+
+
+@each_rule
+def test_very_large_features_do_not_overflow_where_constants_are_found_online(rule):
+    rows, labels, _ = some_rows()
+    rows[:, 3] *= 1e30
+    learner = plain_learner(rule, online=True)
+    learner.learn(rows, labels)
+    assert all(np.all(np.isfinite(array)) for array in learner._arrays().values())
+    assert np.linalg.norm(learner.weights) <= 1 + 1e-12
