@@ -17,6 +17,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -94,7 +95,7 @@ def compare(
     ours, penalised = [], []
     for rule in OURS:
         learner = BudgetLinearLearner(d, budget, rule=rule, sparse=is_sparse)
-        ours.append(_curve(rule, X, y, learner.margins, learner.learn, lambda learner=learner: learner.weights))
+        ours.append(_curve(rule, X, y, learner.margins, learner.learn, partial(getattr, learner, "weights")))
     for alpha in grid:
         learn, margins, weights = _sgd(alpha, d, seed)
         penalised.append(_curve("SGDClassifier", X, y, margins, learn, weights, alpha))
@@ -131,7 +132,8 @@ def _curve(
         learn(X[begin:end], y[begin:end])
         x = weights()
         lines.append((end, total / end, np.abs(x).sum() + 0.5 * (x @ x), np.count_nonzero(x)))
-    return Curve(name, *np.array(lines, dtype=np.float64).T, alpha)
+    rows, loss, used, nonzeros = np.array(lines, dtype=np.float64).T
+    return Curve(name, rows, loss, used, nonzeros, alpha)
 
 
 # --- showing --------------------------------------------------------------------------------------------------

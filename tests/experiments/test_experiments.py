@@ -234,7 +234,7 @@ def test_the_logged_sum_is_over_the_logged_rounds_alone(tmp_path):
     spec = replace(SMALL, logged=True, learners=(LearnerSpec("aogd"),))
     result = quietly(spec, tmp_path / "logged")
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
-    every = run(problem, AOGD.convex(problem), stream, 60, seeds=range(3), record=range(1, 61)).signed_violation
+    every = run(problem, AOGD.for_problem(problem), stream, 60, seeds=range(3), record=range(1, 61)).signed_violation
     single = np.diff(every, axis=0, prepend=0.0)
     logged = (8, 16, 32, 60)
     wanted = [sum(single[t - 1] for t in logged if t <= kept) + np.zeros(3) for kept in result.rounds]

@@ -107,7 +107,7 @@ def test_regret_over_a_grid_and_seeds():
 def test_the_regret_against_a_plain_decision_is_added_up_from_the_stream():
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
     x = np.linspace(0.0, 0.5, 9)
-    grid = AOGD.convex(problem, np.array([0.3, 0.5]))
+    grid = AOGD.for_problem(problem, beta=np.array([0.3, 0.5]))
     for seeds in (4, range(3)):
         trace = run(problem, grid, stream, 5000, seeds=seeds, record=[1, 7, 4500, 5000])  # more than one block
         every = [seeds] if seeds == 4 else seeds
@@ -124,7 +124,7 @@ def test_the_regret_against_a_plain_decision_is_added_up_from_the_stream():
 
 def test_the_regret_against_a_decision_needs_what_was_played():
     problem = two_dimensional()
-    trace = run(problem, AOGD.convex(problem), RandomCosts(2), 5)
+    trace = run(problem, AOGD.for_problem(problem), RandomCosts(2), 5)
     with pytest.raises(InputError, match="a decision has"):
         trace.regret([1.0, 2.0, 3.0])
     sent = pickle.loads(pickle.dumps(trace))
@@ -132,11 +132,11 @@ def test_the_regret_against_a_decision_needs_what_was_played():
     np.testing.assert_array_equal(sent.cumulative_loss, trace.cumulative_loss)
     with pytest.raises(InputError, match="does not know what was played"):
         sent.regret(np.zeros(2))
-    once = run(problem, AOGD.convex(problem), FromIterable(([0.1 * t, 0.0],) for t in range(5)))
+    once = run(problem, AOGD.for_problem(problem), FromIterable(([0.1 * t, 0.0],) for t in range(5)))
     with pytest.raises(InputError, match="cannot be drawn again"):
         once.regret(np.zeros(2))
     alone = Problem(
         Ball(2), CustomLoss(2, lambda x: x[..., 0], lambda x: 0 * x + [1.0, 0.0], 1.0, 2.0), problem.constraint
     )
-    trace = run(alone, AOGD.convex(alone), Replay([], rounds=4), seeds=[0, 1])
+    trace = run(alone, AOGD.for_problem(alone), Replay([], rounds=4), seeds=[0, 1])
     np.testing.assert_allclose(trace.regret([0.5, 0.0])[-1], trace.cumulative_loss[-1] - 2.0)

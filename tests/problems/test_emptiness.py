@@ -82,7 +82,7 @@ NOT_EMPTY = {
 def test_an_empty_set_is_noticed_before_round_1(over, constraint):
     problem = Problem(over, Linear(over.dimension), constraint)
     with pytest.raises(InputError, match="nowhere on B below") as refused:
-        run(problem, AOGD.convex(problem), RandomCosts(over.dimension), 5)
+        run(problem, AOGD.for_problem(problem), RandomCosts(over.dimension), 5)
     assert refused.value.argument == "problem"
     assert "constraint" in str(refused.value)
 

@@ -160,7 +160,7 @@ class Trace:
         >>> from longterm.problems import doubly_stochastic
         >>> from longterm.streams import RandomPermutations
         >>> problem = doubly_stochastic(2)
-        >>> trace = run(problem, AOGD.convex(problem), RandomPermutations(2), 10, record=[1, 10])
+        >>> trace = run(problem, AOGD.for_problem(problem), RandomPermutations(2), 10, record=[1, 10])
         >>> trace.regret([0.5, 0.5, 0.5, 0.5]).round(3)  # x_1 = 0 loses ½ · 2, the mean matrix ½ · 1
         array([0.5  , 1.812])
         """

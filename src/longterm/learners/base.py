@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, float_dtype, namespace
-from longterm._per_learner import PerLearner
 from longterm._validate import Hyper
 from longterm.errors import AssumptionWarning, InputError, ScheduleError
 from longterm.learners.checks import Limits, acceptable, faults, raise_or_warn, require_match
@@ -28,6 +27,7 @@ from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.assumptions import ROUNDING, Assumption
 from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
+from longterm.theory.per_learner import PerLearner
 
 OnBrokenBound = Literal["raise", "warn"]
 """What to do when a gradient or a constraint exceeds what was declared."""

@@ -36,7 +36,6 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, dot, like, namespace, resolution
-from longterm._per_learner import PerLearner
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import Steps
@@ -45,6 +44,7 @@ from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, SIGNED, horizons_of
+from longterm.theory.per_learner import PerLearner
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,9 +21,9 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from longterm._arrays import Array, namespace, to_numpy
-from longterm._per_learner import PerLearner
 from longterm._validate import Hyper
 from longterm.errors import InputError, NonFiniteError
+from longterm.theory.per_learner import PerLearner
 
 
 class Outcome(NamedTuple):

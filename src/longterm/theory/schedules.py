@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace
-from longterm._per_learner import PerLearner
 from longterm._validate import Hyper
 from longterm.errors import InputError, ScheduleError
+from longterm.theory.per_learner import PerLearner
 
 
 class Steps(NamedTuple):
