@@ -317,6 +317,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         if one := self.constraints == 1:
             values, square = values[..., 0], floored(dot(normal, normal))
         for cut in range(self.cuts):
+            ahead = y - x if cut else ahead
             if one:
                 excess = xp.maximum(values + dot(ahead, normal), 0.0)
             else:
@@ -326,7 +327,6 @@ class HedgedCuts(Learner[HedgedCutsState]):
             if cut and surely_none(excess * excess > nothing * square):  # as far as it would move them is rounding
                 break
             y = project(x + (ahead - column(excess / square) * normal))
-            ahead = y - x
         return y
 
     def report(self, state: HedgedCutsState) -> dict[str, Array]:
