@@ -79,7 +79,7 @@ def first_true(mask: Array) -> Array:
 
 
 def smallest(values: Array) -> Array:
-    """min along the last axis, which is kept, shape (..., 1)."""
+    """Min along the last axis, which is kept, shape (..., 1)."""
     if isinstance(values, np.ndarray):
         return np.minimum.reduce(values, axis=-1, keepdims=True)  # three times faster than np.min on a short axis
     return namespace(values).min(values, axis=-1, keepdims=True)

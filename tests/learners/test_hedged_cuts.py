@@ -77,7 +77,7 @@ def as_written(problem: Problem, costs: np.ndarray, cuts: int = 3, bank: float =
             alpha = np.log(4) / gamma
             delta = np.log(p @ np.exp(-alpha * loss)) / alpha
         L, gamma = L + loss, gamma + max(delta, 0)
-        w = np.exp(-np.log(4) / gamma * (L - min(L))) if gamma > 0 else (L == min(L)).astype(float)
+        w = np.exp(-np.log(4) / gamma * (L - min(L))) if gamma > 0 else (min(L) == L).astype(float)
         p = w / w.sum()
     return np.array(played)
 

@@ -54,9 +54,7 @@ class DoublyStochastic(Constraint):
         small = p <= LARGEST_WITH_TABLE
         table = validate.frozen(np.concatenate([-np.eye(p * p), sums])) if small else None
         ones = validate.frozen(np.ones(p))
-        validate.remember(
-            self, dimension=p * p, count=p * p + 4 * p, _sum_gradients=sums, _gradients=table, _ones=ones
-        )
+        validate.remember(self, dimension=p * p, count=p * p + 4 * p, _sum_gradients=sums, _gradients=table, _ones=ones)
 
     def values(self, x: Array, *parameters: Array) -> Array:
         return self._entries_and_sums(x, 1.0)

@@ -51,7 +51,6 @@ from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, LONG_TERM, REGRET, SQUARED, NoTheoremError, horizons_of
 
-
 ROUNDING = 1e-12
 """A cut that moves no expert by more than this share of Δ is left out, where that can be seen."""
 
@@ -221,7 +220,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
     def _of_experts(self, diameter: float) -> FloatArray:
         """(½ + P/Δ)/c_k + c_k: what an expert loses to the comparator, in Δ√S_T."""
         factors = np.asarray(self.factors)
-        return (0.5 + self.path / diameter) / factors + factors
+        return np.asarray((0.5 + self.path / diameter) / factors + factors)
 
     def theorem_after(self, problem: Problem, state: HedgedCutsState) -> Mapping[str, FloatArray]:
         c, T = problem.constants, _numbers(state.round) - 1
@@ -316,6 +315,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         nothing, normal = (ROUNDING * self.enclosing_set.diameter) ** 2, feedback.constraint_gradient
         if one := self.constraints == 1:
             values, square = values[..., 0], floored(dot(normal, normal))
+        y = x + ahead
         for cut in range(self.cuts):
             ahead = y - x if cut else ahead
             if one:
@@ -326,7 +326,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
                 excess, square = dot(broken, broken), floored(dot(normal, normal))
             if cut and surely_none(excess * excess > nothing * square):  # as far as it would move them is rounding
                 break
-            y = project(x + (ahead - column(excess / square) * normal))
+            y = project(y - column(excess / square) * normal)
         return y
 
     def report(self, state: HedgedCutsState) -> dict[str, Array]:
