@@ -59,6 +59,7 @@ __all__ = [
     "Duals",
     "FeasibleOnlineADM",
     "Feedback",
+    "HedgedCuts",
     "Inner",
     "Learner",
     "MadeForHorizon",

@@ -7,8 +7,8 @@ n_t = ∇f_t(x_t), S_t = Σ_{s≤t} ‖n_s‖² and the linearised constraints �
     `cuts` times:  v_j = [ĝ_j(y)]₊,  u = Σ_j v_j ∇g_j(x_t),  y ← Π_B( y − (‖v‖²/‖u‖²) u );      x^k_{t+1} = y
     L_k ← L_k + ⟨n_t, x^k_t − x_t⟩,   p_{t+1} from L by AdaHedge (`learners.meta`)
 
-Each cut projects onto a half-space that holds every x* with g_t(x*) ≤ 0, because a linearisation lies below g and v ≥ 0:
-the squared distance to x* falls by d² ≥ ‖v‖²/L². It is linear in the experts, so their mixture inherits the cut.
+Each cut projects onto a half-space that holds every x* with g_t(x*) ≤ 0, because a linearisation lies below g and
+v ≥ 0: the squared distance to x* falls by d² ≥ ‖v‖²/L². ĝ is affine, so the experts' mixture inherits the cut.
 
 Needs: value and one subgradient of f_t and of each g_{t,j} at x_t; no horizon, no bound on gradients, no multiplier, no
 projection onto {g ≤ 0}. Of the constants it uses Δ alone.
@@ -19,14 +19,14 @@ Guarantees, against x* with g_t(x*) ≤ 0 in every round, g_t fixed or not (proo
     Σ [g_t(x_t)]₊         ≤ LΔ √( T (K + 2Σc √(Tℓ_T) + Σc² ℓ_T) ) + max c G_gΔ √(Tℓ_T)           = Õ(T^{3/4})
     Σ [g_t(x_t)]₊²        ≤ 2L²Δ² (K + 2Σc √(Tℓ_T) + Σc² ℓ_T) + 2 max c² G_g²Δ² ℓ_T              = Õ(√T)
 
-Against u_t that move, each feasible in its round, with a path Σ‖u_t − u_{t−1}‖ ≤ P: 1.5 becomes min_k (½ + P/Δ)/c_k + c_k
-and K becomes K(1 + 2P/Δ); `path` adds experts with longer steps, which makes the first of order √(T(1 + P)).
+Against u_t that move, each feasible in its round, with a path Σ‖u_t − u_{t−1}‖ ≤ P: 1.5 becomes the least of
+(½ + P/Δ)/c_k + c_k and K becomes K(1 + 2P/Δ); `path` adds experts with longer steps: regret of order √(T(1 + P)).
 
-`bank` β > 0 relaxes the cut of constraint j by β[−Σ_{s≤t} g_{s,j}(x_s)]₊, so that slack rounds pay for others: the regret
-line stays, the second line holds for the **long-term** violation, and the hard violation has no bound.
+`bank` β > 0 relaxes the cut of constraint j by β[−Σ_{s≤t} g_{s,j}(x_s)]₊, so that slack rounds pay for others: the
+regret line stays, the second line holds for the **long-term** violation, and the hard violation has no bound.
 Steps 1/(σt) for σ-strongly convex losses, with one expert: regret (G_f²/(2σ))(1 + ln T), Σ [g]₊² = O(ln T).
-Not promised: anything against x* that is feasible on average only (a test shows linear regret); for `bank` a regret against
-such an x* is open.
+Not promised: anything against x* that is feasible on average only (a test shows linear regret); for `bank` a regret
+against such an x* is open.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ class Meta(ABC):
 class AdaHedge(Meta):
     """AdaHedge: α_t = ln K/Γ_{t−1}, Γ the sum of mixability gaps so far (de Rooij, van Erven, Grünwald, Koolen 2014).
 
-    δ_t = (1/α_t) ln Σ_k p_k e^{−α_tℓ_k} ≥ 0,  Γ_t = Γ_{t−1} + δ_t,  p_{t+1,k} ∝ e^{−α_{t+1}L_k}. While Γ = 0, α = ∞: p is
-    uniform on the smallest L_k and δ_t = min L_{t−1} − min L_t. It loses at most 2Γ_T to the best expert.
+    δ_t = (1/α_t) ln Σ_k p_k e^{−α_tℓ_k} ≥ 0,  Γ_t = Γ_{t−1} + δ_t,  p_{t+1,k} ∝ e^{−α_{t+1}L_k}. While Γ = 0, α = ∞: p
+    is uniform on the smallest L_k and δ_t = min L_{t−1} − min L_t. It loses at most 2Γ_T to the best expert.
     Kept: L_k − min L, then p_k, then Γ and Σ_k e^{−α(L_k − min L)}, which the next round needs again.
 
     Examples
