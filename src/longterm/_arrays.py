@@ -123,9 +123,10 @@ _LEAST_DIVISOR: dict[Any, float] = {}
 
 
 def _least_divisor(dtype: Any, xp: Any) -> float:
-    found = _LEAST_DIVISOR.get(dtype)
+    key = xp.__name__, dtype  # dtypes of different libraries must not be compared
+    found = _LEAST_DIVISOR.get(key)
     if found is None:
-        found = _LEAST_DIVISOR[dtype] = float(xp.finfo(dtype).smallest_normal) ** 0.5
+        found = _LEAST_DIVISOR[key] = float(xp.finfo(dtype).smallest_normal) ** 0.5
     return found
 
 

@@ -17,16 +17,19 @@ from longterm.learners.feedback import Feedback, observe
 from longterm.learners.hedged_cuts import HedgedCuts
 from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
+from longterm.learners.latest_cut import LatestCut
 from longterm.learners.lewa import LEWA
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
 from longterm.learners.mahdavi_ogd import MahdaviOGD
 from longterm.learners.mahdavi_steps import smallest_root, twice
 from longterm.learners.mirror_prox import MirrorProx, NoViolationMirrorProx
+from longterm.learners.movement_budget import MovementBudget
 from longterm.learners.needs import Need
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
 from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
 from longterm.learners.one_projection_sgd import OneProjectionSGD
 from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
+from longterm.learners.path_budget import PathBudget
 from longterm.learners.penalised_ftrl import PenalisedFTRL
 from longterm.learners.polyak_feasibility import PolyakFeasibility
 from longterm.learners.projected_ogd import ProjectedOGD
@@ -36,6 +39,8 @@ from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
 from longterm.learners.recoo import RECOO
 from longterm.learners.restarts import Restarted
 from longterm.learners.sinha_vaze import SinhaVaze
+from longterm.learners.tracked_penalty import TrackedPenalty
+from longterm.learners.tracking import Ader, StronglyAdaptive
 from longterm.learners.two_point_bandit import TwoPointBandit
 from longterm.learners.yu_lee_lee import Published, Rates, Sharp, YuLeeLee
 from longterm.learners.yu_neely import YuNeely
@@ -52,6 +57,7 @@ __all__ = [
     "AdaptiveAFTRL",
     "AdaptiveInner",
     "AdaptivePenalisedFTRL",
+    "Ader",
     "DecayingMarginAOGD",
     "DiagonalAdaGradAOGD",
     "DoublingRestarts",
@@ -61,10 +67,12 @@ __all__ = [
     "Feedback",
     "HedgedCuts",
     "Inner",
+    "LatestCut",
     "Learner",
     "MadeForHorizon",
     "MahdaviOGD",
     "MirrorProx",
+    "MovementBudget",
     "Need",
     "NetworkedSaddlePoint",
     "NoViolationAOGD",
@@ -75,6 +83,7 @@ __all__ = [
     "OnePerConstraint",
     "OneProjectionSGD",
     "OnlineADM",
+    "PathBudget",
     "PenalisedFTRL",
     "PolyakFeasibility",
     "ProjectedOGD",
@@ -87,7 +96,9 @@ __all__ = [
     "Sharp",
     "SinhaVaze",
     "State",
+    "StronglyAdaptive",
     "StronglyConvexOGD",
+    "TrackedPenalty",
     "TwoPointBandit",
     "YuLeeLee",
     "YuNeely",
