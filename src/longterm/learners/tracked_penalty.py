@@ -15,7 +15,7 @@ a point of slack ε, [g_t(x)]₊ ≥ (ε/Δ) dist(x, X_t) by convexity on the se
 first line for all u at once (`bound`, with `path`), the second by `violation_bound`. The "distance" form with Ader is
 Supantha and Sinha's (2026; abstract read, proof ours). Strongly adaptive: on **every** interval I and u feasible in
 all of it, Reg_I + Σ_I [g]₊ ≤ SA(|I|). "none" is for problems whose constraint does not matter: it promises the regret
-alone.
+alone. "projection" keeps all experts in a fixed X, whose projection is known: nothing is broken, and 𝓐 has G_f for G'.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import REGRET, horizons_of
 
-PenaltyKind = Literal["none", "distance", "slater"]
+PenaltyKind = Literal["none", "distance", "slater", "projection"]
 TrackerName = Literal["ader", "strongly adaptive"]
 
 
@@ -128,8 +128,9 @@ class TrackedPenalty(Learner[TrackedPenaltyState]):
             T.
         tracker : {"ader", "strongly adaptive"}
             The best rate against paths, or small regret on every interval.
-        penalty : {"none", "distance", "slater"}, optional
-            Left out: the distance where the projection is known, else that of a Slater point.
+        penalty : {"none", "distance", "slater", "projection"}, optional
+            Left out: the distance where the projection is known, else that of a Slater point. "projection" is no
+            penalty: all experts are projected onto X, and nothing is broken.
         slater : float, optional
             ε: in every round some point has g_t ≤ −ε; left out, that of a fixed constraint.
         path : float
@@ -139,26 +140,30 @@ class TrackedPenalty(Learner[TrackedPenaltyState]):
         fixed = not problem.constraint.parameters
         if penalty is None:
             penalty = "distance" if fixed and problem.projection is not None else "slater"
-        if penalty not in ("none", "distance", "slater"):
-            raise InputError("penalty", f"{penalty!r} is not known", "Choose 'none', 'distance' or 'slater'")
+        if penalty not in ("none", "distance", "slater", "projection"):
+            known = "'none', 'distance', 'slater' or 'projection'"
+            raise InputError("penalty", f"{penalty!r} is not known", f"Choose {known}")
         price, far, onto = 0.0, 0.0, None
-        if penalty == "distance":
+        if penalty in ("distance", "projection"):
             onto = problem.projection if fixed else None
             if onto is None:
                 what = f"no exact projection onto a fixed {{g ≤ 0}} is known for {problem.name!r}"
                 raise InputError("penalty", what, "Choose penalty='slater' with a slater=, or 'none'")
-            price, far = 1.0, 2 * c.loss_gradient_bound
+            if penalty == "distance":
+                price, far = 1.0, 2 * c.loss_gradient_bound
         elif penalty == "slater":
             point = problem.slater_point if fixed else None
-            known = slater if slater is not None else None if point is None else point.epsilon
-            if known is None:
+            epsilon = slater if slater is not None else None if point is None else point.epsilon
+            if epsilon is None:
                 what = f"no Slater point of every round is known for {problem.name!r}"
                 raise InputError("slater", what, "Give ε, such that in every round some point has g ≤ −ε")
-            price = 1 + c.loss_gradient_bound * c.diameter / validate.positive_scalar("slater", known)
+            price = 1 + c.loss_gradient_bound * c.diameter / validate.positive_scalar("slater", epsilon)
         G = c.loss_gradient_bound + price * c.constraint_gradient_bound + far
         rules = {"ader": Ader, "strongly adaptive": StronglyAdaptive}
         if tracker not in rules:
             raise InputError("tracker", f"{tracker!r} is not known", f"Choose from {sorted(rules)}")
+        if penalty == "projection":
+            return cls(rules[tracker](B, G, horizon, onto), path=path)
         return cls(rules[tracker](B, G, horizon), price, far, onto, path)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
@@ -179,7 +184,7 @@ class TrackedPenalty(Learner[TrackedPenaltyState]):
         return self.tracker.dynamic_regret(t, path)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> TrackedPenaltyState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.tracker.project(self.at_the_centre(batch_shape, xp, dtype))
         return TrackedPenaltyState(xp.asarray(1, dtype=xp.int64), x, self.tracker.memory(x))
 
     def ask(self, state: TrackedPenaltyState) -> Array:

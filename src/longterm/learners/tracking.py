@@ -14,6 +14,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, dot, namespace, smallest
+from longterm.learners._given_projection import Projection
 from longterm.learners.inner import Inner
 from longterm.sets import Set
 
@@ -26,6 +27,12 @@ class Tracker(Inner):
 
     gradient_bound: float
     horizon: int
+    projection: Projection | None
+    """Onto the set that the comparator lives in, where that is smaller than B."""
+
+    def project(self, x: Array) -> Array:
+        """Onto that set, or onto B."""
+        return self.enclosing_set.project(x) if self.projection is None else self.projection(x)
 
     @abstractmethod
     def dynamic_regret(self, rounds: FloatArray, path: float) -> FloatArray:
@@ -49,6 +56,7 @@ class Ader(Tracker):
     enclosing_set: Set
     gradient_bound: float
     horizon: int
+    projection: Projection | None = None
 
     def __post_init__(self) -> None:
         validate.remember(
@@ -76,7 +84,7 @@ class Ader(Tracker):
         logs = logs + smallest(-logs)
         steps = wide / (G * math.sqrt(self.horizon)) * 2.0 ** np.arange(self.experts)
         moved = points - xp.asarray(steps, dtype=x.dtype)[:, None] * gradient[..., None, :]
-        points = self.enclosing_set.project(moved)
+        points = self.project(moved)
         weights = xp.exp(logs)
         mixed = (weights[..., None, :] @ points)[..., 0, :] / xp.sum(weights, axis=-1, keepdims=True)
         return mixed, xp.concat([points, column(logs)], axis=-1)
@@ -110,6 +118,7 @@ class StronglyAdaptive(Tracker):
     enclosing_set: Set
     gradient_bound: float
     horizon: int
+    projection: Projection | None = None
 
     def __post_init__(self) -> None:
         validate.remember(
@@ -138,7 +147,7 @@ class StronglyAdaptive(Tracker):
         gains = dot(x[..., None, :] - points, gradient[..., None, :]) / (G * wide)
         logs = logs + xp.log1p(rates * gains)
         steps = xp.asarray(wide / (G * np.sqrt(lengths)), dtype=x.dtype)
-        points = self.enclosing_set.project(points - steps[:, None] * gradient[..., None, :])
+        points = self.project(points - steps[:, None] * gradient[..., None, :])
         # An interval of length 2^k begins in every round that 2^k divides: a new learner, at the mixture so far.
         begins = (t + 1) % xp.asarray(lengths, dtype=xp.int64) == 0
         logs = xp.where(begins, xp.zeros_like(logs), logs)
