@@ -52,7 +52,8 @@ class MovingHindsight(Hindsight):
 
 def solve_moving(question: Question, path: float) -> MovingHindsight:
     """The best path no longer than that, at every round asked for."""
-    found, losses, gaps, ends = [], [], [], []
+    found: list[tuple[FloatArray, ...]] = []
+    losses, gaps, ends = [], [], []
     for seed in question.every_seed:
         every = rounds_of(question.stream, seed, int(question.rounds[-1]))
         column = [best_path(question.problem, every.part(0, int(t)), path) for t in question.rounds]
@@ -86,7 +87,7 @@ def best_path(problem: Problem, played: Block, path: float) -> tuple[FloatArray,
     limits, steps, length = [*of_constraint, *_set(problem, U)], None, None
     if t > 1:
         W = cp.Variable((t - 1, d))
-        steps = W == U[1:, :] - U[:-1, :]
+        steps = U[1:, :] - U[:-1, :] == W
         length = cp.sum(cp.norm(W, 2, axis=1)) <= path * (1 - MARGIN_OF_PATH)
         limits += [steps, length]
     program = cp.Problem(cp.Minimize(_loss(problem, U, played)), limits)

@@ -15,6 +15,8 @@ from longterm.learners.drift_plus_penalty import DriftPlusPenalty
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback, observe
 from longterm.learners.hedged_cuts import HedgedCuts
+from longterm.learners.hinted_cuts import HintedCuts
+from longterm.learners.hints import GivenHints, HintModel, LastGradient, NoHint, Seasonal
 from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
 from longterm.learners.latest_cut import LatestCut
@@ -29,6 +31,8 @@ from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
 from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
 from longterm.learners.one_projection_sgd import OneProjectionSGD
 from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
+from longterm.learners.optimistic_aftrl import OptimisticAFTRL
+from longterm.learners.optimistic_ogd import OptimisticOGD
 from longterm.learners.path_budget import PathBudget
 from longterm.learners.penalised_ftrl import PenalisedFTRL
 from longterm.learners.polyak_feasibility import PolyakFeasibility
@@ -65,8 +69,12 @@ __all__ = [
     "Duals",
     "FeasibleOnlineADM",
     "Feedback",
+    "GivenHints",
     "HedgedCuts",
+    "HintModel",
+    "HintedCuts",
     "Inner",
+    "LastGradient",
     "LatestCut",
     "Learner",
     "MadeForHorizon",
@@ -75,6 +83,7 @@ __all__ = [
     "MovementBudget",
     "Need",
     "NetworkedSaddlePoint",
+    "NoHint",
     "NoViolationAOGD",
     "NoViolationMahdaviOGD",
     "NoViolationMirrorProx",
@@ -83,6 +92,8 @@ __all__ = [
     "OnePerConstraint",
     "OneProjectionSGD",
     "OnlineADM",
+    "OptimisticAFTRL",
+    "OptimisticOGD",
     "PathBudget",
     "PenalisedFTRL",
     "PolyakFeasibility",
@@ -93,6 +104,7 @@ __all__ = [
     "QuadraticPenaltyOGD",
     "Rates",
     "Restarted",
+    "Seasonal",
     "Sharp",
     "SinhaVaze",
     "State",

@@ -200,10 +200,11 @@ def require_match(feedback: Feedback, x: Array, t: int | None) -> None:
         "constraint_gradient": x.shape,
         "constraint": x.shape[:-1],
         "loss": x.shape[:-1],
+        "hint": x.shape,
     }
     for name, shape in wanted.items():
         value = getattr(feedback, name)
-        if (name == "loss" and value is None) or (shape == () and isinstance(value, (int, float))):
+        if (name in ("loss", "hint") and value is None) or (shape == () and isinstance(value, (int, float))):
             continue
         if not hasattr(value, "dtype") or not hasattr(value, "shape") or namespace(value) is not namespace(x):
             what = f"is a {type(value).__module__}.{type(value).__name__}, the state holds {type(x).__module__} arrays"

@@ -214,10 +214,10 @@ class HedgedCuts(Learner[HedgedCutsState]):
             raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
         # Before the run S_T ≤ G²T is all that is known; the violation depends on Σ‖n‖²/S, so it is bounded afterwards.
         log = np.log(len(self.factors))
-        spread = self._of_experts(c.diameter).min() + np.sqrt(log)
+        spread = self.of_experts(c.diameter).min() + np.sqrt(log)
         return {REGRET: spread * c.diameter * G * np.sqrt(T) + (4 / 3 * log + 2) * c.diameter * G}
 
-    def _of_experts(self, diameter: float) -> FloatArray:
+    def of_experts(self, diameter: float) -> FloatArray:
         """(½ + P/Δ)/c_k + c_k: what an expert loses to the comparator, in Δ√S_T."""
         factors = np.asarray(self.factors)
         return np.asarray((0.5 + self.path / diameter) / factors + factors)
@@ -229,7 +229,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         S, log = _numbers(state.square_sum), _numbers(state.log_sum)
         factors, K = np.asarray(self.factors), len(self.factors)
         # Whatever k: the regret is what was lost to expert k, and what expert k lost.
-        lost = self._of_experts(c.diameter) * c.diameter * np.sqrt(S)[..., None]
+        lost = self.of_experts(c.diameter) * c.diameter * np.sqrt(S)[..., None]
         regret = np.min(lost + (self.meta.regret(_numbers(state.memory)) if K > 1 else 0.0), axis=-1)
         L, reach = self._joint(problem), factors.max() * c.constraint_gradient_bound * c.diameter
         cut = K * (1 + 2 * self.path / c.diameter) + 2 * factors.sum() * np.sqrt(T * log) + (factors**2).sum() * log
@@ -258,10 +258,14 @@ class HedgedCuts(Learner[HedgedCutsState]):
         shape, K = tuple(x.shape[:-1]), len(self.factors)
         experts = xp.broadcast_to(x[..., None, :], (*shape, K, x.shape[-1]))
         zero = xp.zeros(shape, dtype=x.dtype)
-        kept = self.constraints if np.any(np.asarray(self.bank) > 0) else 0
         memory = self.meta.start(xp.zeros((*shape, K), dtype=x.dtype))
-        totals = xp.zeros((*shape, kept), dtype=x.dtype)
+        totals = xp.zeros((*shape, self.totals_kept), dtype=x.dtype)
         return HedgedCutsState(xp.asarray(1, dtype=xp.int64), x, experts, memory, zero, zero, totals)
+
+    @property
+    def totals_kept(self) -> int:
+        """How many sums Σ g_j the state keeps: those that `bank` needs."""
+        return self.constraints if np.any(np.asarray(self.bank) > 0) else 0
 
     def ask(self, state: HedgedCutsState) -> Array:
         return state.x
@@ -271,7 +275,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         square = dot(gradient, gradient)
         square_sum = state.square_sum + square
         divisor = floored(square_sum)  # while S is 0 so is the gradient, and any step will do
-        totals, values = self._relaxed(state, feedback)
+        totals, values = self._relaxed(state.totals, feedback)
         ahead = _front(state.experts) - x
         steps = self._steps(state.round, divisor, x)
         y = _back(self._cut(ahead - column(steps) * gradient, x, values, feedback))
@@ -300,12 +304,18 @@ class HedgedCuts(Learner[HedgedCutsState]):
         factors = like(_as_array(self.factors), x)
         return factors * step if step.ndim == 0 else xp.reshape(factors, (-1, *(1 for _ in step.shape))) * step
 
-    def _relaxed(self, state: HedgedCutsState, feedback: Feedback) -> tuple[Array, Array]:
+    def moved(self, experts: Array, t: Array, square_sum: Array, x: Array, feedback: Feedback) -> Array:
+        """The experts (..., K, d) after round t, whoever else had a part in x: for learners with other experts, too."""
+        values = feedback.constraint[..., None] if self.constraints == 1 else feedback.constraint_values
+        ahead = _front(experts) - x - column(self._steps(t, square_sum, x)) * feedback.loss_gradient
+        return _back(self._cut(ahead, x, values, feedback))
+
+    def _relaxed(self, totals: Array, feedback: Feedback) -> tuple[Array, Array]:
         """Σ g_j with this round, and g_j(x_t) − β[−Σ g_j]₊, which is what is cut."""
         values = feedback.constraint[..., None] if self.constraints == 1 else feedback.constraint_values
-        if not state.totals.shape[-1]:
-            return state.totals, values
-        totals = state.totals + values
+        if not totals.shape[-1]:
+            return totals, values
+        totals = totals + values
         saved = namespace(values).maximum(-totals, 0.0)
         return totals, values - column(like(self.bank, values) + 0 * values[..., 0]) * saved
 

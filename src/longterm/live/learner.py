@@ -160,6 +160,7 @@ class LiveLearner:
         constraint: Oracle | None = None,
         loss_parameters: Sequence[Array] | None = None,
         constraint_parameters: Sequence[Array] = (),
+        hint: Array | None = None,
     ) -> None:
         """Say what happened in the round of this token, in one of three ways.
 
@@ -176,6 +177,8 @@ class LiveLearner:
             The second way: functions from x to (value, gradient), which are called at token.x.
         loss_parameters, constraint_parameters : sequence of array, optional
             The third way: the problem's parameters of that round.
+        hint : array, optional
+            A forecast of the gradient of the next loss, for learners that follow one (`learners.hints`).
 
         Raises
         ------
@@ -198,6 +201,8 @@ class LiveLearner:
             loss_parameters=loss_parameters,
             constraint_parameters=constraint_parameters,
         )
+        if hint is not None:
+            feedback = feedback._replace(hint=hint)
         feedback = self._check.accept(feedback, number)
         with self._turn():
             self._settle()
