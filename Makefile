@@ -41,6 +41,7 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/mypy examples
 	$(BIN)/lint-imports
+	$(BIN)/python docs/docstrings.py
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -m "not cross"

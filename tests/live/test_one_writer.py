@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from live_plan import image, position, start, step, undisturbed
+import live_fork
+from live_plan import image, start, step, undisturbed
 from longterm.errors import JournalError
 from longterm.live import journal
 from longterm.storage import lock as locks
@@ -125,76 +126,14 @@ def test_processes_that_fight_over_a_journal_lose_nothing(tmp_path):
 
 # --- fork ---------------------------------------------------------------------------------------------------
 
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
-
-def in_a_child(work):
-    """What `work` returned in a forked child, and the child's number."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.write(write, f"{work()}\n".encode())
-        finally:
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        return pipe.readline().strip(), child
-
-
-@needs_fork
-def test_a_forked_child_reads_and_does_not_write(tmp_path):
-    def work():
-        answers = [position(live)]
-        for call in (lambda: step(live), lambda: live.save(tmp_path / "state")):
-            try:
-                call()
-            except JournalError as error:
-                answers.append(error.reason)
-        live.close()
-        return answers
-
-    with start(tmp_path) as live:
-        for _ in range(3):
-            step(live)
-        answer, child = in_a_child(work)
-        os.waitpid(child, 0)
-        assert answer == "[3, 'in use', 'in use']"
-        with pytest.raises(JournalError, match="this very process"):  # the child's end did not free it
-            start(tmp_path)
-        step(live)
-        live.save(tmp_path / "state")
-        step(live)
-    with start(tmp_path) as live:
-        assert image(live) == undisturbed(5)[-1]
-
-
-@needs_fork
-def test_a_child_that_outlives_its_parent_does_not_keep_the_lock(tmp_path):
-    def parent():
-        live = start(tmp_path)
-        step(live)
-        grandchild = os.fork()
-        if grandchild == 0:
-            time.sleep(60)
-            os._exit(0)
-        return grandchild
-
-    grandchild, child = in_a_child(parent)
-    os.waitpid(child, 0)
-    try:
-        with start(tmp_path) as live:
-            assert image(live) == undisturbed(1)[-1]
-    finally:
-        os.kill(int(grandchild), signal.SIGKILL)
-
-
-@needs_fork
-def test_a_lock_held_by_another_thread_does_not_hang_a_forked_child(tmp_path):
-    with start(tmp_path) as live, live._lock:  # as if a thread were in the middle of a call
-        step_of_child, child = in_a_child(lambda: position(live))
-        os.waitpid(child, 0)
-    assert step_of_child == "0"
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("scenario", live_fork.SCENARIOS)
+def test_forked(tmp_path, scenario):
+    """In a process of its own: one that has used JAX must not fork."""
+    done = python(f"import live_fork; live_fork.{scenario}(live_fork.Path({str(tmp_path)!r}))")
+    done.communicate()
+    assert done.returncode == 0
 
 
 # --- other systems ------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ class ArenaCommand:
     problems: tuple[str, ...] = ()
     """Only these, each with its parameters. Left out: the whole catalogue."""
     rounds: int = ROUNDS
-    """T."""
+    """T, the number of rounds."""
     sequences: int = SEQUENCES
     """Random sequences to average over."""
     weight: float = 0.5

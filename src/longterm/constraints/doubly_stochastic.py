@@ -34,6 +34,13 @@ class DoublyStochastic(Constraint):
     An `Affine` with this matrix would be the same function; written out, it is faster, and nothing of
     size p⁴ has to be kept for large p.
 
+    Parameters
+    ----------
+    size : int
+        p.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.constraints import DoublyStochastic
     >>> g = DoublyStochastic(2)

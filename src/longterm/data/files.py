@@ -33,6 +33,7 @@ def cache_folder() -> Path:
     Returns
     -------
     pathlib.Path
+        It may not exist yet.
     """
     chosen = os.environ.get("LONGTERM_CACHE")
     if chosen:
@@ -51,11 +52,13 @@ def find(name: str) -> Path | None:
     Returns
     -------
     pathlib.Path or None
+        None where it is not here.
     """
     file = data_set(name).file
     stem = next((file.removesuffix(ending) for ending in ENDINGS[1:] if file.endswith(ending)), file)
     candidates = [file, *(stem + ending for ending in ENDINGS)]
-    return next((found for folder in _folders() for c in candidates if (found := folder / c).is_file()), None)
+    paths = (folder / candidate for folder in _folders() for candidate in candidates)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def path(name: str) -> Path:
@@ -69,31 +72,33 @@ def path(name: str) -> Path:
     Returns
     -------
     pathlib.Path
+        Of the file.
     """
-    found = find(name)
-    if found is None:
+    file = find(name)
+    if file is None:
         raise _missing(data_set(name), "is not here")
-    return found
+    return file
 
 
 def fetch(name: str, *, progress: bool = False) -> Path:
     """The file of this data set, downloaded from its publisher (through ``pooch``) where it is not here yet.
 
-    A download that breaks off leaves nothing behind. `progress` shows a bar, where ``tqdm`` is installed.
+    A download that breaks off leaves nothing behind.
 
     Parameters
     ----------
     name : str
         Of a data set.
     progress : bool
-        Whether to show a bar.
+        Whether to show a bar, where ``tqdm`` is installed.
 
     Returns
     -------
     pathlib.Path
+        Of the file.
     """
-    found = find(name)
-    return _download(data_set(name), progress) if found is None else found
+    file = find(name)
+    return _download(data_set(name), progress) if file is None else file
 
 
 def _folders() -> list[Path]:

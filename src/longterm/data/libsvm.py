@@ -39,12 +39,12 @@ class Rows(NamedTuple):
 def read_libsvm(path: str | Path, features: int | None = None) -> tuple[csr_array[np.float64], FloatArray]:
     r"""Features (sparse) and labels of a file in LIBSVM's format: plain, bz2, gzip or xz.
 
-    `features` is the number of columns; left out, it is the largest index. What is wrong with the file is an error that
-    names the line.
+    What is wrong with the file is an error that names the line.
 
     Parameters
     ----------
     path : str or pathlib.Path
+        Of the file.
     features : int, optional
         The number of columns; left out, the largest index.
 

@@ -133,7 +133,7 @@ def _numerically(question: Question) -> Hindsight | None:
     return question.answer_each(solve, "numerical")
 
 
-def _by_cvxpy_where_it_fits(question: Question) -> Hindsight | None:
+def _by_cvxpy_if_small(question: Question) -> Hindsight | None:
     """CVXPY's answer, with a certificate from planes about it where its own is loose; None where it cannot be asked."""
 
     def solve(played: Block, before: Solution | None) -> Solution | None:
@@ -173,7 +173,7 @@ def _numerical_solution(question: Question, fixed: Problem, played: Block, start
 
 
 METHODS: dict[str, tuple[Callable[[Question], Hindsight | None], ...]] = {
-    "auto": (by_the_problem, by_mean_target, by_newton, by_polyhedron, _by_cvxpy_where_it_fits, _numerically),
+    "auto": (by_the_problem, by_mean_target, by_newton, by_polyhedron, _by_cvxpy_if_small, _numerically),
     "numerical": (_numerically,),
     "cvxpy": (_by_cvxpy,),
     "saga": (by_saga,),

@@ -124,6 +124,11 @@ __all__ = [
 def every_learner() -> tuple[type[Learner[Any]], ...]:
     """Every learner of the package that can be named, in the order of their names: what tables and arenas are made of.
 
+    Returns
+    -------
+    tuple of type
+        The classes.
+
     Examples
     --------
     >>> from longterm.learners import every_learner

@@ -199,33 +199,48 @@ class LiveState:
 
     Violations and losses are sums over the rounds told, at the decisions that were played in them. They are
     scalars for one learner, arrays for a batch.
+
+    Parameters
+    ----------
+    round : int
+        The learner's own counter t, from 1: one more than the rounds told. The steps below are those of t.
+    x : array
+        What the next ask would return.
+    report : mapping of str to array
+        What the learner reports: multiplier, theta, eta, mu, …
+    asked, told, skipped, expired, in_flight : int
+        How many rounds were asked for, came back, were skipped, expired, and are still out.
+    largest_delay : int
+        τ: the most rounds that were asked for between a round and its feedback. `theory.lemma_5_delayed` wants it.
+    cumulative_loss : array
+        Σ f_s(x_s), over the rounds whose feedback had a loss.
+    losses_told : int
+        How many rounds those are.
+    signed_violation : array
+        Σ g_s(x_s): what the theorem bounds.
+    hard_violation : array
+        Σ [g_s(x_s)]₊.
+    squared_violation : array
+        Σ [g_s(x_s)]₊².
+    largest_violation : array
+        max g_s(x_s); −∞ before the first feedback.
     """
 
     round: int
-    """The learner's own counter t, from 1: one more than the rounds told. The steps below are those of t."""
     x: Array
-    """What the next ask would return."""
     report: Mapping[str, Array]
-    """What the learner reports: multiplier, theta, eta, mu, …"""
     asked: int
     told: int
     skipped: int
     expired: int
     in_flight: int
     largest_delay: int
-    """τ: the most rounds that were asked for between a round and its feedback. `bounds.lemma_5_delayed` wants it."""
     cumulative_loss: Array
-    """Σ f_s(x_s), over the rounds whose feedback had a loss."""
     losses_told: int
-    """How many rounds those are."""
     signed_violation: Array
-    """Σ g_s(x_s): what the theorem bounds."""
     hard_violation: Array
-    """Σ [g_s(x_s)]₊."""
     squared_violation: Array
-    """Σ [g_s(x_s)]₊²."""
     largest_violation: Array
-    """max g_s(x_s); −∞ before the first feedback."""
 
     @property
     def multiplier(self) -> Array:

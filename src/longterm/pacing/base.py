@@ -27,14 +27,21 @@ from longterm.theory.per_learner import PerLearner
 
 
 class Outcome(NamedTuple):
-    """What an auction taught. Only a pacer that says so reads more than `paid`."""
+    """What an auction taught. Only a pacer that says so reads more than `paid`.
+
+    Parameters
+    ----------
+    paid : array of shape (...,)
+        What was paid: 0 if lost.
+    value : array of shape (...,), optional
+        The value of the request, again.
+    price : array of shape (...,), optional
+        The market price, also of a lost auction, where the exchange tells it.
+    """
 
     paid: Array
-    """What was paid, shape (...,): 0 if lost."""
     value: Array = None
-    """The value of the request, again."""
     price: Array = None
-    """The market price, also of a lost auction, where the exchange tells it."""
 
 
 class PacerState(Protocol):

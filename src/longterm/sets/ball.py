@@ -13,8 +13,19 @@ from longterm.sets.base import Set
 
 @dataclass(frozen=True, eq=False)
 class Ball(Set):
-    """{x : ‖x − centre‖₂ ≤ radius}, about the origin unless a centre is given.
+    """{x : ‖x − centre‖₂ ≤ radius}.
 
+    Parameters
+    ----------
+    dimension : int
+        d.
+    radius : float
+        R.
+    centre : array_like of shape (d,), optional
+        Left out, the origin.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.sets import Ball
     >>> Ball(2, radius=1.0).project(np.array([[3.0, 4.0], [0.1, 0.2]]))

@@ -38,7 +38,7 @@ class ArenaSpec:
     learners: tuple[LearnerSpec, ...]
     problems: tuple[ProblemSpec, ...]
     rounds: int = ROUNDS
-    """T."""
+    """T, the number of rounds."""
     seeds: tuple[int, ...] = tuple(range(SEQUENCES))
 
     def __post_init__(self) -> None:

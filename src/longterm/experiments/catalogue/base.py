@@ -130,7 +130,8 @@ def is_plain(hint: Any) -> bool:
 def fits(value: Any, hint: Any) -> bool:
     """Whether a value from a specification is of the type that a builder asks for."""
     if get_origin(hint) in (Union, UnionType):
-        return any(fits(value, one) for one in get_args(hint))
+        plain = [one for one in get_args(hint) if one is NoneType or is_plain(one)]
+        return any(fits(value, one) for one in (plain if is_plain(hint) else get_args(hint)))
     if get_origin(hint) is Literal:
         return value in get_args(hint)
     if hint in (None, NoneType):

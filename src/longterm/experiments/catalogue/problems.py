@@ -53,4 +53,4 @@ PROBLEMS = tuple(
     else ProblemEntry(name, build, data=DATA.get(name))
     for name, build in games.GAMES.items()
 )
-"""Ours."""
+"""Those of the package."""
