@@ -115,14 +115,15 @@ def test_without_hints_the_experts_are_those_of_hedged_cuts() -> None:
 def test_a_running_service_gives_its_forecasts() -> None:
     problem, costs, _ = game("disc")
     learner = OptimisticOGD.for_problem(problem, hints=NoHint())
-    live, state = LiveLearner(problem, learner), learner.init()
+    live, state = LiveLearner(learner, problem=problem), learner.init()
     for t in range(20):
         token = live.ask()
         np.testing.assert_array_equal(token.x, learner.ask(state))
         live.tell(token, loss_parameters=[costs[t]], hint=costs[t + 1])
         state = learner.tell(state, observe(problem, learner.ask(state), [costs[t]])._replace(hint=costs[t + 1]))
-    with pytest.raises(InputError, match="hint"):
-        live.tell(live.ask(), loss_parameters=[costs[20]], hint=np.zeros(3))
+    for bad in (np.zeros(3), np.full(5, np.nan)):
+        with pytest.raises(InputError, match="hint"):
+            live.tell(live.ask(), loss_parameters=[costs[20]], hint=bad)
 
 
 def test_what_is_refused() -> None:

@@ -99,7 +99,10 @@ class Limits(NamedTuple):
         """Per learner: everything finite and within the limits; shape (...,)."""
         loss_gradient, constraint_gradient, constraint = self.within(feedback)
         good = loss_gradient & constraint_gradient & constraint
-        return good if feedback.loss is None else good & namespace(feedback.loss_gradient).isfinite(feedback.loss)
+        xp = namespace(feedback.loss_gradient)
+        if feedback.hint is not None:
+            good = good & xp.all(xp.isfinite(feedback.hint), axis=-1)
+        return good if feedback.loss is None else good & xp.isfinite(feedback.loss)
 
     def faults(self, feedback: Feedback, t: int | None) -> list[NonFiniteError] | list[BrokenBoundError]:
         """What is wrong with this round, in words: the first number that is not finite, or else every broken bound."""

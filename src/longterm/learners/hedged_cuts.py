@@ -123,6 +123,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         SQUARED: "O(√T), O(log T)",
     }
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"bank": 0.1}, {"steps": "strongly convex"})
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"path": 5.0})
 
     def __post_init__(self) -> None:
         factors = tuple(float(validate.positive_scalar("factors", factor)) for factor in self.factors)

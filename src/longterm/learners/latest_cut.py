@@ -97,6 +97,7 @@ class LatestCut(Learner[LatestCutState]):
         HARD: "O(T^(1−β/2) + √(TP))",
     }
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"onto": "set"})
 
     def __post_init__(self) -> None:
         if self.onto not in ("cut", "set"):

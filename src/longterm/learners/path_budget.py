@@ -110,6 +110,7 @@ class PathBudget(Learner[PathBudgetState]):
     title: ClassVar[str] = "Path budget"
     promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√(T(1 + P))), moving", HARD: "O(√(T(1 + P)) log T)"}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({"path": 5.0},)
 
     def __post_init__(self) -> None:
         validate.remember(

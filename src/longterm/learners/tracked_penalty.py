@@ -97,6 +97,10 @@ class TrackedPenalty(Learner[TrackedPenaltyState]):
     title: ClassVar[str] = "Tracked penalty"
     promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√(T(1 + P))), moving, with the hard violation added"}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {"slater": 0.3},
+        {"slater": 0.3, "tracker": "strongly adaptive"},
+    )
 
     def __post_init__(self) -> None:
         validate.remember(
