@@ -21,7 +21,7 @@ from __future__ import annotations
 import secrets
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -479,9 +479,14 @@ class Chooser:
     def _recover(self, lock: FileLock | None, identity: bytes, follows: Follows, fsync: bool) -> None:
         """Let everything in the journal happen again, and go on writing it."""
         assert lock is not None
-        self._journal = recover(lock, identity, self._sequence, follows, self._replay, fsync=fsync)
+        self._journal = recover(lock, identity, self._sequence, follows, follows is not None, self, fsync=fsync)
 
-    def _replay(self, record: bytes) -> None:
+    def restore(self, base: bytes) -> Sequence[str]:
+        """Of the journal's protocol: a chooser's journal begins at a snapshot, never in the middle."""
+        raise ValueError("a chooser's journal has no base of its own")
+
+    def replay(self, record: bytes) -> None:
+        """Of the journal's protocol: let what was recorded happen again."""
         what, given = unpack(record)
         if what["op"] == "act":
             drawn = None if what["action"] < 0 else (int(what["action"]), given["probabilities"])

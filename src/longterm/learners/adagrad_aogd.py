@@ -97,6 +97,7 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
 
     name: ClassVar[str] = "adagrad_aogd"
     title: ClassVar[str] = "AdaGrad A-OGD"
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     promises: ClassVar[Mapping[str, str]] = {
         REGRET: "O(T^max(β, 1/2)), from what happened",
         SIGNED: "(τ − 1)[g(x_1)]₊ + O(T^(1−β/2)), from what happened",

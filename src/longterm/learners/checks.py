@@ -100,7 +100,10 @@ class Limits(NamedTuple):
         """Per learner: everything finite and within the limits; shape (...,)."""
         loss_gradient, constraint_gradient, constraint = self.within(feedback)
         good = loss_gradient & constraint_gradient & constraint
-        return good if feedback.loss is None else good & namespace(feedback.loss_gradient).isfinite(feedback.loss)
+        xp = namespace(feedback.loss_gradient)
+        if feedback.hint is not None:
+            good = good & xp.all(xp.isfinite(feedback.hint), axis=-1)
+        return good if feedback.loss is None else good & xp.isfinite(feedback.loss)
 
     def faults(self, feedback: Feedback, t: int | None) -> list[NonFiniteError] | list[BrokenBoundError]:
         """What is wrong with this round, in words: the first number that is not finite, or else every broken bound."""
@@ -241,10 +244,11 @@ def require_match(feedback: Feedback, x: Array, t: int | None) -> None:
         "constraint_gradient": x.shape,
         "constraint": x.shape[:-1],
         "loss": x.shape[:-1],
+        "hint": x.shape,
     }
     for name, shape in wanted.items():
         value = getattr(feedback, name)
-        if (name == "loss" and value is None) or (shape == () and isinstance(value, (int, float))):
+        if (name in ("loss", "hint") and value is None) or (shape == () and isinstance(value, (int, float))):
             continue
         if not hasattr(value, "dtype") or not hasattr(value, "shape") or namespace(value) is not namespace(x):
             what = f"is a {type(value).__module__}.{type(value).__name__}, the state holds {type(x).__module__} arrays"

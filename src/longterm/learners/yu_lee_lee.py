@@ -198,6 +198,7 @@ class YuLeeLee(Learner[YuLeeLeeState]):
 
     name: ClassVar[str] = "yu_lee_lee"
     title: ClassVar[str] = "Yu–Lee–Lee"
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     promises: ClassVar[Mapping[str, str]] = {
         REGRET: "O(√T), O(log T)",
         SIGNED: "O(√(T log T)), published rates O(√T log T)",

@@ -201,6 +201,7 @@ class LiveLearner:
         constraint: Oracle | None = None,
         loss_parameters: Sequence[Array] | None = None,
         constraint_parameters: Sequence[Array] = (),
+        hint: Array | None = None,
     ) -> None:
         """Say what happened in the round of this token, in one of three ways.
 
@@ -217,6 +218,8 @@ class LiveLearner:
             The second way: functions from x to (value, gradient), which are called at token.x.
         loss_parameters, constraint_parameters : sequence of array, optional
             The third way: the problem's parameters of that round.
+        hint : array, optional
+            A forecast of the gradient of the next loss, for learners that follow one (`learners.hints`).
 
         Raises
         ------
@@ -246,6 +249,8 @@ class LiveLearner:
                 self._settle()
             memory = self._memory
             number = memory.window.find(token).number
+            if hint is not None:
+                feedback = feedback._replace(hint=hint)
             feedback = self._check.accept(feedback, number)
             state = self._learner.update(memory.state, feedback)
             self._make(memory.telling(Told(number, state, feedback.constraint, feedback.loss)))
