@@ -128,28 +128,21 @@ class PrimalDual:
     slater: float | None = None
 
     def __post_init__(self) -> None:
-        books = Books.of(self.budgets, self.horizon)
-        rate = books.rate
-        if rate > 1:
+        validate.remember(self, budgets=Books.of(self.budgets, self.horizon).budgets)
+        if self.books.rate > 1:
             raise InputError(
                 "budgets",
                 f"no sequence of {self.horizon} requests can reach the limit of any of them",
                 "Leave out a budget that cannot bind, or check its limit and largest cost",
             )
-        floors = bool(np.any(books.sign < 0))
-        if (floors and not self.stop) and self.slater is None and self.radius is None:
+        for name in ("radius", "slater"):
+            if getattr(self, name) is not None:
+                validate.remember(self, **{name: validate.positive_scalar(name, getattr(self, name))})
+        if np.any(self.books.sign < 0) and not self.stop and self.slater is None and self.radius is None:
             raise InputError(
                 "slater", "is not given, and there are floors", "Say by how much they can be met, per request"
             )
-        slater = rate if self.slater is None else validate.positive_scalar("slater", self.slater)
-        usual = (1 if self.stop and not floors else 2) / slater
-        radius = usual if self.radius is None else validate.positive_scalar("radius", self.radius)
-        low, high = (-radius if np.any(books.sign > 0) else 0.0), (1 + radius if floors else 1.0)
-        game = Game(books.unit, books.horizon, radius, rate, low, high - low)
-        validate.remember(
-            self, budgets=books.budgets, primal=self.primal.fitted(game), dual=self.dual.fitted(game), slater=slater
-        )
-        self.__dict__.update(books=books, game=game)
+        validate.remember(self, primal=self.primal.fitted(self.game), dual=self.dual.fitted(self.game))
 
     @cached_property
     def books(self) -> Books:
@@ -159,7 +152,17 @@ class PrimalDual:
     @cached_property
     def game(self) -> Game:
         """What the slots know."""
-        raise AssertionError  # set when made
+        books = self.books
+        floors = bool(np.any(books.sign < 0))
+        usual = (1 if self.stop and not floors else 2) / self._margin
+        radius = usual if self.radius is None else self.radius
+        low, high = (-radius if np.any(books.sign > 0) else 0.0), (1 + radius if floors else 1.0)
+        return Game(books.unit, books.horizon, radius, books.rate, low, high - low)
+
+    @property
+    def _margin(self) -> float:
+        """s, the Slater margin: a free action gives caps ρ."""
+        return self.books.rate if self.slater is None else self.slater
 
     @property
     def actions(self) -> int:
@@ -269,10 +272,9 @@ class PrimalDual:
             return Bound(1 / rate * max(1.0, radius * rate) + regrets, 0.0, 1.0 if sequence == "iid" else rate)
         if sequence == "any":
             raise InputError("sequence", "'any' has a theorem only with stop=True and caps", "Ask for 'iid'")
-        assert self.slater is not None
-        margin = radius - 1 / self.slater
+        margin = radius - 1 / self._margin
         if margin <= 0:
-            raise InputError("radius", f"{radius:g} is not above 1/s = {1 / self.slater:g}", "Leave it out")
+            raise InputError("radius", f"{radius:g} is not above 1/s = {1 / self._margin:g}", "Leave it out")
         if self.stop:
             raise InputError(
                 "stop", "with floors there is no theorem: refusing may break them", "Make the rule with stop=False"
