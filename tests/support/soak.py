@@ -22,6 +22,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +144,10 @@ class Attack:
         """Once."""
         raise NotImplementedError
 
+    def writing(self, live: LiveLearner) -> list[Callable[[], None]]:
+        """The calls that write a file."""
+        return [partial(live.save, self.folder / "state"), live.checkpoint, partial(live.backup, self.folder / "copy")]
+
     def settle_on(self, heard: list[str]) -> None:
         """What a child acknowledged counts, whatever became of the child."""
         said = [int(word) for word in heard if word.isdigit()]
@@ -168,15 +173,9 @@ class Kills(Attack):
                     step(live)
                     say(position(live))
                     if dice.random() < 0.05:
-                        dice.choice(
-                            [
-                                lambda: live.save(self.folder / "state"),
-                                live.checkpoint,
-                                lambda: live.backup(self.folder / "copy"),
-                            ]
-                        )()
+                        dice.choice(self.writing(live))()
 
-        status, heard = in_a_child(work, patience=dice.uniform(0.0, 0.12))
+        status, heard = in_a_child(work, patience=dice.uniform(0.0, 0.3))
         self.line.tried += 1
         if status != -signal.SIGKILL:
             self.line.blame("wrong", f"ended by itself: {heard[-1:]}")
@@ -201,11 +200,7 @@ class Signals(Attack):
             hits = 0
             live = opened(self.folder)
             for _ in range(120):
-                calls = [
-                    lambda: live.save(self.folder / "state"),
-                    live.checkpoint,
-                    lambda: live.backup(self.folder / "c"),
-                ]
+                calls = self.writing(live)
                 call = dice.choice(calls) if dice.random() < 0.2 else next_call(live)
                 try:
                     try:
@@ -262,11 +257,7 @@ class FullDisks(Attack):
                 for _ in range(80):
                     disk.room = dice.choice([10**9, dice.randrange(600)])
                     before = image(live)
-                    calls = [
-                        lambda: live.save(self.folder / "state"),
-                        live.checkpoint,
-                        lambda: live.backup(self.folder / "c"),
-                    ]
+                    calls = self.writing(live)
                     call = dice.choice(calls) if dice.random() < 0.3 else next_call(live)
                     try:
                         call()
@@ -305,7 +296,7 @@ class SecondProcesses(Attack):
                     try:
                         live = opened(self.folder, checkpoint_after=dice.choice([3, 25]))
                     except JournalError as error:
-                        assert error.reason == "in use", error
+                        assert error.reason == "in use", error  # noqa: PT017
                         refused += 1
                         continue
                     with live:
@@ -528,8 +519,8 @@ def table(lines: list[Line]) -> str:
     """For a terminal, and for docs/what_survives.md."""
     head = f"{'what was tried':<46}{'times':>9}{'acknowledged':>14}{'lost':>6}{'crashes':>9}{'wrong errors':>14}"
     rows = [
-        f"{line.what:<46}{line.tried:>9,}{line.acknowledged:>14,}{line.lost:>6}{line.crashed:>9}{line.wrong:>14}"
-        for line in lines
+        f"{one.what:<46}{one.tried:>9,}{one.acknowledged:>14,}{one.lost:>6}{one.crashed:>9}{one.wrong:>14}"
+        for one in lines
     ]
     return "\n".join([head, *rows])
 
