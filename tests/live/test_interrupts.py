@@ -117,7 +117,10 @@ class Trace:
 
 
 @pytest.mark.parametrize("more", [0, 1, 3])
-@pytest.mark.parametrize("what", ["ask", "tell", "skip", "save", "checkpoint", "backup"])
+@pytest.mark.parametrize(
+    "what",
+    ["ask", "tell", "skip", "save", *(pytest.param(w, marks=pytest.mark.slow) for w in ("checkpoint", "backup"))],
+)
 def test_interrupted_before_every_line_of_a_call(tmp_path, what, more):
     """Also a second and a third time, while the first is being cleaned up."""
 
