@@ -10,7 +10,7 @@ ifneq ($(LONGTERM_DATA),)
 export LONGTERM_DATA
 endif
 
-.PHONY: help reproduce pacing routing test test-all quick lint tables bench bench-live bench-linear clean
+.PHONY: help reproduce pacing routing test test-all quick lint tables soak bench bench-live bench-linear clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
@@ -19,6 +19,7 @@ help:
 	@echo "make quick       the part of the tests to run while working"
 	@echo "make pacing      spend a budget over real auctions, second and first price, returns on spend: tables, figures in results/"
 	@echo "make routing     route prompts to language models under a budget: every method on two tables, figures in results/"
+	@echo "make soak        kills, signals, full disks, second processes, hostile files: SECONDS=600 of them, and what was lost"
 	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
 	@echo "make bench-live  time ask and tell in a service, and fleets of up to a million learners"
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
@@ -56,6 +57,10 @@ test-all: lint
 
 quick: $(READY)
 	$(BIN)/python -m pytest -n 2 -q -m "not slow and not cross"
+
+SECONDS ?= 600
+soak: $(READY)
+	PYTHONPATH=tests/support OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/support/soak.py $(SECONDS)
 
 tables: $(READY)
 	$(BIN)/python docs/generate.py

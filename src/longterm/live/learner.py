@@ -56,7 +56,7 @@ from longterm.storage.specification import difference, specification
 KIND = "live learner"
 VERSION = 2
 """Version 1 had no lives."""
-CHECKPOINT_AFTER = (50_000, 2**26)
+CHECKPOINT_AFTER = (20_000, 2**25)
 """Records and bytes: about a second of recovery (`docs/what_survives.md` has the figures)."""
 LONG = 4
 """A journal that nothing shortens is warned of when it is this many times as long."""
