@@ -38,6 +38,7 @@ from longterm.learners.feedback import Feedback
 from longterm.live.feedback import Oracle, feedback_at
 from longterm.live.journal import Follows, Journal, recover
 from longterm.live.memory import Change, LiveState, Memory
+from longterm.live.stored import require_near
 from longterm.live.tokens import Token, Window
 from longterm.problems import Problem
 from longterm.storage.lock import FileLock, writing
@@ -354,6 +355,8 @@ class LiveLearner:
                 raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
             try:
                 live._memory.restore(snapshot.metadata["book"], snapshot.arrays)
+                decisions = [token.x for token in live._memory.window.open.values()]
+                require_near(learner, learner.ask(live._memory.state), *decisions)
                 follows = snapshot.metadata["follows"]
             except (KeyError, ValueError, TypeError, ArithmeticError) as error:
                 raise SnapshotError(path, "corrupted", f"the state makes no sense: {error}", "Restore a copy") from None
