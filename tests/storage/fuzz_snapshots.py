@@ -231,7 +231,8 @@ def change_number(rng, header, parts):
             data[place : place + dtype.itemsize] = (old + dtype.type(pick(rng, [1, 2]))).astype(dtype).tobytes()
     else:
         value = pick(rng, FLOATS) if dtype.kind == "f" else pick(rng, NUMBERS) % 2 ** (8 * dtype.itemsize)
-        made = np.array([value], dtype=dtype if dtype.kind == "f" else f"<u{dtype.itemsize}")
+        with np.errstate(all="ignore"):
+            made = np.array([value], dtype=dtype if dtype.kind == "f" else f"<u{dtype.itemsize}")
         data[place : place + dtype.itemsize] = made.tobytes()
     part[3] = bytes(data)
 
@@ -285,6 +286,10 @@ def limit_memory():
     resource.setrlimit(resource.RLIMIT_AS, (used + SPARE, used + SPARE))
 
 
+def stop(*_):
+    raise KeyboardInterrupt
+
+
 def hangs(*_):
     raise TimeoutError("it hangs")
 
@@ -304,6 +309,7 @@ def main(count, seed):
         limit_memory()
         signal.signal(signal.SIGALRM, hangs)
         left = Path(tempfile.gettempdir()) / f"longterm-forged-{seed}"
+        signal.signal(signal.SIGTERM, stop)  # what was done until then is shown
         for number in range(count):
             name = pick(rng, CHOSEN)
             data = forged(rng, bases[name, pick(rng, [0, 60, 1000])])
@@ -319,9 +325,9 @@ def main(count, seed):
                 str(error).encode()
             except LongtermError as error:
                 outcome = f"a round was refused ({type(error).__name__})"
+            except KeyboardInterrupt:
+                break
             except BaseException as error:
-                if isinstance(error, KeyboardInterrupt):
-                    raise
                 outcome = f"WRONG: {type(error).__name__}"
                 keep = left.with_name(f"{left.name}-{number}")
                 keep.write_bytes(data)
@@ -331,7 +337,7 @@ def main(count, seed):
         left.unlink()
     for outcome, times in sorted(tally.items()):
         print(f"{times:8d}  {outcome}")
-    print(f"{count:8d}  files, {len(wrong)} wrong")
+    print(f"{tally.total():8d}  files, {len(wrong)} wrong")
     print("\n".join(wrong[:20]))
     return 1 if wrong else 0
 
