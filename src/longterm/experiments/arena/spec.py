@@ -12,7 +12,7 @@ from typing import Any
 from longterm import _validate as validate
 from longterm.errors import InputError
 from longterm.experiments.catalogue import find_problem, learners, problems
-from longterm.experiments.spec import LearnerSpec, ProblemSpec, entry_title, slug
+from longterm.experiments.spec import MOST_SEEDS, LearnerSpec, ProblemSpec, at_most, entry_title, slug
 from longterm.streams.base import checked_seeds
 
 ROUNDS, SEQUENCES = 4096, 5
@@ -129,7 +129,7 @@ def arena_of(
         tuple(chosen) or every_learner(),
         tuple(played) or every_problem(),
         rounds,
-        tuple(range(validate.count("sequences", sequences))),
+        tuple(range(at_most("sequences", validate.count("sequences", sequences), MOST_SEEDS, "sequences"))),
     )
 
 
