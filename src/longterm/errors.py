@@ -96,6 +96,10 @@ class AssumptionWarning(UserWarning):
     """A theorem's assumption does not hold for these hyper-parameters; the run goes on without the theorem."""
 
 
+class CompileCacheWarning(UserWarning):
+    """Compiled kernels cannot be kept on disk: they are compiled anew in every process."""
+
+
 class TokenError(InputError):
     """A token that a live learner cannot use. Nothing was changed."""
 

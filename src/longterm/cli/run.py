@@ -30,6 +30,8 @@ class RunCommand:
     grid, one curve for each. `longterm catalogue` shows the names. Every run is kept as soon as it is done: stopped and
     started again, the command computes only what is missing.
 
+    A name with a colon, module:function, is imported: a specification from a stranger, a manifest.json too, is code.
+
     try:
       longterm run mine.toml
       longterm run mine.toml --rounds 500 --sequences 3 --out quick
@@ -104,6 +106,8 @@ class ReportCommand:
 
     try:
       longterm report results/dsm results/sample --out results/report.html
+
+    Results are only read: no module that a manifest names is imported, so the folders of others run no code here.
     """
 
     folders: tyro.conf.Positional[tuple[Path, ...]]

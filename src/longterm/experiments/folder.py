@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from longterm.errors import InputError
+from longterm.experiments.catalogue import names_only
 from longterm.experiments.jobs import Job, jobs_of
 from longterm.experiments.spec import ExperimentSpec, as_json
 from longterm.experiments.spec_files import spec_of, table_of
@@ -54,11 +55,12 @@ class JobFolder:
         """What the folder was made for."""
         try:
             made: dict[str, Any] = json.loads((self.path / "manifest.json").read_text(encoding="utf-8"))
-            self.check(made["spec"])
+            with names_only():
+                self.check(made["spec"])
         except FileNotFoundError as error:
             what = f"has no manifest.json, so it is not the folder of an {self.kind}"
             raise InputError(str(self.path), what, f"Give a folder that {self.made_by} wrote") from error
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             remedy = "Delete the folder, or use another"
@@ -141,9 +143,9 @@ class JobFolder:
         """Seconds that each job took, by its stem."""
         try:
             made: dict[str, float] = json.loads((self.path / "timings.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
-        return made
+        return made if isinstance(made, dict) else {}
 
     def _make(self, folder: Path) -> None:
         try:
@@ -159,8 +161,9 @@ class ResultFolder(JobFolder):
 
     @property
     def spec(self) -> ExperimentSpec:
-        """The specification it was made for."""
-        return spec_of(self.manifest["spec"])
+        """The specification it was made for; what it names is not imported."""
+        with names_only():
+            return spec_of(self.manifest["spec"])
 
     def check(self, spec: Mapping[str, Any]) -> None:
         spec_of(spec)
@@ -210,7 +213,7 @@ def decode(data: bytes) -> dict[str, Any] | None:
     try:
         content = json.loads(data)["content"]
         return content if encode(content) == data else None
-    except (ValueError, KeyError, TypeError):  # UnicodeDecodeError is a ValueError
+    except (ValueError, KeyError, TypeError, RecursionError):  # UnicodeDecodeError is a ValueError
         return None
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from longterm import _validate as validate
 from longterm.errors import InputError
 from longterm.experiments.result import LOGGED
-from longterm.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec, slug
+from longterm.experiments.spec import MOST_SEEDS, ExperimentSpec, LearnerSpec, ProblemSpec, at_most, slug
 
 BETA = 2 / 3
 DSM_SIZE, DSM_ROUNDS = 8, 1000
@@ -54,7 +54,7 @@ def paper_spec(name: str, options: Options | None = None) -> ExperimentSpec:
         raise InputError("experiment", f"{name!r} is not known", f"Choose from {list(EXPERIMENTS)}")
     if name not in WITH_A_BUDGET and chosen.rho is not None:
         raise InputError("rho", f"{name!r} has no budget", f"Leave it out, or choose from {list(WITH_A_BUDGET)}")
-    validate.count("sequences", chosen.sequences)
+    at_most("sequences", validate.count("sequences", chosen.sequences), MOST_SEEDS, "sequences")
     validate.open_unit_interval("beta", chosen.beta)
     spec = _dsm(chosen) if name == "dsm" else _budgeted(name, chosen)
     return replace(spec, learners=_picked(spec.learners, chosen.learners), command=_command(name, chosen))

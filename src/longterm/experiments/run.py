@@ -16,6 +16,7 @@ import numpy as np
 from longterm._arrays import FloatArray
 from longterm.engines.run import Engine
 from longterm.experiments.backends import Backend, opened
+from longterm.experiments.catalogue import names_only
 from longterm.experiments.folder import ResultFolder
 from longterm.experiments.jobs import Job, work
 from longterm.experiments.remarks import remarks_on
@@ -126,6 +127,11 @@ def load_result(folder: str | Path) -> Result:
     Result
         As `run_experiment` returned it.
     """
+    with names_only():
+        return _read_result(Path(folder))
+
+
+def _read_result(folder: Path) -> Result:
     kept = ResultFolder(folder)
     manifest, spec = kept.manifest, kept.spec
     prepared, bounds = kept.require(Job("problem")), kept.require(Job("bounds"))

@@ -36,7 +36,7 @@ def read_spec(path: str | Path) -> ExperimentSpec:
         table = json.loads(text)["spec"] if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(path), f"cannot be read ({error})", "Give a TOML file, or a manifest.json") from error
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:  # of TOML, of JSON, of numbers too long to read
         remedy = "Correct it; docs/experiments.md shows one"
         raise InputError(str(path), f"is not a specification ({error})", remedy) from error
     return spec_of(table)
@@ -63,6 +63,8 @@ def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
     >>> spec.seeds, spec.problem.parameters
     ((0, 1), {'size': 3})
     """
+    if not isinstance(table, Mapping):
+        raise InputError("spec", "is not a table", "Give one; docs/experiments.md shows it")
     known = [one.name for one in fields(ExperimentSpec)]
     for key in table:
         if key not in known:

@@ -2,6 +2,7 @@
 
 BudgetLinearClassifier, BudgetLinearRegressor     scikit-learn's interface
 BudgetLinearLearner                               one row at a time, for services; scikit-learn is not imported
+compile_all                                       every kernel ahead of the first request
 kernels                                           the compiled rules themselves, a private matter
 """
 
@@ -12,16 +13,18 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from longterm.linear_model.ahead import compile_all
     from longterm.linear_model.classifier import BudgetLinearClassifier
     from longterm.linear_model.regressor import BudgetLinearRegressor
     from longterm.linear_model.streaming import BudgetLinearLearner
 
-__all__ = ["BudgetLinearClassifier", "BudgetLinearLearner", "BudgetLinearRegressor"]
+__all__ = ["BudgetLinearClassifier", "BudgetLinearLearner", "BudgetLinearRegressor", "compile_all"]
 
 _MODULES = {
     "BudgetLinearClassifier": "classifier",
     "BudgetLinearRegressor": "regressor",
     "BudgetLinearLearner": "streaming",
+    "compile_all": "ahead",
 }
 
 for _needed in ("numba", "sklearn"):

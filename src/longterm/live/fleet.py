@@ -21,6 +21,7 @@ from longterm.errors import BrokenBoundError, InputError, NonFiniteError, Snapsh
 from longterm.learners.base import Learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound, require_known
 from longterm.learners.feedback import Feedback
+from longterm.live.stored import require_near
 from longterm.storage.packing import require_sound, restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
@@ -227,6 +228,7 @@ class Fleet:
                 raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
             state = restored_state(fleet.state, {name: np.array(array) for name, array in stored.arrays.items()})
             require_sound(fleet.state, state)
+            require_near(fleet.learner, fleet.learner.ask(state))
             fleet._rows = fleet._rows_of(state, {name: np.array(stored.arrays[name]) for name in TOTALS})
         except (KeyError, ValueError, TypeError, ArithmeticError) as error:
             raise SnapshotError(path, "another learner", str(error), "Load it with the learner it is of") from None

@@ -46,6 +46,7 @@ from longterm.live.feedback import Oracle, feedback_at
 from longterm.live.journal import Compaction, Follows, Journal, recover
 from longterm.live.memory import Change, LiveState, Memory
 from longterm.live.records import Told
+from longterm.live.stored import require_near
 from longterm.live.tokens import Token, Window, draw_life
 from longterm.problems import Problem
 from longterm.storage.lock import FileLock, writing
@@ -644,6 +645,8 @@ class LiveLearner:
             raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
         try:
             live._memory.restore(snapshot.metadata["book"], snapshot.metadata.get("lives", ()), snapshot.arrays)
+            decisions = [token.x for token in live._memory.window.open.values()]
+            require_near(learner, learner.ask(live._memory.state), *decisions)
             follows = snapshot.metadata["follows"]
             required = bool(snapshot.metadata.get("required", follows is not None))
             if follows is not None:
