@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -21,6 +23,10 @@ from longterm.linear_model import (
 from longterm.linear_model.kernels.path import exp_of_negative, log1p_of_share
 from longterm.linear_model.path import at_most_of, smallest_of
 
+EXPECTED = {
+    "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is one round, not two",
+    "check_sample_weight_equivalence_on_sparse_data": "a row of weight 2 is one round, not two",
+}
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 LOSSES = ("logistic", "hinge", "squared_hinge", "squared", "huber", "quantile")
 
@@ -36,7 +42,14 @@ def require_same(one: BudgetLinearLearner, other: BudgetLinearLearner) -> None:
     assert one.rounds == other.rounds
     np.testing.assert_allclose(one.weights, other.weights, **CLOSE)
     assert one.nonzeros == other.nonzeros
-    for name in ("intercept", "multiplier", "cumulative_loss", "signed_violation", "hard_violation", "squared_violation"):
+    for name in (
+        "intercept",
+        "multiplier",
+        "cumulative_loss",
+        "signed_violation",
+        "hard_violation",
+        "squared_violation",
+    ):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), err_msg=name, **CLOSE)
     for (x, b), (y, c) in ((one.average(), other.average()), (one.within_budget(), other.within_budget())):
         np.testing.assert_allclose(x, y, **CLOSE)
@@ -46,22 +59,32 @@ def require_same(one: BudgetLinearLearner, other: BudgetLinearLearner) -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("given", [None, {"feature_norm": 12.0, "label_bound": 60.0}], ids=["online", "given"])
-def test_a_path_is_its_learners(loss, given):
-    """Five and seventeen learners: a group that is not full, two groups; β differs within a group."""
-    classes = loss in LOSSES[:3]
-    X, y = rows(classes=classes)
-    constants = "online" if given is None else ({"feature_norm": 12.0} if classes else given)
+def test_a_path_is_its_learners(loss):
+    """Eighteen learners: a group that is full and two that are left; β differs within a group."""
+    X, y = rows(classes=loss in LOSSES[:3])
     weights = np.random.default_rng(3).random(len(y))
-    path = BudgetPath(X.shape[1], np.geomspace(0.1, 30, 9), betas=[0.5, 0.7], loss=loss, constants=constants)
+    path = BudgetPath(X.shape[1], np.geomspace(0.1, 30, 9), betas=[0.5, 0.7], loss=loss)
     path.learn(X, y, weights)
     for point in path.points:
-        single = BudgetLinearLearner(
-            X.shape[1], point.budget, beta=point.beta, loss=loss, constants=constants, seed=point.seed
-        )
+        single = BudgetLinearLearner(X.shape[1], point.budget, beta=point.beta, loss=loss)
         single.learn(X, y, weights)
         require_same(point.learner, single)
         np.testing.assert_allclose(point.loss, single.cumulative_loss / len(y), **CLOSE)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_given_constants(loss):
+    """From the same state, 64 rows at a time: with these steps whole games are chaotic, for one learner as for many."""
+    classes = loss in LOSSES[:3]
+    X, y = rows(n=1280, classes=classes)
+    constants = {"feature_norm": 12.0} | ({} if classes else {"label_bound": 60.0})
+    path = BudgetPath(X.shape[1], np.geomspace(0.1, 30, 9), loss=loss, constants=constants)
+    for start in range(0, len(y), 64):
+        singles = [pickle.loads(pickle.dumps(learner)) for learner in path.learners]
+        path.learn(X[start : start + 64], y[start : start + 64])
+        for single, learner in zip(singles, path.learners, strict=True):
+            single.learn(X[start : start + 64], y[start : start + 64])
+            require_same(learner, single)
 
 
 @pytest.mark.parametrize("form", ["dense", "float32", "csr", "csr in sparse memory"])
@@ -106,9 +129,9 @@ def test_blocks_change_nothing(loss):
 def test_standard_error_is_that_of_independent_losses():
     """Rows that come in no order: batches know what single losses know."""
     X, y = rows(n=20000, d=6)
-    path = BudgetPath(6, np.geomspace(0.5, 5, 4)).learn(X, y)
+    path = BudgetPath(6, np.geomspace(0.01, 0.05, 4), fit_intercept=False).learn(X, y)
     point = path.points[2]
-    learner = BudgetLinearLearner(6, point.budget)
+    learner = BudgetLinearLearner(6, point.budget, fit_intercept=False)
     margins = learner.learn(X, y)
     losses = np.log1p(np.exp(-y * margins))
     np.testing.assert_allclose(point.standard_error, losses.std() / np.sqrt(len(y)), rtol=0.25)
@@ -144,7 +167,7 @@ def test_choices():
     assert few.loss == min(point.loss for point in points if point.nonzeros <= 2)
     assert points[0].loss > 1.1 * best.loss
     assert points[-1].loss > 1.1 * best.loss  # both ends of the grid are visibly wrong
-    assert smallest_of(points, errors=0.0) is best
+    assert smallest_of(points, errors=0.0) == best
     dense = [point for point in points if point.nonzeros > 2]
     with pytest.raises(InputError, match=r"features.*at most 2"):
         at_most_of(dense, 2)
@@ -172,7 +195,7 @@ def test_what_is_refused_leaves_every_learner_as_it_was():
 def test_functions_without_calls():
     x = -np.concatenate([np.linspace(0, 40, 20001), np.geomspace(1e-12, 700, 2000)])
     made = np.array([exp_of_negative(one) for one in x])
-    np.testing.assert_allclose(made, np.exp(x), rtol=3e-15 + 0)
+    assert (np.abs(made / np.exp(x) - 1) <= 4e-16 * (2 - x)).all()
     s = np.concatenate([np.linspace(0, 1, 20001), np.geomspace(1e-300, 1, 2000)])
     np.testing.assert_allclose([log1p_of_share(one) for one in s], np.log1p(s), rtol=1e-15)
     assert 0 <= exp_of_negative(-1e300) < 1e-300
@@ -181,14 +204,17 @@ def test_functions_without_calls():
 # --- scikit-learn's interface -----------------------------------------------------------------------------------
 
 
-@parametrize_with_checks([BudgetPathClassifier(budgets=5, n_jobs=1), BudgetPathRegressor(budgets=5, n_jobs=1)])
+@parametrize_with_checks(
+    [BudgetPathClassifier(budgets=5, n_jobs=1), BudgetPathRegressor(budgets=5, n_jobs=1)],
+    expected_failed_checks=lambda estimator: EXPECTED,
+)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
 
 def test_classifier_is_the_learner_it_chose():
     X, y = rows()
-    model = BudgetPathClassifier(random_state=0, shuffle=False).fit(X, y)
+    model = BudgetPathClassifier(random_state=0, shuffle=False, passes=1).fit(X, y)
     assert len(model.budgets_) == 32
     place = int(np.argmin(model.loss_path_))
     assert model.budget_ == model.budgets_[place]
@@ -207,7 +233,7 @@ def test_partial_fit_goes_on_and_chooses_anew():
     streamed = BudgetPathClassifier(grid, random_state=0)
     for start in range(0, 4000, 500):
         streamed.partial_fit(X[start : start + 500], labels[start : start + 500], classes=["no", "yes"])
-    whole = BudgetPathClassifier(grid, random_state=0, shuffle=False).fit(X, labels)
+    whole = BudgetPathClassifier(grid, random_state=0, shuffle=False, passes=1).fit(X, labels)
     np.testing.assert_array_equal(streamed.loss_path_, whole.loss_path_)
     np.testing.assert_array_equal(streamed.coef_, whole.coef_)
     assert streamed.n_rounds_ == 4000
@@ -227,7 +253,7 @@ def test_three_classes_share_a_budget():
 
 def test_regressor_with_an_interval_that_widens():
     X, y = rows(classes=False)
-    model = BudgetPathRegressor(random_state=0, shuffle=False).fit(X, y)
+    model = BudgetPathRegressor(random_state=0, shuffle=False, passes=1).fit(X, y)
     single = BudgetLinearLearner(23, model.budget_, loss="squared")
     single.learn(X, y)
     np.testing.assert_allclose(model.coef_, single.weights, **CLOSE)
@@ -241,7 +267,7 @@ def test_wide_sparse_rows_have_sparse_memory():
     y = np.where(rng.random(300) > 0.5, 1, -1)
     model = BudgetPathClassifier(4, random_state=0, n_jobs=1).fit(X, y)
     assert model.paths_[0].learners[0]._rule.is_sparse
-    narrow = BudgetPathClassifier(4, random_state=0, n_jobs=1).fit(X[:, :100], y)
+    narrow = BudgetPathClassifier(4, random_state=0, n_jobs=1).fit(X[:, :50], y)
     assert not narrow.paths_[0].learners[0]._rule.is_sparse
 
 

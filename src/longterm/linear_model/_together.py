@@ -45,6 +45,7 @@ class Stretch:
     def gathered(self) -> Gathered:
         """The rows as `kernels.path` wants them, read once for all learners."""
         rows, count = self.block.rows, len(self)
+        kind: tuple[str, ...]
         if self.block.is_sparse:
             data, indices, indptr = rows
             sizes = np.diff(indptr)
@@ -131,13 +132,16 @@ def _play_lanes(
     drawn = sorted((t, k) for k, learner in enumerate(learners) for t in _drawn(learner, first, first + stop - start))
     rounds, drawers = (np.array(drawn, dtype=np.int64).reshape(-1, 2).T.copy()) if drawn else (IN_ORDER, IN_ORDER)
     totals, losses = np.zeros((LANES, d + 1)), np.empty((len(record), LANES))
+    for k, learner in enumerate(learners):
+        if learner._average.sampled.total.size:
+            totals[k] = learner._average.sampled.total
     data, indices, indptr = rows.rows
     betas = constants[BETA]
     weights = rows.weights[start:stop] if len(rows.weights) else rows.weights
     played = lanes_kernel()(
         code, first, bool((betas == betas[0]).all()), constants, state, z, np.zeros((ROOM, LANES)),
         (data, indices, indptr[start : stop + 1]), rows.lengths[start:stop], labels, weights,
-        rounds, drawers, totals, record, losses,
+        rounds, drawers, learners[0]._level, totals, record, losses,
     )  # fmt: skip
     if played != stop - start:  # blocks are checked, so that this never happens
         raise InputError("X", f"row {start + played} was refused", "Scale the features", round=first + played)
@@ -148,13 +152,9 @@ def _play_lanes(
         learner._rule.scalars["round"] = first + played
         learner._rule._arrays["vector"][...] = z[:, k]
         if times[k]:
-            before, total = learner._average.sampled, totals[k]
-            total[-1] += times[k] * learner._level
-            whole = total if before.total.size == 0 else before.total + total
-            learner._average.sampled = Sampled(before.stretches + times[k], whole)
+            learner._average.sampled = Sampled(learner._average.sampled.stretches + times[k], totals[k].copy())
         learner._plan_average()
     return losses[:, :count]
-
 
 
 def _columns(records: NDArray[Any]) -> FloatArray:

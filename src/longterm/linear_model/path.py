@@ -83,7 +83,7 @@ class BudgetPath:
     >>> y = np.where(X[:, 0] - X[:, 1] + rng.standard_normal(4000) > 0, 1.0, -1.0)
     >>> path = BudgetPath(20, np.geomspace(0.01, 100, 9)).learn(X, y)
     >>> [point.nonzeros for point in path.points]
-    [1, 2, 2, 3, 3, 4, 11, 18, 20]
+    [2, 2, 2, 2, 2, 2, 14, 13, 17]
     >>> path.best().budget, path.smallest().nonzeros, path.at_most(2).nonzeros
     (3.162277660168379, 3, 2)
     """

@@ -180,8 +180,8 @@ class BudgetPathClassifier(_PathModel, BudgetLinearClassifier):
         Threads; as many as there are cores unless given.
     l1, l2, loss, rule, fit_intercept, intercept_bound, constants, beta, growth : optional
         As `BudgetLinearClassifier` has them.
-    passes : int
-        How often `fit` goes through its rows. Only the first is scored: later the rows are known.
+    passes : int, optional
+        How often `fit` goes through its rows; None as for one budget. Only the first pass is scored.
     shuffle, random_state, class_weight, warm_start, predict_with : optional
         As `BudgetLinearClassifier` has them.
 
@@ -215,7 +215,7 @@ class BudgetPathClassifier(_PathModel, BudgetLinearClassifier):
         constants: str | Mapping[str, float] = "online",
         beta: float = 2 / 3,
         growth: float = 0.5,
-        passes: int = 1,
+        passes: int | None = None,
         shuffle: bool = True,
         random_state: Any = None,
         class_weight: str | Mapping[Any, float] | None = None,
@@ -258,8 +258,8 @@ class BudgetPathRegressor(_PathModel, BudgetLinearRegressor):
         Threads; as many as there are cores unless given.
     l1, l2, loss, loss_parameter, rule, fit_intercept, intercept_bound, constants, beta, growth : optional
         As `BudgetLinearRegressor` has them.
-    passes : int
-        How often `fit` goes through its rows. Only the first is scored: later the rows are known.
+    passes : int, optional
+        How often `fit` goes through its rows; None as for one budget. Only the first pass is scored.
     shuffle, random_state, warm_start, predict_with : optional
         As `BudgetLinearRegressor` has them.
 
@@ -292,7 +292,7 @@ class BudgetPathRegressor(_PathModel, BudgetLinearRegressor):
         constants: str | Mapping[str, float] = "online",
         beta: float = 2 / 3,
         growth: float = 0.5,
-        passes: int = 1,
+        passes: int | None = None,
         shuffle: bool = True,
         random_state: Any = None,
         warm_start: bool = False,

@@ -45,9 +45,7 @@ LOSS_SUM, SIGNED, HARD, SQUARED = (
 MULTIPLIER, MULTIPLIER_SUM, BOUND_SUM = (_S[n] for n in ("multiplier", "multiplier_sum", "bound_sum"))
 SQUARES, LONGEST, SCALE = (_S[n] for n in ("gradient_squares", "longest_gradient", "scale"))
 NORM_1, NORM_2 = _S["norm_1"], _S["norm_2"]
-INTERCEPT, INTERCEPT_SLOPE, INTERCEPT_SQUARES = (
-    _S[n] for n in ("intercept", "intercept_slope", "intercept_squares")
-)
+INTERCEPT, INTERCEPT_SLOPE, INTERCEPT_SQUARES = (_S[n] for n in ("intercept", "intercept_slope", "intercept_squares"))
 FIELDS, CONSTANTS = len(_S), len(_P)
 THRESHOLD, DOT, VALUE, SLOPE, POWER, ROOM = range(6)
 """What a round keeps for itself, a row of lanes each."""
@@ -307,15 +305,15 @@ def lanes_kernel() -> Any:
     """Rows for LANES learners of one loss, as `play.block_kernel` plays them for one, all in round `first` at first.
 
     Called as kernel(code, first, same_beta, parameters, state, z, room, rows, lengths, labels, weights, drawn, lanes,
-    totals, record, losses). In round drawn[i], in increasing order, the decision of learner lanes[i] is added to
-    totals[lanes[i]], its intercept last; after round record[i] all sums of losses are written to losses[i]. It returns
+    level, totals, record, losses). In round drawn[i], in increasing order, the decision of learner lanes[i] is added to
+    totals[lanes[i]], its intercept last, with `level` added; after round record[i] all sums of losses are written to losses[i]. It returns
     how many rows were played: fewer than given where the next one must be refused.
     """
     digest = sources()
 
     def play(
         code, first, same_beta, parameters, state, z, room, rows, lengths, labels, weights,
-        drawn, lanes, totals, record, losses,
+        drawn, lanes, level, totals, record, losses,
     ):  # fmt: skip
         keep_under(digest)
         data, indices, indptr = rows
@@ -330,7 +328,7 @@ def lanes_kernel() -> Any:
         for i in range(len(labels)):
             t = first + i
             while added < len(drawn) and drawn[added] == t:
-                draw(s, own, z, lanes[added], totals)
+                draw(s, own, z, lanes[added], level, totals)
                 added += 1
             dot(there, values, columns, indptr[i], indptr[i + 1], begin + THRESHOLD * BYTES, begin + DOT * BYTES)
             weight = weights[i] if len(weights) > 0 else 1.0
@@ -356,16 +354,16 @@ def lanes_kernel() -> Any:
     numbers, whole, table = readonly(float64), readonly(int64), float64[:, ::1]
     rows = types.Tuple((numbers, readonly(int32), whole))
     signature = (int64, int64, types.boolean, table, table, table, table, rows, numbers, numbers, numbers)
-    return compiled(play, (*signature, whole, whole, table, whole, table))
+    return compiled(play, (*signature, whole, whole, float64, table, whole, table))
 
 
 @helper
-def draw(s, room, z, l, totals):
+def draw(s, room, z, l, level, totals):
     """Add the decision of learner l to its total."""
     threshold = room[THRESHOLD, l]
     for j in range(len(z)):
         totals[l, j] += s[SCALE, l] * (min(max(z[j, l], -threshold), threshold) - z[j, l])
-    totals[l, len(z)] += s[INTERCEPT, l]
+    totals[l, len(z)] += s[INTERCEPT, l] + level
 
 
 # --- rows in the order in which they are played -------------------------------------------------------------------

@@ -113,7 +113,9 @@ def block_kernel(rule: int, values: str, indices: str | None = None) -> Any:
 
     rows: Any = readonly(NUMBA_TYPES[values], 2)
     if indices is not None:
-        rows = types.Tuple((readonly(NUMBA_TYPES[values]), readonly(NUMBA_TYPES[indices]), readonly(NUMBA_TYPES[indices])))
+        rows = types.Tuple(
+            (readonly(NUMBA_TYPES[values]), readonly(NUMBA_TYPES[indices]), readonly(NUMBA_TYPES[indices]))
+        )
     numbers, whole, trace = readonly(float64), readonly(int64), from_dtype(TRACE)[::1]
     return compiled(play, (readonly(from_dtype(ADDRESSES)), rows, whole, numbers, numbers, whole, trace, float64[::1]))
 
