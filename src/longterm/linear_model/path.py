@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -85,7 +85,7 @@ class BudgetPath:
     >>> [point.nonzeros for point in path.points]
     [2, 2, 2, 2, 2, 2, 14, 13, 17]
     >>> path.best().budget, path.smallest().nonzeros, path.at_most(2).nonzeros
-    (3.162277660168379, 3, 2)
+    (10.0, 2, 2)
     """
 
     def __init__(
@@ -173,8 +173,7 @@ class BudgetPath:
         scored: bool = True,
     ) -> None:
         """`learn` for what `row_block`, `labels_for` and `weights_for` made."""
-        for learner in self.learners:
-            learner.require(block, labels, weights)
+        max(self.learners, key=lambda learner: learner._radius).require(block, labels, weights)  # the strictest
         count = len(order) if order is not IN_ORDER else block.count
         with ThreadPoolExecutor(self._jobs) as threads:
             for start in range(0, count, CHUNK):

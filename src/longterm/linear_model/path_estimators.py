@@ -107,19 +107,17 @@ class _PathModel:
 
     def _summed(self: Any) -> list[PathPoint]:
         """The points of all paths together: losses and features added up, errors as if they were independent."""
-        summed = []
-        for together in zip(*(path.points for path in self.paths_), strict=True):
-            summed.append(
-                replace(
-                    together[0],
-                    loss=sum(point.loss for point in together),
-                    standard_error=float(np.sqrt(sum(point.standard_error**2 for point in together))),
-                    signed_violation=sum(point.signed_violation for point in together),
-                    hard_violation=sum(point.hard_violation for point in together),
-                    nonzeros=sum(point.nonzeros for point in together),
-                )
+        return [
+            replace(
+                together[0],
+                loss=sum(point.loss for point in together),
+                standard_error=float(np.sqrt(sum(point.standard_error**2 for point in together))),
+                signed_violation=sum(point.signed_violation for point in together),
+                hard_violation=sum(point.hard_violation for point in together),
+                nonzeros=sum(point.nonzeros for point in together),
             )
-        return summed
+            for together in zip(*(path.points for path in self.paths_), strict=True)
+        ]
 
     def _chosen_place(self: Any) -> int:
         points: list[PathPoint] = self._points
@@ -194,7 +192,7 @@ class BudgetPathClassifier(_PathModel, BudgetLinearClassifier):
     >>> y = X[:, 0] - X[:, 1] + 0.5 * X[:, 2] + rng.standard_normal(3000) > 0
     >>> model = BudgetPathClassifier(choose="smallest", random_state=0).fit(X, y)
     >>> model.n_nonzero_, np.flatnonzero(model.coef_[0])[:3], bool(model.score(X, y) > 0.75)
-    (7, array([0, 1, 2]), True)
+    (6, array([0, 1, 2]), True)
     >>> BudgetPathClassifier(max_features=3, random_state=0).fit(X, y).n_nonzero_
     3
     """

@@ -15,6 +15,7 @@ exact. Fractions are exact up to the rounding of the subtractions.)
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -24,6 +25,9 @@ from longterm._arrays import Array, namespace, to_numpy
 from longterm._validate import Hyper
 from longterm.errors import InputError, NonFiniteError
 from longterm.theory.per_learner import PerLearner
+
+
+PLAIN = frozenset({float, int, np.float64})
 
 
 class Outcome(NamedTuple):
@@ -84,19 +88,26 @@ class Pacer(PerLearner, ABC, Generic[S]):
     def bid(self, state: S, value: Array) -> Array:
         """`act` without the checks: what engines and traced loops call."""
         wanted = self.unguarded_bid(state, value)
+        if type(wanted) is np.float64 and type(state.remaining) is np.float64:
+            return min(wanted, state.remaining)
         return namespace(wanted).minimum(wanted, state.remaining)
 
     def act(self, state: S, value: Array) -> Array:
         """The bid for a request of this value: never above what is left."""
-        _require("value", value, state)
+        if not _is_plain(value):
+            _require("value", value, state)
         return self.bid(state, value)
 
     def settle(self, state: S, outcome: Outcome) -> S:
         """The state after an auction, once its outcome has been checked. `state` itself never changes."""
-        for name, number in outcome._asdict().items():
-            if number is not None:
+        for name, number in zip(Outcome._fields, outcome, strict=True):
+            if number is not None and not _is_plain(number):
                 _require(name, number, state)
-        if np.any(to_numpy(outcome.paid) > to_numpy(state.remaining)):
+        if type(state.remaining) is np.float64 and _is_plain(outcome.paid):
+            too_much = outcome.paid > state.remaining
+        else:
+            too_much = np.any(to_numpy(outcome.paid) > to_numpy(state.remaining))
+        if too_much:
             raise InputError(
                 "paid",
                 f"{outcome.paid} is more than what was left, {state.remaining}",
@@ -104,6 +115,11 @@ class Pacer(PerLearner, ABC, Generic[S]):
                 round=_round(state),
             )
         return self.update(state, outcome)
+
+
+def _is_plain(number: Array) -> bool:
+    """Whether this is one sound number, seen without making an array of it; what is not is looked at closely."""
+    return type(number) in PLAIN and 0 <= number < math.inf  # NaN is neither
 
 
 def _require(name: str, number: Array, state: PacerState) -> None:
