@@ -48,7 +48,7 @@ class DoublyStochastic(Constraint):
         validate.remember(self, _gradients=table)
 
     def _sum_gradients(self) -> Iterator[FloatArray]:
-        """The gradients of the sums, each with its index on the leading axis, one by one: all of them are 4p³ numbers."""
+        """The gradients of the sums, (1, d) each, one by one: all of them together are 4p³ numbers."""
         p = self.size
         for sign, axis in ((1.0, 0), (-1.0, 0), (1.0, 1), (-1.0, 1)):
             for k in range(p):

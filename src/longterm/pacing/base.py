@@ -26,7 +26,6 @@ from longterm._validate import Hyper
 from longterm.errors import InputError, NonFiniteError
 from longterm.theory.per_learner import PerLearner
 
-
 PLAIN = frozenset({float, int, np.float64})
 
 

@@ -1,4 +1,4 @@
-"""A-FTRL for many learners on the same rows, compiled: LANES of them side by side, each in a lane of the processor's vectors.
+"""A-FTRL for many learners on the same rows, compiled: LANES of them side by side in the lanes of vectors.
 
 The rule and its state are those of `aftrl`; only the layout differs. `state[f, l]` is field f of SCALARS of learner l,
 `parameters[f, l]` field f of PARAMETERS, `z[j, l]` coordinate j of its z. So a row's numbers are read once for all of
@@ -112,7 +112,7 @@ def _entry(builder: Any, data: Any, indices: Any, z: Any, k: Any) -> tuple[Any, 
 
 
 def _dot(context, z, data, indices, start, stop, thresholds, out):
-    """out = ⟨u, −soft(z, τ)⟩."""
+    """Out = ⟨u, −soft(z, τ)⟩."""
 
     def generate(context, builder, signature, arguments):
         z, data, indices, start, stop, thresholds, out = arguments
@@ -131,7 +131,7 @@ def _dot(context, z, data, indices, start, stop, thresholds, out):
 
 
 def _add(context, z, data, indices, start, stop, slopes):
-    """z ← z + slope · u."""
+    """Z ← z + slope · u."""
 
     def generate(context, builder, signature, arguments):
         z, data, indices, start, stop, slopes = arguments
@@ -233,71 +233,71 @@ def log1p_of_share(s):
 def charge(code, p, s, room, label, weight, length):
     """Value and slope of every lane at its margin; whether all may learn the row. Nothing of the state is changed."""
     if code == LOGISTIC:
-        for l in range(LANES):
-            z = label * (s[SCALE, l] * room[DOT, l] + s[INTERCEPT, l])
+        for lane in range(LANES):
+            z = label * (s[SCALE, lane] * room[DOT, lane] + s[INTERCEPT, lane])
             small = exp_of_negative(-abs(z))
-            room[VALUE, l] = weight * (max(-z, 0.0) + log1p_of_share(small))
-            room[SLOPE, l] = -label * weight * ((small if z >= 0.0 else 1.0) / (1.0 + small))
+            room[VALUE, lane] = weight * (max(-z, 0.0) + log1p_of_share(small))
+            room[SLOPE, lane] = -label * weight * ((small if z >= 0.0 else 1.0) / (1.0 + small))
     else:
-        for l in range(LANES):
-            margin = s[SCALE, l] * room[DOT, l] + s[INTERCEPT, l]
-            value, slope = value_and_slope(code, p[LOSS_PARAMETER, l], margin, label)
-            room[VALUE, l], room[SLOPE, l] = weight * value, weight * slope
+        for lane in range(LANES):
+            margin = s[SCALE, lane] * room[DOT, lane] + s[INTERCEPT, lane]
+            value, slope = value_and_slope(code, p[LOSS_PARAMETER, lane], margin, label)
+            room[VALUE, lane], room[SLOPE, lane] = weight * value, weight * slope
     wrong = 0
-    for l in range(LANES):
-        free = 1.0 if p[INTERCEPT_BOUND, l] > 0.0 else 0.0
-        fits = room[SLOPE, l] * room[SLOPE, l] * (length + free) <= LONGEST_GRADIENT**2
-        wrong += 0 if fits and room[VALUE, l] < math.inf else 1
+    for lane in range(LANES):
+        free = 1.0 if p[INTERCEPT_BOUND, lane] > 0.0 else 0.0
+        fits = room[SLOPE, lane] * room[SLOPE, lane] * (length + free) <= LONGEST_GRADIENT**2
+        wrong += 0 if fits and room[VALUE, lane] < math.inf else 1
     return wrong == 0
 
 
 @helper
 def ascend(p, s, room, t, length):
     """What `round.charge`, `add_gradient` and `ascend` do to the state; the next τ."""
-    for l in range(LANES):
-        slope, scale, online = room[SLOPE, l], s[SCALE, l], p[STEP, l] == 0.0
-        g = scale * (p[L1, l] * s[NORM_1, l] + 0.5 * p[L2, l] * scale * s[NORM_2, l]) - p[BUDGET, l]
+    for lane in range(LANES):
+        slope, scale, online = room[SLOPE, lane], s[SCALE, lane], p[STEP, lane] == 0.0
+        g = scale * (p[L1, lane] * s[NORM_1, lane] + 0.5 * p[L2, lane] * scale * s[NORM_2, lane]) - p[BUDGET, lane]
         positive = max(g, 0.0)
-        s[LOSS_SUM, l] += room[VALUE, l]
-        s[SIGNED, l] += g
-        s[HARD, l] += positive
-        s[SQUARED, l] += positive * positive
+        s[LOSS_SUM, lane] += room[VALUE, lane]
+        s[SIGNED, lane] += g
+        s[HARD, lane] += positive
+        s[SQUARED, lane] += positive * positive
         square = slope * slope * length
-        longest = max(s[LONGEST, l], math.sqrt(square))
-        theta = p[THETA_0, l] / room[POWER, l]
+        longest = max(s[LONGEST, lane], math.sqrt(square))
+        theta = p[THETA_0, lane] / room[POWER, lane]
         found = theta / longest if longest > 0.0 else 0.0
         theta = found if online else theta
-        multiplier = s[MULTIPLIER, l]
+        multiplier = s[MULTIPLIER, lane]
         raised = max(multiplier + (g - theta * multiplier) / (theta * (t + 1.0)), 0.0)
         multiplier = raised if theta > 0.0 else multiplier
-        s[MULTIPLIER, l] = multiplier
-        total = s[MULTIPLIER_SUM, l] + multiplier
-        s[MULTIPLIER_SUM, l] = total
-        room[THRESHOLD, l] = total * p[L1, l]
-        s[SQUARES, l] += square if online else 0.0
-        s[LONGEST, l] = longest if online else s[LONGEST, l]
-        first = theta if s[BOUND_SUM, l] > 0.0 else theta * (t + 1.0)
-        s[BOUND_SUM, l] += first if online else 0.0
-        s[INTERCEPT_SQUARES, l] += slope * slope if online and p[INTERCEPT_BOUND, l] > 0.0 else 0.0
+        s[MULTIPLIER, lane] = multiplier
+        total = s[MULTIPLIER_SUM, lane] + multiplier
+        s[MULTIPLIER_SUM, lane] = total
+        room[THRESHOLD, lane] = total * p[L1, lane]
+        s[SQUARES, lane] += square if online else 0.0
+        s[LONGEST, lane] = longest if online else s[LONGEST, lane]
+        first = theta if s[BOUND_SUM, lane] > 0.0 else theta * (t + 1.0)
+        s[BOUND_SUM, lane] += first if online else 0.0
+        s[INTERCEPT_SQUARES, lane] += slope * slope if online and p[INTERCEPT_BOUND, lane] > 0.0 else 0.0
 
 
 @helper
 def place_leader(p, s, room, t):
     """`round.place_leader` with `leader_curvature`."""
-    for l in range(LANES):
-        online, radius, squares = p[STEP, l] == 0.0, p[RADIUS, l], s[SQUARES, l]
+    for lane in range(LANES):
+        online, radius, squares = p[STEP, lane] == 0.0, p[RADIUS, lane], s[SQUARES, lane]
         found = math.sqrt(squares) / radius if squares > 0.0 else 1.0
-        curvature = found if online else math.sqrt(t + 1.0) / p[STEP, l]
-        scale = 1.0 / (curvature + s[MULTIPLIER_SUM, l] * p[L2, l])
-        norm_2 = s[NORM_2, l]
-        s[SCALE, l] = radius / math.sqrt(norm_2) if norm_2 * scale * scale > radius * radius else scale
-        bound = p[INTERCEPT_BOUND, l]
-        slope = s[INTERCEPT_SLOPE, l] + (room[SLOPE, l] if bound > 0.0 else 0.0)
-        s[INTERCEPT_SLOPE, l] = slope
-        own = s[INTERCEPT_SQUARES, l]
+        curvature = found if online else math.sqrt(t + 1.0) / p[STEP, lane]
+        scale = 1.0 / (curvature + s[MULTIPLIER_SUM, lane] * p[L2, lane])
+        norm_2 = s[NORM_2, lane]
+        s[SCALE, lane] = radius / math.sqrt(norm_2) if norm_2 * scale * scale > radius * radius else scale
+        bound = p[INTERCEPT_BOUND, lane]
+        slope = s[INTERCEPT_SLOPE, lane] + (room[SLOPE, lane] if bound > 0.0 else 0.0)
+        s[INTERCEPT_SLOPE, lane] = slope
+        own = s[INTERCEPT_SQUARES, lane]
         curvature = math.sqrt(own) / bound if online else curvature
         known = bound > 0.0 and (own > 0.0 or not online)
-        s[INTERCEPT, l] = min(max(-slope / curvature, -bound), bound) if known else s[INTERCEPT, l]
+        s[INTERCEPT, lane] = min(max(-slope / curvature, -bound), bound) if known else s[INTERCEPT, lane]
 
 
 @cache
@@ -322,8 +322,8 @@ def lanes_kernel() -> Any:
         own = carray(pointer(room.ctypes.data), (ROOM, LANES), np.float64)
         there, values, columns = z.ctypes.data, data.ctypes.data, indices.ctypes.data
         begin, numbers = room.ctypes.data, state.ctypes.data
-        for l in range(LANES):
-            own[THRESHOLD, l] = s[MULTIPLIER_SUM, l] * p[L1, l]
+        for lane in range(LANES):
+            own[THRESHOLD, lane] = s[MULTIPLIER_SUM, lane] * p[L1, lane]
         added, recorded = 0, 0
         for i in range(len(labels)):
             t = first + i
@@ -336,18 +336,18 @@ def lanes_kernel() -> Any:
                 return i
             if same_beta:
                 power = t ** p[BETA, 0]
-                for l in range(LANES):
-                    own[POWER, l] = power
+                for lane in range(LANES):
+                    own[POWER, lane] = power
             else:
-                for l in range(LANES):
-                    own[POWER, l] = t ** p[BETA, l]
+                for lane in range(LANES):
+                    own[POWER, lane] = t ** p[BETA, lane]
             ascend(p, s, own, t, lengths[i])
             add(there, values, columns, indptr[i], indptr[i + 1], begin + SLOPE * BYTES)
             norms(there, len(z), begin + THRESHOLD * BYTES, numbers + NORM_1 * BYTES, numbers + NORM_2 * BYTES)
             place_leader(p, s, own, t)
             if recorded < len(record) and record[recorded] == t:
-                for l in range(LANES):
-                    losses[recorded, l] = s[LOSS_SUM, l]
+                for lane in range(LANES):
+                    losses[recorded, lane] = s[LOSS_SUM, lane]
                 recorded += 1
         return len(labels)
 
@@ -358,12 +358,12 @@ def lanes_kernel() -> Any:
 
 
 @helper
-def draw(s, room, z, l, level, totals):
-    """Add the decision of learner l to its total."""
-    threshold = room[THRESHOLD, l]
+def draw(s, room, z, lane, level, totals):
+    """Add the decision of learner lane to its total."""
+    threshold = room[THRESHOLD, lane]
     for j in range(len(z)):
-        totals[l, j] += s[SCALE, l] * (min(max(z[j, l], -threshold), threshold) - z[j, l])
-    totals[l, len(z)] += s[INTERCEPT, l] + level
+        totals[lane, j] += s[SCALE, lane] * (min(max(z[j, lane], -threshold), threshold) - z[j, lane])
+    totals[lane, len(z)] += s[INTERCEPT, lane] + level
 
 
 # --- rows in the order in which they are played -------------------------------------------------------------------
