@@ -38,8 +38,14 @@ WILDERNESS_AREAS, SOIL_TYPES = 4, 40
 class Labelled:
     """Rows with labels.
 
-    `features` is an array (n, d), or a SciPy sparse matrix for the sets whose form is "sparse" (a9a, sector). Of two
-    classes, `labels` are ±1; of more, the numbers of the classes.
+    Parameters
+    ----------
+    name : str
+        Of the data set.
+    features : array of shape (n, d)
+        Dense, or a SciPy sparse matrix for the sets whose form is "sparse" (a9a, sector).
+    labels : array of shape (n,)
+        Of two classes ±1; of more, the numbers of the classes.
     """
 
     name: str
@@ -60,6 +66,7 @@ def load(name: str) -> Labelled:
     Returns
     -------
     Labelled
+        Rows with labels.
     """
     data = data_set(name)
     if data.form == "columns":
@@ -84,6 +91,7 @@ def load_sample() -> Labelled:
     Returns
     -------
     Labelled
+        Rows with labels.
 
     Examples
     --------
@@ -104,16 +112,15 @@ def load_sample() -> Labelled:
 def load_mapped(name: str) -> Labelled:
     """The rows of a data set of two classes as a dense array (n, d), read-only, and labels ±1.
 
-    `name` is "sample", a data set's name, or the path of a file in LIBSVM's format (its larger label becomes +1).
-
     Parameters
     ----------
     name : str
-        "sample", a data set's name, or the path of a file in LIBSVM's format.
+        "sample", a data set's name, or the path of a file in LIBSVM's format (its larger label becomes +1).
 
     Returns
     -------
     Labelled
+        Rows with labels.
 
     Examples
     --------
@@ -132,10 +139,10 @@ def load_mapped(name: str) -> Labelled:
     if not path.is_file():
         known = [SAMPLE, *sorted(n for n, d in DATA_SETS.items() if d.classes == 2 and d.form != "columns")]
         raise InputError("data", f"{name!r} is neither a data set nor a file", f"Choose from {known}, or give a path")
-    return _mapped(path.name, file_hash(path)[:16], lambda: _own_file(path))
+    return _mapped(path.name, file_hash(path)[:16], lambda: _read_file(path))
 
 
-def _own_file(path: Path) -> Labelled:
+def _read_file(path: Path) -> Labelled:
     features, labels = read_libsvm(path)
     classes = np.unique(labels)
     if len(classes) != 2:
@@ -145,7 +152,7 @@ def _own_file(path: Path) -> Labelled:
 
 def _mapped(name: str, key: str, read: Callable[[], Labelled]) -> Labelled:
     stem = cache_folder() / "rows" / f"{name}.{key}"
-    features, labels = _found(stem, "features"), _found(stem, "labels")
+    features, labels = _load_part(stem, "features"), _load_part(stem, "labels")
     if features is None or labels is None:
         rows = read()
         n, d = rows.features.shape
@@ -155,11 +162,11 @@ def _mapped(name: str, key: str, read: Callable[[], Labelled]) -> Labelled:
         if len(np.unique(rows.labels)) != 2:
             raise InputError("data", f"{name!r} has more than two classes", "Choose a data set of two classes")
         dense = rows.features.toarray() if hasattr(rows.features, "toarray") else rows.features
-        features, labels = _kept(stem, "features", dense), _kept(stem, "labels", rows.labels)
+        features, labels = _save_part(stem, "features", dense), _save_part(stem, "labels", rows.labels)
     return Labelled(name, features, labels)
 
 
-def _found(stem: Path, part: str) -> FloatArray | None:
+def _load_part(stem: Path, part: str) -> FloatArray | None:
     """The array of that file, if there is one and it is what its name says."""
     for path in sorted(stem.parent.glob(f"{stem.name}.{part}.*.npy")) if stem.parent.is_dir() else ():
         try:
@@ -171,7 +178,7 @@ def _found(stem: Path, part: str) -> FloatArray | None:
     return None
 
 
-def _kept(stem: Path, part: str, array: FloatArray) -> FloatArray:
+def _save_part(stem: Path, part: str, array: FloatArray) -> FloatArray:
     target = stem.with_name(_file_name(stem, part, array))
     write_cached(target, lambda file: np.save(file, np.ascontiguousarray(array)))
     return np.asarray(np.load(target, mmap_mode="r"))

@@ -306,8 +306,8 @@ def lanes_kernel() -> Any:
 
     Called as kernel(code, first, same_beta, parameters, state, z, room, rows, lengths, labels, weights, drawn, lanes,
     level, totals, record, losses). In round drawn[i], in increasing order, the decision of learner lanes[i] is added to
-    totals[lanes[i]], its intercept last, with `level` added; after round record[i] all sums of losses are written to losses[i]. It returns
-    how many rows were played: fewer than given where the next one must be refused.
+    totals[lanes[i]], its intercept last, with `level` added; after round record[i] all sums of losses are written to
+    losses[i]. It returns how many rows were played: fewer than given where the next one must be refused.
     """
     digest = sources()
 
