@@ -6,8 +6,9 @@ order of additions, what comes out is what each would have learned alone: 1e-9 i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,20 @@ def play(learners: Sequence[BudgetLinearLearner], stretch: Stretch, gathered: Ga
 
 
 def _play_group(learners: Sequence[BudgetLinearLearner], rows: Gathered, record: NDArray[np.int64]) -> FloatArray:
-    count, labels = len(rows.labels), rows.labels
+    return play_widening(learners, rows.labels, record, partial(_play_lanes, learners, rows))
+
+
+def play_widening(
+    learners: Sequence[BudgetLinearLearner],
+    labels: FloatArray,
+    record: NDArray[np.int64],
+    play_part: Callable[[FloatArray, int, int, NDArray[np.int64]], FloatArray],
+) -> FloatArray:
+    """Play rows in parts, each up to where the interval of an intercept is to be widened; losses at `record`.
+
+    `play_part` is given the labels of a part, about the level, where it starts and stops, and the rounds to record.
+    """
+    count = len(labels)
     widens = learners[0]._widens
     if widens:
         for learner in learners:
@@ -109,7 +123,7 @@ def _play_group(learners: Sequence[BudgetLinearLearner], rows: Gathered, record:
             stop = min(learner._widened_for(labels[start:stop], start) for learner in learners)
         first = learners[0].rounds + 1
         here = slice(*np.searchsorted(record, [first, first + stop - start]))
-        losses[here] = _play_lanes(learners, rows, labels[start:stop], start, stop, record[here])
+        losses[here] = play_part(labels[start:stop], start, stop, record[here])
         start = stop
     return losses
 
@@ -125,11 +139,11 @@ def _play_lanes(
     rules, count = [learner._rule for learner in learners], len(learners)
     first, d = learners[0].rounds + 1, rules[0].dimension
     lanes = [min(k, count - 1) for k in range(LANES)]  # lanes without a learner play the last one's game again
-    state = _columns(np.concatenate([rules[k].scalars for k in lanes]))
-    constants = _columns(np.concatenate([rules[k].parameters for k in lanes]))
+    state = columns(np.concatenate([rules[k].scalars for k in lanes]))
+    constants = columns(np.concatenate([rules[k].parameters for k in lanes]))
     code = int(rules[0].parameters["loss"][0])
     z = np.stack([rules[k]._arrays["vector"] for k in lanes], axis=1)
-    drawn = sorted((t, k) for k, learner in enumerate(learners) for t in _drawn(learner, first, first + stop - start))
+    drawn = sorted((t, k) for k, learner in enumerate(learners) for t in drawn_rounds(learner, first, first + stop - start))
     rounds, drawers = (np.array(drawn, dtype=np.int64).reshape(-1, 2).T.copy()) if drawn else (IN_ORDER, IN_ORDER)
     totals, losses = np.zeros((LANES, d + 1)), np.empty((len(record), LANES))
     for k, learner in enumerate(learners):
@@ -145,24 +159,36 @@ def _play_lanes(
     )  # fmt: skip
     if played != stop - start:  # blocks are checked, so that this never happens
         raise InputError("X", f"row {start + played} was refused", "Scale the features", round=first + played)
-    records = np.ascontiguousarray(state.T).view(rules[0].scalars.dtype)[:, 0]
     times = np.bincount(drawers, minlength=count) if drawn else np.zeros(count, dtype=np.int64)
-    for k, learner in enumerate(learners):
-        learner._rule.scalars[0] = records[k]
-        learner._rule.scalars["round"] = first + played
-        learner._rule._arrays["vector"][...] = z[:, k]
-        if times[k]:
-            learner._average.sampled = Sampled(learner._average.sampled.stretches + times[k], totals[k].copy())
-        learner._plan_average()
+    hand_back(learners, state, z.T, first + played, times, totals)
     return losses[:, :count]
 
 
-def _columns(records: NDArray[Any]) -> FloatArray:
+def hand_back(
+    learners: Sequence[BudgetLinearLearner],
+    state: FloatArray,
+    vectors: NDArray[Any],
+    round: int,
+    times: NDArray[np.int64],
+    totals: FloatArray,
+) -> None:
+    """Give every learner its column of the state, its vector, and what its average drew, so many times."""
+    records = np.ascontiguousarray(state.T).view(learners[0]._rule.scalars.dtype)[:, 0]
+    records["round"] = round
+    for k, learner in enumerate(learners):
+        learner._rule.scalars[0] = records[k]
+        learner._rule._arrays["vector"][...] = vectors[k]
+        if times[k]:
+            learner._average.sampled = Sampled(learner._average.sampled.stretches + times[k], totals[k].copy())
+        learner._plan_average()
+
+
+def columns(records: NDArray[Any]) -> FloatArray:
     """Records whose fields all have eight bytes, a column each. Integers pass through as their bits."""
     return np.ascontiguousarray(records.view(np.float64).reshape(len(records), -1).T)
 
 
-def _drawn(learner: BudgetLinearLearner, first: int, end: int) -> list[int]:
+def drawn_rounds(learner: BudgetLinearLearner, first: int, end: int) -> list[int]:
     """The rounds from `first` to end − 1 whose decisions the average of this learner wants."""
     average, made = learner._average, []
     stretch = int(average.sampled.stretches[0])

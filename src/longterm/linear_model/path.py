@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,9 @@ from longterm.linear_model._rows import IN_ORDER, RowBlock, labels_for, row_bloc
 from longterm.linear_model._together import FEWEST, Stretch, groups_of, play
 from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS
 from longterm.linear_model.streaming import BudgetLinearLearner
+
+if TYPE_CHECKING:
+    from longterm.linear_model.gpu.path import GpuPath
 
 CHUNK = 2**14
 """Rows that all learners play before the next ones are read."""
@@ -64,6 +67,10 @@ class BudgetPath:
         Learners are made for every combination of these with the budgets. Unless given: 2/3, "a-ftrl", 0.
     n_jobs : int, optional
         Threads; as many as there are cores unless given.
+    device : {"cpu", "gpu"}
+        "gpu" (extra `cuda`: CuPy, an NVIDIA GPU) plays thousands of A-FTRL learners at once, of one seed.
+    dtype : {"float64", "float32"}
+        On a GPU: of the state and the arithmetic; sums are float64 always. Rows are float32 there.
     **options
         What else `BudgetLinearLearner` takes, the same for all: l1, l2, loss, loss_parameter, fit_intercept,
         intercept_bound, constants, growth, sparse.
@@ -97,8 +104,12 @@ class BudgetPath:
         rules: Sequence[str] | None = None,
         seeds: Sequence[int] | None = None,
         n_jobs: int | None = None,
+        device: str = "cpu",
+        dtype: str = "float64",
         **options: Any,
     ) -> None:
+        if device not in ("cpu", "gpu"):
+            raise InputError("device", f"{device!r} is not known", "Choose 'cpu' or 'gpu'")
         wanted = np.asarray(budgets, dtype=np.float64)
         if wanted.ndim != 1 or wanted.size == 0:
             raise InputError("budgets", f"has shape {wanted.shape}", "Give a sequence of budgets")
@@ -123,6 +134,11 @@ class BudgetPath:
         self._jobs = cores() if n_jobs is None else validate.count("n_jobs", n_jobs)
         self._groups = groups_of(self.learners)
         self._scores = Scores(len(self.learners))
+        self._gpu: GpuPath | None = None
+        if device == "gpu":
+            from longterm.linear_model.gpu.path import GpuPath
+
+            self._gpu = GpuPath(self.learners, dtype)
 
     def learn(
         self,
@@ -175,29 +191,38 @@ class BudgetPath:
         """`learn` for what `row_block`, `labels_for` and `weights_for` made."""
         max(self.learners, key=lambda learner: learner._radius).require(block, labels, weights)  # the strictest
         count = len(order) if order is not IN_ORDER else block.count
+        if self._gpu is not None:
+            if count:
+                self._learn_chunk(Stretch(block, order, labels, weights, NO_ROUNDS), scored, None)
+            return
         with ThreadPoolExecutor(self._jobs) as threads:
             for start in range(0, count, CHUNK):
                 stop = min(start + CHUNK, count)
                 self._learn_chunk(_stretch(block, labels, weights, order, start, stop), scored, threads)
 
-    def _learn_chunk(self, stretch: Stretch, scored: bool, threads: ThreadPoolExecutor) -> None:
+    def _learn_chunk(self, stretch: Stretch, scored: bool, threads: ThreadPoolExecutor | None) -> None:
         scores, first = self._scores, self.learners[0].rounds + 1
         record = scores.rounds_after(first - 1, len(stretch)) if scored else NO_ROUNDS
         stretch = Stretch(stretch.block, stretch.order, stretch.labels, stretch.weights, record)
-        gathered = stretch.gathered() if any(len(group) >= FEWEST for group in self._groups) else None
         before = self._sums()
+        losses = self._gpu.play(stretch) if self._gpu is not None else self._play_groups(stretch, threads)
+        if scored:
+            scores.add(len(stretch), losses, self._sums())
+        else:
+            scores.skip(len(stretch), self._sums() - before)
+
+    def _play_groups(self, stretch: Stretch, threads: ThreadPoolExecutor | None) -> FloatArray:
+        gathered = stretch.gathered() if any(len(group) >= FEWEST for group in self._groups) else None
 
         def work(group: list[int]) -> FloatArray:
             return play([self.learners[k] for k in group], stretch, gathered)
 
-        parts = list(threads.map(work, self._groups)) if self._jobs > 1 else [work(group) for group in self._groups]
-        if not scored:
-            scores.skip(len(stretch), self._sums() - before)
-            return
-        losses = np.empty((len(record), len(self.learners)))
+        one_by_one = threads is None or self._jobs == 1
+        parts = [work(group) for group in self._groups] if one_by_one else list(threads.map(work, self._groups))  # type: ignore[union-attr]
+        losses = np.empty((len(stretch.record), len(self.learners)))
         for group, part in zip(self._groups, parts, strict=True):
             losses[:, group] = part
-        scores.add(len(stretch), losses, self._sums())
+        return losses
 
     def _sums(self) -> FloatArray:
         return np.array([learner.cumulative_loss for learner in self.learners])
@@ -333,7 +358,9 @@ class Scores:
         self._ends = np.zeros((1, learners))
 
     def rounds_after(self, played: int, count: int) -> NDArray[np.int64]:
-        """The learners' rounds, of the next `count`, at which a batch ends."""
+        """The learners' rounds, of the next `count`, at which a batch ends; batches are made as long as they will be."""
+        while (self._rounds + count) // self._length > BATCHES:
+            self._ends, self._length = self._ends[::2], 2 * self._length
         own = np.arange(self._rounds // self._length + 1, (self._rounds + count) // self._length + 1) * self._length
         return own + (played - self._rounds)
 
@@ -342,8 +369,6 @@ class Scores:
         self._rounds += count
         self._sums = sums - self._not_counted
         self._ends = np.concatenate([self._ends, losses - self._not_counted])
-        while len(self._ends) > BATCHES + 1:
-            self._ends, self._length = self._ends[::2], 2 * self._length
 
     def skip(self, count: int, sums: FloatArray) -> None:
         """Rows that do not count, and their losses."""

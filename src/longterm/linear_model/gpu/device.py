@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,6 +34,8 @@ IN_ORDER, ONE_ORDER, OWN_ORDER, DRAWN = range(4)
 THREADS = 128
 MOST_COORDINATES = {"float32": 64, "float64": 32}
 """Of a thread, so that z and two rows stay in registers."""
+FEW_THREADS = 32_768
+"""An H200 has 528 schedulers: two warps for each of them."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +84,9 @@ class Kind:
 def lanes_for(dimension: int, learners: int, dtype: str) -> tuple[int, int]:
     """Threads of a learner and coordinates of a thread: enough threads for the whole GPU, all state in registers."""
     lanes = 1
-    while lanes < 32 and (-(-dimension // lanes) > MOST_COORDINATES[dtype] or learners * lanes < 65_536):
-        if -(-dimension // lanes) <= 4:
-            break
+    while lanes < 32 and -(-dimension // lanes) > MOST_COORDINATES[dtype]:
+        lanes *= 2
+    while lanes < 16 and learners * lanes < FEW_THREADS and -(-dimension // lanes) > 4:
         lanes *= 2
     coordinates = -(-dimension // lanes)
     if coordinates > 4 * MOST_COORDINATES[dtype]:
@@ -130,8 +132,18 @@ def rows_on_device(X: Any, labels: NDArray[Any], weights: NDArray[Any] | None, w
     features = xp.zeros((given.shape[0], width), dtype=xp.float32)
     features[:, : given.shape[1]] = given
     lengths = (features.astype(dtype) ** 2).sum(axis=1)
-    made = None if weights is None else xp.asarray(weights, dtype=xp.float32)
-    return Rows(features, lengths, xp.asarray(labels, dtype=xp.float32), made, width)
+    made = None if weights is None else xp.asarray(weights, dtype=dtype)
+    return Rows(features, lengths, xp.asarray(labels, dtype=dtype), made, width)
+
+
+def about(rows: Rows, level: float) -> Rows:
+    """The same rows with labels less `level`."""
+    return rows if level == 0.0 else replace(rows, labels=rows.labels - level)
+
+
+def with_order(kind: Kind) -> Kind:
+    """The same for rows that stand elsewhere than at the beginning."""
+    return replace(kind, order=ONE_ORDER)
 
 
 def play(

@@ -82,8 +82,8 @@ __device__ __forceinline__ void value_and_slope(REAL parameter, REAL margin, REA
 // One learner's rows first … first + count − 1, by the thread that has number `lane` of its LANES.
 __device__ __forceinline__ void play(
     int64_t learner, int lane, int64_t learners, int64_t dimension, int64_t width, int64_t count, int64_t rows, int64_t first,
-    const float *__restrict__ features, const REAL *__restrict__ lengths, const float *__restrict__ labels,
-    const float *__restrict__ weights, const int32_t *__restrict__ order, const uint64_t *__restrict__ seeds,
+    const float *__restrict__ features, const REAL *__restrict__ lengths, const REAL *__restrict__ labels,
+    const REAL *__restrict__ weights, const int32_t *__restrict__ order, const uint64_t *__restrict__ seeds,
     const REAL *__restrict__ powers, const double *__restrict__ parameters, double *__restrict__ state,
     REAL *__restrict__ vectors, const int64_t *__restrict__ record, int64_t records, double *__restrict__ losses,
     const int64_t *__restrict__ drawn, int64_t draws, double *__restrict__ totals) {
@@ -114,7 +114,7 @@ __device__ __forceinline__ void play(
   for (int64_t i = 0; i < count; ++i) {
     const int64_t t = first + i;
     float u[COORDINATES];
-    const REAL y = labels[k], length = lengths[k], weight = weights ? weights[k] : 1.0f;
+    const REAL y = labels[k], length = lengths[k], weight = weights ? weights[k] : (REAL)1;
 #if SAME_BETA
     const REAL power = powers[i];
 #else
@@ -241,7 +241,7 @@ __device__ __forceinline__ void play(
 
 #define ARGUMENTS                                                                                                        \
   int64_t learners, int64_t dimension, int64_t width, int64_t count, int64_t rows, int64_t first, const float *features, \
-      const REAL *lengths, const float *labels, const float *weights, const int32_t *order, const uint64_t *seeds,       \
+      const REAL *lengths, const REAL *labels, const REAL *weights, const int32_t *order, const uint64_t *seeds,         \
       const REAL *powers, const double *parameters, double *state, REAL *vectors, const int64_t *record,                 \
       int64_t records, double *losses, const int64_t *drawn, int64_t draws, double *totals
 #define ARGUMENTS_GIVEN                                                                                                  \
