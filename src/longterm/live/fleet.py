@@ -19,7 +19,7 @@ from longterm import _validate as validate
 from longterm._one_thread import OneThread
 from longterm.errors import BrokenBoundError, InputError, NonFiniteError, SnapshotError
 from longterm.learners.base import Learner
-from longterm.learners.checks import FeedbackCheck, Limits, OnBrokenBound, require_known
+from longterm.learners.checks import FeedbackCheck, OnBrokenBound, require_known
 from longterm.learners.feedback import Feedback
 from longterm.storage.packing import require_sound, restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
@@ -198,8 +198,7 @@ class Fleet:
             value = getattr(feedback, name)
             if getattr(value, "shape", None) != wanted or str(value.dtype).rpartition(".")[2] != self._template.dtype.name:
                 return False
-        limits = Limits.declared(self.learner, self._template)
-        return self._rows.tell_on_device(feedback, numbers, limits)  # type: ignore[union-attr]
+        return self._rows.tell_on_device(feedback, numbers, self._template)  # type: ignore[union-attr]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the whole fleet to a file, atomically: a crash leaves the old file or the new one.

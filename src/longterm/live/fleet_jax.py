@@ -57,24 +57,28 @@ class JaxRows:
             x = self._learner.ask(self._state)
             return jnp.copy(x) if numbers is None else x[jnp.asarray(numbers)]
 
-    def tell_on_device(self, feedback: Feedback, numbers: Any, limits: Limits) -> bool:
+    def tell_on_device(self, feedback: Feedback, numbers: Any, template: NDArray[Any]) -> bool:
         """Check and apply, all or none, without leaving the device; whether all rows, and their numbers, were sound.
 
         All that comes back to the host is this one answer.
         """
-        told = {n: jax_array(v) for n, v in feedback._asdict().items() if v is not None and not callable(v)}
         with jax.enable_x64(True):
+            told = {
+                n: jax_array(v) for n, v in zip(Feedback._fields, feedback, strict=True) if not (v is None or callable(v))
+            }
             if self._limits is None:
-                self._limits = Limits(*(jnp.asarray(limit) for limit in limits))
+                limits = Limits.declared(self._learner, template)
+                self._limits = Limits(*(jnp.asarray(limit, dtype=template.dtype) for limit in limits))
             if numbers is None:
-                state, totals, sound = self._all(self._state, self._totals, self._hyper, self._limits, told)
+                state, totals, answer = self._all(self._state, self._totals, self._hyper, self._limits, told)
+                sound = bool(answer)
                 if sound:
                     self._state, self._totals = state, totals
-            else:
-                self._state, self._totals, sound = self._few(
-                    self._state, self._totals, self._hyper, self._limits, jax_array(numbers), told
-                )
-            return bool(sound)
+                return sound
+            self._state, self._totals, answer = self._few(
+                self._state, self._totals, self._hyper, self._limits, jax_array(numbers), told
+            )
+            return bool(answer)
 
     def advance(self, numbers: NDArray[np.int64] | None, feedback: Feedback) -> None:
         """Apply the rule to these rows."""
@@ -97,7 +101,9 @@ def is_on_device(feedback: Feedback) -> bool:
 
 def jax_array(value: Any) -> Any:
     """The same numbers as an array of JAX, not copied where that can be helped."""
-    if isinstance(value, jax.Array) or isinstance(value, np.ndarray) or not hasattr(value, "__dlpack__"):
+    if isinstance(value, jax.Array):
+        return value
+    if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack__"):
         return jnp.asarray(value)
     return jnp.from_dlpack(value)
 
