@@ -46,8 +46,8 @@ def learners(loss, rule, online):
 
 
 def test_fields_are_those_of_the_layout():
-    assert device.PARAMETER_FIELDS == PARAMETERS.names
-    assert device.STATE_FIELDS == SCALARS.names
+    assert PARAMETERS.names == device.PARAMETER_FIELDS
+    assert SCALARS.names == device.STATE_FIELDS
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler")
@@ -71,8 +71,8 @@ def test_the_same_text_on_the_host(tmp_path, loss, rule, online, order):
         device.OWN_ORDER: list(own.T),
         device.DRAWN: [drawn_rows(int(seed), 0, N, N) for seed in seeds],
     }[order]
-    parameters = columns(np.concatenate([learner._rule.parameters for learner in made]))
-    state = columns(np.concatenate([learner._rule.scalars for learner in made]))
+    parameters = columns([learner._rule.parameters for learner in made])
+    state = columns([learner._rule.scalars for learner in made])
     weights = rng.random(N)
     arrays = {
         "features": X.astype(np.float32), "lengths": (X**2).sum(axis=1), "labels": y, "weights": weights,
@@ -104,7 +104,9 @@ def test_the_same_text_on_the_host(tmp_path, loss, rule, online, order):
         np.testing.assert_allclose(arrays["vectors"][k], learner._rule.vector, rtol=1e-9, atol=1e-9)
         for place, name in enumerate(device.STATE_FIELDS):
             if name not in ("round", "active", "live", "entries"):
-                np.testing.assert_allclose(state[place, k], learner._rule.number(name), rtol=1e-9, atol=1e-9, err_msg=name)
+                np.testing.assert_allclose(
+                    state[place, k], learner._rule.number(name), rtol=1e-9, atol=1e-9, err_msg=name
+                )
 
 
 @pytest.mark.parametrize(("d", "count", "dtype"), [(54, 16384, "float64"), (54, 4096, "float32"), (3, 10, "float64"),

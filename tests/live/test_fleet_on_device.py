@@ -37,7 +37,9 @@ def test_the_same_as_numpy(dtype):
     for who in (None, [3, 1, 7], None, np.arange(SIZE)[::-1].copy(), rng.random(SIZE) < 0.5):
         count = SIZE if who is None else int(np.sum(who)) if np.asarray(who).dtype == bool else len(who)
         feedback = told(rng, count, dtype)
-        device.tell(on_device(feedback), who if who is None or np.asarray(who).dtype == bool else jax.numpy.asarray(who))
+        device.tell(
+            on_device(feedback), who if who is None or np.asarray(who).dtype == bool else jax.numpy.asarray(who)
+        )
         reference.tell(feedback, who)
     tolerance = 1e-5 if dtype == np.float32 else 1e-12
     np.testing.assert_allclose(device.ask(), reference.ask(), atol=tolerance)

@@ -139,11 +139,13 @@ def _play_lanes(
     rules, count = [learner._rule for learner in learners], len(learners)
     first, d = learners[0].rounds + 1, rules[0].dimension
     lanes = [min(k, count - 1) for k in range(LANES)]  # lanes without a learner play the last one's game again
-    state = columns(np.concatenate([rules[k].scalars for k in lanes]))
-    constants = columns(np.concatenate([rules[k].parameters for k in lanes]))
+    state = columns([rules[k].scalars for k in lanes])
+    constants = columns([rules[k].parameters for k in lanes])
     code = int(rules[0].parameters["loss"][0])
     z = np.stack([rules[k]._arrays["vector"] for k in lanes], axis=1)
-    drawn = sorted((t, k) for k, learner in enumerate(learners) for t in drawn_rounds(learner, first, first + stop - start))
+    drawn = sorted(
+        (t, k) for k, learner in enumerate(learners) for t in drawn_rounds(learner, first, first + stop - start)
+    )
     rounds, drawers = (np.array(drawn, dtype=np.int64).reshape(-1, 2).T.copy()) if drawn else (IN_ORDER, IN_ORDER)
     totals, losses = np.zeros((LANES, d + 1)), np.empty((len(record), LANES))
     for k, learner in enumerate(learners):
@@ -183,9 +185,9 @@ def hand_back(
         learner._plan_average()
 
 
-def columns(records: NDArray[Any]) -> FloatArray:
-    """Records whose fields all have eight bytes, a column each. Integers pass through as their bits."""
-    return np.ascontiguousarray(records.view(np.float64).reshape(len(records), -1).T)
+def columns(records: Sequence[NDArray[Any]]) -> FloatArray:
+    """Records in arrays of one, whose fields all have eight bytes, a column each. Integers pass as their bits."""
+    return np.stack([record.view(np.float64) for record in records], axis=1)
 
 
 def drawn_rounds(learner: BudgetLinearLearner, first: int, end: int) -> list[int]:

@@ -131,8 +131,8 @@ def _on_gpu(
     lanes, coordinates = device.lanes_for(d, count, dtype)
     ftrl = settings.rule == "a-ftrl"
     kind = device.Kind(ftrl, settings.given is None, settings.code, device.DRAWN, True, dtype, lanes, coordinates)
-    parameters = np.repeat(columns(template._rule.parameters), count, axis=1)
-    state = np.repeat(columns(template._rule.scalars), count, axis=1)
+    parameters = np.repeat(columns([template._rule.parameters]), count, axis=1)
+    state = np.repeat(columns([template._rule.scalars]), count, axis=1)
     rows = device.rows_on_device(X, labels, None, kind.width, dtype)
     seeds = np.arange(seed, seed + count, dtype=np.uint64)
     state, vectors, _, _ = device.play(kind, rows, parameters, state, np.zeros((count, d)), 1, rounds, seeds=seeds)

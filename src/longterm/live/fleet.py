@@ -196,7 +196,10 @@ class Fleet:
         shape = (count, *self._template.shape)
         for name, wanted in (("loss_gradient", shape), ("constraint_gradient", shape), ("constraint", (count,))):
             value = getattr(feedback, name)
-            if getattr(value, "shape", None) != wanted or str(value.dtype).rpartition(".")[2] != self._template.dtype.name:
+            if (
+                getattr(value, "shape", None) != wanted
+                or str(value.dtype).rpartition(".")[2] != self._template.dtype.name
+            ):
                 return False
         return self._rows.tell_on_device(feedback, numbers, self._template)  # type: ignore[union-attr]
 

@@ -64,7 +64,9 @@ class JaxRows:
         """
         with jax.enable_x64(True):
             told = {
-                n: jax_array(v) for n, v in zip(Feedback._fields, feedback, strict=True) if not (v is None or callable(v))
+                n: jax_array(v)
+                for n, v in zip(Feedback._fields, feedback, strict=True)
+                if not (v is None or callable(v))
             }
             if self._limits is None:
                 limits = Limits.declared(self._learner, template)
@@ -109,8 +111,16 @@ def jax_array(value: Any) -> Any:
 
 
 def _sound(after: Any, feedback: Feedback, limits: Limits) -> Array:
-    finite = [jnp.all(jnp.isfinite(field)) for field in after if jnp.issubdtype(field.dtype, jnp.floating)]
-    return jnp.all(jnp.stack([jnp.all(limits.acceptable(feedback)), *finite]))
+    """What `Limits.acceptable` says, and that no number of the state became infinite; as sums, which XLA can fuse."""
+    good = jnp.sum(feedback.loss_gradient**2, axis=-1) <= limits.loss_gradient_square
+    good &= jnp.sum(feedback.constraint_gradient**2, axis=-1) <= limits.constraint_gradient_square
+    good &= jnp.abs(feedback.constraint) <= limits.constraint
+    if feedback.loss is not None:
+        good &= jnp.isfinite(feedback.loss)
+    for field in after:
+        if jnp.issubdtype(field.dtype, jnp.floating):
+            good &= jnp.isfinite(field if field.ndim == 1 else jnp.sum(field, axis=tuple(range(1, field.ndim))))
+    return jnp.all(good)
 
 
 def _tell_all(

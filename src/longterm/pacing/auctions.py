@@ -127,9 +127,7 @@ class Replay:
         return np.tensordot(self.auctions.clicks, self.won, axes=(0, 0))
 
 
-def play(
-    pacer: Pacer[Any], auctions: Auctions, *, engine: Literal["auto", "numpy", "compiled"] = "auto"
-) -> Replay:
+def play(pacer: Pacer[Any], auctions: Auctions, *, engine: Literal["auto", "numpy", "compiled"] = "auto") -> Replay:
     """Let the pacer bid for every request; it wins where its bid is at least the market price, and pays that price.
 
     Parameters

@@ -35,7 +35,7 @@ class GpuPath:
     def play(self, stretch: Stretch) -> FloatArray:
         """Every learner learns the rows; their sums of losses after the rounds of `record`, a column each."""
         rules = [learner._rule for learner in self._learners]
-        constants = columns(np.concatenate([rule.parameters for rule in rules]))
+        constants = columns([rule.parameters for rule in rules])
         d, betas = rules[0].dimension, constants[device.PARAMETER_FIELDS.index("beta")]
         lanes, coordinates = device.lanes_for(d, len(rules), self._dtype)
         shuffled = stretch.order is not AS_THEY_STAND
@@ -71,8 +71,8 @@ class GpuPath:
     ) -> FloatArray:
         learners = self._learners
         rules, first = [learner._rule for learner in learners], learners[0].rounds + 1
-        state = columns(np.concatenate([rule.scalars for rule in rules]))
-        constants = columns(np.concatenate([rule.parameters for rule in rules]))  # an interval may have been widened
+        state = columns([rule.scalars for rule in rules])
+        constants = columns([rule.parameters for rule in rules])  # an interval may have been widened
         vectors = np.stack([rule._arrays["vector"] for rule in rules])
         drawn = drawn_rounds(learners[0], first, first + stop - start)
         totals = np.zeros((len(learners), rules[0].dimension + 1))
