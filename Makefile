@@ -10,7 +10,7 @@ ifneq ($(LONGTERM_DATA),)
 export LONGTERM_DATA
 endif
 
-.PHONY: help reproduce pacing routing test test-all quick lint tables soak bench bench-live bench-linear clean
+.PHONY: help reproduce pacing routing test test-all quick lint tables soak bench bench-live bench-linear bench-scale bench-gpu test-gpu clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
@@ -23,6 +23,8 @@ help:
 	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
 	@echo "make bench-live  time ask and tell in a service, and fleets of up to a million learners"
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
+	@echo "make bench-scale many learners at once: paths of budgets, memory, pacing of whole logs; what docs/what_it_costs.md quotes"
+	@echo "make bench-gpu   the part of it that wants a GPU (extra cuda); make test-gpu: the tests that do"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -80,6 +82,16 @@ bench-linear: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/linear.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/linear_regret.py
+
+bench-scale: $(READY)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
+
+# On a machine with an NVIDIA GPU and CuPy; PYTHON names the interpreter that has them.
+bench-gpu:
+	PYTHONPATH=src $(PYTHON) benchmarks/scale_gpu.py
+
+test-gpu:
+	PYTHONPATH=src:tests/support $(PYTHON) -m pytest -q -o addopts= tests/linear_model/test_linear_gpu.py tests/live/test_fleet_on_device.py
 
 clean:
 	rm -rf $(VENV) results build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

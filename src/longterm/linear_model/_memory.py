@@ -210,7 +210,10 @@ class Average:
 
     def next_round(self) -> int:
         """The round, counted from 1, whose decision is wanted next."""
-        stretch = int(self.sampled.stretches[0])
+        return self.round_of(int(self.sampled.stretches[0]))
+
+    def round_of(self, stretch: int) -> int:
+        """The round that stands for this stretch."""
         return stretch * self.length + 1 + _mixed(self.seed * 0x9E3779B97F4A7C15 + stretch) % self.length
 
     def add(self, x: FloatArray, intercept: float) -> None:

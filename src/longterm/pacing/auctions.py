@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -127,7 +127,7 @@ class Replay:
         return np.tensordot(self.auctions.clicks, self.won, axes=(0, 0))
 
 
-def play(pacer: Pacer[Any], auctions: Auctions) -> Replay:
+def play(pacer: Pacer[Any], auctions: Auctions, *, engine: Literal["auto", "numpy", "compiled"] = "auto") -> Replay:
     """Let the pacer bid for every request; it wins where its bid is at least the market price, and pays that price.
 
     Parameters
@@ -136,6 +136,9 @@ def play(pacer: Pacer[Any], auctions: Auctions) -> Replay:
         Who bids.
     auctions : Auctions
         What is bid for.
+    engine : {"auto", "numpy", "compiled"}
+        "numpy" is the reference: the pacer's own rule, auction by auction. "compiled" (extra `linear`) is the same a
+        hundred times faster, for dual and planned mirror descent and the controller. "auto" takes it where it is there.
 
     Returns
     -------
@@ -151,6 +154,16 @@ def play(pacer: Pacer[Any], auctions: Auctions) -> Replay:
     >>> replay.paid, replay.price.round(2)
     (array([4., 0., 3.]), array([0.25, 0.35, 0.05]))
     """
+    if engine not in ("auto", "numpy", "compiled"):
+        raise InputError("engine", f"{engine!r} is not known", "Choose 'auto', 'numpy' or 'compiled'")
+    if engine != "numpy":
+        from longterm.pacing.compiled import can_play, play_compiled  # knows the pacers, which know this file
+
+        if can_play(pacer):
+            return Replay(auctions, *play_compiled(pacer, auctions.values, auctions.prices))
+        if engine == "compiled":
+            what = f"there is no compiled loop for {type(pacer).__name__}, or no Numba"
+            raise InputError("engine", what, "Use engine='numpy', or install longterm[linear]")
     state = pacer.init()
     shape = (len(auctions), *pacer.batch_shape)
     paid, price = np.empty(shape), np.empty(shape)
