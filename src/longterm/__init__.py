@@ -7,7 +7,7 @@ way. Start with `run`, a problem, a learner and a stream.
 from importlib import import_module
 from typing import Any
 
-from longterm.engines import Trace, compare, run
+from longterm.engines import Comparison, Trace, compare, run
 from longterm.errors import InputError, LongtermError
 from longterm.learners import AOGD, Feedback, Learner, observe
 from longterm.live import Fleet, LiveLearner, Token
@@ -42,6 +42,7 @@ ROOMS = (
 
 __all__ = [
     "AOGD",
+    "Comparison",
     "Constants",
     "Counterexample",
     "Feedback",

@@ -6,7 +6,7 @@ check nothing: by the time one is called, what it does has been found good and w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from longterm._arrays import Array
 from longterm.engines.trace import Sums
 from longterm.learners.feedback import Feedback
 from longterm.live.window import Closed, Token, Window
+from longterm.storage.states import restored_state, state_arrays
 
 _COUNTERS = ("told", "skipped", "expired", "losses_told", "largest_delay")
 _HOW: tuple[Closed, ...] = ("told", "skipped")
@@ -92,37 +93,3 @@ class Book:
             window.open[number] = Token(number, copy)
         for number, how in zip(arrays["closed.number"].tolist(), arrays["closed.how"].tolist(), strict=True):
             window.closed[number] = _HOW[how]
-
-
-def state_arrays(state: Any) -> dict[str, Array]:
-    """The arrays of a learner's state, by name; a named tuple inside it is `outer.inner`."""
-    return {f"state.{name}": value for name, value in _leaves(state, "")}
-
-
-def restored_state(template: Any, arrays: Mapping[str, Array]) -> Any:
-    """A state like `template`, made of stored arrays; ValueError if they do not fit it."""
-    stored = {name.removeprefix("state."): value for name, value in arrays.items() if name.startswith("state.")}
-    wanted = dict(_leaves(template, ""))
-    if list(stored) != list(wanted):
-        raise ValueError(f"the state holds {list(stored)}, not {list(wanted)}")
-    for name, value in wanted.items():
-        kind, found = (np.shape(value), np.asarray(value).dtype), (np.shape(stored[name]), stored[name].dtype)
-        if kind != found:
-            raise ValueError(f"{name} has shape and dtype {found}, not {kind}")
-    return _filled(template, "", stored)
-
-
-def _leaves(state: Any, prefix: str) -> Iterator[tuple[str, Array]]:
-    for name, value in state._asdict().items():
-        if hasattr(value, "_asdict"):
-            yield from _leaves(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
-
-
-def _filled(template: Any, prefix: str, stored: Mapping[str, Array]) -> Any:
-    values = {
-        name: _filled(value, f"{prefix}{name}.", stored) if hasattr(value, "_asdict") else stored[prefix + name]
-        for name, value in template._asdict().items()
-    }
-    return type(template)(**values)

@@ -19,9 +19,9 @@ from longterm.errors import InputError, SnapshotError
 from longterm.learners.base import Learner, OnBrokenBound
 from longterm.learners.checks import Limits, acceptable, faults, raise_or_warn, require_match
 from longterm.learners.feedback import Feedback
-from longterm.live.book import restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
+from longterm.storage.states import restored_state, state_arrays
 
 if TYPE_CHECKING:
     from longterm.live.fleet_jax import JaxRows
@@ -89,6 +89,14 @@ class Fleet:
     def _per_row(self, field: NDArray[Any]) -> NDArray[Any]:
         shape = field.shape if field.shape[:1] == (self.size,) else (self.size, *field.shape)
         return np.array(np.broadcast_to(field, shape))
+
+    def __repr__(self) -> str:
+        played = self.rounds - 1
+        told = f"{played.min()}–{played.max()}" if played.min() != played.max() else str(played.min())
+        return (
+            f"Fleet({self.size:,} × {type(self.learner).__name__}, d={len(self._template)}, "
+            f"rounds told to each={told}, engine={self._engine!r})"
+        )
 
     @property
     def state(self) -> Any:

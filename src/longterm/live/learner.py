@@ -24,10 +24,11 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array
+from longterm._display import Table, short
 from longterm.errors import InputError, SnapshotError
 from longterm.learners.base import Learner, OnBrokenBound
 from longterm.learners.feedback import Feedback
-from longterm.live.book import Book, state_arrays
+from longterm.live.book import Book
 from longterm.live.journal import Journal
 from longterm.live.recovery import recover
 from longterm.live.told import Oracle, feedback_at, limits_of, require_finite, require_usable, with_arrays
@@ -37,6 +38,7 @@ from longterm.problems import Problem
 from longterm.storage.packing import pack
 from longterm.storage.snapshot import Snapshot, identity_of, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
+from longterm.storage.states import state_arrays
 
 KIND = "live learner"
 VERSION = 1
@@ -96,6 +98,20 @@ class LiveLearner:
         fresh = self._snapshot().encode()  # also finds out at once whether the learner's state can be stored
         if journal is not None:
             self._journal = recover(Path(journal), learner, self._book, identity_of(fresh), None, fsync=fsync)
+
+    def __repr__(self) -> str:
+        now = self.state
+        held = "" if self._journal is None else ", journal"
+        return (
+            f"LiveLearner({type(self._learner).__name__}, d={np.shape(now.x)[-1]}, asked={now.asked}, told={now.told}, "
+            f"in_flight={now.in_flight}, skipped={now.skipped}, expired={now.expired}{held})"
+        )
+
+    def _repr_html_(self) -> str:
+        now = self.state
+        names = ("asked", "told", "in_flight", "skipped", "expired", "largest_delay", "signed_violation")
+        rows = [(name, short(np.asarray(getattr(now, name)))) for name in names]
+        return Table(("", ""), rows, title=f"LiveLearner: {type(self._learner).__name__}")._repr_html_()
 
     # --- the rounds ------------------------------------------------------------------------------------------
 

@@ -12,9 +12,10 @@ from typing import Any
 
 from longterm.errors import JournalError
 from longterm.learners.base import Learner
-from longterm.live.book import Book, restored_state
+from longterm.live.book import Book
 from longterm.live.journal import Journal, JournalReader
 from longterm.storage.packing import MalformedError, unpack
+from longterm.storage.states import restored_state
 
 Follows = list[str] | None
 """Identity of the journal that a snapshot was taken in, and the checksum at that place, in hexadecimal."""
