@@ -41,7 +41,10 @@ def _words(need: Need) -> str:
 def with_tables(page: str) -> str:
     """The page with its tables as they should be."""
     return re.sub(
-        r"(<!-- learners -->\n).*?(\n<!-- end -->)", lambda m: m[1] + table_of_learners() + m[2], page, flags=re.DOTALL
+        r"(<!-- learners -->\n).*?(<!-- end -->)",
+        lambda m: f"{m[1]}\n{table_of_learners()}\n\n{m[2]}",
+        page,
+        flags=re.DOTALL,
     )
 
 

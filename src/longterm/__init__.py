@@ -5,14 +5,17 @@ way. Start with `run`, a problem, a learner and a stream.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from longterm.engines import Comparison, Trace, compare, run
-from longterm.errors import InputError, LongtermError
-from longterm.learners import AOGD, Feedback, Learner, observe
-from longterm.live import Fleet, LiveLearner, Token
-from longterm.problems import Problem
-from longterm.theory import Constants, Counterexample, SlaterPoint, challenge, find_slater_point
+if TYPE_CHECKING:
+    from longterm.engines.comparison import Comparison
+    from longterm.engines.run import compare, run
+    from longterm.engines.trace import Trace
+    from longterm.errors import InputError, LongtermError
+    from longterm.learners import AOGD, Feedback, Learner, observe
+    from longterm.live import Fleet, LiveLearner, Token
+    from longterm.problems import Problem
+    from longterm.theory import Constants, Counterexample, SlaterPoint, challenge, find_slater_point
 
 __version__ = "0.1.0.dev0"
 
@@ -63,9 +66,36 @@ __all__ = [
 ]
 
 
+_ROOM_OF = {
+    "AOGD": "learners",
+    "Comparison": "engines",
+    "Constants": "theory",
+    "Counterexample": "theory",
+    "Feedback": "learners",
+    "Fleet": "live",
+    "InputError": "errors",
+    "Learner": "learners",
+    "LiveLearner": "live",
+    "LongtermError": "errors",
+    "Problem": "problems",
+    "SlaterPoint": "theory",
+    "Token": "live",
+    "Trace": "engines",
+    "challenge": "theory",
+    "compare": "engines",
+    "find_slater_point": "theory",
+    "observe": "learners",
+    "run": "engines",
+}
+
+
 def __getattr__(name: str) -> Any:
+    """Rooms and names are loaded when they are first used: a command line that only prints its help loads none."""
     if name in ROOMS:
         return import_module(f"longterm.{name}")
+    if name in _ROOM_OF:
+        found = globals()[name] = getattr(import_module(f"longterm.{_ROOM_OF[name]}"), name)
+        return found
     raise AttributeError(f"module 'longterm' has no attribute {name!r}")
 
 

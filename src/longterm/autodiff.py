@@ -42,8 +42,40 @@ def loss_from_jax(
     strong_convexity: float = 0.0,
     parameters: Mapping[str, tuple[int, ...]] | None = None,
 ) -> CustomLoss:
-    """A loss from x, parameters ↦ f(x), written with `jax.numpy` for x of shape (..., d); facts as for `CustomLoss`.
+    """A loss from a function of x and a round's parameters, written with `jax.numpy`; facts as for `CustomLoss`.
 
+    Parameters
+    ----------
+    function : callable
+        x, parameters ↦ f(x), for x of shape (..., d).
+    over : Set
+        The set on which the facts hold, and where kinks are looked for.
+    gradient_bound : float
+        A bound on ‖∇f‖₂.
+    value_range : float
+        A bound on |f(x) − f(y)|.
+    strong_convexity : float
+        σ; 0 where nothing is known.
+    parameters : mapping of str to tuple of int, optional
+        The parameters of a round: their names and shapes.
+
+    Returns
+    -------
+    CustomLoss
+        The loss, with the gradient that JAX derives.
+
+    Raises
+    ------
+    InputError
+        If JAX's gradient at a probed point is no subgradient, or the function is not written for (..., d).
+
+    Warns
+    -----
+    KinkWarning
+        If the function has a kink at a probed point.
+
+    Examples
+    --------
     >>> import jax.numpy as jnp
     >>> from longterm.autodiff import loss_from_jax
     >>> from longterm.sets import Ball
@@ -69,7 +101,48 @@ def constraint_from_jax(
     value_bound: float,
     parameters: Mapping[str, tuple[int, ...]] | None = None,
 ) -> CustomConstraint:
-    """A constraint g ≤ 0 from x, parameters ↦ g(x), written with `jax.numpy` for x of shape (..., d)."""
+    """A constraint g ≤ 0 from a function of x and a round's parameters, written with `jax.numpy`.
+
+    Parameters
+    ----------
+    function : callable
+        x, parameters ↦ g(x), for x of shape (..., d).
+    over : Set
+        The set on which the facts hold, and where kinks are looked for.
+    gradient_bound : float
+        A bound on ‖∇g‖₂.
+    value_bound : float
+        A bound on |g|.
+    parameters : mapping of str to tuple of int, optional
+        The parameters of a round: their names and shapes.
+
+    Returns
+    -------
+    CustomConstraint
+        The constraint, with the gradient that JAX derives.
+
+    Raises
+    ------
+    InputError
+        As for `loss_from_jax`.
+
+    Warns
+    -----
+    KinkWarning
+        As for `loss_from_jax`.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> from longterm.autodiff import constraint_from_jax
+    >>> from longterm.sets import Ball
+    >>> g = constraint_from_jax(
+    ...     lambda x: jnp.sum(x**2, axis=-1) - 0.5, over=Ball(2), gradient_bound=2.0, value_bound=0.5
+    ... )
+    >>> g.values(np.array([1.0, 0.0]))
+    array([0.5])
+    """
     named = dict(parameters or {})
     value, gradient = _value(function), _gradient(function)
     _look_at_kinks(value, gradient, over, named.values())
@@ -127,22 +200,22 @@ def _with(value: Callable[..., Array], parameters: Sequence[Array]) -> Callable[
     return lambda x: np.asarray(value(x, *parameters))
 
 
-def _look_at(name: str, x: FloatArray, value: Callable[[FloatArray], FloatArray], found: FloatArray) -> bool:
+def _look_at(name: str, x: FloatArray, value: Callable[[FloatArray], FloatArray], slope: FloatArray) -> bool:
     """Whether the function has a kink at x; it is warned of, and what is no subgradient is refused."""
     pair = value(np.stack([x, x]))
     if value(x).shape != () or pair.shape != (2,) or not np.array_equal(pair, np.stack([value(x)] * 2), equal_nan=True):
         what = f"returned {value(x)} for one x and {pair} for the same x twice"
         raise InputError("function", what, "Write it for x of shape (..., d), so that it returns shape (...,)")
-    if not np.all(np.isfinite(found)):
+    if not np.all(np.isfinite(slope)):
         remedy = "Give an analytic gradient with CustomLoss or CustomConstraint, or guard the kink with jax.numpy.where"
-        raise InputError("function", f"its gradient by JAX at {name} is {found}", remedy)
+        raise InputError("function", f"its gradient by JAX at {name} is {slope}", remedy)
     (left, right), (near_left, near_right) = _slopes(value, x, STEP), _slopes(value, x, STEP / 10)
     # The slopes of a convex function enclose its subgradients. What is finer than this is rounding.
-    rounding = 1e3 * np.finfo(np.float64).eps * (abs(float(value(x))) + 1e-300) / STEP + 1e-9 * np.abs(found)
-    outside = (found < left - rounding) | (found > right + rounding)
+    rounding = 1e3 * np.finfo(np.float64).eps * (abs(float(value(x))) + 1e-300) / STEP + 1e-9 * np.abs(slope)
+    outside = (slope < left - rounding) | (slope > right + rounding)
     if np.any(outside):
         k = int(np.argmax(outside))
-        what = f"JAX's slope {found[k]:g} at {name}, coordinate {k}, is outside [{left[k]:g}, {right[k]:g}]"
+        what = f"JAX's slope {slope[k]:g} at {name}, coordinate {k}, is outside [{left[k]:g}, {right[k]:g}]"
         raise InputError("function", what + ": no subgradient", "Give an analytic gradient")
     # Of a smooth function the gap between the two slopes shrinks with the step; at a kink it stays.
     kinks = np.flatnonzero((near_right - near_left > 0.5 * (right - left)) & (near_right - near_left > 30 * rounding))
@@ -150,7 +223,7 @@ def _look_at(name: str, x: FloatArray, value: Callable[[FloatArray], FloatArray]
         return False
     k = int(kinks[0])
     warnings.warn(
-        f"at {name} the function has a kink in {kinks.size} coordinates: JAX takes slope {found[k]:g} in "
+        f"at {name} the function has a kink in {kinks.size} coordinates: JAX takes slope {slope[k]:g} in "
         f"coordinate {k}, between {left[k]:g} and {right[k]:g}. An analytic subgradient under this library's "
         "rules (sign(0) = 0, lowest index at a tie) may differ, and runs with it, from the first round on",
         KinkWarning,

@@ -116,6 +116,14 @@ class WindowFullError(LongtermError, RuntimeError):
     """As many rounds are in flight as were allowed, so no new one can be asked for."""
 
 
+class InUseError(LongtermError, RuntimeError):
+    """An object that is in the middle of a call was called again. The second call changed nothing."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        self.remedy = remedy
+        super().__init__(f"{what}. {remedy}.")
+
+
 class SnapshotError(LongtermError):
     """A file that cannot be used. Neither the file nor any learner was changed.
 

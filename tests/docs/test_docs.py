@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import longterm
-from longterm import bounds, learners
+from longterm import learners
 from longterm.problems import games
 
 ROOT = Path(__file__).parents[2]
@@ -16,9 +16,8 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 NAMED = [*PAGES, *SOURCES]
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 DOTTED = re.compile(r"`(?:python -m )?(longterm(?:\.\w+)+)")
-BOUND = re.compile(r"`bounds\.(\w+)")
 GAME = re.compile(r"`games\.(\w+)")
-DOCUMENT = re.compile(r"`?((?:docs|tests|benchmarks)/\w+\.(?:md|py))`?")
+DOCUMENT = re.compile(r"`?((?:docs|tests|benchmarks|examples)/[\w/]+\.(?:md|py))`?")
 
 
 def found(pattern: re.Pattern[str], path: Path) -> list[str]:
@@ -76,14 +75,13 @@ def test_relative_links_lead_somewhere(page):
 @pytest.mark.parametrize("path", NAMED, ids=lambda path: str(path.relative_to(ROOT)))
 def test_named_things_exist(path):
     assert unknown_names(path) == []
-    assert [name for name in found(BOUND, path) if not hasattr(bounds, name)] == []
     assert [name for name in found(GAME, path) if name != "GAMES" and name not in games.GAMES] == []
     assert [name for name in found(DOCUMENT, path) if not (ROOT / name).exists()] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_constructors_named_in_pages_exist(page):
-    """`AOGD.convex` and the like: a class of the package, and something it has."""
+    """`AOGD.for_problem` and the like: a class of the package, and something it has."""
     calls = re.findall(r"`([A-Z]\w+)\.(\w+)", page.read_text(encoding="utf-8"))
     classes = {name: thing for module in (longterm, learners) for name, thing in vars(module).items()}
     assert [

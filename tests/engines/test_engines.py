@@ -14,7 +14,7 @@ from longterm.problems import doubly_stochastic
 from longterm.sets import Ball
 from longterm.streams import FromIterable, RandomCosts, RandomPermutations, Replay
 from longterm.testing import assert_same_trace, engines_agree
-from zoo import games
+from zoo import crossed, games
 
 pytest.importorskip("jax", reason="the compiled engine needs the extra `jax`")
 import jax
@@ -28,7 +28,7 @@ def assert_same(one, other, atol):
     assert_same_trace(one, other, atol, rtol_of_reports=1e-9)
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", crossed(GAMES))
 def test_engines_agree_on_every_learner_and_problem(game):
     problem, stream, make = GAMES[game]
     engines_agree(problem, make(), stream)
@@ -162,7 +162,7 @@ def test_a_missing_extra_is_named():
     code = (
         "import sys; sys.modules['jax'] = None\n"
         "import longterm\nfrom longterm.streams import RandomPermutations\n"
-        "p = longterm.doubly_stochastic(2)\n"
+        "p = longterm.problems.doubly_stochastic(2)\n"
         "try: longterm.run(p, longterm.AOGD.for_problem(p), RandomPermutations(2), 5, engine='jax')\n"
         "except ImportError as error: print(error)"
     )

@@ -14,10 +14,10 @@ from longterm.problems import doubly_stochastic
 from longterm.sets import Ball
 from longterm.streams import FromIterable, RandomCosts, RandomPermutations, Replay
 from longterm.testing import CHECKS, assert_same_trace, engines_agree
-from zoo import games, problems
+from zoo import crossed, games, problems
 
 GAMES = games()
-each_game = pytest.mark.parametrize("game", GAMES)
+each_game = pytest.mark.parametrize("game", crossed(GAMES))
 
 
 def playable(game):

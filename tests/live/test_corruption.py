@@ -13,9 +13,10 @@ from live_files import interrupted, load, put, saved
 from live_plan import fresh, image, learner, start, step, undisturbed
 from longterm import InputError, LiveLearner
 from longterm.errors import JournalError, SnapshotError
-from longterm.live import snapshot as snapshots
 from longterm.live.journal import Journal, JournalReader
 from longterm.live.learner import KIND, VERSION
+from longterm.storage import snapshot as snapshots
+from longterm.storage.lock import FileLock
 from longterm.storage.packing import MalformedError, pack, unpack
 from longterm.storage.snapshot import Snapshot, decode, read_snapshot, write_snapshot
 from longterm.storage.specification import specification
@@ -213,7 +214,7 @@ def test_deep_json_is_refused():
 def test_any_metadata_with_a_good_checksum_is_refused_in_words(metadata, tmp_path_factory):
     path = tmp_path_factory.mktemp("crafted") / "state"
     metadata["learner"] = specification(learner())
-    write_snapshot(path, Snapshot(KIND, VERSION, metadata, fresh()._book.arrays()))
+    write_snapshot(path, Snapshot(KIND, VERSION, metadata, fresh()._memory.arrays()))
     with pytest.raises(SnapshotError, match="makes no sense"):
         LiveLearner.load(path, learner())
 
@@ -279,7 +280,7 @@ def test_snapshots_know_nothing_of_learners(tmp_path):
 
 def test_journals_know_nothing_of_learners(tmp_path):
     path = tmp_path / "anything"
-    journal = Journal.create(path, b"i" * 32, 5, fsync=False)
+    journal = Journal.create(path, b"i" * 32, 5, FileLock(path).acquire(), fsync=False)
     journal.append(b"one", 6)
     journal.append(b"", 7)
     journal.close()

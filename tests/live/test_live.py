@@ -17,7 +17,7 @@ from longterm.errors import (
 )
 from longterm.problems import two_dimensional
 from longterm.sets import Ball
-from zoo import games
+from zoo import crossed, games
 
 PROBLEM = two_dimensional()
 GAMES = games()
@@ -52,7 +52,7 @@ def test_two_rounds_in_the_wrong_order_by_hand():
     assert float(state.largest_violation) == -0.25
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", crossed(GAMES))
 def test_without_delay_it_is_the_loop_bit_for_bit(game):
     problem, stream, make = GAMES[game]
     block = stream.draw(0, 0, 40)
@@ -61,7 +61,7 @@ def test_without_delay_it_is_the_loop_bit_for_bit(game):
     for i in range(40):
         loss, constraint = [a[i] for a in block.loss], [a[i] for a in block.constraint]
         learner.tell(learner.ask(), loss_parameters=loss, constraint_parameters=constraint)
-    for mine, theirs in zip(learner._book.state, trace.state, strict=True):
+    for mine, theirs in zip(learner._memory.state, trace.state, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     state = learner.state
     for name in ("cumulative_loss", "signed_violation", "hard_violation", "squared_violation", "largest_violation"):
@@ -182,8 +182,8 @@ def test_what_is_remembered_of_tokens_is_bounded():
         token = learner.ask()
         if t % 3:
             learner.tell(token, loss_parameters=TARGET)
-    assert len(learner._book.window.closed) <= 11
-    assert len(learner._book.window.open) <= 11
+    assert len(learner._memory.window.closed) <= 11
+    assert len(learner._memory.window.open) <= 11
 
 
 def test_a_full_window_refuses_and_recovers():

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from test_delay import regret_in_blocks
 
+from delays import regret_in_blocks
 from longterm.problems import late_reversal
 from longterm.theory import gradient_bound_under_delay, lemma_5_delayed
 from longterm.theory.schedules import ConvexSchedule

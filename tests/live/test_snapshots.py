@@ -20,7 +20,7 @@ from longterm.sets import Ball, Box, Product, Simplex
 from longterm.storage.snapshot import Snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
 from longterm.theory.schedules import CustomSchedule
-from zoo import games
+from zoo import crossed, games
 
 GAMES = games()
 FLIPS = 10_000
@@ -30,7 +30,7 @@ FLIPS = 10_000
 
 
 @pytest.mark.parametrize("journaled", [False, True], ids=["snapshot", "journal"])
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", crossed(GAMES))
 def test_a_stopped_and_restored_learner_continues_bit_for_bit(game, journaled, tmp_path):
     problem, stream, make = GAMES[game]
     block = stream.draw(0, 0, 60)

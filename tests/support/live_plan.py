@@ -12,6 +12,8 @@ import random
 import signal
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -46,25 +48,28 @@ def position(live: LiveLearner) -> int:
     return state.asked + state.told + state.skipped
 
 
-def step(live: LiveLearner) -> None:
+def next_call(live: LiveLearner) -> Callable[[], object]:
     """The next thing to happen, which depends on nothing but the state."""
     rng = np.random.default_rng(position(live))
     tokens = live.in_flight
     choice = rng.random()
     if not tokens or (choice < 0.5 and len(tokens) < 6):
-        live.ask()
-        return
+        return live.ask
     token = tokens[rng.integers(len(tokens))]
     if choice > 0.95:
-        live.skip(token)
-    else:
-        target = np.random.default_rng(token.number).uniform(-0.7, 0.7, 2)
-        live.tell(token, loss_parameters=[target])
+        return partial(live.skip, token)
+    target = np.random.default_rng(token.number).uniform(-0.7, 0.7, 2)
+    return partial(live.tell, token, loss_parameters=[target])
+
+
+def step(live: LiveLearner) -> None:
+    """Let the next thing happen."""
+    next_call(live)()
 
 
 def image(live: LiveLearner) -> bytes:
     """Everything the learner remembers, to the bit."""
-    return pack(live._book.metadata(), live._book.arrays())
+    return pack(live._memory.metadata(), live._memory.arrays())
 
 
 def undisturbed(steps: int) -> list[bytes]:

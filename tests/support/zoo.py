@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 
 from longterm import AOGD, InputError, Problem, SlaterPoint, find_slater_point
 from longterm._arrays import column, dot, like, namespace
@@ -428,3 +429,15 @@ def games() -> dict[str, tuple[Problem, Stream, Callable[[], Learner[Any]]]]:
         for name, (problem, stream) in problems().items()
         for rule in learners(problem)
     }
+
+
+def crossed(games: Mapping[str, Any]) -> list[Any]:
+    """The names of the games as parameters of a test: two problems for each learner, and `cross` on all the others.
+
+    Of the problems that a learner plays, the first and the last: they differ in set, loss and constraint.
+    """
+    of_rule: dict[str, list[str]] = {}
+    for game in games:
+        of_rule.setdefault(game.partition(" / ")[2], []).append(game)
+    kept = {name for names in of_rule.values() for name in (names[0], names[-1])}
+    return [pytest.param(game, marks=[] if game in kept else pytest.mark.cross) for game in games]

@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import Array
-from longterm.engines.reference import declared_limits
 from longterm.engines.trace import Recorder, Sums, Trace
 from longterm.errors import BrokenBoundError, InputError
-from longterm.learners.base import Learner, OnBrokenBound
-from longterm.learners.checks import BOUNDED, Limits, acceptable, faults, require_match, within
+from longterm.learners.base import Learner
+from longterm.learners.checks import BOUNDED, Limits, OnBrokenBound, require_match
 from longterm.learners.feedback import observe
 from longterm.problems import Problem
 from longterm.streams import Block
@@ -60,19 +59,19 @@ def _compiled(problem: Problem, learner: Learner[Any], stop_at_broken_bound: boo
     def play_one(carry: Carry, loss: tuple[Array, ...], constraint: tuple[Array, ...]) -> Carry:
         x = learner.ask(carry.state)
         here = carry.position
-        told = observe(problem, x, [_at(array, here) for array in loss], [_at(array, here) for array in constraint])
-        require_match(told, x, None)
-        limits = declared_limits(problem, learner, x)
-        sound = jnp.all(acceptable(told, limits if stop_at_broken_bound else Limits.around(x)))
+        feedback = observe(problem, x, [_at(array, here) for array in loss], [_at(array, here) for array in constraint])
+        require_match(feedback, x, None)
+        limits = Limits.declared(learner, x, problem)
+        sound = jnp.all((limits if stop_at_broken_bound else Limits.around(x)).acceptable(feedback))
         first_broken = carry.first_broken
         if not stop_at_broken_bound:
-            kept = jnp.stack([jnp.all(inside) for inside in within(told, limits)])
+            kept = jnp.stack([jnp.all(inside) for inside in limits.within(feedback)])
             first_broken = jnp.where(kept, first_broken, jnp.minimum(first_broken, here))
 
         return Carry(
             position=here + sound,
-            state=_choose(sound, learner.update(carry.state, told), carry.state),
-            sums=_choose(sound, carry.sums.add(told), carry.sums),
+            state=_choose(sound, learner.update(carry.state, feedback), carry.state),
+            sums=_choose(sound, carry.sums.add(feedback), carry.sums),
             report=carry.report,
             sound=sound,
             first_broken=first_broken,
@@ -176,16 +175,16 @@ class CompiledPlayer:
                 "or use engine='numpy'",
             ) from error
 
-    def _faults(self, carry: Carry, loss: tuple[Array, ...], constraint: tuple[Array, ...], t: int) -> list[Any]:
+    def _faults(self, carry: Carry, loss: tuple[Array, ...], constraint: tuple[Array, ...], t: int) -> list[InputError]:
         """The words for the round that the carry stands before, from the code that the reference engine uses."""
         x, here = self._learner.ask(carry.state), int(carry.position)
-        told = observe(self._problem, x, [array[here] for array in loss], [array[here] for array in constraint])
-        return list(faults(told, declared_limits(self._problem, self._learner, x), t))
+        feedback = observe(self._problem, x, [array[here] for array in loss], [array[here] for array in constraint])
+        return list(Limits.declared(self._learner, x, self._problem).faults(feedback, t))
 
     def _refusal(self, loss: tuple[Array, ...], constraint: tuple[Array, ...]) -> InputError:
-        found = self._faults(self._carry, loss, constraint, self.played + 1)
-        if found:
-            return found[0]  # type: ignore[no-any-return]
+        faults = self._faults(self._carry, loss, constraint, self.played + 1)
+        if faults:
+            return faults[0]
         # Compiled and step-by-step arithmetic may differ in the last digit, right at a bound.
         what = "a declared bound was exceeded by rounding"
         return BrokenBoundError("feedback", what, "Declare bounds with a little room", round=self.played + 1)
@@ -198,10 +197,9 @@ class CompiledPlayer:
             played = position < int(self._carry.position)  # a round that stopped the run was not played
             if played and argument not in self._warned:
                 there = self._advance(start, loss, constraint, position)
-                found = {
-                    fault.argument: str(fault) for fault in self._faults(there, loss, constraint, first + position)
-                }
-                self._warned[argument] = found.get(argument, f"{argument} in round {first + position}: at its bound")
+                faults = self._faults(there, loss, constraint, first + position)
+                words = {fault.argument: str(fault) for fault in faults}
+                self._warned[argument] = words.get(argument, f"{argument} in round {first + position}: at its bound")
 
     def trace(self) -> Trace:
         """What happened so far, in NumPy arrays."""

@@ -10,14 +10,14 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm.engines.comparison import Comparison
-from longterm.engines.fit import require_fit
 from longterm.engines.reference import Player
 from longterm.engines.trace import Recorder, SeedsPlayed, StateUnknown, Trace
 from longterm.errors import InputError, StreamEndedError
-from longterm.learners.base import Learner, OnBrokenBound
+from longterm.learners.base import Learner
+from longterm.learners.checks import OnBrokenBound, require_known
 from longterm.problems import Problem
 from longterm.progress import Progress, reporter
-from longterm.streams import Seeds, Stream
+from longterm.streams import Block, Seeds, Stream
 from longterm.streams.base import checked_seeds
 
 if TYPE_CHECKING:
@@ -46,24 +46,48 @@ def run(
 
     Parameters
     ----------
-    rounds : T, counted from the start of the stream even when resuming; None plays a finite stream to its end.
-    seeds : one seed for a single run; a sequence, ``range(10)``, for a batch: its i-th row is the single run with
-        the i-th seed. A learner with a grid of hyper-parameters of shape (3,) and ten seeds give a (3, 10) batch.
-    record : the rounds to keep in the trace; by default log-spaced ones. The last round is always kept.
-    resume : the trace of an earlier run of the same learner, problem, stream and seeds, to be continued. The two
-        together equal one uninterrupted run bit for bit.
-    on_broken_bound : "raise" stops at the first gradient or constraint above its declared bound; "warn" goes on and
-        notes it in ``trace.warnings``. NaN and infinity always stop the run.
-    progress : "auto" shows a bar on a terminal; or a function of (rounds done, rounds in all); or None.
-    engine : "numpy", the reference; "jax" compiles the same learner, problem and stream (extra `jax`) and is
-        more than ten times faster for one learner. Both give the same trace, to rounding, in NumPy arrays.
-    xp, dtype : the array library (reference engine only) and the dtype of the learner's state: NumPy and float64.
+    problem : Problem
+        The set, the loss and the constraint.
+    learner : Learner
+        One learner, or a grid of them: hyper-parameters that are arrays.
+    stream : Stream
+        The parameters of f_1, f_2, … and of g_1, g_2, …
+    rounds : int, optional
+        T, counted from the start of the stream even when resuming. By default a finite stream is played to its end.
+    seeds : int or sequence of int
+        One seed for a single run; a sequence, ``range(10)``, for a batch: its i-th row is the single run with the
+        i-th seed. A grid of hyper-parameters of shape (3,) and ten seeds give a (3, 10) batch.
+    record : sequence of int, optional
+        The rounds to keep in the trace; by default log-spaced ones. The last round is always kept.
+    resume : Trace, optional
+        An earlier run of the same learner, problem, stream and seeds, to be continued. The two together equal one
+        uninterrupted run bit for bit.
+    on_broken_bound : {"raise", "warn"}
+        "raise" stops at the first gradient or constraint above its declared bound; "warn" goes on and notes it in
+        ``trace.warnings``. NaN and infinity always stop the run.
+    progress : {"auto"} or callable or None
+        "auto" shows a bar on a terminal; a function is called with (rounds done, rounds in all).
+    engine : {"numpy", "jax"}
+        "numpy" is the reference; "jax" compiles the same learner, problem and stream (extra `jax`) and is more than
+        ten times faster for one learner. Both give the same trace, to rounding, in NumPy arrays.
+    xp : namespace
+        The array library of the learner's state, for the reference engine only.
+    dtype : dtype, optional
+        The dtype of the learner's state; float64 by default.
+
+    Returns
+    -------
+    Trace
+        What happened, at the recorded rounds.
 
     Raises
     ------
-    InputError : naming the argument, the round and the remedy. The ``trace`` of whatever exception stops a run, an
-        interrupt included, holds the run up to the round before, ready for ``resume``.
+    InputError
+        Naming the argument, the round and the remedy. The ``trace`` of whatever exception stops a run, an interrupt
+        included, holds the run up to the round before, ready for ``resume``.
 
+    Examples
+    --------
     >>> from longterm import AOGD, run
     >>> from longterm.problems import doubly_stochastic
     >>> from longterm.streams import RandomPermutations
@@ -105,17 +129,59 @@ def compare(
     xp: Any = np,
     dtype: Any = None,
 ) -> Comparison:
-    """Let several learners, by name, play the same rounds; arguments as for `run`.
+    """Let several learners, by name, play the same rounds of a stream.
+
+    Parameters
+    ----------
+    problem : Problem
+        The set, the loss and the constraint.
+    learners : mapping of str to Learner
+        The learners, by name.
+    stream : Stream
+        The rounds that all of them play.
+    rounds : int, optional
+        T, as for `run`.
+    seeds : int or sequence of int
+        As for `run`.
+    record : sequence of int, optional
+        As for `run`.
+    resume : mapping of str to Trace, optional
+        Earlier traces, by the same names.
+    on_broken_bound : {"raise", "warn"}
+        As for `run`.
+    progress : {"auto"} or callable or None
+        As for `run`.
+    engine : {"numpy", "jax"}
+        As for `run`.
+    xp : namespace
+        As for `run`.
+    dtype : dtype, optional
+        As for `run`.
 
     Returns
     -------
     Comparison
         A trace for each name, as a mapping, with `plot`, `summary` and `to_frame`.
+
+    Raises
+    ------
+    InputError
+        As for `run`; its ``trace`` is a dictionary of the traces so far.
+
+    Examples
+    --------
+    >>> from longterm import AOGD, compare
+    >>> from longterm.problems import doubly_stochastic
+    >>> from longterm.streams import RandomPermutations
+    >>> problem = doubly_stochastic(4)
+    >>> learners = {"slow": AOGD.for_problem(problem, beta=0.5), "fast": AOGD.for_problem(problem, beta=0.8)}
+    >>> traces = compare(problem, learners, RandomPermutations(4), rounds=100)
+    >>> {name: int(trace.last_round) for name, trace in traces.items()}
+    {'slow': 100, 'fast': 100}
     """
     _require_kinds(problem, learners, stream)
     make_player = _engine(engine, xp)
-    if on_broken_bound not in ("raise", "warn"):
-        raise InputError("on_broken_bound", f"{on_broken_bound!r} is not known", "Choose 'raise' or 'warn'")
+    require_known(on_broken_bound)
     if rounds is not None:
         validate.count("rounds", rounds)
     if not learners:
@@ -190,6 +256,32 @@ def _kind(value: Any) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}"
     return f"{'an' if type(value).__name__[0].lower() in 'aeiou' else 'a'} {type(value).__name__}"
+
+
+def require_fit(problem: Problem, block: Block, seed_axes: tuple[int, ...], first: int) -> None:
+    """A stream's arrays must be the parameters that the problem's loss and constraint ask for, in their shapes."""
+    for role, arrays, wanted in (
+        ("loss", block.loss, problem.loss.parameters),
+        ("constraint", block.constraint, problem.constraint.parameters),
+    ):
+        if len(arrays) != len(wanted):
+            raise InputError(
+                "stream",
+                f"gives {len(arrays)} {role} parameters, {problem.name!r} needs {len(wanted)} ({', '.join(wanted)})",
+                f"Make a stream whose rounds hold {tuple(wanted)}",
+                round=first,
+            )
+        for array, (name, shape) in zip(arrays, wanted.items(), strict=True):
+            if array.dtype.kind not in "fiub":
+                raise InputError(name, f"has dtype {array.dtype}", "Give real numbers", round=first)
+            if array.shape[1:] not in (shape, seed_axes + shape):
+                raise InputError(
+                    name,
+                    f"has shape {array.shape[1:]} in a round, not {shape}",
+                    f"Give the {name} of each round in shape {shape}",
+                    round=first,
+                )
+    problem.loss.check_parameters(block.loss, first)
 
 
 def _continued(

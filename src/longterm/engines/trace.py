@@ -16,8 +16,8 @@ from longterm._display import Table, figure
 from longterm.errors import InputError, SnapshotError
 from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
+from longterm.storage.packing import restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
-from longterm.storage.states import restored_state, state_arrays
 from longterm.streams import FromIterable, Stream
 
 if TYPE_CHECKING:
@@ -189,7 +189,10 @@ class Trace:
         arrays = {name: getattr(self, name) for name in names}
         arrays |= {f"report.{name}": values for name, values in self.reports.items()}
         arrays |= {f"sums.{name}": np.asarray(value) for name, value in self.sums._asdict().items()}
-        arrays |= {name: np.asarray(value) for name, value in state_arrays(self.state).items()}
+        arrays |= {  # NumPy scalars stay scalars: their powers may differ from an array's in the last bit
+            name: value if isinstance(value, np.generic) else np.asarray(value)
+            for name, value in state_arrays(self.state).items()
+        }
         seeds = self.seeds if isinstance(self.seeds, int) else list(self.seeds)
         metadata = {"seeds": seeds, "warnings": dict(self.warnings)}
         write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
@@ -230,10 +233,7 @@ class Trace:
         if learner is None:
             state: Any = StateUnknown(arrays["state.round"])
         else:
-            try:
-                state = restored_state(learner.init(), arrays, same_shapes=False)
-            except ValueError as error:
-                raise SnapshotError(path, "another learner", str(error), "Load it with the learner it is of") from None
+            state = _state_of(learner, arrays, path)
         seeds = stored.metadata["seeds"]
         return cls(
             **{name: arrays[name] for name in ("rounds", *_SUM_OF_COLUMN)},
@@ -338,6 +338,19 @@ class Trace:
             parts.append(sums[inside - done - 1])
             total, done = sums[-1], done + block.rounds
         return np.concatenate(parts)
+
+
+def _state_of(learner: Learner[Any], arrays: Mapping[str, Any], path: str | PathLike[str]) -> Any:
+    """The saved state, as this learner's."""
+    batch = arrays["cumulative_loss"].shape[1:]
+    template = learner.with_trailing_axes(len(batch) - len(learner.batch_shape))
+    why = ""
+    for dtype in (np.float64, np.float32):
+        try:
+            return restored_state(template.init(batch, dtype=dtype), arrays)
+        except ValueError as error:
+            why = why or str(error)
+    raise SnapshotError(path, "another learner", why, "Load it with the learner that played")
 
 
 def _spread(values: FloatArray) -> str:

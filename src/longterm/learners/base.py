@@ -11,16 +11,17 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, float_dtype, namespace
+from longterm._arrays import Array, FloatArray, float_dtype
 from longterm._validate import Hyper
 from longterm.errors import AssumptionWarning, InputError, ScheduleError
-from longterm.learners.checks import Limits, acceptable, faults, raise_or_warn, require_match
+from longterm.learners.checks import FeedbackCheck
+from longterm.learners.checks import OnBrokenBound as OnBrokenBound
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
@@ -28,9 +29,6 @@ from longterm.sets import Set
 from longterm.theory.assumptions import ROUNDING, Assumption
 from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
 from longterm.theory.per_learner import PerLearner
-
-OnBrokenBound = Literal["raise", "warn"]
-"""What to do when a gradient or a constraint exceeds what was declared."""
 
 
 class State(Protocol):
@@ -211,26 +209,7 @@ class Learner(PerLearner, ABC, Generic[S]):
     def tell(self, state: S, feedback: Feedback, *, on_broken_bound: OnBrokenBound = "raise") -> S:
         """The state after round t, once what it is told has been checked. `state` itself never changes."""
         x, t = self.ask(state), int(np.max(np.asarray(state.round)))
-        require_match(feedback, x, t)
-        self.require(feedback, x, t, on_broken_bound)
-        feedback = _as_arrays(feedback, x)
-        limits = Limits.around(
-            x, loss_gradient=self.loss_gradient_bound, constraint_gradient=self.constraint_gradient_bound
-        )
-        with np.errstate(all="ignore"):  # what is not finite is refused in words
-            good = bool(namespace(x).all(acceptable(feedback, limits)))
-        if not good:
-            raise_or_warn(faults(feedback, limits, t), on_broken_bound)
-        return self.update(state, feedback)
-
-
-def _as_arrays(feedback: Feedback, x: Array) -> Feedback:
-    """Python numbers, which stand for themselves where there is one learner, as arrays of x's library."""
-    xp = namespace(x)
-    single = {
-        n: v for n, v in (("constraint", feedback.constraint), ("loss", feedback.loss)) if type(v) in (int, float)
-    }
-    return feedback._replace(**{name: xp.asarray(value, dtype=x.dtype) for name, value in single.items()})
+        return self.update(state, FeedbackCheck(self, x, on_broken_bound=on_broken_bound).accept(feedback, t))
 
 
 def require_strong_convexity(problem: Problem, steps: str) -> float:

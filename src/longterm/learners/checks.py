@@ -1,14 +1,15 @@
-"""Is what a learner was told usable: of the right shape and dtype, finite, within what was declared?
+"""Is feedback usable: of the right shape and dtype, finite, within what was declared?
 
-`acceptable` is the cheap test of every round, a handful of array operations that any engine can run;
-`faults` is the slow look at a round that failed it, and finds the words.
+`FeedbackCheck.accept` is the one door between feedback and a learner's `update`. Engines, which evaluate the
+feedback themselves, use its parts: `Limits.acceptable` is the cheap test of every round, a handful of array
+operations that can be compiled; `Limits.faults` is the slow look at a round that failed it, and finds the words.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,28 @@ from longterm._arrays import Array, dot, like, namespace, resolution, to_numpy
 from longterm._validate import Hyper
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError, NonFiniteError
 from longterm.learners.feedback import Feedback
+from longterm.problems.problem import Problem
+
+OnBrokenBound = Literal["raise", "warn"]
+"""What to do when a gradient or a constraint exceeds what was declared."""
+
+BOUNDED = ("loss_gradient", "constraint_gradient", "constraint")
+"""What has a declared bound, in the order in which `Limits.within` answers."""
+
+
+class Bounded(Protocol):
+    """What a learner says about the feedback it can use."""
+
+    @property
+    def loss_gradient_bound(self) -> Hyper | None:
+        """The bound on ∇f_t that it was made for."""
+
+    @property
+    def constraint_gradient_bound(self) -> Hyper | None:
+        """The bound on ∇g_t that it was made for."""
+
+    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
+        """Raise if what it reads beyond the common part is missing or unusable."""
 
 
 class Limits(NamedTuple):
@@ -46,71 +69,132 @@ class Limits(NamedTuple):
 
         return cls(limit(loss_gradient, 2), limit(constraint_gradient, 2), limit(constraint, 1))
 
+    @classmethod
+    def declared(cls, learner: Bounded, x: Array, problem: Problem | None = None) -> Limits:
+        """The bounds the learner was made for and, where there is a problem, its facts."""
+        loss_gradient, constraint_gradient = learner.loss_gradient_bound, learner.constraint_gradient_bound
+        if problem is None:
+            return cls.around(x, loss_gradient, constraint_gradient)
 
-BOUNDED = ("loss_gradient", "constraint_gradient", "constraint")
-"""What has a declared bound, in the order in which `within` answers."""
+        def smaller(bound: float, made_for: Hyper | None) -> Hyper:
+            return bound if made_for is None else np.minimum(bound, made_for)
+
+        facts = problem.constants
+        return cls.around(
+            x,
+            smaller(facts.loss_gradient_bound, loss_gradient),
+            smaller(facts.constraint_gradient_bound, constraint_gradient),
+            facts.constraint_bound,
+        )
+
+    def within(self, feedback: Feedback) -> tuple[Array, Array, Array]:
+        """Per learner, for each of BOUNDED: is it within its limit? A NaN is never ≤ anything."""
+        return (
+            dot(feedback.loss_gradient, feedback.loss_gradient) <= self.loss_gradient_square,
+            dot(feedback.constraint_gradient, feedback.constraint_gradient) <= self.constraint_gradient_square,
+            namespace(feedback.loss_gradient).abs(feedback.constraint) <= self.constraint,
+        )
+
+    def acceptable(self, feedback: Feedback) -> Array:
+        """Per learner: everything finite and within the limits; shape (...,)."""
+        loss_gradient, constraint_gradient, constraint = self.within(feedback)
+        good = loss_gradient & constraint_gradient & constraint
+        return good if feedback.loss is None else good & namespace(feedback.loss_gradient).isfinite(feedback.loss)
+
+    def faults(self, feedback: Feedback, t: int | None) -> list[NonFiniteError] | list[BrokenBoundError]:
+        """What is wrong with this round, in words: the first number that is not finite, or else every broken bound."""
+        numbers = {
+            name: to_numpy(value)
+            for name, value in feedback._asdict().items()
+            if not (value is None or callable(value))
+        }
+        for name, value in numbers.items():
+            bad = ~np.isfinite(value)
+            if np.any(bad):
+                what = f"holds {value[bad].flat[0]}{_place(bad)}"
+                remedy = "Check the data of this round; the state is as it was, so leave the round out or tell it again"
+                return [NonFiniteError(name, what, remedy, round=t)]
+        with np.errstate(over="ignore"):
+            lengths = [np.linalg.norm(numbers[name], axis=-1) for name in ("loss_gradient", "constraint_gradient")]
+        sizes = {
+            "loss_gradient": (lengths[0], np.sqrt(self.loss_gradient_square)),
+            "constraint_gradient": (lengths[1], np.sqrt(self.constraint_gradient_square)),
+            "constraint": (np.abs(numbers["constraint"]), np.asarray(self.constraint)),
+        }
+        broken = []
+        for name, (size, limit) in sizes.items():
+            above = ~(size <= limit)
+            if np.any(above):
+                amount, bound = size[above].flat[0], np.broadcast_to(limit, size.shape)[above].flat[0]
+                what = f"has size {amount:.6g}, above the declared bound {bound:.6g}{_place(above)}"
+                remedy = f"Declare a {name} bound that holds, or go on without a theorem by on_broken_bound='warn'"
+                broken.append(BrokenBoundError(name, what, remedy, round=t))
+        return broken
 
 
-def within(told: Feedback, limits: Limits) -> tuple[Array, Array, Array]:
-    """Per learner, for each of BOUNDED: is it within its limit? A NaN is never ≤ anything."""
-    return (
-        dot(told.loss_gradient, told.loss_gradient) <= limits.loss_gradient_square,
-        dot(told.constraint_gradient, told.constraint_gradient) <= limits.constraint_gradient_square,
-        namespace(told.loss_gradient).abs(told.constraint) <= limits.constraint,
-    )
+class FeedbackCheck:
+    """What stands between feedback and the `update` of a learner, made once for all its rounds.
+
+    Parameters
+    ----------
+    learner : Learner
+        Whose feedback it is.
+    x : array
+        A decision of it: its shape, dtype and library are those that feedback must have.
+    problem : Problem, optional
+        Its constants bound the feedback too.
+    on_broken_bound : {"raise", "warn"}
+        Whether feedback above a declared bound is refused, or taken with a BrokenBoundWarning.
+    """
+
+    def __init__(
+        self, learner: Bounded, x: Array, problem: Problem | None = None, on_broken_bound: OnBrokenBound = "raise"
+    ) -> None:
+        require_known(on_broken_bound)
+        self._learner = learner
+        self._x = x
+        self._on_broken_bound = on_broken_bound
+        self.limits = Limits.declared(learner, x, problem)
+
+    def accept(self, feedback: Feedback, t: int | None) -> Feedback:
+        """The feedback of round t, ready for `update`: it matches the state, is finite and within the limits.
+
+        Called by what users call: warnings point at their line.
+        """
+        x = self._x
+        require_match(feedback, x, t)
+        self._learner.require(feedback, x, t, self._on_broken_bound)
+        feedback = _as_arrays(feedback, x)
+        with np.errstate(all="ignore"):  # what is not finite is refused in words
+            good = self.limits.acceptable(feedback)
+        if not (good if good.ndim == 0 else namespace(x).all(good)):
+            raise_or_warn(self.faults(feedback, t), self._on_broken_bound, stacklevel=4)
+        return feedback
+
+    def faults(self, feedback: Feedback, t: int | None) -> list[NonFiniteError] | list[BrokenBoundError]:
+        """What is wrong with feedback that is not acceptable, in words."""
+        return self.limits.faults(feedback, t)
 
 
-def acceptable(told: Feedback, limits: Limits) -> Array:
-    """Per learner: everything finite and within the limits; shape (...,)."""
-    loss_gradient, constraint_gradient, constraint = within(told, limits)
-    good = loss_gradient & constraint_gradient & constraint
-    return good if told.loss is None else good & namespace(told.loss_gradient).isfinite(told.loss)
+def require_known(on_broken_bound: str) -> None:
+    """Refuse what is not one of the two."""
+    if on_broken_bound not in ("raise", "warn"):
+        raise InputError("on_broken_bound", f"{on_broken_bound!r} is not known", "Choose 'raise' or 'warn'")
 
 
-def faults(told: Feedback, limits: Limits, t: int) -> list[NonFiniteError] | list[BrokenBoundError]:
-    """What is wrong with this round, in words: the first number that is not finite, or else every broken bound."""
-    numbers = {
-        name: to_numpy(value) for name, value in told._asdict().items() if not (value is None or callable(value))
-    }
-    for name, value in numbers.items():
-        bad = ~np.isfinite(value)
-        if np.any(bad):
-            what = f"holds {value[bad].flat[0]}{_place(bad)}"
-            remedy = "Check the data of this round; the state is as it was, so leave the round out or tell it again"
-            return [NonFiniteError(name, what, remedy, round=t)]
-    with np.errstate(over="ignore"):
-        lengths = [np.linalg.norm(numbers[name], axis=-1) for name in ("loss_gradient", "constraint_gradient")]
-    sizes = {
-        "loss_gradient": (lengths[0], np.sqrt(limits.loss_gradient_square)),
-        "constraint_gradient": (lengths[1], np.sqrt(limits.constraint_gradient_square)),
-        "constraint": (np.abs(numbers["constraint"]), np.asarray(limits.constraint)),
-    }
-    broken = []
-    for name, (size, limit) in sizes.items():
-        above = ~(size <= limit)
-        if np.any(above):
-            amount, bound = size[above].flat[0], np.broadcast_to(limit, size.shape)[above].flat[0]
-            what = f"has size {amount:.6g}, above the declared bound {bound:.6g}{_place(above)}"
-            remedy = f"Declare a {name} bound that holds, or go on without a theorem by on_broken_bound='warn'"
-            broken.append(BrokenBoundError(name, what, remedy, round=t))
-    return broken
+def raise_or_warn(faults: Iterable[InputError], on_broken_bound: OnBrokenBound, stacklevel: int = 5) -> None:
+    """Raise the first fault; with on_broken_bound="warn", warn of broken bounds instead.
 
-
-def raise_or_warn(found: Iterable[InputError], on_broken_bound: str) -> None:
-    """Raise the first fault; with on_broken_bound="warn", warn of broken bounds instead. Called by what users call."""
-    for fault in found:
+    The warning points at the caller of `tell`, where a learner's `require` calls this; nearer callers say how near.
+    """
+    for fault in faults:
         if not isinstance(fault, BrokenBoundError) or on_broken_bound != "warn":
             raise fault
-        warnings.warn(str(fault), BrokenBoundWarning, stacklevel=4)
+        warnings.warn(str(fault), BrokenBoundWarning, stacklevel=stacklevel)
 
 
-def _place(bad: NDArray[np.bool_]) -> str:
-    """Where in a batch the first bad value stands."""
-    return f" at index {tuple(int(i) for i in np.argwhere(bad)[0])}" if bad.ndim else ""
-
-
-def require_match(told: Feedback, x: Array, t: int | None) -> None:
-    """Shapes and dtypes of what was told must be those of the state: nothing is converted in silence."""
+def require_match(feedback: Feedback, x: Array, t: int | None) -> None:
+    """Shapes and dtypes of the feedback must be those of the state: nothing is converted in silence."""
     wanted = {
         "loss_gradient": x.shape,
         "constraint_gradient": x.shape,
@@ -118,7 +202,7 @@ def require_match(told: Feedback, x: Array, t: int | None) -> None:
         "loss": x.shape[:-1],
     }
     for name, shape in wanted.items():
-        value = getattr(told, name)
+        value = getattr(feedback, name)
         if (name == "loss" and value is None) or (shape == () and isinstance(value, (int, float))):
             continue
         if not hasattr(value, "dtype") or not hasattr(value, "shape") or namespace(value) is not namespace(x):
@@ -130,3 +214,18 @@ def require_match(told: Feedback, x: Array, t: int | None) -> None:
         if tuple(value.shape) != tuple(shape):
             remedy = "Give one value for each learner, shaped as the state is"
             raise InputError(name, f"has shape {tuple(value.shape)}, not {tuple(shape)}", remedy, round=t)
+
+
+def _as_arrays(feedback: Feedback, x: Array) -> Feedback:
+    """Python numbers, which stand for themselves where there is one learner, as arrays of x's library."""
+    single = {
+        name: namespace(x).asarray(value, dtype=x.dtype)
+        for name, value in (("constraint", feedback.constraint), ("loss", feedback.loss))
+        if type(value) in (int, float)
+    }
+    return feedback._replace(**single) if single else feedback
+
+
+def _place(bad: NDArray[np.bool_]) -> str:
+    """Where in a batch the first bad value stands."""
+    return f" at index {tuple(int(i) for i in np.argwhere(bad)[0])}" if bad.ndim else ""

@@ -16,24 +16,35 @@ class Feedback(NamedTuple):
     `constraint` is g(x_t) = max_j g_j(x_t) and `constraint_gradient` a subgradient of that maximum; a
     learner with one multiplier per constraint reads `constraint_values` and `pullback` instead. Only
     what the learner in use reads has to be given.
+
+    Parameters
+    ----------
+    loss_gradient : array
+        ∇f_t(x_t), shape (..., d).
+    constraint : array
+        g(x_t), shape (...,).
+    constraint_gradient : array
+        ∇g(x_t), shape (..., d).
+    loss : array, optional
+        f_t(x_t), shape (...,).
+    constraint_values : array, optional
+        g_j(x_t), shape (..., m).
+    pullback : callable, optional
+        λ ↦ Σ_j λ_j ∇g_j(x_t), from shape (..., m) to (..., d).
+    pushforward : callable, optional
+        v ↦ (⟨∇g_j(x_t), v⟩)_j, from shape (..., d) to (..., m).
+    constraint_at : callable, optional
+        y ↦ g_t(y) = max_j g_{t,j}(y), from shape (..., d) to (...,): for learners that ask about other points of B.
     """
 
     loss_gradient: Array
-    """∇f_t(x_t), shape (..., d)."""
     constraint: Array
-    """g(x_t), shape (...,)."""
     constraint_gradient: Array
-    """∇g(x_t), shape (..., d)."""
     loss: Array = None
-    """f_t(x_t), shape (...,)."""
     constraint_values: Array = None
-    """g_j(x_t), shape (..., m)."""
     pullback: Callable[[Array], Array] | None = None
-    """λ ↦ Σ_j λ_j ∇g_j(x_t), from shape (..., m) to (..., d)."""
     pushforward: Callable[[Array], Array] | None = None
-    """v ↦ (⟨∇g_j(x_t), v⟩)_j, from shape (..., d) to (..., m)."""
     constraint_at: Callable[[Array], Array] | None = None
-    """y ↦ g_t(y) = max_j g_{t,j}(y), from shape (..., d) to (...,): for learners that ask about other points of B."""
 
 
 def observe(
@@ -41,11 +52,29 @@ def observe(
 ) -> Feedback:
     """Evaluate f_t and g_t once, at x.
 
+    Parameters
+    ----------
+    problem : Problem
+        Whose loss and constraint they are.
+    x : array
+        The decision, shape (..., d).
+    loss_parameters : sequence of array
+        What makes f_t of the problem's loss: a target, a cost, features and a label.
+    constraint_parameters : sequence of array
+        What makes g_t of the problem's constraint; none where the constraint is fixed.
+
+    Returns
+    -------
+    Feedback
+        Values, subgradients and the functions that some learners ask for.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import observe
     >>> from longterm.problems import two_dimensional
-    >>> told = observe(two_dimensional(), np.array([1.0, 0.0]), [np.array([0.0, 1.0])])
-    >>> float(told.loss), told.loss_gradient, float(told.constraint), told.constraint_gradient
+    >>> feedback = observe(two_dimensional(), np.array([1.0, 0.0]), [np.array([0.0, 1.0])])
+    >>> float(feedback.loss), feedback.loss_gradient, float(feedback.constraint), feedback.constraint_gradient
     (1.0, array([ 1., -1.]), 0.75, array([1., 0.]))
     """
     loss, loss_gradient = problem.loss.value_and_gradient(x, *loss_parameters)

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm.errors import InputError, SnapshotError
-from longterm.learners.base import Learner, OnBrokenBound
-from longterm.learners.checks import Limits, acceptable, faults, raise_or_warn, require_match
+from longterm.errors import BrokenBoundError, InputError, NonFiniteError, SnapshotError
+from longterm.learners.base import Learner
+from longterm.learners.checks import FeedbackCheck, OnBrokenBound, require_known
 from longterm.learners.feedback import Feedback
+from longterm.storage.packing import restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
-from longterm.storage.states import restored_state, state_arrays
 
 if TYPE_CHECKING:
     from longterm.live.fleet_jax import JaxRows
@@ -34,17 +34,36 @@ Who = ArrayLike | None
 
 
 class Fleet:
-    """`size` learners of one kind. Hyper-parameters that are arrays must hold one value per learner.
+    """`size` learners of one kind, each with its own round and hyper-parameters.
 
     Not thread-safe: one thread at a time may call it. A call that raises changes nothing.
 
+    Parameters
+    ----------
+    learner : Learner
+        The rule. Hyper-parameters that are arrays must hold one value per learner.
+    size : int
+        How many learners.
+    dtype : dtype, optional
+        The dtype of their decisions; float64 by default.
+    on_broken_bound : {"raise", "warn"}
+        "raise" refuses feedback above a declared bound; "warn" takes it with a BrokenBoundWarning.
+    engine : {"numpy", "jax"}
+        Where the learners are kept and updated; "jax" needs the extra `jax`.
+
+    Raises
+    ------
+    InputError
+        If an argument cannot be used.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import AOGD, Feedback, Fleet
     >>> from longterm.theory.schedules import ConvexSchedule
     >>> from longterm.sets import Ball
     >>> fleet = Fleet(AOGD(Ball(2), ConvexSchedule(2.0, 1.0, beta=np.array([0.5, 0.6, 0.7]))), size=3)
-    >>> told = Feedback(np.array([[1.0, 0.0]]), np.array([0.2]), np.array([[0.0, 1.0]]))
-    >>> fleet.tell(told, who=[1])
+    >>> fleet.tell(Feedback(np.array([[1.0, 0.0]]), np.array([0.2]), np.array([[0.0, 1.0]])), who=[1])
     >>> fleet.rounds, fleet.ask(who=[1])
     (array([1, 2, 1]), array([[-1.,  0.]]))
     """
@@ -67,8 +86,7 @@ class Fleet:
         if engine == "jax" and learner.reads_pullback:
             what = f"{type(learner).__name__} calls a function (pullback, constraint_at), which cannot be compiled"
             raise InputError("engine", what, "Use engine='numpy' for this fleet")
-        if on_broken_bound not in ("raise", "warn"):
-            raise InputError("on_broken_bound", f"{on_broken_bound!r} is not known", "Choose 'raise' or 'warn'")
+        require_known(on_broken_bound)
         self._on_broken_bound = on_broken_bound
         self.learner = learner.with_hyper_arrays(
             {path: np.broadcast_to(a, (self.size,)) for path, a in learner.hyper_arrays().items()}
@@ -77,9 +95,9 @@ class Fleet:
         state = type(single)(*(self._per_row(np.asarray(field)) for field in single))
         self._template = np.zeros_like(learner.ask(state)[0])  # the shape and dtype of one decision
         self._engine = engine
-        self._rows = self._made(state, {name: np.zeros(self.size) for name in TOTALS})
+        self._rows = self._rows_of(state, {name: np.zeros(self.size) for name in TOTALS})
 
-    def _made(self, state: Any, totals: dict[str, NDArray[np.float64]]) -> NumpyRows | JaxRows:
+    def _rows_of(self, state: Any, totals: dict[str, NDArray[np.float64]]) -> NumpyRows | JaxRows:
         if self._engine == "numpy":
             return NumpyRows(self.learner, state, totals)
         from longterm.live.fleet_jax import JaxRows
@@ -119,31 +137,51 @@ class Fleet:
         return np.asarray(self._rows.totals["hard_violation"])
 
     def ask(self, who: Who = None) -> NDArray[Any]:
-        """The decisions of these learners, one row each, in the order asked for."""
+        """The decisions of these learners, one row each, in the order asked for.
+
+        Parameters
+        ----------
+        who : array_like, optional
+            Their numbers from 0, or a mask over all of them; all of them by default.
+
+        Returns
+        -------
+        array
+            One decision in each row, copied.
+        """
         return self._rows.decisions(self._numbers(who))
 
     def tell(self, feedback: Feedback, who: Who = None) -> None:
-        """One round for each of these learners; row i of the feedback belongs to the i-th of them.
+        """One round for each of these learners.
 
         All or none: if one row is refused (NaN, a wrong shape, a broken bound), no learner changes.
+
+        Parameters
+        ----------
+        feedback : Feedback
+            Row i belongs to the i-th of them.
+        who : array_like, optional
+            Their numbers from 0, or a mask over all of them; all of them by default.
+
+        Raises
+        ------
+        InputError
+            If the feedback cannot be used, or `who` names a learner that is none, or one twice.
         """
         numbers = self._numbers(who)
         x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
-        require_match(feedback, x, None)
-        self._of(numbers).require(feedback, x, None, self._on_broken_bound)
-        limits = Limits.around(
-            x,
-            loss_gradient=self._picked(self.learner.loss_gradient_bound, numbers),
-            constraint_gradient=self._picked(self.learner.constraint_gradient_bound, numbers),
-        )
-        with np.errstate(all="ignore"):
-            good = np.asarray(acceptable(feedback, limits))
-        if not good.all():
-            self._refuse(feedback, limits, numbers, good)
-        self._rows.advance(numbers, feedback)
+        check = RowsCheck(self._of(numbers), x, on_broken_bound=self._on_broken_bound)
+        check.rounds, check.numbers = self.rounds, numbers
+        self._rows.advance(numbers, check.accept(feedback, None))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the whole fleet to `path`, atomically: a crash leaves the old file or the new one."""
+        """Write the whole fleet to a file, atomically: a crash leaves the old file or the new one.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        """
         metadata = {"learner": specification(self.learner), "size": self.size, "dtype": self._template.dtype.name}
         arrays = state_arrays(self.state) | self._rows.totals
         write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
@@ -159,24 +197,40 @@ class Fleet:
     ) -> Self:
         """The fleet that was saved, on either engine; it continues bit for bit on the one it was saved from.
 
-        `learner` must be made as the saved one was. A SnapshotError says what is wrong with a file that is not whole,
-        not of a fleet, newer than this library, or of another learner.
+        Parameters
+        ----------
+        path : path
+            What `save` wrote.
+        learner : Learner
+            Made as the saved one was.
+        on_broken_bound : {"raise", "warn"}
+            As for a new fleet.
+        engine : {"numpy", "jax"}
+            As for a new fleet.
+
+        Returns
+        -------
+        Fleet
+            The fleet, ready to go on.
+
+        Raises
+        ------
+        SnapshotError
+            If the file is not whole, not of a fleet, newer than this library, or of another learner.
         """
         path = Path(path)
         stored, _ = read_snapshot(path, KIND, VERSION)
         try:
             size, dtype = stored.metadata["size"], np.dtype(stored.metadata["dtype"])
-            made = cls(learner, size, dtype=dtype, on_broken_bound=on_broken_bound, engine=engine)
-            other = difference(stored.metadata["learner"], specification(made.learner))
+            fleet = cls(learner, size, dtype=dtype, on_broken_bound=on_broken_bound, engine=engine)
+            other = difference(stored.metadata["learner"], specification(fleet.learner))
             if other is not None:
                 raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
-            state = restored_state(made.state, {name: np.array(array) for name, array in stored.arrays.items()})
-            made._rows = made._made(state, {name: np.array(stored.arrays[name]) for name in TOTALS})
-        except SnapshotError:
-            raise
+            state = restored_state(fleet.state, {name: np.array(array) for name, array in stored.arrays.items()})
+            fleet._rows = fleet._rows_of(state, {name: np.array(stored.arrays[name]) for name in TOTALS})
         except (KeyError, ValueError, TypeError) as error:
             raise SnapshotError(path, "another learner", str(error), "Load it with the learner it is of") from None
-        return made
+        return fleet
 
     def _numbers(self, who: Who) -> NDArray[np.int64] | None:
         """Which rows, as distinct numbers in range; None for all."""
@@ -198,21 +252,26 @@ class Fleet:
 
     def _of(self, numbers: NDArray[np.int64] | None) -> Learner[Any]:
         """The learner with the hyper-parameters of these rows."""
+        if numbers is None:
+            return self.learner
         arrays = self.learner.hyper_arrays()
-        return self.learner.with_hyper_arrays({path: self._picked(array, numbers) for path, array in arrays.items()})
+        return self.learner.with_hyper_arrays({path: array[numbers] for path, array in arrays.items()})
 
-    @staticmethod
-    def _picked(value: Any, numbers: NDArray[np.int64] | None) -> Any:
-        return value[numbers] if isinstance(value, np.ndarray) and numbers is not None else value
 
-    def _refuse(
-        self, feedback: Feedback, limits: Limits, numbers: NDArray[np.int64] | None, good: NDArray[np.bool_]
-    ) -> None:
-        row = int(np.argmin(good))
-        number = row if numbers is None else int(numbers[row])
-        for fault in faults(feedback, limits, int(self.rounds[number])):
+class RowsCheck(FeedbackCheck):
+    """The check of a few learners' feedback at once, which names the first learner whose row is refused."""
+
+    rounds: NDArray[np.int64]
+    numbers: NDArray[np.int64] | None
+
+    def faults(self, feedback: Feedback, t: int | None) -> list[NonFiniteError] | list[BrokenBoundError]:
+        with np.errstate(all="ignore"):
+            row = int(np.argmin(np.asarray(self.limits.acceptable(feedback))))
+        number = row if self.numbers is None else int(self.numbers[row])
+        faults = super().faults(feedback, int(self.rounds[number]))
+        for fault in faults:
             fault.args = (f"learner {number}: {fault}",)
-            raise_or_warn([fault], self._on_broken_bound)
+        return faults
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -51,21 +51,21 @@ class JaxRows:
         size = len(self._state.round)
         chosen = np.arange(size) if numbers is None else numbers
         missing = (1 << max(len(chosen) - 1, 0).bit_length()) - len(chosen)
-        told = {n: v for n, v in feedback._asdict().items() if v is not None and not callable(v)}
+        arrays = {n: v for n, v in feedback._asdict().items() if v is not None and not callable(v)}
         with jax.enable_x64(True):
             # A filled-up row has the number `size`, which names no learner: what is scattered there is dropped.
             padded = np.concatenate([chosen, np.full(missing, size)])
-            filled = {n: np.concatenate([v, np.zeros((missing, *v.shape[1:]), v.dtype)]) for n, v in told.items()}
+            filled = {n: np.concatenate([v, np.zeros((missing, *v.shape[1:]), v.dtype)]) for n, v in arrays.items()}
             self._state, self._totals = self._compiled(self._state, self._totals, self._hyper, padded, filled)
 
 
 def _advance(
-    learner: Learner[Any], state: Any, totals: dict[str, Array], hyper: dict[str, Array], numbers: Array, told: Any
+    learner: Learner[Any], state: Any, totals: dict[str, Array], hyper: dict[str, Array], numbers: Array, feedback: Any
 ) -> tuple[Any, dict[str, Array]]:
     rows = jax.tree.map(lambda field: field.at[numbers].get(mode="clip"), state)
-    own = learner.with_hyper_arrays({path: array.at[numbers].get(mode="clip") for path, array in hyper.items()})
-    after = own.update(rows, Feedback(**told))
+    chosen = learner.with_hyper_arrays({path: array.at[numbers].get(mode="clip") for path, array in hyper.items()})
+    after = chosen.update(rows, Feedback(**feedback))
     state = jax.tree.map(lambda field, new: field.at[numbers].set(new, mode="drop"), state, after)
-    worst = told["constraint"].astype(jnp.float64)
+    worst = feedback["constraint"].astype(jnp.float64)
     added = {"signed_violation": worst, "hard_violation": jnp.maximum(worst, 0)}
     return state, {name: total.at[numbers].add(added[name], mode="drop") for name, total in totals.items()}

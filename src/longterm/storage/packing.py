@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ class MalformedError(ValueError):
 def pack(metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
     """Metadata (anything that JSON can hold, finite numbers only) and arrays as bytes.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.storage.packing import pack, unpack
     >>> unpack(pack({"kind": "pair"}, {"x": np.array([1.0, 2.0]), "round": np.int64(3)}))
@@ -80,3 +82,53 @@ def _is_shape(shape: Any) -> bool:
     if shape is None:
         return True
     return isinstance(shape, list) and len(shape) <= 32 and all(type(n) is int and n >= 0 for n in shape)
+
+
+# --- the state of a learner as named arrays -------------------------------------------------------------------
+
+
+def state_arrays(state: Any) -> dict[str, Array]:
+    """The arrays of a learner's state, by name; a named tuple inside it is `outer.inner`."""
+    return {f"state.{name}": value for name, value in _leaves(state, "")}
+
+
+def restored_state(template: Any, arrays: Mapping[str, Array]) -> Any:
+    """A state like `template`, made of stored arrays; ValueError if they do not fit it.
+
+    A field with a default came later than the others: where it is not stored, it is as in the template.
+    """
+    stored = {name.removeprefix("state."): value for name, value in arrays.items() if name.startswith("state.")}
+    wanted = dict(_leaves(template, ""))
+    later = {name for name in wanted if name not in stored} & set(_later(template, ""))
+    if list(stored) != [name for name in wanted if name not in later]:
+        raise ValueError(f"the state holds {list(stored)}, not {list(wanted)}")
+    for name, given in stored.items():
+        kinds = [(np.shape(value), np.asarray(value).dtype) for value in (given, wanted[name])]
+        if kinds[0] != kinds[1]:
+            raise ValueError(f"{name} has shape and dtype {kinds[0]}, not {kinds[1]}")
+    return _filled(template, "", wanted | stored)
+
+
+def _later(state: Any, prefix: str) -> Iterator[str]:
+    """The fields that have a default."""
+    for name, value in state._asdict().items():
+        if hasattr(value, "_asdict"):
+            yield from _later(value, f"{prefix}{name}.")
+        elif name in state._field_defaults:
+            yield prefix + name
+
+
+def _leaves(state: Any, prefix: str) -> Iterator[tuple[str, Array]]:
+    for name, value in state._asdict().items():
+        if hasattr(value, "_asdict"):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _filled(template: Any, prefix: str, stored: Mapping[str, Array]) -> Any:
+    values = {
+        name: _filled(value, f"{prefix}{name}.", stored) if hasattr(value, "_asdict") else stored[prefix + name]
+        for name, value in template._asdict().items()
+    }
+    return type(template)(**values)

@@ -85,16 +85,16 @@ def decode(data: bytes, path: Path, kind: str, version: int) -> tuple[Snapshot, 
         raise _newer(path, f"its layout is version {layout}, this library reads up to {VERSION}")
     try:
         body, arrays = unpack(data[_PRELUDE.size : -_CHECKSUM])
-        found = Snapshot(str(body["kind"]), int(body["version"]), dict(body["metadata"]), arrays)
+        snapshot = Snapshot(str(body["kind"]), int(body["version"]), dict(body["metadata"]), arrays)
     except (MalformedError, KeyError, TypeError, ValueError) as error:
         raise SnapshotError(path, "corrupted", str(error), "Restore it from a copy") from None
-    if found.kind != kind:
+    if snapshot.kind != kind:
         raise SnapshotError(
-            path, "foreign", f"it holds the state of a {found.kind}, not of a {kind}", "Load it as what it is"
+            path, "foreign", f"it holds the state of a {snapshot.kind}, not of a {kind}", "Load it as what it is"
         )
-    if found.version > version:
-        raise _newer(path, f"its {kind} is version {found.version}, this library reads up to {version}")
-    return found, identity_of(data)
+    if snapshot.version > version:
+        raise _newer(path, f"its {kind} is version {snapshot.version}, this library reads up to {version}")
+    return snapshot, identity_of(data)
 
 
 def _truncated(path: Path, size: int, wanted: str) -> SnapshotError:

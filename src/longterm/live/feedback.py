@@ -1,18 +1,14 @@
-"""The ways to tell a live learner what happened in a round, and the check that it can be used."""
+"""The three ways to tell a live learner what happened in a round."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from longterm._arrays import Array
-from longterm.engines.fit import require_fit
-from longterm.engines.reference import declared_limits
-from longterm.errors import InputError, NonFiniteError
-from longterm.learners.base import Learner, OnBrokenBound
-from longterm.learners.checks import Limits, acceptable, faults, raise_or_warn, require_match
+from longterm.engines.run import require_fit
+from longterm.errors import InputError
 from longterm.learners.feedback import Feedback, observe
 from longterm.problems import Problem
 from longterm.streams import Block
@@ -68,47 +64,9 @@ def feedback_at(
 def _called(name: str, function: Oracle | None, x: Array, number: int) -> tuple[Array, Array]:
     if function is None:
         raise InputError(name, "is missing", "Give both loss= and constraint=", round=number)
-    made = function(x)
-    if not isinstance(made, tuple) or len(made) != 2:
+    pair = function(x)
+    if not isinstance(pair, tuple) or len(pair) != 2:
         raise InputError(
-            name, f"returned a {type(made).__name__}", "Return a pair: the value and the gradient at x", round=number
+            name, f"returned a {type(pair).__name__}", "Return a pair: the value and the gradient at x", round=number
         )
-    return made
-
-
-def with_arrays(told: Feedback) -> Feedback:
-    """Python numbers as NumPy's, so that everything later meets arrays only."""
-    constraint, loss = (
-        np.float64(value) if isinstance(value, (int, float)) else value for value in (told.constraint, told.loss)
-    )
-    return told._replace(constraint=constraint, loss=loss)
-
-
-def limits_of(learner: Learner[Any], problem: Problem | None, x: Array) -> Limits:
-    """What a round may not exceed: the problem's facts if there is a problem, and the G the learner was made for."""
-    if problem is not None:
-        return declared_limits(problem, learner, x)
-    return Limits.around(
-        x, loss_gradient=learner.loss_gradient_bound, constraint_gradient=learner.constraint_gradient_bound
-    )
-
-
-def require_usable(told: Feedback, x: Array, number: int, limits: Limits, on_broken_bound: OnBrokenBound) -> None:
-    """Raise, or warn of a broken bound if that was asked for, unless this feedback can be used."""
-    require_match(told, x, number)
-    with np.errstate(all="ignore"):
-        good = acceptable(told, limits).all()
-    if not good:
-        raise_or_warn(faults(told, limits, number), on_broken_bound)
-
-
-def require_finite(arrays: dict[str, Array], number: int) -> None:
-    """Raise unless the state that an update led to is finite."""
-    for name, value in arrays.items():
-        if not np.isfinite(value).all():
-            raise NonFiniteError(
-                name,
-                "would hold a number that is not finite after this update",
-                "Check the feedback of this round; the state is as it was",
-                round=number,
-            )
+    return pair

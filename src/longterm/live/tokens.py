@@ -7,10 +7,10 @@ What is remembered is bounded: the open tokens by `max_in_flight`, the closed on
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm._arrays import Array
 from longterm.errors import (
@@ -27,16 +27,23 @@ Closed = Literal["told", "skipped"]
 
 @dataclass(frozen=True, eq=False)
 class Token:
-    """One round: its number and the decision that belongs to it."""
+    """One round: its number and the decision that belongs to it.
+
+    Parameters
+    ----------
+    number : int
+        The round, counted from 1.
+    x : array
+        The decision, read-only: what the feedback must be evaluated at.
+    """
 
     number: int
     x: Array
-    """The decision, read-only: what the feedback must be evaluated at."""
 
 
 @dataclass
 class Window:
-    """The tokens of one learner. Every check comes before every change."""
+    """The tokens of one learner. It answers questions; `longterm.live.memory` changes it."""
 
     max_in_flight: int
     expire_after: int
@@ -46,24 +53,12 @@ class Window:
 
     def require_room(self) -> None:
         """Raise a WindowFullError if one more round would be one too many."""
-        if len(self.open) - len(self._expiring()) >= self.max_in_flight:
+        if len(self.open) - len(self.expiring()) >= self.max_in_flight:
             oldest = next(iter(self.open))
             raise WindowFullError(
                 f"{self.max_in_flight} rounds are in flight, the oldest is {oldest}. Tell or skip some of them, or "
                 "make the learner with a larger max_in_flight; with expire_after < max_in_flight it is never full."
             )
-
-    def admit(self, x: NDArray[np.floating]) -> tuple[Token, int]:
-        """A token for the next round, and how many expired by it."""
-        expired = self._expiring()
-        for number in expired:
-            del self.open[number]
-        self.asked += 1
-        self.closed.pop(self.asked - self.expire_after - 1, None)
-        copy = np.array(x)
-        copy.flags.writeable = False
-        token = self.open[self.asked] = Token(self.asked, copy)
-        return token, len(expired)
 
     def find(self, token: Token | int) -> Token:
         """The open token that is meant; a TokenError that says why there is none."""
@@ -71,27 +66,16 @@ class Window:
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
             raise UnknownTokenError(0, f"{token!r} is not a token", "Give what ask() returned, or its number")
         number = int(number)
-        found = self.open.get(number)
-        if found is None:
+        known = self.open.get(number)
+        if known is None:
             raise self._why_not(number)
-        if isinstance(token, Token) and token is not found and not np.array_equal(token.x, found.x):
+        if isinstance(token, Token) and token is not known and not np.array_equal(token.x, known.x):
             raise UnknownTokenError(number, "another decision has this number here", "Tell the learner that it is of")
-        return found
+        return known
 
-    def close(self, number: int, how: Closed) -> int:
-        """Close an open token; returns its age."""
-        del self.open[number]
-        self.closed[number] = how
-        return self.asked - number
-
-    def _expiring(self) -> list[int]:
+    def expiring(self) -> list[int]:
         """The open tokens that one more round makes too old. They are in order, the oldest first."""
-        made: list[int] = []
-        for number in self.open:
-            if self.asked + 1 - number <= self.expire_after:
-                break
-            made.append(number)
-        return made
+        return list(takewhile(lambda number: self.asked + 1 - number > self.expire_after, self.open))
 
     def _why_not(self, number: int) -> TokenError:
         if not 1 <= number <= self.asked:

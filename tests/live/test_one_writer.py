@@ -1,0 +1,194 @@
+"""One process at a time writes a journal. The processes here are real."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import live_fork
+from live_plan import image, start, step, undisturbed
+from longterm.errors import JournalError
+from longterm.live import journal
+from longterm.storage import lock as locks
+from longterm.storage.lock import FileLock, NoLockWarning
+
+SUPPORT = Path(__file__).parents[1] / "support"
+HOLD = """
+import sys, time
+from pathlib import Path
+from live_plan import start, step
+live = start(Path(sys.argv[1]))
+for _ in range(7):
+    step(live)
+    live.save(Path(sys.argv[1]) / "state")
+print("ready", flush=True)
+sys.stdin.readline()
+live.close()
+"""
+TAKE_TURNS = """
+import sys, time
+from pathlib import Path
+from live_plan import SAVE_EVERY, position, start, step
+from longterm.errors import JournalError
+folder, steps = Path(sys.argv[1]), int(sys.argv[2])
+while steps:
+    try:
+        live = start(folder, fsync=False)
+    except JournalError as error:
+        assert error.reason == "in use", error
+        time.sleep(0.001)
+        continue
+    step(live)
+    print(position(live), flush=True)
+    if position(live) % SAVE_EVERY == 0:
+        live.save(folder / "state")
+    live.close()
+    steps -= 1
+"""
+
+
+def python(code, *arguments):
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(SUPPORT), *sys.path]),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """A process that has the journal open, and has saved since it opened it."""
+    process = python(HOLD, tmp_path)
+    assert process.stdout.readline() == "ready\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_a_second_process_is_refused_at_once_and_told_who_has_it(tmp_path, holder):
+    before = [(tmp_path / name).read_bytes() for name in ("state", "journal")]
+    began = time.perf_counter()
+    with pytest.raises(JournalError, match=f"process {holder.pid} is writing it") as refused:
+        start(tmp_path)
+    assert time.perf_counter() - began < 1
+    assert refused.value.reason == "in use"
+    assert [(tmp_path / name).read_bytes() for name in ("state", "journal")] == before
+    holder.communicate("\n")  # it closes, and the way is free
+    with start(tmp_path) as live:
+        assert image(live) == undisturbed(7)[-1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["journal", "state"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
+def test_the_lock_dies_with_its_process(tmp_path, holder):
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    with start(tmp_path) as live:
+        assert image(live) == undisturbed(7)[-1]
+        step(live)
+
+
+def test_two_learners_of_one_process(tmp_path):
+    with start(tmp_path) as live:
+        step(live)
+        for _ in range(2):
+            with pytest.raises(JournalError, match="this very process is writing it"):
+                start(tmp_path)
+        (tmp_path / "again").symlink_to(tmp_path / "journal")
+        with pytest.raises(JournalError, match="is writing it"):
+            FileLock(tmp_path / "again").acquire()
+        step(live)
+    with start(tmp_path) as live:
+        assert image(live) == undisturbed(2)[-1]
+
+
+def test_processes_that_fight_over_a_journal_lose_nothing(tmp_path):
+    with start(tmp_path, fsync=False) as live:
+        live.save(tmp_path / "state")
+    processes = [python(TAKE_TURNS, tmp_path, 25) for _ in range(4)]
+    acknowledged = sorted(int(line) for process in processes for line in process.communicate()[0].split())
+    assert [process.returncode for process in processes] == [0] * 4
+    assert acknowledged == list(range(1, 101))
+    with start(tmp_path) as live:
+        assert image(live) == undisturbed(100)[-1]
+
+
+# --- fork ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("scenario", live_fork.SCENARIOS)
+def test_forked(tmp_path, scenario):
+    """In a process of its own: one that has used JAX must not fork."""
+    done = python(f"import live_fork; live_fork.{scenario}(live_fork.Path({str(tmp_path)!r}))")
+    done.communicate()
+    assert done.returncode == 0
+
+
+# --- other systems ------------------------------------------------------------------------------------------
+
+
+def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch):
+    def refused(descriptor, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(locks.fcntl, "flock", refused)
+    with pytest.warns(NoLockWarning, match="has no locks"), start(tmp_path) as live:
+        step(live)
+
+
+class Windows:
+    """The os module of a system that renames nothing over an open file."""
+
+    name = "nt"
+
+    def __getattr__(self, name):
+        return getattr(os, name)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_save_where_open_files_cannot_be_replaced(tmp_path, monkeypatch, fails):
+    with start(tmp_path) as live:
+        replace = journal.write_atomically
+
+        def replaced(path, data):
+            assert live._journal._now.file.closed
+            if fails:
+                raise PermissionError
+            replace(path, data)
+
+        step(live)
+        monkeypatch.setattr(journal, "os", Windows())
+        monkeypatch.setattr(journal, "write_atomically", replaced)
+        if fails:
+            with pytest.raises(PermissionError):
+                live.save(tmp_path / "state")
+        else:
+            live.save(tmp_path / "state")
+        step(live)
+    with start(tmp_path) as live:
+        assert image(live) == undisturbed(2)[-1]
+
+
+def test_the_holder_is_named_even_if_it_says_nothing(tmp_path):
+    one, other = FileLock(tmp_path / "journal").acquire(), FileLock(tmp_path / "journal")
+    (tmp_path / "journal.lock").write_bytes(b"")
+    with pytest.raises(JournalError, match="another process is writing it"):
+        other.acquire()
+    (tmp_path / "journal.lock").write_bytes(b"12 elsewhere")
+    with pytest.raises(JournalError, match="process 12 on elsewhere is writing it"):
+        other.acquire()
+    one.release()
+    other.acquire().release()
+    assert list(tmp_path.iterdir()) == []
