@@ -26,8 +26,7 @@ class Shown:
             cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={short(value)}" for name, value in _telling_fields(self))
-        return f"{type(self).__name__}({inside})"
+        return _line(self)
 
     def _repr_html_(self) -> str:
         rows = [(name, short(value)) for name, value in _telling_fields(self)]
@@ -59,8 +58,13 @@ def short(value: Any) -> str:
         return short(value.func)
     if callable(value) and hasattr(value, "__name__"):
         return str(value.__name__)
-    whole = Shown.__repr__(value) if is_dataclass(value) and not isinstance(value, type) else repr(value)
+    whole = _line(value) if is_dataclass(value) and not isinstance(value, type) else repr(value)
     return whole if len(whole) <= LONG else f"{type(value).__name__}(…)"
+
+
+def _line(thing: object) -> str:
+    inside = ", ".join(f"{name}={short(value)}" for name, value in _telling_fields(thing))
+    return f"{type(thing).__name__}({inside})"
 
 
 def _numbers(array: np.ndarray[Any, Any]) -> str:
