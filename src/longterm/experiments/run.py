@@ -15,14 +15,17 @@ import numpy as np
 
 from longterm._arrays import FloatArray
 from longterm.engines.run import Engine
+from longterm.errors import LongtermError
 from longterm.experiments.backends import Backend, opened
+from longterm.experiments.catalogue import find_problem
 from longterm.experiments.folder import ResultFolder
 from longterm.experiments.jobs import Job, work
 from longterm.experiments.remarks import remarks_on
-from longterm.experiments.result import LOGGED, MEASURES, Curve, Result, by_measure
+from longterm.experiments.result import LOGGED, MEASURES, Curve, Result, by_measure, without_rounding
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec
 from longterm.progress import reporter
 
+ENGINE_REASONS = {"numpy": "compiling would cost more than it saves", "jax": "long enough to pay for compiling"}
 ROUNDS_WORTH_COMPILING = 50_000
 """Of one learner, over all sequences. A round takes NumPy about 100 µs and JAX 3, which first compiles for seconds."""
 
@@ -63,6 +66,10 @@ def run_experiment(
     """
     chosen = Backend() if backend is None else backend
     decided = replace(spec, engine=engine_for(spec))
+    if spec.engine == "auto":
+        (out or sys.stderr).write(
+            f"{spec.name}: engine {decided.engine} ({ENGINE_REASONS[decided.engine]}; --engine chooses)\n"
+        )
     kept = ResultFolder(folder)
     with kept.locked():
         kept.open_for(decided, versions(decided.engine))
@@ -104,8 +111,18 @@ def engine_for(spec: ExperimentSpec) -> Engine:
     """The engine that is named; else JAX, where it is installed and there are rounds enough to pay for compiling."""
     if spec.engine != "auto":
         return spec.engine
-    short = spec.rounds is not None and spec.rounds * len(spec.seeds) < ROUNDS_WORTH_COMPILING
+    rounds = spec.rounds if spec.rounds is not None else _length(spec)
+    short = rounds is not None and rounds * len(spec.seeds) < ROUNDS_WORTH_COMPILING
     return "numpy" if short or find_spec("jax") is None else "jax"
+
+
+def _length(spec: ExperimentSpec) -> int | None:
+    """How many rounds the problem has of its own, where that can be known before it is prepared."""
+    try:
+        found: int | None = find_problem(spec.problem.name).build(**spec.problem.parameters).length
+    except (LongtermError, TypeError, ValueError):
+        return None
+    return found
 
 
 ON_THE_BOUNDARY = 1e-6
@@ -130,7 +147,13 @@ def load_result(folder: str | Path) -> Result:
     best = [kept.require(Job("comparator", seed=seed)) for seed in spec.seeds]
     loss, gap = _columns(best, "loss"), _columns(best, "gap")
     curves = tuple(
-        _curve(curve, [kept.require(Job("run", curve, seed)) for seed in spec.seeds], loss, bounds)
+        _curve(
+            curve,
+            [kept.require(Job("run", curve, seed)) for seed in spec.seeds],
+            loss,
+            bounds,
+            prepared["facts"]["constants"]["constraint_bound"],
+        )
         for curve in spec.curves
     )
     result = Result(
@@ -176,10 +199,16 @@ def summary_of(result: Result) -> dict[str, Any]:
     }
 
 
-def _curve(spec: LearnerSpec, runs: Sequence[Mapping[str, Any]], best: FloatArray, bounds: Mapping[str, Any]) -> Curve:
+def _curve(
+    spec: LearnerSpec, runs: Sequence[Mapping[str, Any]], best: FloatArray, bounds: Mapping[str, Any], largest: float
+) -> Curve:
+    """The curve of a learner; `largest` is D, beside which what is rounding is told."""
     found = {name: np.array([run["measures"][name] for run in runs]).T for name in runs[0]["measures"]}
     found = by_measure(found) | {"regret": found["cumulative_loss"] - best}
-    measures = {name: found[name] for name in (*MEASURES, LOGGED) if name in found}
+    scales = {"regret": np.abs(best), "squared_violation": largest**2}
+    measures = {
+        name: without_rounding(found[name], scales.get(name, largest)) for name in (*MEASURES, LOGGED) if name in found
+    }
     words = ", ".join(
         f"{key} = {value:.6g}" if isinstance(value, float) else f"{key} = {value}"
         for key, value in spec.parameters.items()
