@@ -82,9 +82,7 @@ def test_a_function_that_is_convex_for_some_parameters_only_is_taken():
 def test_parameters_that_are_given_must_make_it_convex():
     facts = {"gradient_bound": 9.0, "value_range": 9.0, "parameters": {"c": (3,)}}
     loss_from_jax(weighted_squares, BALL, examples=[np.ones((5, 3))], **facts)
-    with pytest.raises(
-        InputError, match=r"not convex at x = 0: in coordinate 2 its slope falls"
-    ):
+    with pytest.raises(InputError, match=r"not convex at x = 0: in coordinate 2 its slope falls"):
         loss_from_jax(weighted_squares, BALL, examples=[np.array([[1.0, 1.0, -1.0]])], **facts)
     with pytest.raises(InputError, match=r"slope falls"):
         loss_from_jax(weighted_squares, BALL, examples=RandomCosts(3), **facts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -119,7 +120,7 @@ def _without_rounding(values: FloatArray, scale: float) -> FloatArray:
 def frame(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None) -> Any:
     """The long table of several traces."""
     try:
-        import pandas as pd
+        pd: Any = import_module("pandas")
     except ImportError as error:
         raise ImportError("a data frame needs pandas: pip install 'longterm[experiments]'") from error
     parts = []

@@ -75,16 +75,23 @@ def run_experiment(
         kept.open_for(decided, versions(decided.engine))
         prepared = kept.read(Job("problem"))
         todo, done = kept.missing(decided), 0
+        failed: list[str] = []
         with reporter("auto", spec.name, unit="jobs", lines=out or sys.stderr) as report, opened(chosen) as do:
             for jobs in (
                 [job for job in todo if job.kind == "problem"],
                 [job for job in todo if job.kind != "problem"],
             ):
                 for content, seconds in do(work, [(decided, job, prepared) for job in jobs]):
-                    kept.keep(content, seconds)
+                    if "failed" in content:
+                        failed.append(content["failed"])
+                    else:
+                        kept.keep(content, seconds)
                     done += 1
                     report(done, len(todo))
                 prepared = kept.read(Job("problem"))
+        if failed:
+            told = "\n  ".join(failed)
+            raise LongtermError(f"{len(failed)} runs stopped:\n  {told}\nThe others are kept: mend it, and run again")
         result = load_result(folder)
         kept.write_json("summary.json", summary_of(result))
     return result
@@ -111,18 +118,9 @@ def engine_for(spec: ExperimentSpec) -> Engine:
     """The engine that is named; else JAX, where it is installed and there are rounds enough to pay for compiling."""
     if spec.engine != "auto":
         return spec.engine
-    rounds = spec.rounds if spec.rounds is not None else _length(spec)
+    rounds = spec.rounds if spec.rounds is not None else find_problem(spec.problem.name).rounds(spec.problem.parameters)
     short = rounds is not None and rounds * len(spec.seeds) < ROUNDS_WORTH_COMPILING
     return "numpy" if short or find_spec("jax") is None else "jax"
-
-
-def _length(spec: ExperimentSpec) -> int | None:
-    """How many rounds the problem has of its own, where that can be known before it is prepared."""
-    try:
-        found: int | None = find_problem(spec.problem.name).build(**spec.problem.parameters).length
-    except (LongtermError, TypeError, ValueError):
-        return None
-    return found
 
 
 ON_THE_BOUNDARY = 1e-6
@@ -218,7 +216,9 @@ def _curve(
         role=spec.role,
         measures=measures,
         bounds=by_measure({name: np.asarray(values) for name, values in bounds["bounds"][spec.name].items()}),
-        printed_bounds={name: np.asarray(values) for name, values in bounds["printed_bounds"][spec.name].items()},
+        printed_bounds={name: np.asarray(values) for name, values in bounds["printed_bounds"][spec.name].items()}
+        if spec.role != "own"  # nobody's own run is held against what a paper prints
+        else {},
         read_off=spec.read_off,
         learner=f"{spec.learner}({words})",
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from longterm.data import load_mapped
 from longterm.experiments.catalogue.base import Prepared, ProblemEntry
 from longterm.hindsight import Offline, choose_budget, least_log_loss
@@ -40,6 +42,11 @@ def prepare_budgeted_logistic(
     return Prepared({"budget": offline.budget}, facts)
 
 
+def rows_of_data(data: str = "sample", **others: Any) -> int:
+    """How many rows there are."""
+    return len(load_mapped(data).labels)
+
+
 def _offline(data: str, budget: float | None, share: float, l1: float, l2: float) -> Offline:
     rows = load_mapped(data)
     if budget is None:
@@ -48,7 +55,7 @@ def _offline(data: str, budget: float | None, share: float, l1: float, l2: float
 
 
 PROBLEMS = tuple(
-    ProblemEntry(name, budgeted_logistic, prepare_budgeted_logistic, arena={"budget": 0.3})
+    ProblemEntry(name, budgeted_logistic, prepare_budgeted_logistic, arena={"budget": 0.3}, length=rows_of_data)
     if name == "budgeted_logistic"
     else ProblemEntry(name, build, data=DATA.get(name))
     for name, build in games.GAMES.items()
