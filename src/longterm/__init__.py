@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from longterm.problems import Problem
     from longterm.theory import Constants, Counterexample, SlaterPoint, challenge, find_slater_point
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 ROOMS = (
     "autodiff",

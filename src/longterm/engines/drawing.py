@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -18,12 +19,11 @@ DASHES = ("-", "--", ":", "-.")
 def draw(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None, axes: Any = None) -> Any:
     """The figure; `axes` is the pair of panels to draw into, a new one where it is None."""
     try:
-        from matplotlib.figure import Figure
+        pyplot: Any = import_module("matplotlib.pyplot")
     except ImportError as error:
         raise ImportError("a figure needs Matplotlib: pip install 'longterm[experiments]'") from error
     if axes is None:
-        figure = _new_figure(Figure)
-        axes = figure.subplots(1, 2)
+        axes = pyplot.figure(figsize=(8, 3.2), layout="constrained").subplots(1, 2)
     left, right = axes
     curves = [curve for name, trace in traces.items() for curve in _curves(name, trace, comparator)]
     for number, (name, rounds, first, violation) in enumerate(curves):
@@ -43,15 +43,6 @@ def draw(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None,
     if any(name for name, *_ in curves):
         left.legend(frameon=False, fontsize="small")
     return left.figure
-
-
-def _new_figure(kind: Any) -> Any:
-    """Through pyplot in a session that shows figures, so that they appear; elsewhere without its global list."""
-    import sys
-
-    if "matplotlib.pyplot" in sys.modules:
-        return sys.modules["matplotlib.pyplot"].figure(figsize=(8, 3.2), layout="constrained")
-    return kind(figsize=(8, 3.2), layout="constrained")
 
 
 def _curves(

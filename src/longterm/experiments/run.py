@@ -203,7 +203,7 @@ def _curve(
     """The curve of a learner; `largest` is D, beside which what is rounding is told."""
     found = {name: np.array([run["measures"][name] for run in runs]).T for name in runs[0]["measures"]}
     found = by_measure(found) | {"regret": found["cumulative_loss"] - best}
-    scales = {"regret": np.abs(best), "squared_violation": largest**2}
+    scales: dict[str, Any] = {"regret": np.abs(best), "squared_violation": largest**2}
     measures = {
         name: without_rounding(found[name], scales.get(name, largest)) for name in (*MEASURES, LOGGED) if name in found
     }
