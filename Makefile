@@ -10,14 +10,15 @@ ifneq ($(LONGTERM_DATA),)
 export LONGTERM_DATA
 endif
 
-.PHONY: help reproduce pacing test test-all quick lint tables docs package bench bench-live bench-linear clean
+.PHONY: help reproduce pacing routing test test-all quick lint tables docs package bench bench-live bench-linear clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
 	@echo "make test        the whole suite: style, types, tests, doctests"
 	@echo "make test-all    and the full cross of learners, problems and engines"
 	@echo "make quick       the part of the tests to run while working"
-	@echo "make pacing      spend a budget over real auctions (or invented ones): a table, and a figure in results/"
+	@echo "make pacing      spend a budget over real auctions, second and first price, returns on spend: tables, figures in results/"
+	@echo "make routing     route prompts to language models under a budget: every method on two tables, figures in results/"
 	@echo "make docs        the site, docs/_build/html: a warning is an error"
 	@echo "make package     wheel and sdist, checked, and tried in an empty environment"
 	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
@@ -36,6 +37,10 @@ reproduce: $(READY)
 
 pacing: $(READY)
 	$(BIN)/python examples/pacing.py --out results
+	$(BIN)/python examples/auctions.py --out results
+
+routing: $(READY)
+	$(BIN)/python examples/routing.py --out results
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -43,6 +48,7 @@ lint: $(READY)
 	$(BIN)/mypy
 	$(BIN)/mypy examples
 	$(BIN)/lint-imports
+	$(BIN)/python docs/docstrings.py
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -m "not cross"

@@ -6,6 +6,8 @@ trace keeps. Ours does all that, checks every round, and can be read. All are ti
 times; medians are reported.
 
     python benchmarks/rounds.py
+
+Then hedged cuts beside A-OGD, one learner each, in the same loop: the best of several, in turn.
 """
 
 from __future__ import annotations
@@ -16,9 +18,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from longterm import AOGD, run
+from longterm import AOGD, Problem, run
+from longterm.constraints import Affine
+from longterm.learners import HedgedCuts
+from longterm.losses import Linear
 from longterm.problems import doubly_stochastic
-from longterm.streams import RandomPermutations, Replay
+from longterm.sets import Box
+from longterm.streams import RandomCosts, RandomPermutations, Replay, Stream
 
 SIZE = 8
 REPEATS = 7
@@ -87,6 +93,30 @@ def main() -> None:
             f"{update:>11.1f}{ours / update:>8.2f}{sums:>11.1f}{ours / sums:>8.2f}"
         )
     print("to reach: ratio to the update at most 4 for one learner, at most 1.5 for a thousand")
+    hedged_beside_aogd()
+
+
+def hedged_beside_aogd(rounds: int = 2000) -> None:
+    """A round of hedged cuts in rounds of A-OGD."""
+    row = np.random.default_rng(0).standard_normal((1, 10))
+    games: dict[str, tuple[Problem, Stream]] = {
+        "doubly-stochastic, p = 4": (doubly_stochastic(4), RandomPermutations(4)),
+        "doubly-stochastic, p = 8": (doubly_stochastic(8), RandomPermutations(8)),
+        "a box, one constraint": (Problem(Box.cube(10, -1.0, 1.0), Linear(10), Affine(row, [0.1])), RandomCosts(10)),
+    }
+    print(f"\n{'hedged cuts':<28}{'A-OGD':>9}{'hedged':>9}{'ratio':>8}")
+    for name, (problem, stream) in games.items():
+        contestants = [AOGD.for_problem(problem), HedgedCuts.for_problem(problem)]
+        times = [
+            [
+                seconds(lambda one=one, game=(problem, stream): run(game[0], one, game[1], rounds, progress=None))
+                for one in contestants
+            ]
+            for _ in range(REPEATS)
+        ]
+        plain, hedged = (1e6 * min(column) / rounds for column in zip(*times, strict=True))
+        print(f"{name:<28}{plain:>9.1f}{hedged:>9.1f}{hedged / plain:>8.2f}")
+    print("to reach: ratio at most 3")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ ROOMS = (
     "autodiff",
     "constraints",
     "data",
+    "decisions",
     "engines",
     "errors",
     "experiments",

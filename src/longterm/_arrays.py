@@ -55,6 +55,14 @@ def norm(x: Array) -> Array:
     return namespace(x).sqrt(dot(x, x))
 
 
+def length(x: Array) -> Array:
+    """‖x‖₂ along the last axis at any scale: its squares neither overflow nor underflow, for twice the time of `norm`."""
+    xp = namespace(x)
+    largest = xp.max(xp.abs(x), axis=-1, keepdims=True)
+    scale = xp.where((largest > 0) & xp.isfinite(largest), largest, 1.0)
+    return scale[..., 0] * norm(x / scale)
+
+
 def column(values: Array) -> Array:
     """Per-learner scalars (...,) as (..., 1), ready to scale (..., d)."""
     return values[..., None]
@@ -76,6 +84,19 @@ def first_true(mask: Array) -> Array:
         return mask.argmax(axis=-1)
     xp = namespace(mask)
     return xp.argmax(xp.astype(mask, xp.int8), axis=-1)
+
+
+def smallest(values: Array) -> Array:
+    """Min along the last axis, which is kept, shape (..., 1)."""
+    if isinstance(values, np.ndarray):
+        return np.minimum.reduce(values, axis=-1, keepdims=True)  # three times faster than np.min on a short axis
+    return namespace(values).min(values, axis=-1, keepdims=True)
+
+
+def floored(positive: Array) -> Array:
+    """At least the root of the smallest number there is: to divide by, where 0 stands for "nothing yet"."""
+    xp = namespace(positive)
+    return xp.maximum(positive, _least_divisor(positive.dtype, xp))
 
 
 def float_dtype(xp: Any, dtype: Any) -> Any:
@@ -106,6 +127,25 @@ def through_numpy(
     return call_numpy(function, x, shapes)
 
 
+_LEAST_DIVISOR: dict[Any, float] = {}
+
+
+def _least_divisor(dtype: Any, xp: Any) -> float:
+    key = xp.__name__, dtype  # dtypes of different libraries must not be compared
+    found = _LEAST_DIVISOR.get(key)
+    if found is None:
+        found = _LEAST_DIVISOR[key] = float(xp.finfo(dtype).smallest_normal) ** 0.5
+    return found
+
+
 def resolution(x: Array) -> float:
     """The relative error below which two numbers of x's dtype count as equal: 1e-9; 16 ulp in float32."""
     return max(1e-9, 16 * float(namespace(x).finfo(x.dtype).eps))
+
+
+def surely_none(mask: Array) -> bool:
+    """Whether nothing is true in a mask that can be looked at; inside a compiled loop nothing is sure.
+
+    For work that changes nothing where the mask is false: leaving it out is then a matter of speed alone.
+    """
+    return isinstance(mask, (np.ndarray, np.generic)) and not mask.any()

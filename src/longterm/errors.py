@@ -41,12 +41,14 @@ def _travelled(kind: type[LongtermError], args: tuple[Any, ...], attributes: dic
 class InputError(LongtermError, ValueError):
     """An argument cannot be used. Nothing was changed.
 
-    Attributes
+    Parameters
     ----------
-    argument : the name of the offending argument.
-    round : the round t ≥ 1 it was meant for, or None outside a run.
-    remedy : what to do about it.
-    trace : where a run was stopped, its trace up to the round before, ready for ``resume=``.
+    argument, what, remedy : str
+        The name of the offending argument, what is wrong with it, and what to do about it.
+    round : int, optional
+        The round t ≥ 1 it was meant for; None outside a run.
+    trace : Trace, optional
+        Where a run was stopped, its trace up to the round before, ready for ``resume=``.
     """
 
     def __init__(self, argument: str, what: str, remedy: str, *, round: int | None = None, trace: Any = None) -> None:
@@ -55,8 +57,8 @@ class InputError(LongtermError, ValueError):
         self.remedy = remedy
         self.round = round
         self.trace = trace
-        where = "" if round is None else f" in round {round}"
-        super().__init__(f"{argument}{where}: {what}. {remedy}.")
+        place = "" if round is None else f" in round {round}"
+        super().__init__(f"{argument}{place}: {what}. {remedy}.")
 
 
 class NonFiniteError(InputError):
@@ -78,12 +80,14 @@ class ScheduleError(InputError):
 class DataError(LongtermError):
     """A data file is missing, damaged, malformed or not what it should be. No part of it was kept.
 
-    Attributes
+    Parameters
     ----------
-    file : the file.
-    line : the line, counted from 1, where there is one to blame.
-    reason : what is wrong with it.
-    remedy : what to do about it.
+    file : str or pathlib.Path
+        The file.
+    reason, remedy : str
+        What is wrong with it, and what to do about it.
+    line : int, optional
+        The line to blame, counted from 1.
     """
 
     def __init__(self, file: object, reason: str, remedy: str, *, line: int | None = None) -> None:
@@ -91,12 +95,16 @@ class DataError(LongtermError):
         self.line = line
         self.reason = reason
         self.remedy = remedy
-        where = "" if line is None else f", line {line}"
-        super().__init__(f"{file}{where}: {reason}. {remedy}.")
+        place = "" if line is None else f", line {line}"
+        super().__init__(f"{file}{place}: {reason}. {remedy}.")
 
 
 class BrokenBoundWarning(UserWarning):
     """A declared bound was exceeded, and the user chose to go on."""
+
+
+class OverspentWarning(UserWarning):
+    """A pacer was charged more than what was left. It is recorded; nothing more is bid."""
 
 
 class AssumptionWarning(UserWarning):

@@ -145,7 +145,7 @@ def test_and_with_reason():
         regret[benchmark] = trace.regret(
             hindsight.best(game.problem, game.stream, rounds, seeds=range(2), benchmark=game.benchmark)
         )
-    bound = entry.bound(learner, game.problem, rounds)["regret"]
+    bound = learner.bound(game.problem, rounds)["regret"]
     assert np.all(regret["in expectation"][-1] > 2 * bound[-1])
     assert growth((256, 1024), regret["in expectation"].mean(axis=1)) > 0.9
     assert np.all(regret["every round"] <= bound[:, None])

@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from longterm.experiments.catalogue.paper import papers_constraint_bound
 
 from longterm import AOGD, InputError, hindsight, run
 from longterm import learners as package
@@ -25,6 +24,7 @@ from longterm.experiments.catalogue import (
 from longterm.experiments.catalogue.base import signature
 from longterm.experiments.result import MEASURES
 from longterm.learners import Learner, MahdaviOGD
+from longterm.learners.mahdavi_ogd import papers_constraint_bound
 from longterm.problems import doubly_stochastic, two_dimensional
 
 SMALL = {
@@ -62,8 +62,8 @@ def test_every_learner_plays_every_problem_or_says_why_not(learner, settings, pr
         return
     trace = run(game.problem, made, game.stream, 50, progress=None)
     rounds = np.array([1, 20, 50])
-    for theorem in (entry.bound, entry.printed):
-        for measure, values in ({} if theorem is None else theorem(made, game.problem, rounds)).items():
+    for theorem in (made.bound, made.bound_as_printed):
+        for measure, values in theorem(game.problem, rounds).items():
             assert measure in MEASURES
             assert values.shape == rounds.shape
             assert np.all(np.isfinite(values))
@@ -113,7 +113,10 @@ def test_every_problem_knows_its_best_decision(problem):
 
 def test_the_forms_of_convex_ogd():
     problem = doubly_stochastic(3)
-    build = find_learner("mahdavi_ogd").build
+
+    def build(problem, rounds, **parameters):
+        return find_learner("mahdavi_ogd").learner(problem, rounds, parameters)
+
     assert build(problem, 400).schedule.eta == MahdaviOGD.for_problem(problem, horizon=400).schedule.eta
     each = build(problem, 4000, multipliers="each", delta="twice")
     assert (
@@ -152,7 +155,7 @@ def test_other_packages_add_names_and_cannot_change_ours(monkeypatch):
     def points(group):
         return [EntryPoint(n, f"test_catalogue:{w}", group) for n, w in there.items() if group == "longterm.learners"]
 
-    lookup._all.cache_clear()
+    learners.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(lookup, "entry_points", points)
         with pytest.warns(UserWarning, match="test_catalogue:nothing cannot be loaded"):
@@ -160,7 +163,7 @@ def test_other_packages_add_names_and_cannot_change_ours(monkeypatch):
         assert find_learner("plain").about == "Mine, of another package."
         assert find_learner("aogd").title == "A-OGD"
         assert isinstance(find_learner("mine").learner(two_dimensional(), 10, {"speed": 0.5}), AOGD)
-    lookup._all.cache_clear()
+    learners.cache_clear()
     with pytest.raises(InputError, match="'mine' is not known"):
         find_learner("mine")
 

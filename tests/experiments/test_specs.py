@@ -116,7 +116,7 @@ CHANGES = {
     "learners: is empty": {"learners": []},
     "learners: {'beta': 0.5} does not name its learner": {"learners": [{"beta": 0.5}]},
     "learners.learner: 'aodg' is not known. Choose from ['adagrad_aogd', ": {"learners": [{"learner": "aodg"}]},
-    "learners.aogd.betta: is not a parameter of 'aogd'. Choose from ['beta', 'steps']": {
+    "learners.aogd.betta: is not a parameter of 'aogd'. Choose from ['beta', 'penalty', 'steps']": {
         "learners": [{"learner": "aogd", "betta": 0.5}]
     },
     "learners.aogd.beta: 'half' is not a number": {"learners": [{"learner": "aogd", "beta": "half"}]},

@@ -98,7 +98,7 @@ def test_the_mixture_keeps_its_constants_and_its_theorem():
     pacer = PriceMixture.calibrated(budget, len(log), PriceHistory.of(synthetic_auctions(2000, seed=8)))
     state, spend = pacer.init(), 0.0
     for value, price in zip(log.values, log.prices, strict=True):
-        spend += float(pacer._told(state, Outcome(0.0, value, price)).constraint)
+        spend += float(pacer._feedback(state, Outcome(0.0, value, price)).constraint)
         state = pacer.settle(state, Outcome(0.0, value, price))  # `tell` refuses gradients above √K
     assert spend <= float(theorem_1(pacer.problem.constants, len(log), pacer.beta).violation)
     assert float(pacer.settle(state, Outcome(0.0, 1e3, 1.0)).learner.x.sum()) == pytest.approx(1)  # counted as u

@@ -43,6 +43,7 @@ from longterm.learners import (
     DoublingRestarts,
     DriftPlusPenalty,
     FeasibleOnlineADM,
+    HedgedCuts,
     Learner,
     MahdaviOGD,
     MirrorProx,
@@ -297,6 +298,8 @@ def learners_of_later_years(problem: Problem) -> dict[str, Learner[Any]]:
     """Those of §3.5 to §3.9 of the notes, from Yu, Lee and Lee on."""
     lighter = Penalty(lambda u: 0.3 * u**2, lambda u: 0.6 * u, strong_convexity=0.6)
     made: dict[str, Learner[Any]] = {
+        "hedged cuts": HedgedCuts.for_problem(problem),
+        "hedged cuts, bank": HedgedCuts.for_problem(problem, bank=0.1, meta="adapt-ml-prod", cuts=1, path=1.0),
         "Yu–Lee–Lee": YuLeeLee.for_problem(problem, rates="published"),
         "Yu–Lee–Lee, hard, sharp": YuLeeLee.for_problem(problem, hard=True, rates="sharp"),
         "A-OGD with a penalty": AOGD.for_problem(problem, penalty=lighter),
@@ -314,6 +317,7 @@ def learners_of_later_years(problem: Problem) -> dict[str, Learner[Any]]:
         made["RECOO"] = RECOO.for_problem(problem, gamma=0.1, floor=0.1)
         made["COLDQ"] = COLDQ.for_problem(problem, horizon=1000)
     if problem.constants.strong_convexity > 0:
+        made["hedged cuts strongly convex"] = HedgedCuts.for_problem(problem, steps="strongly convex")
         made["Yu–Lee–Lee strongly convex"] = YuLeeLee.for_problem(problem, steps="strongly convex", rates="sharp")
         if penalty_step_of(problem) is not None:
             made["prox penalty strongly convex"] = ProxPenalty.for_problem(problem, steps="strongly convex", w_0=0.01)

@@ -31,7 +31,7 @@ def test_wrong_facts_get_a_counterexample(changed, fact, found):
     (proof,) = challenge(parabola(**changed), LINE)
     assert proof.fact == fact
     if found is not None:
-        assert proof.found == pytest.approx(found)
+        assert proof.observed == pytest.approx(found)
         assert abs(proof.x[0]) == pytest.approx(1.0)
     assert f"your {fact} = " in str(proof)
 
@@ -46,7 +46,7 @@ def test_a_wrong_gradient_and_a_concave_function_are_found():
 def test_constraints_are_challenged_too():
     g = CustomConstraint(2, lambda x: x[..., 0] - 0.5, lambda x: x * 0 + [1.0, 0.0], 1.0, declared_bound=1.0)
     (proof,) = challenge(g, Ball(2))
-    assert (proof.fact, proof.found) == ("value_bound", pytest.approx(1.5))
+    assert (proof.fact, proof.observed) == ("value_bound", pytest.approx(1.5))
 
 
 def test_functions_that_are_not_batched_are_told_how():

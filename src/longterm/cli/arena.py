@@ -13,7 +13,7 @@ from longterm.cli.common import BackendOptions
 from longterm.experiments.arena import Preference, arena_of, league, run_arena
 from longterm.experiments.arena.league import Violation
 from longterm.experiments.arena.run import with_learners
-from longterm.experiments.arena.spec import ROUNDS, SEQUENCES
+from longterm.experiments.arena.spec import ROUNDS, SEQUENCES, League
 from longterm.experiments.arena.tables import league_text, write_tables
 
 
@@ -36,6 +36,8 @@ class ArenaCommand:
       longterm arena --out arena --weight 0.9 --violation hard
       longterm arena --out arena --add mine:build
       longterm arena --out small --learners aogd aftrl mine:build --problems routing "doubly_stochastic size=5"
+      longterm arena --out drift --league drift
+      longterm arena --out unseen --held-out 20260101
       longterm arena --out arena --backend dask --scheduler tcp://host:8786
     """
 
@@ -48,9 +50,13 @@ class ArenaCommand:
     problems: tuple[str, ...] = ()
     """Only these, each with its parameters. Left out: the whole catalogue."""
     rounds: int = ROUNDS
-    """T."""
+    """T, the number of rounds."""
     sequences: int = SEQUENCES
     """Random sequences to average over."""
+    league: League = "static"
+    """Problems with one best decision, or those whose best decision moves."""
+    held_out: int | None = None
+    """The held-out half: variants of the problems, and sequences, drawn from this seed, that no tuning has seen."""
     weight: float = 0.5
     """The share of violation in the score: 0 ranks by regret alone, 1 by violation alone."""
     violation: Violation = "long-term"
@@ -62,7 +68,14 @@ class ArenaCommand:
     def run(self) -> None:
         """Play, rank, print, write."""
         preference = Preference(self.weight, self.violation)
-        spec = arena_of(self.learners, self.problems, rounds=self.rounds, sequences=self.sequences)
+        spec = arena_of(
+            self.learners,
+            self.problems,
+            rounds=self.rounds,
+            sequences=self.sequences,
+            league=self.league,
+            held_out=self.held_out,
+        )
         if self.add:
             spec = with_learners(spec, self.add, self.out if not self.learners else None)
         found = run_arena(spec, self.out, backend=self.workers.chosen)

@@ -15,8 +15,15 @@ from longterm.sets import Ball, Set
 
 @dataclass(frozen=True, eq=False)
 class Affine(Constraint):
-    """g_j(x) = ⟨a_j, x⟩ − b_j for the rows a_j of `matrix`.
+    """g_j(x) = ⟨a_j, x⟩ − b_j.
 
+    Parameters
+    ----------
+    matrix, offset : array_like
+        The rows a_j, shape (m, d), and b, shape (m,).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.constraints import Affine
     >>> from longterm.sets import Ball
@@ -72,7 +79,15 @@ class Affine(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class VaryingAffine(Constraint):
-    """g_j(x) = ⟨a_j, x⟩ − b_j with a matrix and an offset of the round: ‖a_j‖₂ ≤ row_norm, |b_j| ≤ offset_bound."""
+    """g_j(x) = ⟨a_j, x⟩ − b_j with a matrix and an offset of the round.
+
+    Parameters
+    ----------
+    dimension, count : int
+        d and m.
+    row_norm, offset_bound : float
+        Bound ‖a_j‖₂ and |b_j|.
+    """
 
     dimension: int
     count: int

@@ -24,6 +24,15 @@ from longterm.sets import Ball, Box, Set
 class ElasticNetBudget(Constraint):
     """g(x) = l1 ‖x‖₁ + ½ l2 ‖x‖₂² − budget.
 
+    Parameters
+    ----------
+    dimension : int
+        d.
+    budget, l1, l2 : float
+        The budget, and the weights of the two norms, not both 0.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.constraints import ElasticNetBudget
     >>> g = ElasticNetBudget(4, budget=1.5)
@@ -109,7 +118,15 @@ class ElasticNetBudget(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class L1Budget(ElasticNetBudget):
-    """g(x) = ‖x‖₁ − budget."""
+    """g(x) = ‖x‖₁ − budget.
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    budget : float
+        What the norm may be.
+    """
 
     l1: float = field(default=1.0, init=False)
     l2: float = field(default=0.0, init=False)
@@ -117,7 +134,15 @@ class L1Budget(ElasticNetBudget):
 
 @dataclass(frozen=True, eq=False)
 class L2Budget(Constraint):
-    """g(x) = ‖x‖₂ − budget."""
+    """g(x) = ‖x‖₂ − budget.
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    budget : float
+        What the norm may be.
+    """
 
     dimension: int
     budget: float

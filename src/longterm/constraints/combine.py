@@ -20,6 +20,13 @@ from longterm.sets import Set
 class Stack(Constraint):
     """All the functions of all the parts, one after another: m is the sum of theirs.
 
+    Parameters
+    ----------
+    parts : sequence of Constraint
+        Fixed or of the round, all of one dimension.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.constraints import L1Budget, L2Budget, Stack
     >>> Stack([L1Budget(2, budget=1.0), L2Budget(2, budget=1.0)]).values(np.array([3.0, 4.0]))
@@ -47,23 +54,23 @@ class Stack(Constraint):
         """Each part, the position of its first function, and its own parameters."""
         first, used = 0, 0
         for part in self.parts:
-            own = len(part.parameters)
-            yield part, first, parameters[used : used + own]
-            first, used = first + part.count, used + own
+            size = len(part.parameters)
+            yield part, first, parameters[used : used + size]
+            first, used = first + part.count, used + size
 
     def values(self, x: Array, *parameters: Array) -> Array:
-        found = [part.values(x, *own) for part, _, own in self._split(parameters)]
-        return namespace(x).concat(found, axis=-1)
+        values = [part.values(x, *theirs) for part, _, theirs in self._split(parameters)]
+        return namespace(x).concat(values, axis=-1)
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
         total = namespace(x).zeros_like(x)
-        for part, first, own in self._split(parameters):
-            total = total + part.pullback(x, weights[..., first : first + part.count], *own)
+        for part, first, theirs in self._split(parameters):
+            total = total + part.pullback(x, weights[..., first : first + part.count], *theirs)
         return total
 
     def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
-        found = [part.pushforward(x, direction, *own) for part, _, own in self._split(parameters)]
-        return namespace(x).concat(found, axis=-1)
+        slopes = [part.pushforward(x, direction, *theirs) for part, _, theirs in self._split(parameters)]
+        return namespace(x).concat(slopes, axis=-1)
 
     def as_affine(self) -> Affine | None:
         affine = [part.as_affine() for part in self.parts]
@@ -73,7 +80,7 @@ class Stack(Constraint):
         return Affine(np.concatenate([a.matrix for a in known]), np.concatenate([a.offset for a in known]))
 
     def affine_rounds(self, rounds: int, *parameters: Array) -> tuple[FloatArray, FloatArray] | None:
-        known = [part.affine_rounds(rounds, *own) for part, _, own in self._split(parameters)]
+        known = [part.affine_rounds(rounds, *theirs) for part, _, theirs in self._split(parameters)]
         pairs = [pair for pair in known if pair is not None]
         if len(pairs) < len(known):
             return None
@@ -93,9 +100,17 @@ class Stack(Constraint):
 class Maximum(Constraint):
     """g = max over all functions of all the parts: a single constraint, m = 1.
 
-    Where several are within 1e-9·D of the maximum, the lowest index gives the subgradient; D is
-    taken over the enclosing set.
+    Where several are within 1e-9·D of the maximum, the lowest index gives the subgradient.
 
+    Parameters
+    ----------
+    parts : sequence of Constraint
+        Fixed or of the round, all of one dimension.
+    over : Set
+        B, which D is taken over.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.constraints import L1Budget, L2Budget, Maximum
     >>> from longterm.sets import Ball

@@ -25,6 +25,15 @@ class Consensus(Constraint):
     −C x ≤ 0. In a trace the sums per constraint hold Σ_t (x_i − x_j) of every edge, and the largest g_j of a round is
     how far the worst pair of neighbours is apart.
 
+    Parameters
+    ----------
+    agents, size : int
+        n and k.
+    edges : sequence of pairs of int
+        Of neighbours (i, j).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.constraints import Consensus
     >>> g = Consensus(agents=3, size=1, edges=[(0, 1), (1, 2)])

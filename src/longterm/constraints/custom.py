@@ -13,12 +13,21 @@ from longterm.sets import Set
 
 @dataclass(frozen=True, eq=False)
 class CustomConstraint(Constraint):
-    """One convex g, given by `function` and its (sub)gradient by `derivative`.
+    """One convex g of the user's own.
 
-    Both take x of shape (..., d) and the parameters of a round (named, with their trailing shapes, in
-    `parameters`; none for a fixed g), and return shapes (...,) and (..., d). The facts are declared,
-    not derived: `longterm.challenge` looks for a point that proves them wrong. Put several together
-    with `Stack`.
+    The facts are declared, not derived: `longterm.challenge` looks for a point that proves them wrong. Put several
+    together with `Stack`.
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    function, derivative : callable
+        g and a (sub)gradient: of x, shape (..., d), and the parameters of the round, to shapes (...,) and (..., d).
+    declared_gradient_bound, declared_bound : float
+        G_g and D on the enclosing set.
+    parameters : mapping of str to tuple of int
+        Name and trailing shape of each parameter of a round, in order; none for a fixed g.
     """
 
     dimension: int

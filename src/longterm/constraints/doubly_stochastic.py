@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +20,9 @@ from longterm.sets import Ball, Box, RowStochastic, Set
 LARGEST_WITH_TABLE = 24
 """Up to this p, all gradients stand ready in a table (4 MB), and looking one up is the fastest way to it."""
 
+FASTER_WITH_TABLE = 2**16
+"""Products of a few vectors with the whole table: up to this many multiplications."""
+
 
 @dataclass(frozen=True, eq=False)
 class DoublyStochastic(Constraint):
@@ -30,6 +34,13 @@ class DoublyStochastic(Constraint):
     An `Affine` with this matrix would be the same function; written out, it is faster, and nothing of
     size p⁴ has to be kept for large p.
 
+    Parameters
+    ----------
+    size : int
+        p.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.constraints import DoublyStochastic
     >>> g = DoublyStochastic(2)
@@ -40,6 +51,7 @@ class DoublyStochastic(Constraint):
     size: int
     _sum_gradients: FloatArray = field(init=False, repr=False)
     _gradients: FloatArray | None = field(init=False, repr=False)
+    _ones: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         p = validate.dimension("size", self.size)
@@ -48,29 +60,40 @@ class DoublyStochastic(Constraint):
         sums = validate.frozen(np.concatenate([rows, -rows, columns, -columns]))
         small = p <= LARGEST_WITH_TABLE
         table = validate.frozen(np.concatenate([-np.eye(p * p), sums])) if small else None
-        validate.remember(self, dimension=p * p, count=p * p + 4 * p, _sum_gradients=sums, _gradients=table)
+        ones = validate.frozen(np.ones(p))
+        validate.remember(self, dimension=p * p, count=p * p + 4 * p, _sum_gradients=sums, _gradients=table, _ones=ones)
 
     def values(self, x: Array, *parameters: Array) -> Array:
         return self._entries_and_sums(x, 1.0)
 
     def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
+        if (table := self._small_table(direction)) is not None:
+            return direction @ table.T
         return self._entries_and_sums(direction, 0.0)
+
+    def _small_table(self, vectors: Array) -> Array | None:
+        """All gradients, one a row, where a product with them costs less than the few steps that make use of zeros."""
+        small = self._gradients is not None and math.prod(vectors.shape) * self.dimension <= FASTER_WITH_TABLE
+        return like(self._gradients, vectors) if small else None
 
     def _entries_and_sums(self, x: Array, total: float) -> Array:
         """−X_ij, then the sums of the rows and of the columns less `total`, each with both signs."""
         xp = namespace(x)
         matrix = xp.reshape(x, (*x.shape[:-1], self.size, self.size))
-        ones = xp.ones(self.size, dtype=x.dtype)
-        rows = matrix @ ones - total  # a product with 1 is several times faster than sums over short axes
-        columns = ones @ matrix - total
+        ones = like(self._ones, x)
+        rows, columns = matrix @ ones, ones @ matrix  # several times faster than sums over short axes
+        if total:
+            rows, columns = rows - total, columns - total
         return xp.concat([-x, rows, -rows, columns, -columns], axis=-1)
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
+        if (table := self._small_table(weights)) is not None:
+            return weights @ table
         xp = namespace(x)
         p, d = self.size, self.dimension
-        signed = [weights[..., d + k * p : d + (k + 1) * p] for k in range(4)]
-        rows, columns = signed[0] - signed[1], signed[2] - signed[3]
-        from_sums = xp.reshape(rows[..., :, None] + columns[..., None, :], (*rows.shape[:-1], d))
+        signed = xp.reshape(weights[..., d:], (*weights.shape[:-1], 2, 2, p))
+        sums = signed[..., 0, :] - signed[..., 1, :]
+        from_sums = xp.reshape(sums[..., 0, :, None] + sums[..., 1, None, :], (*weights.shape[:-1], d))
         return from_sums - weights[..., :d]
 
     def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:

@@ -94,7 +94,7 @@ def _lanczos(matrix: Any) -> tuple[Any, Any]:
         start = start_vector(len(matrix)).astype(matrix.dtype)
         # Newer versions of SciPy draw from the operating system where a Krylov space ends early, unless told not to.
         seeded: dict[str, Any] = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
-        found: tuple[Any, Any] = eigsh(matrix, k=1, which="SA", v0=start, **seeded)
-        return found
+        pair: tuple[Any, Any] = eigsh(matrix, k=1, which="SA", v0=start, **seeded)
+        return pair
     except ArpackError:  # no convergence, or nothing to converge from (the zero matrix)
         return _lapack(matrix)

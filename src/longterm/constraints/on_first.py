@@ -23,8 +23,17 @@ from longterm.sets import Ball, Product, Set
 
 @dataclass(frozen=True, eq=False)
 class OnFirst(Constraint):
-    """`constraint` on the first coordinates of x, followed by `free` more that it does not see.
+    """A constraint on the first coordinates of x.
 
+    Parameters
+    ----------
+    constraint : Constraint
+        g, a function of the first coordinates.
+    free : int
+        How many coordinates follow that g does not see.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.constraints import ElasticNetBudget, OnFirst
     >>> from longterm.sets import Box, Product

@@ -26,10 +26,20 @@ from longterm.sets import Ball, Box, Set
 class PositiveSemidefinite(Constraint):
     """g(X) = floor − λ_min(X) for symmetric size × size matrices, flattened.
 
-    Of an unsymmetric x the symmetric part counts. The subgradient −v vᵀ is symmetric to the last bit, so a learner
-    that starts from a symmetric matrix and sees symmetric targets never leaves them. `eigenvector` is the way to v
-    (`longterm.constraints.extreme_eigenvector`, which also says what happens where λ_min is repeated).
+    Of an unsymmetric x the symmetric part counts. The subgradient −v vᵀ is symmetric to the last bit, so a learner that
+    starts from a symmetric matrix and sees symmetric targets never leaves them.
 
+    Parameters
+    ----------
+    size : int
+        The number of rows.
+    floor : float
+        The least eigenvalue that is allowed.
+    eigenvector : ExtremeEigenvector
+        The way to v (`longterm.constraints.extreme_eigenvector`, which also says what happens where λ_min is repeated).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.constraints import PositiveSemidefinite
     >>> g = PositiveSemidefinite(2)

@@ -21,6 +21,15 @@ class Scaled(Constraint):
     than the losses': A-OGD's pull towards {g ≤ 0} grows with the square of the factor, and as long as factor · G_g
     ≤ G_f no step gets shorter for it. Traces then speak of factor · g; divide by it.
 
+    Parameters
+    ----------
+    constraint : Constraint
+        g.
+    factor : float
+        Above 0.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.constraints import L2Budget, Scaled
     >>> Scaled(L2Budget(2, budget=1.0), 10.0).values(np.array([3.0, 4.0]))

@@ -28,10 +28,21 @@ from longterm.sets import Set
 
 @dataclass(frozen=True, eq=False)
 class Smooth(Constraint):
-    """The same functions, with gradients that are `smoothness`-Lipschitz on B, and hence with a prox on every set.
+    """The same functions, with Lipschitz gradients on B, and hence with a prox on every set.
 
-    For learners that hold g itself in their steps: `YuNeely`, `ProximalAOGD`, `AFTRL`. `steps` is N.
+    For learners that hold g itself in their steps: `YuNeely`, `ProximalAOGD`, `AFTRL`.
 
+    Parameters
+    ----------
+    constraint : Constraint
+        The functions, fixed.
+    smoothness : float
+        L, the Lipschitz constant of their gradients.
+    steps : int
+        N, the gradient steps of one prox.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.constraints import CustomConstraint, Smooth
     >>> from longterm.sets import Box

@@ -24,6 +24,8 @@ from longterm.errors import DataError
 ENDINGS = ("", ".bz2", ".gz", ".xz")
 BLOCK = 4 * 2**20
 """Bytes of text in a block."""
+LONGEST_LINE = 2**24
+"""Bytes of a line, unless another limit is given: about a million entries."""
 AGAIN = "Get the file again, or convert it"
 
 
@@ -33,6 +35,7 @@ def cache_folder() -> Path:
     Returns
     -------
     pathlib.Path
+        It may not exist yet.
     """
     chosen = os.environ.get("LONGTERM_CACHE")
     if chosen:
@@ -51,11 +54,13 @@ def find(name: str) -> Path | None:
     Returns
     -------
     pathlib.Path or None
+        None where it is not here.
     """
     file = data_set(name).file
     stem = next((file.removesuffix(ending) for ending in ENDINGS[1:] if file.endswith(ending)), file)
     candidates = [file, *(stem + ending for ending in ENDINGS)]
-    return next((found for folder in _folders() for c in candidates if (found := folder / c).is_file()), None)
+    paths = (folder / candidate for folder in _folders() for candidate in candidates)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def path(name: str) -> Path:
@@ -69,31 +74,33 @@ def path(name: str) -> Path:
     Returns
     -------
     pathlib.Path
+        Of the file.
     """
-    found = find(name)
-    if found is None:
+    file = find(name)
+    if file is None:
         raise _missing(data_set(name), "is not here")
-    return found
+    return file
 
 
 def fetch(name: str, *, progress: bool = False) -> Path:
     """The file of this data set, downloaded from its publisher (through ``pooch``) where it is not here yet.
 
-    A download that breaks off leaves nothing behind. `progress` shows a bar, where ``tqdm`` is installed.
+    A download that breaks off leaves nothing behind.
 
     Parameters
     ----------
     name : str
         Of a data set.
     progress : bool
-        Whether to show a bar.
+        Whether to show a bar, where ``tqdm`` is installed.
 
     Returns
     -------
     pathlib.Path
+        Of the file.
     """
-    found = find(name)
-    return _download(data_set(name), progress) if found is None else found
+    file = find(name)
+    return _download(data_set(name), progress) if file is None else file
 
 
 def _folders() -> list[Path]:
@@ -130,24 +137,43 @@ def _missing(data: DataSet, reason: str) -> DataError:
     return DataError(data.file, reason, remedy)
 
 
-def blocks_of_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def blocks_of_lines(path: Path, longest: int = LONGEST_LINE) -> Iterator[tuple[int, bytes]]:
     """The text in blocks that end with a line, each with the number of its first line, counted from 1.
 
-    How a file is compressed (bz2, gzip, xz) is told by its first bytes, not by its name.
+    How a file is compressed (bz2, gzip, xz) is told by its first bytes, not by its name. A line of more than `longest`
+    bytes is refused before more of it is read: a small file can be packed from a line that fills the memory.
     """
-    line, rest = 1, b""
+    line, rest, waiting = 1, list[bytes](), 0
     with opened_text(path) as stream:
         while True:
             read = stream.read(BLOCK)
             cut = read.rfind(b"\n") + 1
-            block, rest = (rest + read[:cut], read[cut:]) if cut else (b"", rest + read)
-            if not read and rest:
-                block, rest = rest + b"\n", b""
-            if block:
+            if cut or (not read and waiting):
+                block = b"".join([*rest, read[:cut] if read else b"\n"])
+                rest, waiting = [], 0
+                _require_short(block, longest, path, line)
                 yield line, block
                 line += block.count(b"\n")
+            rest.append(read[cut:])
+            waiting += len(read) - cut
+            if waiting > longest:
+                raise _too_long(path, longest, line)
             if not read:
                 return
+
+
+def _require_short(block: bytes, longest: int, path: Path, first_line: int) -> None:
+    """No line of a block may be longer than this, its end not counted."""
+    if len(block) > longest:
+        for number, line in enumerate(block.split(b"\n"), start=first_line):
+            if len(line) > longest:
+                raise _too_long(path, longest, number)
+
+
+def _too_long(path: Path, longest: int, line: int) -> DataError:
+    return DataError(
+        path, f"the line is longer than {longest} bytes", "Check the file, or raise longest_line", line=line
+    )
 
 
 @contextmanager

@@ -27,7 +27,27 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class DataSet:
-    """A published file and the facts about its content."""
+    """A published file and the facts about its content.
+
+    Parameters
+    ----------
+    name, address, about : str
+        What it is called, where it is published, and what it is, in words.
+    rows, features : int
+        The shape.
+    entries : int
+        Stored numbers: non-zeros of a sparse file, rows × columns of a table.
+    label_counts : mapping of float to int
+        How many rows have each label, as the file writes them; for more than two classes, only how many classes.
+    sha256 : str
+        Of the parsed arrays (`content_hash`).
+    form : {"dense", "sparse", "columns"}
+        What `load` returns features as; "columns" is for those that `load_adult` and `load_elec2` read.
+    positive : float
+        Of two labels, the one that becomes +1; the other becomes −1.
+    classes : int
+        How many labels there are.
+    """
 
     name: str
     address: str
@@ -35,15 +55,10 @@ class DataSet:
     rows: int
     features: int
     entries: int
-    """Stored numbers: non-zeros of a sparse file, rows × columns of a table."""
     label_counts: Mapping[float, int]
-    """How many rows have each label, as the file writes them; for more than two classes, only how many classes."""
     sha256: str = field(repr=False)
-    """Of the parsed arrays (`content_hash`)."""
     form: Literal["dense", "sparse", "columns"] = "dense"
-    """What `load` returns features as; "columns" is for those that `load_adult` and `load_elec2` read."""
     positive: float = 1.0
-    """Of two labels, the one that becomes +1; the other becomes −1."""
     classes: int = 2
 
     @property
@@ -54,16 +69,16 @@ class DataSet:
     def check(self, path: Path, arrays: Arrays, entries: int) -> None:
         """Raise a DataError where the content is not that of this data set."""
         labels, counts = np.unique(arrays["labels"], return_counts=True)
-        found = dict(zip(labels.tolist(), counts.tolist(), strict=True))
-        for what, is_, expected in (
+        label_counts = dict(zip(labels.tolist(), counts.tolist(), strict=True))
+        for what, actual, expected in (
             ("rows", len(arrays["labels"]), self.rows),
             ("stored entries", entries, self.entries),
-            ("classes", len(found), self.classes),
-            ("label counts", found if self.label_counts else {}, dict(self.label_counts)),
+            ("classes", len(label_counts), self.classes),
+            ("label counts", label_counts if self.label_counts else {}, dict(self.label_counts)),
             ("content hash", content_hash(arrays), self.sha256),
         ):
-            if is_ != expected:
-                reason = f"is not {self.name}: its {what} should be {expected}, found {is_}"
+            if actual != expected:
+                reason = f"is not {self.name}: its {what} should be {expected}, found {actual}"
                 raise DataError(path, reason, f"Delete it and get it again from {self.address}")
 
 
@@ -202,10 +217,12 @@ def data_set(name: str) -> DataSet:
     Parameters
     ----------
     name : str
+        As in `DATA_SETS`.
 
     Returns
     -------
     DataSet
+        What is known of it.
     """
     if name not in DATA_SETS:
         what = f"{name!r} is not a data set that is known here{did_you_mean(name, DATA_SETS)}"

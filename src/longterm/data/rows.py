@@ -41,8 +41,14 @@ WILDERNESS_AREAS, SOIL_TYPES = 4, 40
 class Labelled:
     """Rows with labels.
 
-    `features` is an array (n, d), or a SciPy sparse matrix for the sets whose form is "sparse" (a9a, sector). Of two
-    classes, `labels` are ±1; of more, the numbers of the classes.
+    Parameters
+    ----------
+    name : str
+        Of the data set.
+    features : array of shape (n, d)
+        Dense, or a SciPy sparse matrix for the sets whose form is "sparse" (a9a, sector).
+    labels : array of shape (n,)
+        Of two classes ±1; of more, the numbers of the classes.
     """
 
     name: str
@@ -63,6 +69,7 @@ def load(name: str) -> Labelled:
     Returns
     -------
     Labelled
+        Rows with labels.
     """
     data = data_set(name)
     if data.form == "columns":
@@ -87,6 +94,7 @@ def load_sample() -> Labelled:
     Returns
     -------
     Labelled
+        Rows with labels.
 
     Examples
     --------
@@ -107,17 +115,16 @@ def load_sample() -> Labelled:
 def load_mapped(name: str) -> Labelled:
     """The rows of a data set of two classes as a dense array (n, d), read-only, and labels ±1.
 
-    `name` is "sample", a data set's name, or the path of a file: CSV, TSV or Parquet with a column called label, or
-    LIBSVM's format (the larger label becomes +1).
-
     Parameters
     ----------
     name : str
-        "sample", a data set's name, or the path of a file.
+        "sample", a data set's name, or the path of a file: CSV, TSV or Parquet with a column called
+        label, or LIBSVM's format (the larger label becomes +1).
 
     Returns
     -------
     Labelled
+        Rows with labels.
 
     Examples
     --------
@@ -213,7 +220,7 @@ def _own_file(path: Path) -> Labelled:
 
 def _mapped(name: str, key: str, read: Callable[[], Labelled]) -> Labelled:
     stem = cache_folder() / "rows" / f"{name}.{key}"
-    features, labels = _found(stem, "features"), _found(stem, "labels")
+    features, labels = _load_part(stem, "features"), _load_part(stem, "labels")
     if features is None or labels is None:
         rows = read()
         n, d = rows.features.shape
@@ -223,11 +230,11 @@ def _mapped(name: str, key: str, read: Callable[[], Labelled]) -> Labelled:
         if len(np.unique(rows.labels)) != 2:
             raise InputError("data", f"{name!r} has more than two classes", "Choose a data set of two classes")
         dense = rows.features.toarray() if hasattr(rows.features, "toarray") else rows.features
-        features, labels = _kept(stem, "features", dense), _kept(stem, "labels", rows.labels)
+        features, labels = _save_part(stem, "features", dense), _save_part(stem, "labels", rows.labels)
     return Labelled(name, features, labels)
 
 
-def _found(stem: Path, part: str) -> FloatArray | None:
+def _load_part(stem: Path, part: str) -> FloatArray | None:
     """The array of that file, if there is one and it is what its name says."""
     for path in sorted(stem.parent.glob(f"{stem.name}.{part}.*.npy")) if stem.parent.is_dir() else ():
         try:
@@ -239,7 +246,7 @@ def _found(stem: Path, part: str) -> FloatArray | None:
     return None
 
 
-def _kept(stem: Path, part: str, array: FloatArray) -> FloatArray:
+def _save_part(stem: Path, part: str, array: FloatArray) -> FloatArray:
     target = stem.with_name(_file_name(stem, part, array))
     write_cached(target, lambda file: np.save(file, np.ascontiguousarray(array)))
     return np.asarray(np.load(target, mmap_mode="r"))

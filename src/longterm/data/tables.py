@@ -45,7 +45,15 @@ ELEC2_COLUMNS = ("period", "nsw_price", "nsw_demand", "vic_price", "vic_demand",
 
 @dataclass(frozen=True, eq=False)
 class Adult:
-    """UCI Adult: columns by the publisher's names, numbers as integers and words as strings; labels +1 above 50K."""
+    """UCI Adult.
+
+    Parameters
+    ----------
+    columns : dict of str to array
+        By the publisher's names, numbers as integers and words as strings.
+    labels : array of shape (n,)
+        +1 above 50K, −1 below.
+    """
 
     columns: dict[str, NDArray[Any]]
     labels: FloatArray
@@ -56,17 +64,24 @@ class Elec2:
     """ELEC2, a row for each half hour in order, all scaled to [0, 1] by the publisher.
 
     Until May 1997 Victoria had no market of its own: its price, demand and the transfer are constants there.
+
+    Parameters
+    ----------
+    period : array of shape (n,)
+        The time of day: 0 at midnight, 1 for the last half hour.
+    nsw_price, nsw_demand, vic_price, vic_demand, transfer : array of shape (n,)
+        Of New South Wales, of Victoria, and between them.
+    labels : array of shape (n,)
+        +1 where the price of New South Wales is above its mean of the last 24 hours, −1 where it is not.
     """
 
     period: FloatArray
-    """The time of day: 0 at midnight, 1 for the last half hour."""
     nsw_price: FloatArray
     nsw_demand: FloatArray
     vic_price: FloatArray
     vic_demand: FloatArray
     transfer: FloatArray
     labels: FloatArray
-    """+1 where the price of New South Wales is above its mean of the last 24 hours, −1 where it is not."""
 
 
 def load_adult(part: Literal["train", "test"] = "train") -> Adult:
@@ -75,10 +90,12 @@ def load_adult(part: Literal["train", "test"] = "train") -> Adult:
     Parameters
     ----------
     part : {"train", "test"}
+        Which of the publisher's two files.
 
     Returns
     -------
     Adult
+        Its columns and labels.
     """
     if part not in ("train", "test"):
         raise InputError("part", f"{part!r} is not a part", "Choose 'train' or 'test'")
@@ -100,6 +117,7 @@ def load_elec2() -> Elec2:
     Returns
     -------
     Elec2
+        Its columns and labels.
     """
     data = data_set("elec2")
 
@@ -158,7 +176,7 @@ def _read_table(path: Path, names: Sequence[str], *, header: bool = False, comme
 
 def _refuse_first(path: Path, table: Any, wrong: dict[str, Any]) -> None:
     """Raise for the first line that has a wrong value."""
-    lines = [(int(where.idxmax()), name) for name, where in wrong.items() if where.any()]
-    if lines:
-        line, name = min(lines, key=lambda one: one[0])
+    first = [(int(mask.idxmax()), name) for name, mask in wrong.items() if mask.any()]
+    if first:
+        line, name = min(first, key=lambda one: one[0])
         raise DataError(path, f"{name} is {table[name][line]!r}", AGAIN, line=line)

@@ -97,34 +97,48 @@ KIND, VERSION = "trace", 1
 class Trace:
     """A run, at the rounds it was asked to keep. Arrays have these rounds first, then the batch axes.
 
-    `state` and `sums` are those after the last round, so that ``run(..., resume=trace)`` continues it.
+    Parameters
+    ----------
+    rounds : array of int
+        The rounds t that were kept.
+    cumulative_loss : array
+        Σ_{s≤t} f_s(x_s).
+    signed_violation : array
+        Σ_{s≤t} max_j g_j(x_s): what the paper bounds.
+    hard_violation : array
+        Σ_{s≤t} [max_j g_j(x_s)]₊: no round makes up for another.
+    squared_violation : array
+        Σ_{s≤t} [max_j g_j(x_s)]₊².
+    largest_violation : array
+        max_{s≤t} max_j g_j(x_s).
+    per_constraint_violation : array
+        Σ_{s≤t} g_j(x_s), j on the last axis.
+    reports : dict of str to array
+        What the learner reported in those rounds: multiplier, theta, eta, mu, …
+    state, sums : Any
+        Those after the last round, so that ``run(..., resume=trace)`` continues it.
+    seeds : int or sequence of int
+        The seed of the run, or those on the last batch axis.
+    warnings : mapping of str to str
+        Declared bounds that were broken, by name, where the user chose to go on: the first round of each.
+    problem, stream : Problem and Stream, optional
+        What was played, to draw it again in `regret`; not kept when a trace is pickled.
     """
 
     rounds: NDArray[np.int64]
-    """The rounds t that were kept."""
     cumulative_loss: FloatArray
-    """Σ_{s≤t} f_s(x_s)."""
     signed_violation: FloatArray
-    """Σ_{s≤t} max_j g_j(x_s): what the paper bounds."""
     hard_violation: FloatArray
-    """Σ_{s≤t} [max_j g_j(x_s)]₊: no round makes up for another."""
     squared_violation: FloatArray
-    """Σ_{s≤t} [max_j g_j(x_s)]₊²."""
     largest_violation: FloatArray
-    """max_{s≤t} max_j g_j(x_s)."""
     per_constraint_violation: FloatArray
-    """Σ_{s≤t} g_j(x_s), j on the last axis."""
     reports: dict[str, NDArray[Any]]
-    """What the learner reported in those rounds: multiplier, theta, eta, mu, …"""
     state: Any = field(repr=False)
     sums: Sums = field(repr=False)
     seeds: SeedsPlayed = 0
-    """The seed of the run, or those on the last batch axis."""
     warnings: Mapping[str, str] = field(default_factory=dict)
-    """Declared bounds that were broken, by name, where the user chose to go on: the first round of each."""
     problem: Problem | None = field(default=None, repr=False, compare=False)
     stream: Stream | None = field(default=None, repr=False, compare=False)
-    """What was played, to draw it again in `regret`; not kept when a trace is pickled."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "problem": None, "stream": None}

@@ -21,16 +21,24 @@ IDLE_SECONDS = 30
 
 
 class Backend(NamedTuple):
-    """Who does the work."""
+    """Who does the work.
+
+    Parameters
+    ----------
+    name : str
+        loky (processes of this machine), dask, or a name that was registered with joblib.
+    workers : int, optional
+        How many; None: all cores, or all that the backend has.
+    scheduler : str, optional
+        The address of a Dask scheduler.
+    register : str, optional
+        A function that registers the backend first, as module:function (ray.util.joblib:register_ray).
+    """
 
     name: str = LOCAL
-    """loky (processes of this machine), dask, or a name that was registered with joblib."""
     workers: int | None = None
-    """How many; None: all cores, or all that the backend has."""
     scheduler: str | None = None
-    """The address of a Dask scheduler."""
     register: str | None = None
-    """A function that registers the backend first, as module:function (ray.util.joblib:register_ray)."""
 
 
 @contextmanager

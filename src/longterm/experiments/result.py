@@ -64,21 +64,33 @@ def by_measure(values: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Curve:
-    """One learner over all sequences. Arrays have the kept rounds first, then the sequences."""
+    """One learner over all sequences. Arrays have the kept rounds first, then the sequences.
+
+    Parameters
+    ----------
+    name : str
+        As in the paper's legends, where it is one of the paper's.
+    role : {"paper", "fair", "own"}
+        Whether it is a curve of the paper's figures, the same method set up fairly, or the user's.
+    measures : mapping of str to array
+        Each of `MEASURES`, and `LOGGED` where it was asked for, shape (rounds, sequences).
+    bounds : mapping of str to array
+        The theorem's bound on some of the measures, shape (rounds,), with the exact constants.
+    printed_bounds : mapping of str to array
+        The same as printed in the paper, where that differs.
+    read_off : mapping of str to float
+        What the paper's figure shows at the last round, read off by eye.
+    learner : str
+        The learner and its parameters, in words.
+    """
 
     name: str
-    """As in the paper's legends, where it is one of the paper's."""
     role: Role
     measures: Mapping[str, FloatArray]
-    """Each of `MEASURES`, and `LOGGED` where it was asked for, shape (rounds, sequences)."""
     bounds: Mapping[str, FloatArray] = field(default_factory=dict)
-    """The theorem's bound on some of the measures, shape (rounds,), with the exact constants."""
     printed_bounds: Mapping[str, FloatArray] = field(default_factory=dict)
-    """The same as printed in the paper, where that differs."""
     read_off: Mapping[str, float] = field(default_factory=dict)
-    """What the paper's figure shows at the last round, read off by eye."""
     learner: str = ""
-    """The learner and its parameters, in words."""
 
     def mean(self, measure: str) -> FloatArray:
         """Over the sequences, shape (rounds,)."""
@@ -98,7 +110,15 @@ class Curve:
 
 @dataclass(frozen=True)
 class Remark:
-    """Something that the reader of the report should know, with its verdict."""
+    """Something that the reader of the report should know, with its verdict.
+
+    Parameters
+    ----------
+    verdict : {"matches", "differs", "note"}
+        Whether it agrees with the paper; a note does neither.
+    text : str
+        What the reader should know.
+    """
 
     verdict: Literal["matches", "differs", "alarm", "note"]
     text: str
@@ -106,26 +126,45 @@ class Remark:
 
 @dataclass(frozen=True)
 class Result:
-    """One experiment: its curves, the comparator's certificate, and what it takes to run it again."""
+    """One experiment: its curves, the comparator's certificate, and what it takes to run it again.
+
+    Parameters
+    ----------
+    name : str
+        Short, as on the command line: dsm, ijcnn1, covtype.
+    title : str
+        Of pages and figures.
+    problem : mapping
+        What was played: name, dimension, constraints, constants R, G, D, F, budget, data set.
+    rounds : array of int
+        The kept rounds.
+    seeds : tuple of int
+        One for each sequence.
+    curves : tuple of Curve
+        One for each learner.
+    certified_gap : array
+        How far the comparator's loss may be above the least, as a share of it, shape (rounds, sequences).
+    spec : mapping
+        The full specification, as in the manifest.
+    versions : mapping of str to str
+        Of the packages that were used.
+    command : str
+        The command that runs it again.
+    remarks : tuple of Remark
+        What matches the paper, what does not, and why.
+    """
 
     name: str
-    """Short, as on the command line: dsm, ijcnn1, covtype."""
     title: str
     problem: Mapping[str, Any]
-    """What was played: name, dimension, constraints, constants R, G, D, F, budget, data set."""
     rounds: NDArray[np.int64]
-    """The kept rounds."""
     seeds: tuple[int, ...]
     curves: tuple[Curve, ...]
     certified_gap: FloatArray
-    """How far the comparator's loss may be above the least, as a share of it, shape (rounds, sequences)."""
     spec: Mapping[str, Any]
-    """The full specification, as in the manifest."""
     versions: Mapping[str, str]
     command: str
-    """The command that runs it again."""
     remarks: tuple[Remark, ...] = ()
-    """What matches the paper, what does not, and why."""
 
     @property
     def measures(self) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ def run_experiment(
     Parameters
     ----------
     spec : ExperimentSpec
+        What to run.
     folder : str or pathlib.Path
         Made where it is missing; one that holds another experiment is refused.
     backend : Backend, optional
@@ -138,6 +139,7 @@ def load_result(folder: str | Path) -> Result:
     Returns
     -------
     Result
+        As `run_experiment` returned it.
     """
     kept = ResultFolder(folder)
     manifest, spec = kept.manifest, kept.spec
@@ -177,6 +179,7 @@ def summary_of(result: Result) -> dict[str, Any]:
     Parameters
     ----------
     result : Result
+        Of `run_experiment`.
 
     Returns
     -------

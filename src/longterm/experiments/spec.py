@@ -48,6 +48,13 @@ FEWEST_ROUNDS_KEPT = 2
 class ProblemSpec:
     """A problem of the catalogue and its parameters.
 
+    Parameters
+    ----------
+    name : str
+        Its name in the catalogue.
+    parameters : mapping
+        Of the function that makes it.
+
     Examples
     --------
     >>> from longterm.experiments import ProblemSpec
@@ -66,15 +73,27 @@ class ProblemSpec:
 
 @dataclass(frozen=True)
 class LearnerSpec:
-    """A learner of the catalogue and its parameters; a list of values becomes a grid (`curves`)."""
+    """A learner of the catalogue and its parameters.
+
+    Parameters
+    ----------
+    learner : str
+        Its name in the catalogue.
+    parameters : mapping
+        Of its `for_problem`; a list of values becomes a grid.
+    name : str
+        How figures call it; left out, by the learner's title and the parameters that were given.
+    role : {"paper", "fair", "own"}
+        As in `Curve`.
+    read_off : mapping of str to float
+        What another source says of the measures at the last round, to be shown beside ours.
+    """
 
     learner: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
-    """How figures call it; left out, by the learner's title and the parameters that were given."""
     role: Role = "own"
     read_off: Mapping[str, float] = field(default_factory=dict)
-    """What another source says of the measures at the last round, to be shown beside ours."""
 
     def __post_init__(self) -> None:
         _require(self)
@@ -120,6 +139,27 @@ class LearnerSpec:
 class ExperimentSpec:
     """A comparison: one problem, several learners, the same sequences.
 
+    Parameters
+    ----------
+    problem : ProblemSpec
+        What is played.
+    learners : tuple of LearnerSpec
+        Who plays it.
+    rounds : int, optional
+        T; None: as many as the data set has rows.
+    seeds : tuple of int
+        One sequence each; every learner sees the same.
+    record : int
+        About how many rounds are kept, half of them evenly spaced and half evenly on a logarithmic scale.
+    logged : bool
+        Whether g is also summed over the logged rounds 8, 16, 32, …, T alone, as the paper's Figure 4 has it.
+    engine : {"auto", "numpy", "jax"}
+        What runs it; auto: JAX where it is installed and the runs are long enough to pay for compiling.
+    name, title : str
+        Of the folder, and of pages and figures.
+    command : str
+        What runs it again, where that is shorter than the manifest.
+
     Examples
     --------
     >>> from longterm.experiments import ExperimentSpec, LearnerSpec, ProblemSpec
@@ -136,18 +176,13 @@ class ExperimentSpec:
     problem: ProblemSpec
     learners: tuple[LearnerSpec, ...]
     rounds: int | None = None
-    """T; None: as many as the data set has rows."""
     seeds: tuple[int, ...] = tuple(range(10))
-    """One sequence each; every learner sees the same."""
     record: int = 40
-    """About how many rounds are kept, half of them evenly spaced and half evenly on a logarithmic scale."""
     logged: bool = False
-    """Whether g is also summed over the logged rounds 8, 16, 32, …, T alone, as the paper's Figure 4 has it."""
     engine: EngineChoice = "auto"
     name: str = "experiment"
     title: str = ""
     command: str = ""
-    """What runs it again, where that is shorter than the manifest."""
 
     def __post_init__(self) -> None:
         given: Any = self.seeds

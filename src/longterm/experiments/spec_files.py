@@ -28,6 +28,7 @@ def read_spec(path: str | Path) -> ExperimentSpec:
     Returns
     -------
     ExperimentSpec
+        Checked.
     """
     path = Path(path)
     try:
@@ -52,6 +53,7 @@ def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
     Returns
     -------
     ExperimentSpec
+        Checked.
 
     Examples
     --------
@@ -80,6 +82,7 @@ def table_of(spec: ExperimentSpec) -> dict[str, Any]:
     Parameters
     ----------
     spec : ExperimentSpec
+        A specification.
 
     Returns
     -------
@@ -112,6 +115,7 @@ def learner_of_words(words: str) -> LearnerSpec:
     Returns
     -------
     LearnerSpec
+        The learner, its parameters and its name.
 
     Examples
     --------
@@ -134,6 +138,7 @@ def problem_of_words(words: str) -> ProblemSpec:
     Returns
     -------
     ProblemSpec
+        The problem and its parameters.
     """
     name, parameters = _split(words, "problem")
     return ProblemSpec(name, parameters)

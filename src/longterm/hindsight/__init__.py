@@ -4,6 +4,7 @@ from longterm.hindsight.base import Hindsight
 from longterm.hindsight.certificates import certified_gap, elastic_net_gap, support_of_elastic_net
 from longterm.hindsight.comparator import best
 from longterm.hindsight.cvxpy_statements import state_constraint, state_loss, state_set
+from longterm.hindsight.moving import MovingHindsight
 from longterm.hindsight.offline_logistic import ChosenBudget, Offline, choose_budget, least_log_loss
 from longterm.problems.benchmarks import Benchmark, EveryRound, InExpectation, OnAverage
 
@@ -13,6 +14,7 @@ __all__ = [
     "EveryRound",
     "Hindsight",
     "InExpectation",
+    "MovingHindsight",
     "Offline",
     "OnAverage",
     "best",

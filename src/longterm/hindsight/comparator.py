@@ -17,6 +17,7 @@ from longterm.hindsight.base import Hindsight, Question, Solution, feasible, inc
 from longterm.hindsight.closed_forms import by_mean_target, by_polyhedron, by_the_problem, nothing_allowed
 from longterm.hindsight.cvxpy_statements import can_state, solve_by_cvxpy
 from longterm.hindsight.logistic import by_newton
+from longterm.hindsight.moving import solve_moving
 from longterm.hindsight.numerical import solve_numerically
 from longterm.hindsight.saga import by_saga
 from longterm.problems import Benchmark, EveryRound, Problem
@@ -39,6 +40,7 @@ def best(
     benchmark: Benchmark | None = None,
     method: Method = "auto",
     relative_gap: float = 1e-6,
+    path: float | None = None,
     progress: Progress = "auto",
 ) -> Hindsight:
     """x*_t = argmin Σ_{s≤t} f_s(x) over {g ≤ 0} ∩ B for each t in `rounds`, with a certificate.
@@ -65,6 +67,10 @@ def best(
         A solver by its name, to check the others by.
     relative_gap : float
         What an iterative solver aims at: gap ≤ relative_gap · |loss|.
+    path : float, optional
+        P: not one decision but u_1, …, u_t, each in B and feasible in its own round, with Σ ‖u_s − u_{s−1}‖ ≤ P; the
+        answer's `points` are they, and ``trace.regret`` of it is the dynamic regret (needs cvxpy). Left out, or 0:
+        one decision.
     progress : {"auto"}, callable or None
         A bar on a terminal, or a function of (solved, to solve), or nothing.
 
@@ -95,6 +101,13 @@ def best(
     >>> found = hindsight.best(Problem(Box.cube(2, -1.0, 1.0), cosh, disc), Replay([], rounds=9), [9])
     >>> found.x.round(6), bool(found.relative_gap[0] < 1e-6), found.solver
     (array([[0.5, 0.5]]), True, 'numerical')
+
+    Decisions that may move by 1 in all:
+
+    >>> stream = Replay([np.array([[0.0, 1.0], [0.0, -1.0], [0.0, -1.0]])])
+    >>> found = hindsight.best(two_dimensional(), stream, [3], path=1.0)
+    >>> found.points[0][0].round(3)[:, 1], bool(found.relative_gap[0] < 1e-6)
+    (array([ 0.333, -0.667, -0.667]), True)
     """
     if not isinstance(problem, Problem):
         problem, stream, rounds, seeds = _what_was_played(problem, stream, rounds, seeds)
@@ -106,8 +119,11 @@ def best(
     if method not in METHODS:
         raise InputError("method", f"{method!r} is not known", f"Choose from {sorted(METHODS)}")
     problem.require_possible()
+    moves = None if path is None else validate.non_negative_scalar("path", path)
     with reporter(progress, f"hindsight, {problem.name}") as report:
         question = Question(problem, stream, wanted, played, benchmark or EveryRound(), target, report)
+        if moves:
+            return solve_moving(question, moves)
         for solver in METHODS[method]:
             answer = solver(question)
             if answer is not None:
@@ -142,7 +158,7 @@ def _numerically(question: Question) -> Hindsight | None:
     return question.answer_each(solve, "numerical")
 
 
-def _by_cvxpy_where_it_fits(question: Question) -> Hindsight | None:
+def _by_cvxpy_if_small(question: Question) -> Hindsight | None:
     """CVXPY's answer, with a certificate from planes about it where its own is loose; None where it cannot be asked."""
 
     def solve(played: Block, before: Solution | None) -> Solution | None:
@@ -182,7 +198,7 @@ def _numerical_solution(question: Question, fixed: Problem, played: Block, start
 
 
 METHODS: dict[str, tuple[Callable[[Question], Hindsight | None], ...]] = {
-    "auto": (by_the_problem, by_mean_target, by_newton, by_polyhedron, _by_cvxpy_where_it_fits, _numerically),
+    "auto": (by_the_problem, by_mean_target, by_newton, by_polyhedron, _by_cvxpy_if_small, _numerically),
     "numerical": (_numerically,),
     "cvxpy": (_by_cvxpy,),
     "saga": (by_saga,),

@@ -43,7 +43,22 @@ def _unknown(argument: str, part: object) -> InputError:
 
 @singledispatch
 def state_loss(loss: Loss, x: Any, *parameters: NDArray[Any]) -> Any:
-    """Σ_s f_s(x), a CVXPY expression, for the parameters of rounds s on the leading axis."""
+    """Σ_s f_s(x) as a CVXPY expression.
+
+    Parameters
+    ----------
+    loss : Loss
+        f.
+    x : cvxpy.Variable
+        The decision.
+    *parameters : array
+        Those of the rounds s, on the leading axis.
+
+    Returns
+    -------
+    cvxpy.Expression
+        Σ_s f_s(x).
+    """
     raise _unknown("loss", loss)
 
 
@@ -86,7 +101,20 @@ def _(loss: PricedUtility, x: Any, prices: NDArray[Any]) -> Any:
 
 @singledispatch
 def state_constraint(constraint: Constraint, x: Any) -> list[Any]:
-    """{g ≤ 0} as CVXPY constraints; affine ones need no statement of their own."""
+    """{g ≤ 0} as CVXPY constraints; affine ones need no statement of their own.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        g.
+    x : cvxpy.Variable
+        The decision.
+
+    Returns
+    -------
+    list of cvxpy.Constraint
+        {g ≤ 0}.
+    """
     affine = constraint.as_affine()
     if affine is None:
         raise _unknown("constraint", constraint)
@@ -118,7 +146,20 @@ def _(constraint: Stack | Maximum, x: Any) -> list[Any]:
 
 @singledispatch
 def state_set(set: Set, x: Any) -> list[Any]:
-    """B as CVXPY constraints."""
+    """B as CVXPY constraints.
+
+    Parameters
+    ----------
+    set : Set
+        B.
+    x : cvxpy.Variable
+        The decision.
+
+    Returns
+    -------
+    list of cvxpy.Constraint
+        B.
+    """
     raise _unknown("set", set)
 
 

@@ -29,14 +29,22 @@ FIRST_BUDGET, RANGE = 2.0**-10, 2.0**40
 
 @dataclass(frozen=True)
 class Offline:
-    """The offline solution x for a budget: its loss and the certified gap."""
+    """The offline solution for a budget.
+
+    Parameters
+    ----------
+    x : array of shape (d,)
+        The solution.
+    budget, loss, gap, slack : float
+        The budget, the loss of x and how far that may be above the least, and the share of the budget that x leaves
+        unused.
+    """
 
     budget: float
     x: FloatArray
     loss: float
     gap: float
     slack: float
-    """The share of the budget that x leaves unused; 0 on the boundary."""
 
     @property
     def count(self) -> int:
@@ -51,7 +59,17 @@ class Offline:
 
 @dataclass(frozen=True)
 class ChosenBudget(Offline):
-    """The budget that was chosen, and every solution on the way to it, by increasing budget."""
+    """The budget that was chosen, and the way to it.
+
+    Parameters
+    ----------
+    x : array of shape (d,)
+        The solution.
+    budget, loss, gap, slack : float
+        As in `Offline`.
+    path : tuple of Offline
+        Every solution on the way, by increasing budget.
+    """
 
     path: tuple[Offline, ...] = ()
 

@@ -14,18 +14,26 @@ from longterm.learners.doubling_restarts import DoublingRestarts
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback, observe
+from longterm.learners.hedged_cuts import HedgedCuts
+from longterm.learners.hinted_cuts import HintedCuts
+from longterm.learners.hints import GivenHints, HintModel, LastGradient, NoHint, Seasonal
 from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
+from longterm.learners.latest_cut import LatestCut
 from longterm.learners.lewa import LEWA
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
 from longterm.learners.mahdavi_ogd import MahdaviOGD
 from longterm.learners.mahdavi_steps import smallest_root, twice
 from longterm.learners.mirror_prox import MirrorProx, NoViolationMirrorProx
+from longterm.learners.movement_budget import MovementBudget
 from longterm.learners.needs import Need
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
 from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
 from longterm.learners.one_projection_sgd import OneProjectionSGD
 from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
+from longterm.learners.optimistic_aftrl import OptimisticAFTRL
+from longterm.learners.optimistic_ogd import OptimisticOGD
+from longterm.learners.path_budget import PathBudget
 from longterm.learners.penalised_ftrl import PenalisedFTRL
 from longterm.learners.polyak_feasibility import PolyakFeasibility
 from longterm.learners.projected_ogd import ProjectedOGD
@@ -35,6 +43,8 @@ from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
 from longterm.learners.recoo import RECOO
 from longterm.learners.restarts import Restarted
 from longterm.learners.sinha_vaze import SinhaVaze
+from longterm.learners.tracked_penalty import TrackedPenalty
+from longterm.learners.tracking import Ader, StronglyAdaptive
 from longterm.learners.two_point_bandit import TwoPointBandit
 from longterm.learners.yu_lee_lee import Published, Rates, Sharp, YuLeeLee
 from longterm.learners.yu_neely import YuNeely
@@ -51,6 +61,7 @@ __all__ = [
     "AdaptiveAFTRL",
     "AdaptiveInner",
     "AdaptivePenalisedFTRL",
+    "Ader",
     "DecayingMarginAOGD",
     "DiagonalAdaGradAOGD",
     "DoublingRestarts",
@@ -58,13 +69,21 @@ __all__ = [
     "Duals",
     "FeasibleOnlineADM",
     "Feedback",
+    "GivenHints",
+    "HedgedCuts",
+    "HintModel",
+    "HintedCuts",
     "Inner",
+    "LastGradient",
+    "LatestCut",
     "Learner",
     "MadeForHorizon",
     "MahdaviOGD",
     "MirrorProx",
+    "MovementBudget",
     "Need",
     "NetworkedSaddlePoint",
+    "NoHint",
     "NoViolationAOGD",
     "NoViolationMahdaviOGD",
     "NoViolationMirrorProx",
@@ -73,6 +92,9 @@ __all__ = [
     "OnePerConstraint",
     "OneProjectionSGD",
     "OnlineADM",
+    "OptimisticAFTRL",
+    "OptimisticOGD",
+    "PathBudget",
     "PenalisedFTRL",
     "PolyakFeasibility",
     "ProjectedOGD",
@@ -82,10 +104,13 @@ __all__ = [
     "QuadraticPenaltyOGD",
     "Rates",
     "Restarted",
+    "Seasonal",
     "Sharp",
     "SinhaVaze",
     "State",
+    "StronglyAdaptive",
     "StronglyConvexOGD",
+    "TrackedPenalty",
     "TwoPointBandit",
     "YuLeeLee",
     "YuNeely",
@@ -98,6 +123,11 @@ __all__ = [
 
 def every_learner() -> tuple[type[Learner[Any]], ...]:
     """Every learner of the package that can be named, in the order of their names: what tables and arenas are made of.
+
+    Returns
+    -------
+    tuple of type
+        The classes.
 
     Examples
     --------

@@ -79,11 +79,11 @@ class OnlineState(Protocol):
 
     @property
     def round(self) -> Array:
-        """T + 1."""
+        """T + 1: the round about to be played."""
 
     @property
     def largest_gradient(self) -> Array:
-        """M_T."""
+        """M_T, the length of the largest gradient so far."""
 
     @property
     def theta_sum(self) -> Array:

@@ -84,6 +84,7 @@ class AOGD(Learner[AOGDState]):
     title: ClassVar[str] = "A-OGD"
     promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^max(β, 1−β))", SIGNED: "O(T^(1−β/2))"}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"}, {"penalty": 0.3})
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
 
     @classmethod
     def for_problem(

@@ -56,6 +56,8 @@ class Learner(PerLearner, ABC, Generic[S]):
     """What its theorem promises, by measure (`longterm.theory.bounds`), as the order in T: the tables of the docs."""
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     """The settings of `for_problem` that take part in an arena where the user names none."""
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    """The settings that take part in the league of problems whose best decision moves."""
 
     @classmethod
     def for_problem(cls, problem: Problem, *args: Any, **options: Any) -> Learner[Any]:

@@ -7,6 +7,7 @@ operations that can be compiled; `Limits.faults` is the slow look at a round tha
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, Protocol
@@ -99,7 +100,10 @@ class Limits(NamedTuple):
         """Per learner: everything finite and within the limits; shape (...,)."""
         loss_gradient, constraint_gradient, constraint = self.within(feedback)
         good = loss_gradient & constraint_gradient & constraint
-        return good if feedback.loss is None else good & namespace(feedback.loss_gradient).isfinite(feedback.loss)
+        xp = namespace(feedback.loss_gradient)
+        if feedback.hint is not None:
+            good = good & xp.all(xp.isfinite(feedback.hint), axis=-1)
+        return good if feedback.loss is None else good & xp.isfinite(feedback.loss)
 
     def faults(self, feedback: Feedback, t: int | None) -> list[NonFiniteError] | list[BrokenBoundError]:
         """What is wrong with this round, in words: the first number that is not finite, or else every broken bound."""
@@ -155,6 +159,43 @@ class FeedbackCheck:
         self._x = x
         self._on_broken_bound = on_broken_bound
         self.limits = Limits.declared(learner, x, problem)
+        self._is_plain = type(x) is np.ndarray and x.ndim == 1 and all(np.ndim(limit) == 0 for limit in self.limits)
+        if self._is_plain:
+            self._dtype, self._shape = x.dtype, x.shape
+            self._numbers = tuple(float(limit) for limit in self.limits)
+
+    def _passes(self, feedback: Feedback) -> bool:
+        """Whether feedback for one NumPy learner is beyond doubt: the same checks, without the words or the libraries.
+
+        What does not pass is looked at again, by what knows all cases.
+        """
+        loss_gradient, constraint, constraint_gradient, loss, *_ = feedback
+        dtype, shape = self._dtype, self._shape
+        if not (
+            type(loss_gradient) is np.ndarray
+            and type(constraint_gradient) is np.ndarray
+            and loss_gradient.shape == shape == constraint_gradient.shape
+            and loss_gradient.dtype is dtype
+            and constraint_gradient.dtype is dtype
+            and isinstance(constraint, (np.generic, np.ndarray))
+            and constraint.shape == ()
+            and constraint.dtype is dtype
+        ):
+            return False
+        if loss is not None and not (
+            isinstance(loss, (np.generic, np.ndarray))
+            and loss.shape == ()
+            and loss.dtype is dtype
+            and math.isfinite(loss)
+        ):
+            return False
+        first, second, third = self._numbers
+        with np.errstate(all="ignore"):
+            return bool(
+                loss_gradient.dot(loss_gradient) <= first
+                and constraint_gradient.dot(constraint_gradient) <= second
+                and abs(float(constraint)) <= third
+            )
 
     def accept(self, feedback: Feedback, t: int | None) -> Feedback:
         """The feedback of round t, ready for `update`: it matches the state, is finite and within the limits.
@@ -162,6 +203,9 @@ class FeedbackCheck:
         Called by what users call: warnings point at their line.
         """
         x = self._x
+        if self._is_plain and self._passes(feedback):
+            self._learner.require(feedback, x, t, self._on_broken_bound)
+            return feedback
         require_match(feedback, x, t)
         self._learner.require(feedback, x, t, self._on_broken_bound)
         feedback = _as_arrays(feedback, x)
@@ -200,10 +244,11 @@ def require_match(feedback: Feedback, x: Array, t: int | None) -> None:
         "constraint_gradient": x.shape,
         "constraint": x.shape[:-1],
         "loss": x.shape[:-1],
+        "hint": x.shape,
     }
     for name, shape in wanted.items():
         value = getattr(feedback, name)
-        if (name == "loss" and value is None) or (shape == () and isinstance(value, (int, float))):
+        if (name in ("loss", "hint") and value is None) or (shape == () and isinstance(value, (int, float))):
             continue
         if not hasattr(value, "dtype") or not hasattr(value, "shape") or namespace(value) is not namespace(x):
             what = f"is a {type(value).__module__}.{type(value).__name__}, the state holds {type(x).__module__} arrays"

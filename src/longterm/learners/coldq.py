@@ -60,7 +60,6 @@ class COLDQ(PenaltyFamily):
 
     rounds: int
     floor: Hyper
-    """γ."""
 
     name: ClassVar[str] = "coldq"
     title: ClassVar[str] = "COLDQ"

@@ -79,7 +79,7 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
     theta_0: Hyper
     beta: Hyper = 2 / 3
     widths: tuple[float, ...] = field(init=False, repr=False)
-    """Δ_k."""
+    """Δ_k of each coordinate k."""
 
     name: ClassVar[str] = "diagonal_adagrad_aogd"
     title: ClassVar[str] = "Diagonal AdaGrad A-OGD"

@@ -120,11 +120,11 @@ class DoublingRestarts(Restarts):
 
     def epochs(self, rounds: int) -> list[tuple[int, int]]:
         """(first round, length) of every epoch that begins in rounds 1 … `rounds`."""
-        found, start, length = [], 1, self.first_epoch
+        epochs, start, length = [], 1, self.first_epoch
         while start <= rounds:
-            found.append((start, length))
+            epochs.append((start, length))
             start, length = start + length, 2 * length
-        return found
+        return epochs
 
     def length_of(self, t: Array) -> Array:
         """L_k of the epoch that round t is in: N 2^k for N (2^k − 1) < t ≤ N (2^{k+1} − 1)."""

@@ -104,6 +104,7 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
     name: ClassVar[str] = "drift_plus_penalty"
     title: ClassVar[str] = "Drift plus penalty"
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     promises: ClassVar[Mapping[str, str]] = {
         REGRET: "O(√T)",
         LONG_TERM: "O(√T) with a Slater point, else O(T^(3/4))",

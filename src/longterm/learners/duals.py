@@ -44,7 +44,13 @@ class Duals(ABC):
 
 @dataclass(frozen=True)
 class OnePerConstraint(Duals):
-    """λ in R^m, one entry for each g_j."""
+    """λ in R^m, one entry for each g_j.
+
+    Parameters
+    ----------
+    count : int
+        m.
+    """
 
     count: int
 
@@ -63,11 +69,13 @@ class OnePerConstraint(Duals):
     def require(self, feedback: Feedback, x: Array, t: int | None) -> None:
         if feedback.pullback is None:
             raise InputError("pullback", "was not given", "Give λ ↦ Σ_j λ_j ∇g_j(x_t), as `observe` does", round=t)
-        values, wanted = feedback.constraint_values, (*x.shape[:-1], self.count)
-        found = getattr(values, "shape", None), getattr(values, "dtype", None)
-        if found != (wanted, x.dtype):
-            what = f"is {type(values).__name__} of shape {found[0]} and dtype {found[1]}"
-            raise InputError("constraint_values", what, f"Give g_j(x_t) in shape {wanted} and dtype {x.dtype}", round=t)
+        values, expected = feedback.constraint_values, (*x.shape[:-1], self.count)
+        actual = getattr(values, "shape", None), getattr(values, "dtype", None)
+        if actual != (expected, x.dtype):
+            what = f"is {type(values).__name__} of shape {actual[0]} and dtype {actual[1]}"
+            raise InputError(
+                "constraint_values", what, f"Give g_j(x_t) in shape {expected} and dtype {x.dtype}", round=t
+            )
         if not bool(namespace(x).all(namespace(x).isfinite(values))):
             raise NonFiniteError(
                 "constraint_values", "holds NaN or an infinity", "Check the data of this round", round=t

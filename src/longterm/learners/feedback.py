@@ -35,6 +35,8 @@ class Feedback(NamedTuple):
         v ↦ (⟨∇g_j(x_t), v⟩)_j, from shape (..., d) to (..., m).
     constraint_at : callable, optional
         y ↦ g_t(y) = max_j g_{t,j}(y), from shape (..., d) to (...,): for learners that ask about other points of B.
+    hint : array, optional
+        A forecast of ∇f_{t+1}(x_{t+1}), shape (..., d), for learners that follow one (`learners.hints`).
     """
 
     loss_gradient: Array
@@ -45,6 +47,7 @@ class Feedback(NamedTuple):
     pullback: Callable[[Array], Array] | None = None
     pushforward: Callable[[Array], Array] | None = None
     constraint_at: Callable[[Array], Array] | None = None
+    hint: Array = None
 
 
 def observe(

@@ -46,6 +46,11 @@ class AdaptiveInner(Inner):
 class AdaGradNorm(AdaptiveInner):
     """x_{t+1} = Π_B(x_t − η_t d_t), η_t = (Δ/√2)/√(Σ_{s≤t} ‖d_s‖²), on any B: C = √2 Δ.
 
+    Parameters
+    ----------
+    enclosing_set : Set
+        B.
+
     Examples
     --------
     >>> import numpy as np
@@ -76,6 +81,11 @@ class AdaGradDiagonal(AdaptiveInner):
     """The same for each coordinate of a box by itself, with the box's widths w_i: C = √2 ‖w‖ = √2 Δ, never more.
 
     In coordinate i the regret is at most √2 w_i √(Σ d_{t,i}²); add them up by Cauchy's inequality.
+
+    Parameters
+    ----------
+    enclosing_set : Set
+        B, a box.
     """
 
     enclosing_set: Set
@@ -99,7 +109,15 @@ class AdaGradDiagonal(AdaptiveInner):
 
 @dataclass(frozen=True, eq=False)
 class StronglyConvexOGD(Inner):
-    """x_{t+1} = Π_B(x_t − d_t/(σt)) for σ-strongly convex losses: regret at most Σ ‖d_t‖²/(2σt). No memory."""
+    """x_{t+1} = Π_B(x_t − d_t/(σt)) for σ-strongly convex losses: regret at most Σ ‖d_t‖²/(2σt). No memory.
+
+    Parameters
+    ----------
+    enclosing_set : Set
+        B.
+    strong_convexity : float
+        σ.
+    """
 
     enclosing_set: Set
     strong_convexity: float = field()

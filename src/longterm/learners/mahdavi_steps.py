@@ -28,8 +28,20 @@ DeltaRule = Callable[[float, float], float]
 
 
 def smallest_root(need: float, eta: float) -> float:
-    """The smallest δ with δ = (m + 1) G² + 2 δ² η²; `need` is (m + 1) G². It falls to `need` as T grows.
+    """The smallest δ with δ = (m + 1) G² + 2 δ² η². It falls to (m + 1) G² as T grows.
 
+    Parameters
+    ----------
+    need, eta : float
+        (m + 1) G² and η.
+
+    Returns
+    -------
+    float
+        δ.
+
+    Examples
+    --------
     >>> from longterm.learners.mahdavi_steps import smallest_root
     >>> smallest_root(3.0, 1 / 6)  # δ = 3 + δ²/18: 18 δ = 54 + δ²
     3.8038475772933684
@@ -46,7 +58,18 @@ def smallest_root(need: float, eta: float) -> float:
 
 
 def twice(need: float, eta: float) -> float:
-    """δ = 2 (m + 1) G², the article's simple choice. It is large enough exactly where a real root exists."""
+    """δ = 2 (m + 1) G², the article's simple choice. It is large enough exactly where a real root exists.
+
+    Parameters
+    ----------
+    need, eta : float
+        (m + 1) G² and η, which does not matter here.
+
+    Returns
+    -------
+    float
+        δ.
+    """
     return 2 * need
 
 
@@ -62,12 +85,12 @@ def tuned_steps(constants: Constants, horizon: int, count: int, delta: DeltaRule
     T, r, G = validate.dimension("horizon", horizon), constants.radius, constants.gradient_bound
     eta = r**2 / (scale(constants, count) * np.sqrt(T))
     try:
-        found = delta((count + 1) * G**2, eta)
+        chosen = delta((count + 1) * G**2, eta)
     except InputError as error:
         raise InputError(
             "horizon", f"{T} rounds are too few: {error.what}", f"Give at least {smallest_horizon(constants, count)}"
         ) from None
-    return ConstantSchedule(theta=eta * found, eta=eta, mu=eta, gradient_bound=G)
+    return ConstantSchedule(theta=eta * chosen, eta=eta, mu=eta, gradient_bound=G)
 
 
 def scale(constants: Constants, count: int) -> float:

@@ -165,7 +165,7 @@ class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
 
     @property
     def shortest_horizon(self) -> int | None:
-        """⌈c_0⌉."""
+        """⌈c_0⌉: the shortest horizon that the theorem covers."""
         return None if self.needed_horizon is None else int(np.ceil(np.max(self.needed_horizon)))
 
     def for_horizon(self, rounds: Array) -> NoViolationAOGD:
@@ -178,11 +178,11 @@ class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        found = self.learner.assumptions
+        assumptions = self.learner.assumptions
         if self.coefficient is not None and self.needed_horizon is not None:
             remedy = f"Give a horizon, or a first epoch, of at least {self.shortest_horizon}"
-            found = (*found, Assumption.worst("c_0 ≤ T", self.needed_horizon, self.horizon, remedy))
-        return found + self.checked
+            assumptions = (*assumptions, Assumption.worst("c_0 ≤ T", self.needed_horizon, self.horizon, remedy))
+        return assumptions + self.checked
 
     def margin(self, t: Array, x: Array) -> Array:
         return like(self.gamma, x) + 0 * namespace(x).astype(t, x.dtype)

@@ -173,7 +173,7 @@ class OnlineADM(Learner[OnlineADMState]):
         return {**bounds, LONG_TERM: first + c.constraint_gradient_bound * drift}
 
     def _regret(self, c: Constants, T: FloatArray) -> FloatArray:
-        """P_T."""
+        """P_T of `theorem`."""
         eta, rho = np.asarray(self.eta), np.asarray(self.rho)
         if np.any(eta <= 0):
             raise NoTheoremError("x_t is played with η = 0", "The theorem needs a proximal term, η > 0")
@@ -199,10 +199,21 @@ class OnlineADM(Learner[OnlineADMState]):
 
 @dataclass(frozen=True, eq=False)
 class FeasibleOnlineADM(OnlineADM):
-    """Online ADM that plays z_t: feasible in every round. `project` is Π_X, onto {g ≤ 0} ∩ B.
+    """Online ADM that plays z_t: feasible in every round.
 
     Its own proof needs no proximal term, so `for_problem` takes η = 0: x_{t+1} = Π_B(z_t − (y_t + ∇f_t)/ρ). Where Π_B
     moves nothing, z_t is projected gradient descent with step 1/ρ.
+
+    Parameters
+    ----------
+    enclosing_set : Set
+        B.
+    project : Projection
+        Π_X, onto X = {g ≤ 0} ∩ B.
+    eta, rho : float or array
+        η and ρ, the weights of the proximal term and of the distance from the copy.
+    gradient_bound : float or array, optional
+        The G that η and ρ were made for, if they were made for one.
     """
 
     name: ClassVar[str] = "feasible_online_adm"
@@ -240,6 +251,6 @@ class FeasibleOnlineADM(OnlineADM):
 
 
 def _weight(problem: Problem, horizon: int) -> float:
-    """G_f√T/r."""
+    """G_f√T/r: the η and the ρ of the theorem."""
     constants = problem.constants
     return float(constants.loss_gradient_bound * np.sqrt(validate.dimension("horizon", horizon)) / constants.radius)

@@ -207,5 +207,5 @@ def best_margin(c: Constants, epsilon: float, rounds: int) -> float:
         margin = np.asarray(epsilon * np.exp(log_share))
         return float(feasible_regret(c, epsilon, safe_step(c, epsilon, margin), margin, np.asarray(float(rounds))))
 
-    found = minimize_scalar(bound, bounds=(np.log(1e-9), np.log(0.9)), method="bounded")
-    return float(epsilon * np.exp(found.x))
+    best = minimize_scalar(bound, bounds=(np.log(1e-9), np.log(0.9)), method="bounded")
+    return float(epsilon * np.exp(best.x))

@@ -95,6 +95,7 @@ class ProjectedOGD(Learner[ProjectedOGDState]):
 
     name: ClassVar[str] = "projected_ogd"
     title: ClassVar[str] = "Projected OGD"
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2); O(log T) if strongly convex", HARD: "0"}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
     needs: ClassVar[frozenset[Need]] = frozenset({Need.PROJECTION, Need.FIXED_CONSTRAINT})

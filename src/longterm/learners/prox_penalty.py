@@ -121,7 +121,7 @@ class PenaltyFamily(Learner[PenaltyState]):
         return {REGRET: regret, HARD: violation}
 
     def _regret(self, c: Constants, T: FloatArray) -> FloatArray:
-        """P_T."""
+        """P_T of `theorem`."""
         alpha, power = np.asarray(self.alpha), np.asarray(self.power)
         credit = np.where(power == 1, c.strong_convexity / 2, 0.0)
         growth = np.where(power == 1, np.maximum(alpha - credit, 0.0) * (T - 1), alpha * (T**power - 1))
@@ -163,7 +163,7 @@ class PenaltyFamily(Learner[PenaltyState]):
 
     @abstractmethod
     def _weight(self, t: Array, queue: Array) -> Array:
-        """w_t."""
+        """w_t, the weight of the penalty in round t."""
 
     def _queue(self, t: Array, queue: Array, feedback: Feedback) -> Array:
         """Q_t, once g_t(x_t) is known."""

@@ -94,6 +94,7 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
         SQUARED: "O(T^(1−β)), O(log T)",
     }
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"}, {"every": True})
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
 
     @classmethod
     def for_problem(

@@ -145,6 +145,7 @@ class Restarted(Restarts):
 
     name: ClassVar[str] = "restarted"
     title: ClassVar[str] = "Restarted A-OGD"
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({"every": 250},)
     promises: ClassVar[Mapping[str, str]] = {
         REGRET: "⌈T/n⌉ times that of n rounds, against the best of each stretch",
         SIGNED: "⌈T/n⌉ times that of n rounds",

@@ -158,6 +158,7 @@ class SinhaVaze(MadeForHorizon[SinhaVazeState]):
     needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
     name: ClassVar[str] = "sinha_vaze"
     title: ClassVar[str] = "Sinha–Vaze"
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T), O(log T)", HARD: "O(√T log T), O(√(T log T))"}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
 

@@ -119,7 +119,7 @@ class TwoPointBandit(Learner[AOGDState]):
 
     @property
     def shrinkage(self) -> Hyper:
-        """ξ."""
+        """ξ: the share by which B is shrunk, so that both points lie in B."""
         return self.distance / inner_radius(self.enclosing_set)
 
     @property
@@ -225,10 +225,10 @@ def inner_radius(over: Set) -> float:
     """The radius of a ball about the centre inside the set."""
     if isinstance(over, Ball):
         return over.radius
-    found = over.half_spaces()
+    half_spaces = over.half_spaces()
     radius = 0.0
-    if found is not None:
-        matrix, offset = found
+    if half_spaces is not None:
+        matrix, offset = half_spaces
         radius = float(np.min((offset - matrix @ over.centre) / np.linalg.norm(matrix, axis=1)))
     if radius <= 1e-12 * over.diameter:
         what = f"is a {type(over).__name__}, and no ball about its centre is known to lie inside it"

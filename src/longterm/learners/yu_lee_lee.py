@@ -69,7 +69,7 @@ class Rates(PerLearner, ABC):
     gradient_bound: Hyper
     constraint_bound: Hyper
     spared: ClassVar[float]
-    """κ."""
+    """κ of the two conditions."""
 
     def __post_init__(self) -> None:
         validate.remember(
@@ -99,7 +99,13 @@ class Rates(PerLearner, ABC):
 
 @dataclass(frozen=True, eq=False)
 class Published(Rates):
-    """γ_t = min( 1/(12 D √t), 1/(24 Δ G), 1 ), κ = 12: the article's."""
+    """γ_t = min( 1/(12 D √t), 1/(24 Δ G), 1 ), κ = 12: the article's.
+
+    Parameters
+    ----------
+    diameter, gradient_bound, constraint_bound : float or array
+        Δ, G and D.
+    """
 
     spared: ClassVar[float] = 12.0
 
@@ -114,6 +120,11 @@ class Published(Rates):
 @dataclass(frozen=True, eq=False)
 class Sharp(Rates):
     """γ_t = min( √(ln(e t)/(2t))/D, 1/(4D + 5ΔG) ), κ = 1: ours.
+
+    Parameters
+    ----------
+    diameter, gradient_bound, constraint_bound : float or array
+        Δ, G and D.
 
     Examples
     --------
@@ -187,6 +198,7 @@ class YuLeeLee(Learner[YuLeeLeeState]):
 
     name: ClassVar[str] = "yu_lee_lee"
     title: ClassVar[str] = "Yu–Lee–Lee"
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     promises: ClassVar[Mapping[str, str]] = {
         REGRET: "O(√T), O(log T)",
         SIGNED: "O(√(T log T)), published rates O(√T log T)",

@@ -13,12 +13,23 @@ from longterm.sets import Set
 
 @dataclass(frozen=True, eq=False)
 class CustomLoss(Loss):
-    """f given by `function` and its (sub)gradient by `derivative`.
+    """f of the user's own.
 
-    Both take x of shape (..., d) and the parameters of a round (named, with their trailing shapes, in
-    `parameters`), and return shapes (...,) and (..., d). The facts are declared, not derived:
-    `longterm.challenge` looks for a point that proves them wrong.
+    The facts are declared, not derived: `longterm.challenge` looks for a point that proves them wrong.
 
+    Parameters
+    ----------
+    dimension : int
+        d.
+    function, derivative : callable
+        f and a (sub)gradient: of x, shape (..., d), and the parameters of the round, to shapes (...,) and (..., d).
+    declared_gradient_bound, declared_range, strong_convexity : float
+        G_f, F and σ on the enclosing set.
+    parameters : mapping of str to tuple of int
+        Name and trailing shape of each parameter of a round, in order.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm import challenge
     >>> from longterm.losses import CustomLoss

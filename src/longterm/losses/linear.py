@@ -12,7 +12,15 @@ from longterm.sets import Set
 
 @dataclass(frozen=True, eq=False)
 class Linear(Loss):
-    """⟨cost, x⟩ with ‖cost‖₂ ≤ cost_norm. Parameter of a round: its cost."""
+    """⟨cost, x⟩ with ‖cost‖₂ ≤ cost_norm. Parameter of a round: its cost.
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    cost_norm : float
+        Bounds ‖cost‖₂.
+    """
 
     dimension: int
     cost_norm: float = 1.0

@@ -17,11 +17,21 @@ from longterm.sets import Set
 class PricedUtility(Loss):
     """price Σ_i x_i − Σ_i w_i log(1 + a_i x_i) on 0 ≤ x ≤ `caps`. Parameter of a round: its price, in `prices`.
 
-    w are the `weights` of the devices, a their `gains`: the first unit of power is worth w_i a_i, each further one
-    less. All bounds are exact on boxes: coordinates do not mix, what a unit is worth falls with x_i, and what is
-    largest over the price is convex in it, so that the lowest and the highest price decide.
-    σ = min_i w_i a_i²/(1 + a_i caps_i)².
+    The first unit of power is worth w_i a_i, each further one less. All bounds are exact on boxes: coordinates do not
+    mix, what a unit is worth falls with x_i, and what is largest over the price is convex in it, so that the lowest and
+    the highest price decide. σ = min_i w_i a_i²/(1 + a_i caps_i)².
 
+    Parameters
+    ----------
+    weights, gains : array_like of shape (d,)
+        w and a of the devices.
+    caps : array_like of shape (d,)
+        The most power that each can take.
+    prices : tuple of float
+        The lowest and the highest price.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.losses import PricedUtility
     >>> f = PricedUtility(weights=[2.0, 1.0], gains=[1.0, 3.0], caps=[1.0, 1.0], prices=(0.0, 4.0))

@@ -76,6 +76,15 @@ class MarginLoss(RowLoss):
 class Logistic(MarginLoss):
     """log(1 + exp(−label · ⟨features, x⟩)), labels ±1.
 
+    Parameters
+    ----------
+    dimension : int
+        d.
+    feature_norm : float
+        Bounds ‖features‖₂.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.losses import Logistic
     >>> value, gradient = Logistic(2, feature_norm=5.0).value_and_gradient(np.zeros(2), np.array([3.0, 4.0]), 1.0)
@@ -90,7 +99,15 @@ class Logistic(MarginLoss):
 
 
 class Hinge(MarginLoss):
-    """max(0, 1 − label · ⟨features, x⟩), labels ±1."""
+    """max(0, 1 − label · ⟨features, x⟩), labels ±1.
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    feature_norm : float
+        Bounds ‖features‖₂.
+    """
 
     def phi(self, margin: Array) -> tuple[Array, Array]:
         xp = namespace(margin)
@@ -98,7 +115,15 @@ class Hinge(MarginLoss):
 
 
 class SquaredHinge(MarginLoss):
-    """max(0, 1 − label · ⟨features, x⟩)², labels ±1."""
+    """max(0, 1 − label · ⟨features, x⟩)², labels ±1.
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    feature_norm : float
+        Bounds ‖features‖₂.
+    """
 
     def phi(self, margin: Array) -> tuple[Array, Array]:
         gap = namespace(margin).maximum(1 - margin, 0.0)
@@ -130,7 +155,15 @@ class ResidualLoss(RowLoss):
 
 
 class Absolute(ResidualLoss):
-    """|⟨features, x⟩ − label|."""
+    """|⟨features, x⟩ − label|.
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    feature_norm, label_bound : float
+        Bound ‖features‖₂ and |label|.
+    """
 
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         features, label = parameters
@@ -147,7 +180,15 @@ class Absolute(ResidualLoss):
 
 
 class LeastSquares(ResidualLoss):
-    """½ (⟨features, x⟩ − label)²."""
+    """½ (⟨features, x⟩ − label)².
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    feature_norm, label_bound : float
+        Bound ‖features‖₂ and |label|.
+    """
 
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         features, label = parameters
@@ -165,6 +206,17 @@ class LeastSquares(ResidualLoss):
 class Huber(ResidualLoss):
     """½ r² of the residual r = ⟨features, x⟩ − label, and threshold (|r| − ½ threshold) beyond |r| = threshold.
 
+    Parameters
+    ----------
+    dimension : int
+        d.
+    feature_norm, label_bound : float
+        Bound ‖features‖₂ and |label|.
+    threshold : float
+        The residual from which on the loss grows linearly.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.losses import Huber
     >>> loss = Huber(1, feature_norm=1.0, label_bound=5.0, threshold=2.0)
@@ -200,6 +252,17 @@ class Huber(ResidualLoss):
 class Quantile(ResidualLoss):
     """level · [label − ⟨features, x⟩]₊ + (1 − level) · [⟨features, x⟩ − label]₊: its minimiser is a quantile.
 
+    Parameters
+    ----------
+    dimension : int
+        d.
+    feature_norm, label_bound : float
+        Bound ‖features‖₂ and |label|.
+    level : float
+        Which quantile, in (0, 1).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.losses import Quantile
     >>> loss = Quantile(1, feature_norm=1.0, label_bound=1.0, level=0.9)

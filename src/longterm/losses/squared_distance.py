@@ -17,7 +17,12 @@ from longterm.sets import Ball, Set
 class SquaredDistance(Loss):
     """½ ‖x − target‖², 1-strongly convex. Parameter of a round: its target.
 
-    `targets` is a set that holds every target; left out, the targets lie in the enclosing set itself.
+    Parameters
+    ----------
+    dimension : int
+        d.
+    targets : Set, optional
+        Holds every target; left out, the targets lie in the enclosing set itself.
     """
 
     dimension: int

@@ -20,6 +20,15 @@ from longterm.pacing.base import Outcome, Pacer
 class Auctions:
     """A log, in the order of arrival: three arrays of one length.
 
+    Parameters
+    ----------
+    clicks : array_like of shape (n,)
+        1 where the ad was clicked, 0 elsewhere. Nobody knows it before the auction is over.
+    prices : array_like of shape (n,)
+        What the winner pays, in the currency of the log. Not known when the bid is made.
+    values : array_like of shape (n,)
+        The predicted click rate: what a request is worth. Known when the bid is made.
+
     Examples
     --------
     >>> from longterm.pacing import Auctions
@@ -29,11 +38,8 @@ class Auctions:
     """
 
     clicks: FloatArray
-    """1 where the ad was clicked, 0 elsewhere. Nobody knows it before the auction is over."""
     prices: FloatArray
-    """What the winner pays, in the currency of the log. Not known when the bid is made."""
     values: FloatArray
-    """The predicted click rate: what a request is worth. Known when the bid is made."""
 
     def __post_init__(self) -> None:
         prices = validate.vector("prices", self.prices)
@@ -103,20 +109,22 @@ def _number(text: str | None, column: str, path: str | PathLike[str], line: int)
 def synthetic_auctions(rounds: int, seed: int, *, drift: float = 1.0) -> Auctions:
     """An invented log: whole prices 1 to 300 with a long tail, dearer where the click rate is higher.
 
-    Click rates are log-normal about 0.4 %; from the first auction to the last their level grows by the factor
-    `drift` (1: independent and identically distributed requests, what the theorem asks for).
+    Click rates are log-normal about 0.4 %. Without drift, requests are independent and identically distributed: what
+    the theorem asks for.
 
     Parameters
     ----------
     rounds : int
         How many auctions.
     seed : int
+        Of the draws.
     drift : float
         The factor by which click rates grow from the first auction to the last.
 
     Returns
     -------
     Auctions
+        The log.
     """
     rng = np.random.default_rng(seed)
     rounds = validate.dimension("rounds", rounds)
@@ -130,14 +138,24 @@ def synthetic_auctions(rounds: int, seed: int, *, drift: float = 1.0) -> Auction
 
 @dataclass(frozen=True)
 class Replay:
-    """What happened, auction by auction: the auctions first, then the pacers of a batch."""
+    """What happened, auction by auction: the auctions first, then the pacers of a batch.
+
+    Parameters
+    ----------
+    auctions : Auctions
+        What was played.
+    paid : array
+        What was paid, 0 for a lost auction.
+    won : array
+        1 where the auction was won, 0 elsewhere.
+    price : array
+        The price of money in force.
+    """
 
     auctions: Auctions
     paid: FloatArray
     won: FloatArray
-    """1 where the auction was won, 0 elsewhere."""
     price: FloatArray
-    """The price of money in force."""
 
     @property
     def spent(self) -> FloatArray:
@@ -161,11 +179,14 @@ def play(pacer: Pacer[Any], auctions: Auctions) -> Replay:
     Parameters
     ----------
     pacer : Pacer
+        Who bids.
     auctions : Auctions
+        What is bid for.
 
     Returns
     -------
     Replay
+        What happened.
 
     Examples
     --------

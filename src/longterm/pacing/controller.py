@@ -43,6 +43,15 @@ class ControllerState(NamedTuple):
 class ProportionalController(Pacer[ControllerState]):
     """A bid factor in proportion to the spend error.
 
+    Parameters
+    ----------
+    budget, base_bid, gain : float or array
+        The most that may be spent, the bid for a mean request on plan, and how much the factor moves with the error.
+    horizon, every : int
+        T, the requests of a day, and after how many of them the factor is reset.
+    mean_value : float
+        Of a request.
+
     Examples
     --------
     >>> from longterm.pacing import Outcome, ProportionalController
@@ -120,9 +129,11 @@ def tuned_controller(
     Parameters
     ----------
     budgets : array_like
+        One for each controller of the batch.
     horizon : int
         T, the requests of a day.
     history : PriceHistory
+        What the practice days are drawn from.
     adjustments : int
         How often a day the factor is reset.
     gains : sequence of float

@@ -26,17 +26,27 @@ from longterm.errors import InputError
 
 @dataclass(frozen=True)
 class BestAllocation:
-    """The optimum, and its proof."""
+    """The optimum, and its proof.
+
+    Parameters
+    ----------
+    objective : float
+        Σ (v_t − κ c_t) x_t.
+    upper_bound : float
+        What no allocation exceeds: the dual at `price`. Equal to the objective up to rounding.
+    price : float
+        π*: the value of one more unit of money.
+    spent : float
+        Σ c_t x_t.
+    taken : array of shape (T,)
+        x_t, in [0, 1]; at most one is a fraction.
+    """
 
     objective: float
-    """Σ (v_t − κ c_t) x_t."""
     upper_bound: float
-    """What no allocation exceeds: the dual at `price`. Equal to the objective up to rounding."""
     price: float
-    """π*: the value of one more unit of money."""
     spent: float
     taken: FloatArray
-    """x_t, in [0, 1]; at most one is a fraction."""
 
 
 def best_in_hindsight(
@@ -58,6 +68,7 @@ def best_in_hindsight(
     Returns
     -------
     BestAllocation
+        The optimum, and its proof.
 
     Examples
     --------

@@ -25,7 +25,14 @@ from longterm.pacing.auctions import Auctions
 
 @dataclass(frozen=True, eq=False)
 class PriceHistory:
-    """A histogram of past prices (increasing) and the mean value of a past request.
+    """A histogram of past prices.
+
+    Parameters
+    ----------
+    prices, counts : array_like of shape (k,)
+        The prices, increasing, and how often each was seen.
+    mean_value : float
+        Of a past request.
 
     Examples
     --------

@@ -60,6 +60,19 @@ class DualState(NamedTuple):
 class DualMirrorDescent(Pacer[DualState]):
     """The price of money, one number, moved after every request.
 
+    Parameters
+    ----------
+    budget, floor : float or array
+        The most that may be spent, and the least.
+    horizon : int
+        T, the requests of a day.
+    step, start : float or array
+        η, and π_1, the first price of money.
+    mirror : {"entropic", "euclidean"}
+        Whether the price is multiplied or added to.
+    cost_weight : float or array
+        κ: what a unit of money is worth elsewhere. 0 counts values only; 1, with values in money, is profit.
+
     Examples
     --------
     >>> from longterm.pacing import DualMirrorDescent, Outcome
@@ -75,14 +88,10 @@ class DualMirrorDescent(Pacer[DualState]):
     budget: Hyper
     horizon: int
     step: Hyper
-    """η."""
     start: Hyper
-    """π_1, the first price of money."""
     mirror: Mirror = "entropic"
     floor: Hyper = 0.0
-    """The total that must be spent."""
     cost_weight: Hyper = 0.0
-    """κ: what a unit of money is worth elsewhere. 0 counts values only; 1, with values in money, is profit."""
 
     def __post_init__(self) -> None:
         validate.remember(
@@ -203,6 +212,7 @@ def regret_bound(pacer: DualMirrorDescent, largest_value: float, largest_cost: f
     Returns
     -------
     float or numpy.ndarray
+        In the currency of the values.
 
     Examples
     --------
@@ -239,12 +249,14 @@ def floor_shortfall(pacer: DualMirrorDescent, *, everything_at: float = 0.0) -> 
     Parameters
     ----------
     pacer : DualMirrorDescent
+        With a floor.
     everything_at : float
         π₀: the price of money at which every request is bought.
 
     Returns
     -------
     float or numpy.ndarray
+        In the currency of the floor.
 
     Examples
     --------
@@ -258,5 +270,5 @@ def floor_shortfall(pacer: DualMirrorDescent, *, everything_at: float = 0.0) -> 
         raise InputError("everything_at", "an entropic price never is 0", "Give smallest value / largest cost")
     start = np.asarray(pacer.start)
     way = start - lowest if pacer.mirror == "euclidean" else np.log(start / (lowest or 1.0))
-    found = np.maximum(way, 0.0) / np.asarray(pacer.step) + np.asarray(pacer.floor) / pacer.horizon
-    return found if found.ndim else float(found)
+    shortfall = np.maximum(way, 0.0) / np.asarray(pacer.step) + np.asarray(pacer.floor) / pacer.horizon
+    return shortfall if shortfall.ndim else float(shortfall)

@@ -63,6 +63,17 @@ class MixtureState(NamedTuple):
 class PriceMixture(Pacer[MixtureState]):
     """A-OGD over a grid of prices of money.
 
+    Parameters
+    ----------
+    budget, start, highest_bid : float or array
+        The most that may be spent, the middle of the grid of prices, and the bid that none is above.
+    horizon : int
+        T, the requests of a day.
+    ratios : tuple of float
+        The grid, as multiples of `start`, increasing.
+    beta, offset : float
+        A-OGD's β, and a draw from the uniform distribution on [0, 1).
+
     Examples
     --------
     >>> from longterm.pacing import Outcome, PriceMixture
@@ -78,13 +89,10 @@ class PriceMixture(Pacer[MixtureState]):
     budget: Hyper
     horizon: int
     start: Hyper
-    """The middle of the grid of prices."""
     highest_bid: Hyper
     ratios: tuple[float, ...] = tuple(np.geomspace(0.7, 1.4, 4).tolist())
-    """The grid, as multiples of `start`, increasing."""
     beta: float = 2 / 3
     offset: float = 0.5
-    """A draw from the uniform distribution on [0, 1)."""
 
     def __post_init__(self) -> None:
         ratios = validate.positive("ratios", self.ratios)
@@ -144,8 +152,8 @@ class PriceMixture(Pacer[MixtureState]):
         return xp.minimum(value / (like(self.start, x) * ratio), like(self.highest_bid, x))
 
     def update(self, state: MixtureState, outcome: Outcome) -> MixtureState:
-        told = self._told(state, outcome)
-        return MixtureState(self.learner.update(state.learner, told), state.remaining - outcome.paid)
+        feedback = self._feedback(state, outcome)
+        return MixtureState(self.learner.update(state.learner, feedback), state.remaining - outcome.paid)
 
     def settle(self, state: MixtureState, outcome: Outcome) -> MixtureState:
         if outcome.value is None or outcome.price is None:
@@ -155,9 +163,9 @@ class PriceMixture(Pacer[MixtureState]):
                 "This pacer learns from every auction: give value= and price=, or use DualMirrorDescent",
             )
         settled = super().settle(state, outcome)
-        return settled._replace(learner=self.learner.tell(state.learner, self._told(state, outcome)))
+        return settled._replace(learner=self.learner.tell(state.learner, self._feedback(state, outcome)))
 
-    def _told(self, state: MixtureState, outcome: Outcome) -> Feedback:
+    def _feedback(self, state: MixtureState, outcome: Outcome) -> Feedback:
         """f_t and g_t at x_t, from the value and the market price."""
         x = state.learner.x
         xp = namespace(x)

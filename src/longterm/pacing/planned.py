@@ -56,6 +56,17 @@ class PlannedState(NamedTuple):
 class PlannedMirrorDescent(Pacer[PlannedState]):
     """The price of money, moved by what a request cost more than planned for its value.
 
+    Parameters
+    ----------
+    budget, step, start : float or array
+        The most that may be spent, η, and π_1, the first price of money.
+    horizon : int
+        T, the requests of a day.
+    history : PriceHistory
+        Past prices, which the plan is made of.
+    history_days : float or array
+        How many days of T requests the history counts for against today, in the mean that the plan expects.
+
     Examples
     --------
     >>> from longterm.pacing import Outcome, PlannedMirrorDescent, PriceHistory
@@ -72,12 +83,9 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
     budget: Hyper
     horizon: int
     step: Hyper
-    """η."""
     start: Hyper
-    """π_1, the first price of money."""
     history: PriceHistory
     history_days: Hyper = 1.0
-    """How many days of T requests the history counts for against today, in the mean that the plan expects."""
 
     def __post_init__(self) -> None:
         validate.remember(

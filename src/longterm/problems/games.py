@@ -17,13 +17,13 @@ from typing import Any, Literal
 import numpy as np
 
 from longterm import problems, streams
-from longterm.constraints import Affine
+from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.data import load, load_elec2, load_mapped
 from longterm.errors import InputError
-from longterm.losses import Linear
+from longterm.losses import Linear, SquaredDistance
 from longterm.problems.benchmarks import Benchmark, EveryRound, InExpectation, OnAverage
 from longterm.problems.routing import SMALL
-from longterm.sets import Box, Simplex
+from longterm.sets import Ball, Box, Simplex
 
 PRICE_UNIT = 10.0
 """ELEC2's prices are in [0, 1], half of them below 0.05: times ten they are near what power is worth."""
@@ -47,6 +47,8 @@ class Game:
         What a reader of the results should know beyond the constants.
     benchmark : Benchmark, optional
         What the theory of a constraint that changes allows to compare with.
+    path : float, optional
+        Where one fixed decision is nobody's aim: how far the decisions to compare with may move, Σ ‖u_t − u_{t−1}‖.
     """
 
     problem: problems.Problem
@@ -54,6 +56,7 @@ class Game:
     length: int | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
     benchmark: Benchmark | None = None
+    path: float | None = None
 
 
 def doubly_stochastic(size: int = 8, enclosing: Literal["ball", "rows"] = "ball") -> Game:
@@ -164,6 +167,22 @@ def job_scheduling(
     return Game(problem, stream, facts={"benchmark": benchmark}, benchmark=_chosen(benchmark, known))
 
 
+def turning_half_plane(turns: float = 2.0, offset: float = 0.3, rounds: int = 4096, noise: float = 0.3) -> Game:
+    """A half-plane through the disc that turns, with costs that push across its edge: no point is feasible for long."""
+    problem = problems.Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, offset), name="a half-plane that turns")
+    stream = streams.TurningHalfPlane(turns, offset, rounds, noise)
+    return Game(problem, stream, rounds, {"turns": turns}, path=2 * np.pi * turns * offset)
+
+
+def drifting_targets(dimension: int = 5, turns: float = 3.0, budget: float = 0.5, rounds: int = 4096) -> Game:
+    """Targets that go round while the decision must stay within a ball about the origin."""
+    far = Ball(dimension, radius=1.0)
+    loss = SquaredDistance(dimension, targets=Ball(dimension, radius=1.3))
+    problem = problems.Problem(far, loss, L2Budget(dimension, budget=budget), name="targets that go round")
+    stream = streams.TurningTargets(dimension, turns, rounds)
+    return Game(problem, stream, rounds, {"turns": turns}, path=2 * np.pi * turns * budget)
+
+
 OF_ROUNDS: Mapping[str, Benchmark] = MappingProxyType({"every round": EveryRound(), "on average": OnAverage()})
 
 
@@ -189,6 +208,8 @@ GAMES: Mapping[str, Callable[..., Game]] = MappingProxyType(
             fair_logistic,
             switching_constraints,
             job_scheduling,
+            turning_half_plane,
+            drifting_targets,
         )
     }
 )

@@ -24,6 +24,20 @@ SUFFICIENT = 1e-4
 def project_onto_doubly_stochastic(x: Array, size: int) -> Array:
     """Π of size × size matrices, flattened along the last axis, onto those with X ≥ 0, X 1 = 1, Xᵀ 1 = 1.
 
+    Parameters
+    ----------
+    x : array of shape (..., size²)
+        The matrices.
+    size : int
+        The number of rows.
+
+    Returns
+    -------
+    array
+        The nearest points, in the shape of `x`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.projections import project_onto_doubly_stochastic
     >>> project_onto_doubly_stochastic(np.array([3.0, 0.0, 0.0, 1.0]), 2)

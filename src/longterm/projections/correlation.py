@@ -30,6 +30,22 @@ SUFFICIENT = 1e-4
 def project_onto_correlation(x: Array, diagonal: FloatArray, floor: float = 0.0) -> Array:
     """Π of n × n matrices, flattened, onto the symmetric ones with λ_min ≥ floor and this diagonal (above the floor).
 
+    Parameters
+    ----------
+    x : array of shape (..., n²)
+        The matrices.
+    diagonal : array of shape (n,)
+        Above the floor.
+    floor : float
+        The least eigenvalue that is allowed.
+
+    Returns
+    -------
+    array
+        The nearest points, in the shape of `x`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.projections import project_onto_correlation
     >>> project_onto_correlation(np.array([3.0, 2.0, 2.0, 0.0]), diagonal=np.ones(2)).round(12)

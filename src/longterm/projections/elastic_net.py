@@ -19,6 +19,20 @@ from longterm._arrays import Array, namespace
 def project_onto_elastic_net(x: Array, budget: float, l1: float = 1.0, l2: float = 1.0) -> Array:
     """Π of x, along the last axis, onto {l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget}; a point inside comes back bit for bit.
 
+    Parameters
+    ----------
+    x : array of shape (..., d)
+        The points.
+    budget, l1, l2 : float
+        As in the set; l1 and l2 not both 0.
+
+    Returns
+    -------
+    array
+        The nearest points, in the shape of `x`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.projections import project_onto_elastic_net
     >>> project_onto_elastic_net(np.array([3.0, -1.0, 0.25]), budget=1.5)

@@ -58,8 +58,17 @@ class Plane(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Polyhedron:
-    """Π onto {A x ≤ b}, or onto its part in `ball`.
+    """Π onto {A x ≤ b}, or onto its part in a ball.
 
+    Parameters
+    ----------
+    matrix, offset : array
+        A, shape (m, d), and b, shape (m,).
+    ball : Ball, optional
+        Left out, all of {A x ≤ b}.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.projections import Polyhedron
     >>> from longterm.sets import Ball
@@ -171,5 +180,5 @@ def _plane_of_equations(matrix: FloatArray, offset: FloatArray) -> Plane:
 
 
 def _empty(ball: Ball | None) -> InputError:
-    where = "" if ball is None else f" in the ball of radius {ball.radius:g}"
-    return InputError("matrix", f"no x{where} has A x ≤ b", "Check the signs of A and b, or make the budgets larger")
+    place = "" if ball is None else f" in the ball of radius {ball.radius:g}"
+    return InputError("matrix", f"no x{place} has A x ≤ b", "Check the signs of A and b, or make the budgets larger")

@@ -23,6 +23,22 @@ def as_symmetric(x: Array, size: int) -> Array:
 def project_onto_psd(x: Array, size: int, floor: float = 0.0) -> Array:
     """Π of size × size matrices, flattened along the last axis, onto the symmetric ones with λ_min ≥ floor.
 
+    Parameters
+    ----------
+    x : array of shape (..., size²)
+        The matrices.
+    size : int
+        The number of rows.
+    floor : float
+        The least eigenvalue that is allowed.
+
+    Returns
+    -------
+    array
+        The nearest points, in the shape of `x`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.projections import project_onto_psd
     >>> project_onto_psd(np.array([0.0, 2.0, 2.0, 0.0]), 2)
@@ -30,13 +46,29 @@ def project_onto_psd(x: Array, size: int, floor: float = 0.0) -> Array:
     """
     xp = namespace(x)
     matrix = as_symmetric(x, size)
-    found, vectors = xp.linalg.eigh(matrix)
-    return _rebuilt(x, matrix, xp.maximum(found, floor), found, vectors)
+    eigenvalues, vectors = xp.linalg.eigh(matrix)
+    return _rebuilt(x, matrix, xp.maximum(eigenvalues, floor), eigenvalues, vectors)
 
 
 def project_onto_psd_in_ball(x: Array, size: int, radius: float, centre: float = 0.0, floor: float = 0.0) -> Array:
     """Π onto the symmetric matrices with λ_min ≥ floor and ‖X − centre·I‖_F ≤ radius; centre ≥ floor.
 
+    Parameters
+    ----------
+    x : array of shape (..., size²)
+        The matrices.
+    size : int
+        The number of rows.
+    radius, centre, floor : float
+        As in the set.
+
+    Returns
+    -------
+    array
+        The nearest points, in the shape of `x`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.projections import project_onto_psd_in_ball
     >>> project_onto_psd_in_ball(np.array([0.0, 2.0, 2.0, 0.0]), 2, radius=1.0)
@@ -44,8 +76,8 @@ def project_onto_psd_in_ball(x: Array, size: int, radius: float, centre: float =
     """
     xp = namespace(x)
     matrix = as_symmetric(x, size)
-    found, vectors = xp.linalg.eigh(matrix)
-    offset, lowest = found - centre, floor - centre
+    eigenvalues, vectors = xp.linalg.eigh(matrix)
+    offset, lowest = eigenvalues - centre, floor - centre
     squares = offset * offset
     free = xp.flip(xp.cumulative_sum(xp.flip(squares, axis=-1), axis=-1), axis=-1)  # T_0 … T_{n−1}
     clipped = xp.arange(0, size, dtype=x.dtype)
@@ -55,14 +87,14 @@ def project_onto_psd_in_ball(x: Array, size: int, radius: float, centre: float =
     before = xp.concat([xp.full_like(offset[..., :1], -1.0), offset[..., :-1]], axis=-1)
     candidates = xp.where(ample, 1.0, room / xp.where(ample, 1.0, free))
     scale = xp.sqrt(xp.max(xp.where(before < 0, candidates, 0.0), axis=-1, keepdims=True))
-    return _rebuilt(x, matrix, centre + xp.maximum(scale * offset, lowest), found, vectors)
+    return _rebuilt(x, matrix, centre + xp.maximum(scale * offset, lowest), eigenvalues, vectors)
 
 
-def _rebuilt(x: Array, matrix: Array, wanted: Array, found: Array, vectors: Array) -> Array:
+def _rebuilt(x: Array, matrix: Array, wanted: Array, eigenvalues: Array, vectors: Array) -> Array:
     """The matrix with the wanted eigenvalues; one that has them already comes back as it was."""
     xp = namespace(x)
     rebuilt = (vectors * wanted[..., None, :]) @ xp.matrix_transpose(vectors)
-    unchanged = xp.all(wanted == found, axis=-1)[..., None]
+    unchanged = xp.all(wanted == eigenvalues, axis=-1)[..., None]
     return xp.where(unchanged, xp.reshape(matrix, x.shape), as_flat_symmetric(rebuilt, x))
 
 

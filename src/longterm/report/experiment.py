@@ -58,14 +58,17 @@ def write_page(results: Result | Iterable[Result], path: str | Path, *, title: s
 
     Parameters
     ----------
-    results : Result, or several
+    results : Result or iterable of Result
+        What to write about.
     path : str or pathlib.Path
         Of the file; its folder is made where it is missing.
     title : str
+        Of the page.
 
     Returns
     -------
     pathlib.Path
+        The same path.
     """
     shown = [results] if isinstance(results, Result) else list(results)
     if not shown:

@@ -23,12 +23,14 @@ def write_figures(result: Result, folder: str | Path) -> list[Path]:
     Parameters
     ----------
     result : Result
+        What to draw.
     folder : str or pathlib.Path
         Made where it is missing.
 
     Returns
     -------
     list of pathlib.Path
+        The files that were written.
     """
     with publication_style() as plt:
         return [

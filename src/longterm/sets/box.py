@@ -16,6 +16,13 @@ from longterm.sets.base import Set
 class Box(Set):
     """{x : lower ≤ x ≤ upper}, coordinate by coordinate.
 
+    Parameters
+    ----------
+    lower, upper : array_like of shape (d,)
+        The bounds of each coordinate.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.sets import Box
     >>> Box([-1.0, 0.0], [1.0, 2.0]).project(np.array([5.0, -3.0]))

@@ -17,6 +17,13 @@ from longterm.sets.base import Set
 class Product(Set):
     """{(x_1, …, x_k) : x_i in the i-th factor}, coordinates joined end to end.
 
+    Parameters
+    ----------
+    factors : sequence of Set
+        In the order of their coordinates.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.sets import Ball, Box, Product
     >>> B = Product([Ball(2, 1.0), Box([0.0], [1.0])])
@@ -54,10 +61,10 @@ class Product(Set):
     def half_spaces(self) -> tuple[FloatArray, FloatArray] | None:
         from scipy.linalg import block_diag  # loaded when asked for
 
-        found = [pair for pair in (factor.half_spaces() for factor in self.factors) if pair is not None]
-        if len(found) < len(self.factors):
+        pairs = [pair for pair in (factor.half_spaces() for factor in self.factors) if pair is not None]
+        if len(pairs) < len(self.factors):
             return None
-        return block_diag(*(matrix for matrix, _ in found)), np.concatenate([offset for _, offset in found])
+        return block_diag(*(matrix for matrix, _ in pairs)), np.concatenate([offset for _, offset in pairs])
 
     def largest_norm(self, order: int) -> float:
         return float(np.linalg.norm([factor.largest_norm(order) for factor in self.factors], order))

@@ -44,6 +44,15 @@ def _stochastic(dimension: int, sums: FloatArray, total: float) -> tuple[FloatAr
 class Simplex(Set):
     """{x ≥ 0 : Σ_i x_i = total}.
 
+    Parameters
+    ----------
+    dimension : int
+        d.
+    total : float
+        What the coordinates sum to.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from longterm.sets import Simplex
     >>> Simplex(3).project(np.array([1.0, 0.5, -2.0]))
@@ -85,6 +94,13 @@ class RowStochastic(Set):
     Its barycentre is √(rows (1 − 1/columns)) away from each vertex, which is more than half the
     diameter √(2 rows): theorems need both.
 
+    Parameters
+    ----------
+    rows, columns : int
+        The size of X.
+
+    Examples
+    --------
     >>> from longterm.sets import RowStochastic
     >>> B = RowStochastic(8, 8)
     >>> round(B.radius**2, 12), round(B.diameter**2, 12)

@@ -5,6 +5,7 @@ from longterm.streams.base import Block, ChunkedStream, Seeds, Stream
 from longterm.streams.costs import DriftingCosts, EdgeLatencies, JobsAndPrices
 from longterm.streams.given import FromIterable, Replay, ResampledRows, Windows
 from longterm.streams.targets import NoisyPermutations, NoisyTargets, PairwiseSigns, RandomPermutations
+from longterm.streams.turning import TurningHalfPlane, TurningTargets
 
 __all__ = [
     "Block",
@@ -25,5 +26,7 @@ __all__ = [
     "Stream",
     "SwitchingConstraints",
     "SwitchingCosts",
+    "TurningHalfPlane",
+    "TurningTargets",
     "Windows",
 ]

@@ -26,12 +26,19 @@ BLOCK_BYTES = 16 * 2**20
 
 
 class Block(NamedTuple):
-    """Parameters of consecutive rounds: each array has shape (rounds, [seeds,] *shape of the parameter)."""
+    """Parameters of consecutive rounds: each array has shape (rounds, [seeds,] *shape of the parameter).
+
+    Parameters
+    ----------
+    loss, constraint : tuple of array
+        The parameters of f_t, and those of g_t where g changes.
+    length : int, optional
+        How many rounds, where there are no arrays to tell it.
+    """
 
     loss: tuple[NDArray[Any], ...]
     constraint: tuple[NDArray[Any], ...] = ()
     length: int | None = None
-    """How many rounds, where there are no arrays to tell it."""
 
     @property
     def rounds(self) -> int:

@@ -92,8 +92,8 @@ class NoisyPermutations(ChunkedStream):
     def expand(self, drawn: NDArray[Any]) -> Block:
         """Without the sensors' errors, and with the identity for the hidden permutation."""
         other = np.argsort(drawn[:, 1 : 1 + self.size], axis=1)
-        shown = np.where(drawn[:, :1] < self.hidden, np.arange(self.size), other)
-        matrices = (shown[:, :, None] == np.arange(self.size)).reshape(len(drawn), -1)
+        permutations = np.where(drawn[:, :1] < self.hidden, np.arange(self.size), other)
+        matrices = (permutations[:, :, None] == np.arange(self.size)).reshape(len(drawn), -1)
         return Block((matrices + self.noise * (drawn[:, 1 + self.size :] - 0.5),))
 
     def draw(self, seed: int, start: int, stop: int) -> Block:

@@ -17,8 +17,19 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Assumption:
-    """`statement`, an inequality whose left side is `value` and whose right side is `limit`.
+    """An inequality that a theorem needs, with its numbers.
 
+    Parameters
+    ----------
+    statement : str
+        The inequality.
+    value, limit : float
+        Its left side and its right side.
+    remedy : str
+        What to do where it does not hold.
+
+    Examples
+    --------
     >>> from longterm.theory.assumptions import Assumption
     >>> print(Assumption("2η²(σ_max² + δ²η²) ≤ 1", value=1.2, limit=1.0, remedy="Give a longer horizon"))
     2η²(σ_max² + δ²η²) ≤ 1 does not hold (1.2 against 1): no theorem covers the run. Give a longer horizon.

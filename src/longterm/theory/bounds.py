@@ -34,7 +34,13 @@ Theorem = Callable[[NDArray[np.int64]], Mapping[str, FloatArray]]
 
 
 class NoTheoremError(InputError):
-    """No theorem covers this learner on this problem; the message says why."""
+    """No theorem covers this learner on this problem.
+
+    Parameters
+    ----------
+    why, remedy : str
+        Why there is none, and what to do about it.
+    """
 
     def __init__(self, why: str, remedy: str = "See learner.bound(problem, rounds).reason") -> None:
         super().__init__("bound", why, remedy)
@@ -49,7 +55,7 @@ class Bounds(Mapping[str, FloatArray]):
     ----------
     rounds : array of int
         The horizons T, in the shape they were asked for.
-    values : mapping of str to array
+    values_by_measure : mapping of str to array
         Measure to bound: the horizons first, then the axes of a grid of learners.
     constants : Constants
         Of the problem: F·T and D·T hold without a theorem.
@@ -57,6 +63,8 @@ class Bounds(Mapping[str, FloatArray]):
         What the theorem assumes beyond convexity and the problem's constants, in words.
     reason : str
         Why there is no theorem; empty where there is one.
+    theorem : callable, optional
+        The same theorem at other horizons.
 
     Examples
     --------
@@ -74,7 +82,6 @@ class Bounds(Mapping[str, FloatArray]):
     assumptions: tuple[str, ...] = ()
     reason: str = ""
     theorem: Theorem | None = field(default=None, repr=False)
-    """The same theorem at other horizons."""
 
     def __getitem__(self, measure: str) -> FloatArray:
         try:

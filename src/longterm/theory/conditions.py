@@ -125,5 +125,5 @@ def check_conditions(
         "C2": "η_t G² + μ_t θ_t² − θ_t/2 ≤ 0",
         "C3": "Σ [1/η_t − 1/η_{t−1} − σ]₊ ≤ U_η",
     }
-    found = [Condition(c, statement, horizon, *first.get(c, (None, 0.0))) for c, statement in statements.items()]
-    return Conditions(*found)
+    conditions = [Condition(c, statement, horizon, *first.get(c, (None, 0.0))) for c, statement in statements.items()]
+    return Conditions(*conditions)

@@ -35,6 +35,20 @@ from longterm.theory.step_sums import step_sums, tabulate
 def gradient_bound_under_delay(gradient_bound: float, delay: int) -> float:
     """G_τ = G √(1 + 3τ): make the steps for this G where feedback comes up to τ rounds late.
 
+    Parameters
+    ----------
+    gradient_bound : float
+        G.
+    delay : int
+        τ.
+
+    Returns
+    -------
+    float
+        G_τ.
+
+    Examples
+    --------
     >>> from longterm.theory.delay import gradient_bound_under_delay
     >>> gradient_bound_under_delay(2.0, 0), gradient_bound_under_delay(2.0, 5)
     (2.0, 8.0)
@@ -43,10 +57,28 @@ def gradient_bound_under_delay(gradient_bound: float, delay: int) -> float:
 
 
 def lemma_5_delayed(schedule: Schedule, constants: Constants, rounds: ArrayLike, delay: int) -> Bound:
-    """Lemma 5 for feedback that comes up to `delay` rounds late, in any order; `rounds` counts the rounds told.
+    """Lemma 5 for feedback that comes up to `delay` rounds late, in any order.
 
-    A round that is never told is in neither sum; it adds at most F to the regret and D to the violation.
+    A round without feedback is in neither sum; it adds at most F to the regret and D to the violation.
 
+    Parameters
+    ----------
+    schedule : Schedule
+        Made for `gradient_bound_under_delay`.
+    constants : Constants
+        Of the problem.
+    rounds : array_like of int
+        The horizons T: rounds with feedback.
+    delay : int
+        τ.
+
+    Returns
+    -------
+    Bound
+        Regret and signed violation at each horizon.
+
+    Examples
+    --------
     >>> from longterm.problems import two_dimensional
     >>> from longterm.theory.delay import gradient_bound_under_delay, lemma_5_delayed
     >>> from longterm.theory.schedules import StronglyConvexSchedule

@@ -18,22 +18,29 @@ from longterm.sets import Set
 
 @dataclass(frozen=True)
 class Constants:
-    """The letters of the theorems, by name. `docs/theory.md` joins the two."""
+    """The letters of the theorems, by name. `docs/theory.md` joins the two.
+
+    Parameters
+    ----------
+    radius : float
+        max ‖x_1 − x‖ over B (the paper's R, for a ball).
+    diameter : float
+        Δ, the diameter of B (2R for a ball).
+    loss_gradient_bound, constraint_gradient_bound : float
+        G_f and G_g: bound every gradient of a loss, and of a constraint, on B.
+    constraint_bound, loss_range : float
+        D and F: bound |g_j| and the range of every f_t on B.
+    strong_convexity : float
+        σ of the losses.
+    """
 
     radius: float
-    """max ‖x_1 − x‖ over B (the paper's R, for a ball)."""
     diameter: float
-    """Δ, the diameter of B (2R for a ball)."""
     loss_gradient_bound: float
-    """G_f: bounds every gradient of a loss on B."""
     constraint_gradient_bound: float
-    """G_g: bounds every gradient of a constraint on B."""
     constraint_bound: float
-    """D: bounds |g_j| on B."""
     loss_range: float
-    """F: bounds the range of every f_t on B."""
     strong_convexity: float = 0.0
-    """σ of the losses."""
 
     def __post_init__(self) -> None:
         for constant in fields(self):
@@ -47,16 +54,26 @@ class Constants:
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A point that proves a fact wrong."""
+    """A point that proves a fact wrong.
+
+    Parameters
+    ----------
+    fact, what : str
+        The name of the fact, and what was seen, in words.
+    declared, observed : float
+        What was promised, and what it is at x.
+    x : array of shape (d,)
+        The point.
+    """
 
     fact: str
     declared: float
-    found: float
+    observed: float
     x: FloatArray
     what: str
 
     def __str__(self) -> str:
-        return f"your {self.fact} = {self.declared:g} is wrong: here is {self.what} {self.found:g}: x = {self.x}"
+        return f"your {self.fact} = {self.declared:g} is wrong: here is {self.what} {self.observed:g}: x = {self.x}"
 
 
 def challenge(
@@ -67,12 +84,29 @@ def challenge(
     samples: int = 1000,
     seed: int = 0,
 ) -> list[Counterexample]:
-    """Look for points of `over` where a fact of `function` fails; an empty list means none was found.
+    """Look for points of a set where a fact of a loss or a constraint fails.
 
-    What is tried, on `samples` points of the set (half of them extreme): the gradient bound, the range of
-    a loss or the bound of a constraint, and the inequality f(y) ≥ f(x) + ⟨∇f(x), y − x⟩ + ½σ‖y − x‖², which a
-    non-convex function, a wrong gradient and a σ too large all break. Sampling can prove a fact wrong,
-    never right. A loss with parameters is tried with the ones of a single round, given here.
+    What is tried: the gradient bound, the range of a loss or the bound of a constraint, and the inequality f(y) ≥ f(x)
+    + ⟨∇f(x), y − x⟩ + ½σ‖y − x‖², which a non-convex function, a wrong gradient and a σ too large all break. Sampling
+    can prove a fact wrong, never right.
+
+    Parameters
+    ----------
+    function : Loss or Constraint
+        Whose facts are tried.
+    over : Set
+        Where they are tried.
+    parameters : sequence of array
+        Those of a single round.
+    samples : int
+        How many points are tried, half of them extreme.
+    seed : int
+        Of the points.
+
+    Returns
+    -------
+    list of Counterexample
+        Empty where every fact held.
     """
     if function.dimension != over.dimension:
         what = f"has dimension {over.dimension}, the function has {function.dimension}"
@@ -86,11 +120,11 @@ def challenge(
         values, gradients = function.value_and_gradient(points, *parameters)
         return _challenge_one(function, over, points, _checked(values, samples), gradients)
     columns = _checked(function.values(points, *parameters), samples, function.count)
-    found: list[Counterexample] = []
+    proofs: list[Counterexample] = []
     for j in range(function.count):
         gradients = function.gradient_of(points, np.full(samples, j), *parameters)
-        found += _challenge_one(function, over, points, columns[:, j], gradients)
-    return found
+        proofs += _challenge_one(function, over, points, columns[:, j], gradients)
+    return proofs
 
 
 def _checked(values: Array, samples: int, *columns: int) -> NDArray[np.float64]:
@@ -112,12 +146,12 @@ def _challenge_one(
             f"returned shape {gradients.shape} for x of shape {points.shape}",
             "Write it for x of shape (..., d), so that it returns the same shape",
         )
-    found: list[Counterexample] = []
+    proofs: list[Counterexample] = []
 
     def compare(fact: str, declared: float, amounts: FloatArray, what: str) -> None:
         worst = int(np.argmax(amounts))
         if not amounts[worst] <= declared * (1 + 1e-9) + 1e-12:
-            found.append(Counterexample(fact, declared, float(amounts[worst]), points[worst], what))
+            proofs.append(Counterexample(fact, declared, float(amounts[worst]), points[worst], what))
 
     compare("gradient_bound", function.gradient_bound(over), norm(gradients), "an x with gradient")
     if isinstance(function, Loss):
@@ -133,5 +167,5 @@ def _challenge_one(
     lacking = int(np.argmax(gap))
     if not gap[lacking] <= 1e-9 * scale:
         what = "an x whose tangent overshoots another point by"
-        found.append(Counterexample("convexity (σ)", sigma, float(gap[lacking]), points[lacking], what))
-    return found
+        proofs.append(Counterexample("convexity (σ)", sigma, float(gap[lacking]), points[lacking], what))
+    return proofs

@@ -29,20 +29,43 @@ from longterm.theory.step_sums import step_sums
 
 
 class Bound(NamedTuple):
-    """The two lines of a theorem of the paper at each horizon."""
+    """The two lines of a theorem of the paper at each horizon.
+
+    Parameters
+    ----------
+    regret : array
+        Upper bound on Σ f_t(x_t) − f_t(x*).
+    violation : array
+        Upper bound on the signed Σ g(x_t).
+    """
 
     regret: FloatArray
-    """Upper bound on Σ f_t(x_t) − f_t(x*)."""
     violation: FloatArray
-    """Upper bound on the signed Σ g(x_t)."""
 
 
 def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike, *, as_printed: bool = False) -> Bound:
     """Lemma 5 with exact sums, for any schedule that passes C1–C3; a ScheduleError says where one does not.
 
-    The σ it uses is the constants': 0 for convex losses. `as_printed` puts the paper's R² U_η, which is too small,
-    in the place of (Δ²/2) U_η.
+    The σ it uses is the constants': 0 for convex losses.
 
+    Parameters
+    ----------
+    schedule : Schedule
+        θ, η and μ.
+    constants : Constants
+        Of the problem.
+    rounds : array_like of int
+        The horizons T.
+    as_printed : bool
+        Whether to put the paper's R² U_η, which is too small, in the place of (Δ²/2) U_η.
+
+    Returns
+    -------
+    Bound
+        Regret and signed violation at each horizon.
+
+    Examples
+    --------
     >>> from longterm.problems import two_dimensional
     >>> from longterm.theory.paper import lemma_5
     >>> from longterm.theory.schedules import StronglyConvexSchedule
@@ -70,9 +93,27 @@ def lemma_5(schedule: Schedule, constants: Constants, rounds: ArrayLike, *, as_p
 def theorem_1(constants: Constants, rounds: ArrayLike, beta: Hyper = 2 / 3, *, exact_sums: bool = False) -> Bound:
     """Theorem 1, corrected, for A-OGD with `ConvexSchedule` on any enclosing set.
 
-    Closed form: r²G/Δ + ΔG(T^β − 1) + ΔG T^{1−β}/(2(1 − β)) + D² T^β/(3βΔG) for the regret, which on a ball is
-    [2RG + D²/(6βRG)] T^β + RG T^{1−β}/(1 − β) − 3RG/2. `exact_sums` adds the sums up instead of bounding them.
+    Closed form: r²G/Δ + ΔG(T^β − 1) + ΔG T^{1−β}/(2(1 − β)) + D² T^β/(3βΔG) for the regret, which on a ball is [2RG +
+    D²/(6βRG)] T^β + RG T^{1−β}/(1 − β) − 3RG/2.
 
+    Parameters
+    ----------
+    constants : Constants
+        Of the problem.
+    rounds : array_like of int
+        The horizons T.
+    beta : float or array
+        β.
+    exact_sums : bool
+        Whether to add the sums up instead of bounding them.
+
+    Returns
+    -------
+    Bound
+        Regret and signed violation at each horizon.
+
+    Examples
+    --------
     >>> from longterm.problems import late_reversal
     >>> from longterm.theory.paper import theorem_1, theorem_1_as_printed
     >>> constants = late_reversal().constants
@@ -100,8 +141,24 @@ def theorem_1_as_printed(
 ) -> Bound:
     """Theorem 1 as the paper prints it. Its regret line is false for β > ½ and large T; use `theorem_1`.
 
-    [RG + D²/(6βRG)] T^β + 2RG T^{1−β}/(1 − β), and √(24RG (that + F T) T^{1−β}/(1 − β)), with R = Δ/2.
-    `late_reversal` is the problem that breaks it. `exact_sums` gives Lemma 5 as printed.
+    [RG + D²/(6βRG)] T^β + 2RG T^{1−β}/(1 − β), and √(24RG (that + F T) T^{1−β}/(1 − β)), with R = Δ/2. `late_reversal`
+    is the problem that breaks it.
+
+    Parameters
+    ----------
+    constants : Constants
+        Of the problem.
+    rounds : array_like of int
+        The horizons T.
+    beta : float or array
+        β.
+    exact_sums : bool
+        Whether to give Lemma 5 as printed instead.
+
+    Returns
+    -------
+    Bound
+        Regret and signed violation at each horizon.
     """
     schedule = _convex(constants, beta)
     if exact_sums:
@@ -120,6 +177,22 @@ def theorem_1_strongly_convex(
 
     (G²/σ)(1 + ln T) + D² σ T^β/(6βG²), and √(2 (6G²/σ)(T^{1−β}/(1 − β) + 1)(that + F T)). Only the regret is tighter
     than in the convex case: 6G²/σ stands where 6RG did, and on a ball is never smaller, because there G ≥ σR.
+
+    Parameters
+    ----------
+    constants : Constants
+        Of the problem.
+    rounds : array_like of int
+        The horizons T.
+    beta : float or array
+        β.
+    exact_sums : bool
+        Whether to add the sums up instead of bounding them.
+
+    Returns
+    -------
+    Bound
+        Regret and signed violation at each horizon.
     """
     G, sigma = constants.gradient_bound, constants.strong_convexity
     if sigma <= 0:

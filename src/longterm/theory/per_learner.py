@@ -30,13 +30,13 @@ class PerLearner(Shown):
 
     def hyper_arrays(self) -> dict[str, Any]:
         """Every array among the hyper-parameters, by its path: {"schedule.beta": …}."""
-        found: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         for name, value in self._varying():
             if isinstance(value, np.ndarray):
-                found[name] = value
+                arrays[name] = value
             else:
-                found |= {f"{name}.{path}": array for path, array in value.hyper_arrays().items()}
-        return found
+                arrays |= {f"{name}.{path}": array for path, array in value.hyper_arrays().items()}
+        return arrays
 
     def with_hyper_arrays(self, arrays: Mapping[str, Any]) -> Self:
         """The same learner with other arrays at these paths. They are taken as they are, without checks."""

@@ -27,7 +27,15 @@ STEPS = 4000
 
 @dataclass(frozen=True, eq=False)
 class SlaterPoint:
-    """g_j ≤ −`epsilon` for every j (in every round, where constraints change) at `x`, or, without x, somewhere in B."""
+    """A point of B with g_j ≤ −ε for every j (in every round, where constraints change).
+
+    Parameters
+    ----------
+    epsilon : float
+        ε.
+    x : array of shape (d,), optional
+        The point, where it is known.
+    """
 
     epsilon: float
     x: FloatArray | None = field(default=None)
@@ -65,8 +73,22 @@ def require_slack(point: SlaterPoint, constraint: Constraint, over: Set) -> None
 
 
 def find_slater_point(constraint: Constraint, over: Set) -> SlaterPoint:
-    """A point of `over` whose slack ε = −max_j g_j is within 2 % of the largest there is, or nearly so.
+    """A point of the set whose slack ε = −max_j g_j is within 2 % of the largest there is, or nearly so.
 
+    Parameters
+    ----------
+    constraint : Constraint
+        g.
+    over : Set
+        B.
+
+    Returns
+    -------
+    SlaterPoint
+        The point and its ε.
+
+    Examples
+    --------
     >>> from longterm.problems import two_dimensional
     >>> from longterm.theory.slater import find_slater_point
     >>> problem = two_dimensional()

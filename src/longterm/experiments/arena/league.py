@@ -20,6 +20,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from longterm._arrays import FloatArray
 from longterm.errors import InputError
 from longterm.experiments.arena.results import ArenaResult, Match
 
@@ -67,6 +68,10 @@ class Standing:
     """Of each measure, the mean over all problems: the score is (1 − weight) · regret + weight · violation."""
     matches: tuple[Match, ...]
     """Those that it played."""
+    deviation: float = 0.0
+    """The standard error of the score, from the sequences one by one; 0 where there is but one."""
+    tied: bool = False
+    """Whether it is behind the one before by less than twice the standard error of their difference."""
 
     def slope(self, measure: str) -> float | None:
         """The median over the problems where there is one."""
@@ -100,8 +105,7 @@ def shares(values: Sequence[float]) -> list[float]:
     [0.0, 0.0, 0.25, 0.5, 0.75]
     """
     lost = np.maximum(np.asarray(values, dtype=np.float64), 0.0)
-    scale = float(np.median(lost[lost > 0])) if np.any(lost > 0) else 1.0
-    return [float(share) for share in lost / (lost + scale)]
+    return [float(share) for share in lost / (lost + _scale(values))]
 
 
 def league(arena: ArenaResult, preference: Preference | None = None) -> list[Standing]:
@@ -120,20 +124,31 @@ def league(arena: ArenaResult, preference: Preference | None = None) -> list[Sta
     chosen = Preference() if preference is None else preference
     measures = ("regret", *MEASURE_OF.values())
     found: dict[tuple[str, str], list[float]] = {}
+    each: dict[tuple[str, str], list[FloatArray]] = {}
     for problem in arena.problems:
-        present = arena.played(problem)
+        present = {match.learner: match for match in arena.played(problem)}
         for measure in measures:
-            by_learner = dict(
-                zip((m.learner for m in present), shares([m.lost(measure) for m in present]), strict=True)
-            )
+            lost = [match.lost(measure) for match in present.values()]
+            by_learner, scale = dict(zip(present, shares(lost), strict=True)), _scale(lost)
             for learner in arena.learners:
                 found.setdefault((learner, measure), []).append(by_learner.get(learner, ABSENT))
+                one_by_one = np.full(len(arena.spec.seeds), ABSENT)
+                if learner in present:
+                    single = np.maximum(present[learner].measures[measure][-1], 0.0)
+                    one_by_one = single / (single + scale)
+                each.setdefault((learner, measure), []).append(one_by_one)
     means = {key: float(np.mean(values)) for key, values in found.items()}
-    score = {
-        learner: (1 - chosen.weight) * means[learner, "regret"] + chosen.weight * means[learner, chosen.measure]
-        for learner in arena.learners
+    parts = ((1 - chosen.weight, "regret"), (chosen.weight, chosen.measure))
+    score = {who: sum(weight * means[who, measure] for weight, measure in parts) for who in arena.learners}
+    scores = {
+        who: np.sum([weight * np.mean(each[who, measure], axis=0) for weight, measure in parts], axis=0)
+        for who in arena.learners
     }
     order = sorted((learner for learner in arena.learners if arena.of(learner)), key=lambda learner: score[learner])
+
+    def behind(learner: str, before: str | None) -> bool:
+        return before is None or score[learner] - score[before] >= 2 * _error(scores[learner] - scores[before])
+
     return [
         Standing(
             1 + sum(score[other] < score[learner] for other in order),
@@ -141,6 +156,19 @@ def league(arena: ArenaResult, preference: Preference | None = None) -> list[Sta
             score[learner],
             {measure: means[learner, measure] for measure in measures},
             tuple(arena.of(learner)),
+            _error(scores[learner]),
+            not behind(learner, before),
         )
-        for learner in order
+        for learner, before in zip(order, [None, *order[:-1]], strict=True)
     ]
+
+
+def _error(values: FloatArray) -> float:
+    """The standard error of their mean."""
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+def _scale(values: Sequence[float]) -> float:
+    """The median of what is positive; 1 where nothing is."""
+    lost = np.maximum(np.asarray(values, dtype=np.float64), 0.0)
+    return float(np.median(lost[lost > 0])) if np.any(lost > 0) else 1.0

@@ -152,7 +152,13 @@ def work(spec: ArenaSpec, job: ArenaJob) -> tuple[dict[str, Any], float]:
 def _comparator(spec: ArenaSpec, game: Game) -> tuple[dict[str, Any], float]:
     begin = time.thread_time()
     best = hindsight.best(
-        game.problem, game.stream, spec.kept, seeds=spec.seeds, benchmark=game.benchmark, progress=None
+        game.problem,
+        game.stream,
+        spec.kept,
+        seeds=spec.seeds,
+        benchmark=game.benchmark,
+        path=game.path,
+        progress=None,
     )
     constants = game.problem.constants
     return {
@@ -205,6 +211,8 @@ def _bounds(learner: Learner[Any], game: Game, rounds: Sequence[int]) -> Mapping
     A theorem on the hard violation compares with x* that is feasible in every round; where the game compares with one
     that is feasible in expectation, it has nothing to say. Those on signed sums hold there in expectation.
     """
+    if game.path is not None:
+        return {}  # most theorems are about one decision, those about paths about another length
     found = learner.bound(game.problem, rounds)
     if game.facts.get("benchmark") in ("in expectation", "on average") and "hard_violation" in found:
         return {}

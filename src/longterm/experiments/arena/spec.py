@@ -7,7 +7,9 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from longterm import _validate as validate
 from longterm.errors import InputError
@@ -17,6 +19,10 @@ from longterm.streams.base import checked_seeds
 
 ROUNDS, SEQUENCES = 4096, 5
 """By default: a few minutes on two cores."""
+League = Literal["static", "drift"]
+"""One best decision, or one that moves."""
+HELD_OUT_SEEDS = 1_000_000
+"""Sequences of the held-out half are counted from here, so that they are none of the others."""
 HORIZONS = (16, 4, 1)
 """Slopes are fitted through what was lost after T/16, T/4 and T rounds."""
 KEPT = (64, 32, 16, 8, 4, 2, 1)
@@ -38,7 +44,7 @@ class ArenaSpec:
     learners: tuple[LearnerSpec, ...]
     problems: tuple[ProblemSpec, ...]
     rounds: int = ROUNDS
-    """T."""
+    """T, the number of rounds."""
     seeds: tuple[int, ...] = tuple(range(SEQUENCES))
 
     def __post_init__(self) -> None:
@@ -85,6 +91,8 @@ class ArenaSpec:
             words += ["--problems", *(_words(one.name, one.parameters) for one in self.problems)]
         words += [] if self.rounds == ROUNDS else ["--rounds", str(self.rounds)]
         words += [] if len(self.seeds) == SEQUENCES else ["--sequences", str(len(self.seeds))]
+        if self.seeds[0] >= HELD_OUT_SEEDS:
+            words += ["--held-out", str((self.seeds[0] - HELD_OUT_SEEDS) // len(self.seeds))]
         return shlex.join(words)
 
     def table(self) -> dict[str, Any]:
@@ -103,6 +111,8 @@ def arena_of(
     *,
     rounds: int = ROUNDS,
     sequences: int = SEQUENCES,
+    league: League = "static",
+    held_out: int | None = None,
 ) -> ArenaSpec:
     """The learners and problems that are named, as on the command line; none named: all of the catalogue.
 
@@ -116,6 +126,11 @@ def arena_of(
         T.
     sequences : int
         Random sequences to average over.
+    league : {"static", "drift"}
+        Problems with one best decision, or those whose best decision moves, against the best path.
+    held_out : int, optional
+        The held-out half: variants of the problems, and sequences, that are drawn from this seed. Choose one that
+        nothing was tuned on.
 
     Returns
     -------
@@ -125,26 +140,40 @@ def arena_of(
 
     chosen = [learner_of_words(one) if isinstance(one, str) else one for one in wanted_learners]
     played = [problem_of_words(one) if isinstance(one, str) else one for one in wanted_problems]
+    if league not in ("static", "drift"):
+        raise InputError("league", f"{league!r} is not known", "Choose 'static' or 'drift'")
+    count = validate.count("sequences", sequences)
+    first = 0 if held_out is None else HELD_OUT_SEEDS + validate.seed("held_out", held_out) * count
     return ArenaSpec(
-        tuple(chosen) or every_learner(),
-        tuple(played) or every_problem(),
+        tuple(chosen) or every_learner(league),
+        tuple(played) or every_problem(league, held_out),
         rounds,
-        tuple(range(validate.count("sequences", sequences))),
+        tuple(range(first, first + count)),
     )
 
 
-def every_learner() -> tuple[LearnerSpec, ...]:
-    """Every learner of the catalogue, others' too, in each of the settings that its entry names."""
+def every_learner(league: League = "static") -> tuple[LearnerSpec, ...]:
+    """Every learner of the catalogue, others' too, in each of the settings that its entry names for that league."""
     return tuple(
         LearnerSpec(name, settings, _title(name, settings))
         for name, entry in learners().items()
-        for settings in entry.variants
+        for settings in (entry.drifting if league == "drift" else entry.variants)
     )
 
 
-def every_problem() -> tuple[ProblemSpec, ...]:
-    """Every problem of the catalogue, others' too."""
-    return tuple(ProblemSpec(name, entry.arena) for name, entry in problems().items())
+def every_problem(league: League = "static", held_out: int | None = None) -> tuple[ProblemSpec, ...]:
+    """Every problem of the catalogue and that league, others' too; or a variant of each, drawn from a seed."""
+    found = []
+    for name, entry in problems().items():
+        if entry.drifts != (league == "drift"):
+            continue
+        parameters = dict(entry.arena)
+        if held_out is not None and entry.vary is not None:
+            # Each problem has its own child of the seed: one that is added changes none of the others.
+            child = np.random.SeedSequence(held_out, spawn_key=tuple(name.encode()))
+            parameters |= entry.vary(np.random.default_rng(child))
+        found.append(ProblemSpec(name, parameters))
+    return tuple(found)
 
 
 def problem_name(problem: ProblemSpec) -> str:

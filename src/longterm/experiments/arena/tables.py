@@ -41,6 +41,8 @@ def league_row(one: Standing, preference: Preference, problems: int) -> dict[str
         "rank": one.rank,
         "learner": one.learner,
         "score": one.score,
+        "score_error": one.deviation,
+        "tied_with_the_one_before": one.tied,
         "regret_share": one.shares["regret"],
         "violation_share": one.shares[preference.measure],
         "played": len(one.matches),
@@ -73,7 +75,7 @@ def match_row(one: Match) -> dict[str, Any]:
 def league_text(arena: ArenaResult, standings: Sequence[Standing], preference: Preference) -> str:
     """For the terminal: the league, then bounds that were broken, refusals by reason, and what was left out."""
     widest = max(len(one.learner) for one in standings) + 2
-    columns = ("score", "regret", "violation", "played", "T^regret", "T^viol.", "of bound", "µs/round")
+    columns = ("score", "± error", "regret", "violation", "played", "T^regret", "T^viol.", "of bound", "µs/round")
     lines = [
         f"score = {1 - preference.weight:g} × regret + {preference.weight:g} × {preference.violation} violation, "
         "shares from 0 to 1, less is better",
@@ -82,6 +84,7 @@ def league_text(arena: ArenaResult, standings: Sequence[Standing], preference: P
     for one in standings:
         cells = (
             f"{one.score:.3f}",
+            f"{one.deviation:.3f}",
             f"{one.shares['regret']:.3f}",
             f"{one.shares[preference.measure]:.3f}",
             f"{len(one.matches)}/{len(arena.problems)}",
@@ -93,11 +96,26 @@ def league_text(arena: ArenaResult, standings: Sequence[Standing], preference: P
         first = one.matches[0]
         needs = ", ".join((first.oracle, *first.also_needs))
         lines.append(
-            f"{one.rank:>3} {one.learner:<{widest}}"
+            f"{one.rank:>3}{'=' if one.tied else ' '}{one.learner:<{widest}}"
             + "".join(f"{cell:>10}" for cell in cells)
             + f"  {'yes' if first.anytime else 'no':<7}  {needs}"
         )
-    return "\n".join([*lines, *_findings(arena)]) + "\n"
+    lines.append("= behind the one before by less than twice the standard error of their difference: a tie")
+    return "\n".join([*lines, *_raw(arena, standings, preference), *_findings(arena)]) + "\n"
+
+
+def _raw(arena: ArenaResult, standings: Sequence[Standing], preference: Preference, first: int = 6) -> Iterable[str]:
+    """What the shares are made of: regret and violation themselves, of the first few, mean ± deviation."""
+    for measure in ("regret", preference.measure):
+        yield f"\n{measure.replace('_', ' ')} after {arena.spec.rounds} rounds, mean ± deviation over the sequences"
+        yield f"{'':<28}" + "".join(f"{one.learner[:22]:>24}" for one in standings[:first])
+        for problem in arena.problems:
+            cells = []
+            for one in standings[:first]:
+                match = next((m for m in one.matches if m.problem == problem), None)
+                cells.append("–" if match is None else f"{match.mean(measure):.4g} ± {match.std(measure):.2g}")
+            yield f"{problem[:27]:<28}" + "".join(f"{cell:>24}" for cell in cells)
+    yield ""
 
 
 def _findings(arena: ArenaResult) -> Iterable[str]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from longterm.errors import InputError, LongtermError, did_you_mean
 from longterm.learners import Learner
 from longterm.problems import Problem
@@ -75,12 +77,14 @@ class LearnerEntry(Entry):
     """As figures call it; left out, the name."""
     variants: tuple[Mapping[str, Any], ...] = ({},)
     """The settings of its parameters that take part in an arena where the user names none."""
+    drifting: tuple[Mapping[str, Any], ...] = ()
+    """Those that take part in the league of problems that drift."""
     own: ClassVar[int] = 2
 
     @classmethod
     def of_class(cls, learner: type[Learner[Any]]) -> LearnerEntry:
         """The entry of a class: its name, title and variants, and the parameters of its `for_problem`."""
-        return _ClassEntry(learner.name, learner.for_problem, learner.title, learner.variants)
+        return _ClassEntry(learner.name, learner.for_problem, learner.title, learner.variants, learner.drifting)
 
     def learner(self, problem: Problem, rounds: int, parameters: Mapping[str, Any]) -> Learner[Any]:
         """Build it."""
@@ -118,6 +122,10 @@ class ProblemEntry(Entry):
     """The data set that it reads by default, where that does not come with the package."""
     arena: Mapping[str, Any] = field(default_factory=dict)
     """What is set in an arena where the user sets nothing."""
+    drifts: bool = False
+    """Whether its best decision moves: such problems have a league of their own."""
+    vary: Callable[[np.random.Generator], Mapping[str, Any]] | None = None
+    """Draws other parameters: a variant for the held-out half of an arena. None: the sequences alone are new."""
     length: Callable[..., int] | None = None
     """From the parameters to the number of rounds, where `build` is dear without what `prepare` finds."""
 
@@ -142,7 +150,8 @@ def is_plain(hint: Any) -> bool:
 def fits(value: Any, hint: Any) -> bool:
     """Whether a value from a specification is of the type that a builder asks for."""
     if get_origin(hint) in (Union, UnionType):
-        return any(fits(value, one) for one in get_args(hint))
+        plain = [one for one in get_args(hint) if one is NoneType or is_plain(one)]
+        return any(fits(value, one) for one in (plain if is_plain(hint) else get_args(hint)))
     if get_origin(hint) is Literal:
         return value in get_args(hint)
     if hint in (None, NoneType):

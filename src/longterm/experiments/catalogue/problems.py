@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from longterm.data import load_mapped
 from longterm.experiments.catalogue.base import Prepared, ProblemEntry
@@ -54,10 +57,46 @@ def _offline(data: str, budget: float | None, share: float, l1: float, l2: float
     return least_log_loss(rows.features, rows.labels, budget, l1=l1, l2=l2)
 
 
-PROBLEMS = tuple(
-    ProblemEntry(name, budgeted_logistic, prepare_budgeted_logistic, arena={"budget": 0.3}, length=rows_of_data)
-    if name == "budgeted_logistic"
-    else ProblemEntry(name, build, data=DATA.get(name))
-    for name, build in games.GAMES.items()
-)
-"""Ours."""
+def _number(low: float, high: float) -> Callable[[np.random.Generator], float]:
+    return lambda rng: round(float(rng.uniform(low, high)), 3)
+
+
+def _whole(low: int, high: int) -> Callable[[np.random.Generator], int]:
+    return lambda rng: int(rng.integers(low, high + 1))
+
+
+VARY: Mapping[str, Mapping[str, Callable[[np.random.Generator], float]]] = {
+    "doubly_stochastic": {"size": _whole(4, 10)},
+    "budgeted_logistic": {"budget": _number(0.1, 1.5)},
+    "covariance": {"size": _whole(4, 9), "floor": _number(0.05, 0.3)},
+    "consensus": {"agents": _whole(3, 7), "spread": _number(0.1, 0.4)},
+    "expert_advice": {"experts": _whole(5, 14), "cap": _number(0.2, 0.6)},
+    "noisy_doubly_stochastic": {"size": _whole(4, 9), "noise": _number(0.2, 0.8)},
+    "online_linear_program": {"instance": _whole(1, 10**6), "dimension": _whole(2, 5)},
+    "power_allocation": {"devices": _whole(3, 8)},
+    "fair_logistic": {"budget": _number(4.0, 20.0)},
+    "switching_constraints": {"instance": _whole(1, 10**6), "dimension": _whole(2, 5)},
+    "job_scheduling": {"servers": _whole(6, 17)},
+    "turning_half_plane": {"turns": _number(0.5, 6.0)},
+    "drifting_targets": {"dimension": _whole(2, 8), "turns": _number(1.0, 6.0)},
+}
+"""What differs in a variant of each, for the held-out half of an arena, and how it is drawn."""
+DRIFTING = ("turning_half_plane", "drifting_targets")
+"""Those whose best decision moves."""
+
+
+def _entry(name: str, build: Callable[..., Game]) -> ProblemEntry:
+    drawn = VARY.get(name, {})
+
+    def vary(rng: np.random.Generator) -> Mapping[str, Any]:
+        return {parameter: draw(rng) for parameter, draw in drawn.items()}
+
+    if name == "budgeted_logistic":
+        return ProblemEntry(
+            name, budgeted_logistic, prepare_budgeted_logistic, arena={"budget": 0.3}, vary=vary, length=rows_of_data
+        )
+    return ProblemEntry(name, build, data=DATA.get(name), drifts=name in DRIFTING, vary=vary)
+
+
+PROBLEMS = tuple(_entry(name, build) for name, build in games.GAMES.items())
+"""Those of the package."""

@@ -1,0 +1,61 @@
+"""Check the docstrings of the public names with numpydoc: python docs/docstrings.py (part of make lint).
+
+A public name stands in `__all__` of a room. It says what each parameter is, with a type, and what it returns; its
+doctest stands under `Examples`. Nothing in the package has a docstring of a letter or two.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+from enum import Enum
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from numpydoc.validate import validate
+
+import longterm
+
+CODES = {"GL08", "PR01", "PR02", "PR04", "PR07", "RT01", "RT03"}
+"""No docstring; parameters that are missing, unknown, without a type, without a word; the same of what is returned."""
+SHORTEST = 6
+
+
+def public_names() -> dict[str, Any]:
+    """Classes and functions of the package by the path of their definition."""
+    rooms = [longterm, *(import_module(f"longterm.{room}") for room in longterm.ROOMS)]
+    listed = [getattr(room, name) for room in rooms for name in getattr(room, "__all__", ())]
+    ours = [thing for thing in listed if callable(thing) and str(thing.__module__).startswith("longterm")]
+    return {f"{thing.__module__}.{thing.__qualname__}": thing for thing in ours}
+
+
+def faults(path: str, thing: Any) -> Iterator[str]:
+    """What is wrong with the docstring of one public name."""
+    # Nobody constructs a member of an Enum, or a Protocol: the parameters there are Python's.
+    skipped = {"PR01"} if inspect.isclass(thing) and (issubclass(thing, Enum) or _is_protocol(thing)) else set()
+    yield from (f"{code} {message}" for code, message in validate(path)["errors"] if code in CODES - skipped)
+    text = inspect.getdoc(thing) or ""
+    if ">>>" in text and "Examples\n--------\n" not in text:
+        yield "the doctest does not stand under `Examples`"
+
+
+def short_docstrings(file: Path) -> Iterator[str]:
+    """Docstrings, of fields too, that say next to nothing."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        text = node.value.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) else None
+        if isinstance(text, str) and len(text) < SHORTEST:
+            yield f"line {node.lineno}: {text!r} is too short to help"
+
+
+def _is_protocol(thing: Any) -> bool:
+    return bool(getattr(thing, "_is_protocol", False))
+
+
+if __name__ == "__main__":
+    package = Path(longterm.__path__[0])
+    lines = [f"{path}: {fault}" for path, thing in sorted(public_names().items()) for fault in faults(path, thing)]
+    lines += [f"{file}: {fault}" for file in sorted(package.rglob("*.py")) for fault in short_docstrings(file)]
+    sys.exit("\n".join(lines) or None)

@@ -1,0 +1,364 @@
+"""Hedged cuts: several step sizes share one gradient and one cut (ours; relatives are named in `docs/hedged_cuts.md`).
+
+Experts k = 0 … K−1 with steps c_kΔ/√S_t, c_k = ½·4^{−k}, all at one start; x_t = Σ_k p_{t,k} x^k_t is played. With
+n_t = ∇f_t(x_t), S_t = Σ_{s≤t} ‖n_s‖² and the linearised constraints ĝ_j(z) = g_{t,j}(x_t) + ⟨∇g_{t,j}(x_t), z − x_t⟩,
+
+    y = x^k_t − (c_kΔ/√S_t) n_t                                                       (no step while S_t = 0)
+    `cuts` times:  v_j = [ĝ_j(y)]₊,  u = Σ_j v_j ∇g_j(x_t),  y ← Π_B( y − (‖v‖²/‖u‖²) u );      x^k_{t+1} = y
+    L_k ← L_k + ⟨n_t, x^k_t − x_t⟩,   p_{t+1} from L by AdaHedge (`learners.meta`)
+
+Each cut projects onto a half-space that holds every x* with g_t(x*) ≤ 0, because a linearisation lies below g and
+v ≥ 0: the squared distance to x* falls by d² ≥ ‖v‖²/L². ĝ is affine, so the experts' mixture inherits the cut.
+
+Needs: value and one subgradient of f_t and of each g_{t,j} at x_t; no horizon, no bound on gradients, no multiplier, no
+projection onto {g ≤ 0}. Of the constants it uses Δ alone.
+Guarantees, against x* with g_t(x*) ≤ 0 in every round, g_t fixed or not (proof: `docs/hedged_cuts.md`), with
+ℓ_T = Σ_t ‖n_t‖²/S_t ≤ 1 + ln(S_T/S_1), ‖Σ_j v_j ∇g_j‖ ≤ L‖v‖, Γ_T AdaHedge's sum of mixability gaps:
+
+    Σ f_t(x_t) − f_t(x*)  ≤ 1.5 Δ√S_T + 2Γ_T ≤ (1.5 + √ln K) Δ√S_T + (4/3 ln K + 2) Δ max‖n_t‖
+    Σ [g_t(x_t)]₊         ≤ LΔ √( T (K + 2Σc √(Tℓ_T) + Σc² ℓ_T) ) + max c G_gΔ √(Tℓ_T)           = Õ(T^{3/4})
+    Σ [g_t(x_t)]₊²        ≤ 2L²Δ² (K + 2Σc √(Tℓ_T) + Σc² ℓ_T) + 2 max c² G_g²Δ² ℓ_T              = Õ(√T)
+
+Against u_t that move, each feasible in its round, with a path Σ‖u_t − u_{t−1}‖ ≤ P: 1.5 becomes the least of
+(½ + P/Δ)/c_k + c_k and K becomes K(1 + 2P/Δ); `path` adds experts with longer steps: regret of order √(T(1 + P)).
+
+`bank` β > 0 relaxes the cut of constraint j by β[−Σ_{s≤t} g_{s,j}(x_s)]₊, so that slack rounds pay for others: the
+regret line stays, the second line holds for the **long-term** violation, and the hard violation has no bound.
+Steps 1/(σt) for σ-strongly convex losses, with one expert: regret (G_f²/(2σ))(1 + ln T), Σ [g]₊² = O(ln T).
+Not promised: anything against x* that is feasible on average only (a test shows linear regret); for `bank` a regret
+against such an x* is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm import _validate as validate
+from longterm._arrays import Array, FloatArray, column, dot, floored, like, namespace, surely_none, to_numpy
+from longterm._validate import Hyper
+from longterm.errors import InputError
+from longterm.learners.aogd import Steps
+from longterm.learners.base import Learner, OnBrokenBound, require_strong_convexity
+from longterm.learners.feedback import Feedback
+from longterm.learners.meta import AdaHedge, Meta, MetaName, rule_called
+from longterm.problems import Problem
+from longterm.sets import Set
+from longterm.theory.bounds import HARD, LONG_TERM, REGRET, SQUARED, NoTheoremError, horizons_of
+
+ROUNDING = 1e-12
+"""A cut that moves no expert by more than this share of Δ is left out, where that can be seen."""
+
+
+class HedgedCutsState(NamedTuple):
+    """(t, x_t, x^k_t, what the meta rule remembers, S_{t−1}, Σ‖n_s‖²/S_s, Σ g_j for `bank`)."""
+
+    round: Array
+    x: Array
+    experts: Array
+    """(..., K, d)."""
+    memory: Array
+    """(..., n)."""
+    square_sum: Array
+    log_sum: Array
+    totals: Array
+    """(..., m) with `bank`, else (..., 0)."""
+
+
+@dataclass(frozen=True, eq=False)
+class HedgedCuts(Learner[HedgedCutsState]):
+    """Experts with steps `factors` · Δ/√S_t that share one gradient and one cut.
+
+    Parameters
+    ----------
+    enclosing_set : Set
+        B.
+    factors : tuple of float
+        c_k, one expert each; for strongly convex losses a single 1.
+    constraints : int
+        m: 1 cuts with the maximum's subgradient, more with all of them at once.
+    cuts : int
+        How often an expert is cut and put back into B each round, at least once.
+    bank : float or array
+        β: how much of the slack so far may be spent; 0 for the hard violation.
+    meta : Meta
+        How the experts are weighed.
+    sigma : float or array
+        The σ of steps 1/(σt); 0 for steps c_kΔ/√S_t.
+    path : float
+        P: `bound` speaks of the regret against points u_1, u_2, … with Σ‖u_t − u_{t−1}‖ ≤ P, each feasible in its
+        round; 0 is the best fixed decision. The rule does not read it.
+
+    Examples
+    --------
+    >>> from longterm import run
+    >>> from longterm.learners import HedgedCuts
+    >>> from longterm.problems import doubly_stochastic
+    >>> from longterm.streams import RandomPermutations
+    >>> problem = doubly_stochastic(4)
+    >>> trace = run(problem, HedgedCuts.for_problem(problem), RandomPermutations(4), 1000)
+    >>> round(float(trace.hard_violation[-1]), 2)
+    1.15
+    """
+
+    enclosing_set: Set
+    factors: tuple[float, ...] = (0.5, 0.125, 0.03125, 0.0078125)
+    constraints: int = 1
+    cuts: int = 3
+    bank: Hyper = 0.0
+    meta: Meta = AdaHedge()  # noqa: RUF009 - frozen
+    sigma: Hyper = 0.0
+    path: float = 0.0
+
+    name: ClassVar[str] = "hedged_cuts"
+    title: ClassVar[str] = "Hedged cuts"
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "O(√T), O(log T)",
+        HARD: "O(T^(3/4)), O(√(T log T))",
+        SQUARED: "O(√T), O(log T)",
+    }
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"bank": 0.1}, {"steps": "strongly convex"})
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"path": 5.0})
+
+    def __post_init__(self) -> None:
+        factors = tuple(float(validate.positive_scalar("factors", factor)) for factor in self.factors)
+        if not factors:
+            raise InputError("factors", "is empty", "Give at least one step factor")
+        if np.any(np.asarray(self.sigma) > 0) and len(factors) > 1:
+            raise InputError("factors", "steps 1/(σt) are for one expert", "Give factors=(1.0,)")
+        validate.remember(
+            self,
+            factors=factors,
+            constraints=validate.count("constraints", self.constraints),
+            cuts=validate.count("cuts", self.cuts),
+            bank=validate.non_negative("bank", self.bank),
+            sigma=validate.non_negative("sigma", self.sigma),
+            path=validate.non_negative_scalar("path", self.path),
+        )
+
+    @classmethod
+    def for_problem(
+        cls,
+        problem: Problem,
+        *,
+        steps: Steps = "convex",
+        experts: int = 4,
+        cuts: int = 3,
+        bank: Hyper = 0.0,
+        meta: MetaName = "adahedge",
+        path: float = 0.0,
+    ) -> HedgedCuts:
+        """Hedged cuts: no constants, no horizon, no projection; the learner to start with.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the number of constraints and, for strongly convex steps, σ.
+        steps : {"convex", "strongly convex"}
+            The second is one expert with steps 1/(σt).
+        experts : int
+            K, with step factors ½, ⅛, 1/32, …
+        cuts : int
+            Cuts a round; the theorem needs one.
+        bank : float or array
+            Let slack rounds pay for others: for the long-term violation. 0.1 is a good value.
+        meta : {"adahedge", "adapt-ml-prod"}
+            How the experts are weighed.
+        path : float
+            The path Σ‖u_t − u_{t−1}‖ of moving comparators to be ready for: adds experts with longer steps.
+        """
+        count = problem.constraint.count
+        if steps != "convex":
+            sigma = require_strong_convexity(problem, steps)
+            return cls(problem.enclosing_set, (1.0,), count, cuts, bank, sigma=sigma)
+        c, P = problem.constants, validate.non_negative_scalar("path", path)
+        longest = 0
+        while P > 0 and 0.5 * 4.0**longest < np.sqrt(0.5 + P / c.diameter):
+            longest += 1
+        factors = tuple(0.5 * 4.0**k for k in range(longest, -validate.count("experts", experts), -1))
+        return cls(problem.enclosing_set, factors, count, cuts, bank, rule_called(meta, problem), path=P)
+
+    @property
+    def strong_convexity(self) -> Hyper:
+        return self.sigma
+
+    @property
+    def reads_pullback(self) -> bool:
+        return self.constraints > 1
+
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
+        if problem.constraint.count != self.constraints:
+            what = f"was made for {self.constraints} constraints, {problem.name!r} has {problem.constraint.count}"
+            raise InputError("learner", what, "Build it from the problem: HedgedCuts.for_problem(problem)")
+
+    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
+        if self.constraints == 1:
+            return
+        for name in ("constraint_values", "pullback", "pushforward"):
+            if getattr(feedback, name) is None:
+                what = f"is missing, and {self.constraints} constraints are cut at once"
+                raise InputError(name, what, "Give it, or tell the parameters of the round", round=t)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        T, c = horizons_of(rounds, self.batch_shape), problem.constants
+        G = c.loss_gradient_bound
+        if np.any(np.asarray(self.sigma) > 0):
+            return self._strongly_convex(problem, T)
+        if not isinstance(self.meta, AdaHedge):
+            why = "Adapt-ML-Prod's theorem is about what happened"
+            raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
+        # Before the run S_T ≤ G²T is all that is known; the violation depends on Σ‖n‖²/S, so it is bounded afterwards.
+        log = np.log(len(self.factors))
+        spread = self.of_experts(c.diameter).min() + np.sqrt(log)
+        return {REGRET: spread * c.diameter * G * np.sqrt(T) + (4 / 3 * log + 2) * c.diameter * G}
+
+    def of_experts(self, diameter: float) -> FloatArray:
+        """(½ + P/Δ)/c_k + c_k: what an expert loses to the comparator, in Δ√S_T."""
+        factors = np.asarray(self.factors)
+        return np.asarray((0.5 + self.path / diameter) / factors + factors)
+
+    def theorem_after(self, problem: Problem, state: HedgedCutsState) -> Mapping[str, FloatArray]:
+        c, T = problem.constants, _numbers(state.round) - 1
+        if np.any(np.asarray(self.sigma) > 0):
+            return self._strongly_convex(problem, T)
+        S, log = _numbers(state.square_sum), _numbers(state.log_sum)
+        factors, K = np.asarray(self.factors), len(self.factors)
+        # Whatever k: the regret is what was lost to expert k, and what expert k lost.
+        lost = self.of_experts(c.diameter) * c.diameter * np.sqrt(S)[..., None]
+        regret = np.min(lost + (self.meta.regret(_numbers(state.memory)) if K > 1 else 0.0), axis=-1)
+        L, reach = self._joint(problem), factors.max() * c.constraint_gradient_bound * c.diameter
+        cut = K * (1 + 2 * self.path / c.diameter) + 2 * factors.sum() * np.sqrt(T * log) + (factors**2).sum() * log
+        violation = L * c.diameter * np.sqrt(T * cut) + reach * np.sqrt(T * log)
+        if np.any(np.asarray(self.bank) > 0):
+            return {REGRET: regret, LONG_TERM: violation}
+        squared = 2 * (L * c.diameter) ** 2 * cut + 2 * reach**2 * log
+        return {REGRET: regret, HARD: violation, SQUARED: squared}
+
+    def _strongly_convex(self, problem: Problem, T: FloatArray) -> Mapping[str, FloatArray]:
+        c, sigma, L = problem.constants, np.asarray(self.sigma), self._joint(problem)
+        G, harmonic = c.loss_gradient_bound, 1 + np.log(T)
+        regret = G**2 / (2 * sigma) * harmonic
+        moved = c.diameter**2 + 2 * G * c.diameter / sigma * harmonic + 2 * (G / sigma) ** 2
+        squared = 2 * L**2 * moved + 4 * (c.constraint_gradient_bound * G / sigma) ** 2
+        if np.any(np.asarray(self.bank) > 0):
+            return {REGRET: regret, LONG_TERM: np.sqrt(T * squared)}
+        return {REGRET: regret, HARD: np.sqrt(T * squared), SQUARED: squared}
+
+    def _joint(self, problem: Problem) -> float:
+        """L with ‖Σ_j v_j ∇g_j‖ ≤ L‖v‖."""
+        return problem.constants.constraint_gradient_bound if self.constraints == 1 else problem.joint_gradient_bound
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> HedgedCutsState:
+        x = self.at_the_centre(batch_shape, xp, dtype)
+        shape, K = tuple(x.shape[:-1]), len(self.factors)
+        experts = xp.broadcast_to(x[..., None, :], (*shape, K, x.shape[-1]))
+        zero = xp.zeros(shape, dtype=x.dtype)
+        memory = self.meta.start(xp.zeros((*shape, K), dtype=x.dtype))
+        totals = xp.zeros((*shape, self.totals_kept), dtype=x.dtype)
+        return HedgedCutsState(xp.asarray(1, dtype=xp.int64), x, experts, memory, zero, zero, totals)
+
+    @property
+    def totals_kept(self) -> int:
+        """How many sums Σ g_j the state keeps: those that `bank` needs."""
+        return self.constraints if np.any(np.asarray(self.bank) > 0) else 0
+
+    def ask(self, state: HedgedCutsState) -> Array:
+        return state.x
+
+    def update(self, state: HedgedCutsState, feedback: Feedback) -> HedgedCutsState:
+        x, gradient = state.x, feedback.loss_gradient
+        square = dot(gradient, gradient)
+        square_sum = state.square_sum + square
+        divisor = floored(square_sum)  # while S is 0 so is the gradient, and any step will do
+        totals, values = self._relaxed(state.totals, feedback)
+        ahead = _front(state.experts) - x
+        steps = self._steps(state.round, divisor, x)
+        y = _back(self._cut(ahead - column(steps) * gradient, x, values, feedback))
+        memory, x_next = state.memory, y[..., 0, :]
+        if len(self.factors) > 1:
+            losses = dot(ahead, gradient)
+            memory = self.meta.update(memory, losses if losses.ndim == 1 else namespace(x).moveaxis(losses, 0, -1))
+            x_next = (self.meta.weights(memory)[..., None, :] @ y)[..., 0, :]
+        return HedgedCutsState(
+            round=state.round + 1,
+            x=x_next,
+            experts=y,
+            memory=memory,
+            square_sum=square_sum,
+            log_sum=state.log_sum + square / divisor,
+            totals=totals,
+        )
+
+    def _steps(self, t: Array, square_sum: Array, x: Array) -> Array:
+        """η_k, experts first: c_kΔ/√S; or 1/(σt)."""
+        xp = namespace(x)
+        if np.any(np.asarray(self.sigma) > 0):
+            step = 1 / (like(self.sigma, x) * xp.astype(t, x.dtype)) + xp.zeros_like(square_sum)
+        else:
+            step = self.enclosing_set.diameter / xp.sqrt(square_sum)
+        factors = like(_as_array(self.factors), x)
+        return factors * step if step.ndim == 0 else xp.reshape(factors, (-1, *(1 for _ in step.shape))) * step
+
+    def moved(self, experts: Array, t: Array, square_sum: Array, x: Array, feedback: Feedback) -> Array:
+        """The experts (..., K, d) after round t, whoever else had a part in x: for learners with other experts, too."""
+        values = feedback.constraint[..., None] if self.constraints == 1 else feedback.constraint_values
+        ahead = _front(experts) - x - column(self._steps(t, square_sum, x)) * feedback.loss_gradient
+        return _back(self._cut(ahead, x, values, feedback))
+
+    def _relaxed(self, totals: Array, feedback: Feedback) -> tuple[Array, Array]:
+        """Σ g_j with this round, and g_j(x_t) − β[−Σ g_j]₊, which is what is cut."""
+        values = feedback.constraint[..., None] if self.constraints == 1 else feedback.constraint_values
+        if not totals.shape[-1]:
+            return totals, values
+        totals = totals + values
+        saved = namespace(values).maximum(-totals, 0.0)
+        return totals, values - column(like(self.bank, values) + 0 * values[..., 0]) * saved
+
+    def _cut(self, ahead: Array, x: Array, values: Array, feedback: Feedback) -> Array:
+        """From x + `ahead`, `cuts` times onto the half-space that the linearised constraints leave, and back into B."""
+        xp, project = namespace(x), self.enclosing_set.project
+        nothing, normal = (ROUNDING * self.enclosing_set.diameter) ** 2, feedback.constraint_gradient
+        if one := self.constraints == 1:
+            values, square = values[..., 0], floored(dot(normal, normal))
+        y = x + ahead
+        for cut in range(self.cuts):
+            ahead = y - x if cut else ahead
+            if one:
+                excess = xp.maximum(values + dot(ahead, normal), 0.0)
+            else:
+                broken = xp.maximum(values + feedback.pushforward(ahead), 0.0)  # type: ignore[misc]
+                normal = feedback.pullback(broken)  # type: ignore[misc]
+                excess, square = dot(broken, broken), floored(dot(normal, normal))
+            if cut and surely_none(excess * excess > nothing * square):  # as far as it would move them is rounding
+                break
+            y = project(y - column(excess / square) * normal)
+        return y
+
+    def report(self, state: HedgedCutsState) -> dict[str, Array]:
+        weights = self.meta.weights(state.memory)
+        return {f"weight_{k}": weights[..., k] for k in range(len(self.factors))}
+
+
+@cache
+def _as_array(factors: tuple[float, ...]) -> FloatArray:
+    """The factors as one read-only array; kept, as a round is short. Not a field: those are one value per learner."""
+    return validate.frozen(np.asarray(factors))
+
+
+def _front(experts: Array) -> Array:
+    """(..., K, d) as (K, ..., d): in front, where a constraint's maps broadcast over them."""
+    return experts if experts.ndim == 2 else namespace(experts).moveaxis(experts, -2, 0)
+
+
+def _back(experts: Array) -> Array:
+    return experts if experts.ndim == 2 else namespace(experts).moveaxis(experts, 0, -2)
+
+
+def _numbers(value: Array) -> FloatArray:
+    return np.asarray(to_numpy(value), dtype=np.float64)

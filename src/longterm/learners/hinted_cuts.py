@@ -1,0 +1,182 @@
+"""Hedged cuts with forecasts: points that follow a forecast join the experts (ours).
+
+Before round t, with m_t a guess of ∇f_t(x_t) and x̄_t the mixture of the experts of `HedgedCuts` alone, points
+
+    z^i_t = x̄_t − r_i Δ m_t/‖m_t‖,   three times:  z ← Π_B( z cut by the constraint linearised at z ),      r = ½, ⅛,
+    1/32
+
+are weighed together with the experts by one AdaHedge; g is fixed and known, so it can be looked at before the round.
+The experts themselves move as in hedged cuts. No hint (m_t = 0) leaves z^i_t = x̄_t.
+Guarantees [proved]: the regret line of hedged cuts with K + 3 in the place of K, whatever the forecasts: 2Γ_T bounds
+what is lost to each expert, and the experts' own line is about n_t and the cuts at x_t only. Useless forecasts cost a
+constant factor, √ln 7/√ln 4 = 1.18 of the meta term. That good forecasts gain is [measured]; a bound on the violation
+is [open]: it is that of the points z, which were cut three times by g itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm import _validate as validate
+from longterm._arrays import Array, FloatArray, column, dot, floored, like, namespace, norm, to_numpy
+from longterm.constraints import Constraint
+from longterm.errors import InputError
+from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
+from longterm.learners.hedged_cuts import HedgedCuts
+from longterm.learners.hints import HintModel, LastGradient
+from longterm.learners.needs import Need
+from longterm.problems import Problem
+from longterm.sets import Set
+from longterm.theory.bounds import REGRET, horizons_of
+
+
+class HintedCutsState(NamedTuple):
+    """(t, x_t, experts and hinted points, AdaHedge's memory, S, Σ‖n‖²/S, m_t, what the model remembers)."""
+
+    round: Array
+    x: Array
+    experts: Array
+    """(..., K + 3, d)."""
+    memory: Array
+    square_sum: Array
+    log_sum: Array
+    hint: Array
+    model: Array
+
+
+@dataclass(frozen=True, eq=False)
+class HintedCuts(Learner[HintedCutsState]):
+    """Hedged cuts and points that follow a forecast.
+
+    Parameters
+    ----------
+    cuts : HedgedCuts
+        The learner that is helped.
+    constraint : Constraint
+        The fixed g.
+    hints : HintModel
+        The forecasts.
+    reaches : tuple of float
+        r_i.
+    """
+
+    cuts: HedgedCuts
+    constraint: Constraint
+    hints: HintModel = LastGradient()  # noqa: RUF009 - frozen
+    reaches: tuple[float, ...] = (0.5, 0.125, 0.03125)
+    enclosing_set: Set = field(init=False, repr=False)
+
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.OTHER_POINTS})
+    name: ClassVar[str] = "hinted_cuts"
+    title: ClassVar[str] = "Hedged cuts with hints"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T), whatever the hints"}
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+
+    def __post_init__(self) -> None:
+        if self.cuts.totals_kept or np.any(np.asarray(self.cuts.sigma) > 0):
+            raise InputError("cuts", "has bank or steps 1/(σt)", "Give HedgedCuts without them")
+        reaches = tuple(float(validate.positive_scalar("reaches", one)) for one in self.reaches)
+        validate.remember(self, enclosing_set=self.cuts.enclosing_set, reaches=reaches)
+
+    @classmethod
+    def for_problem(cls, problem: Problem, *, hints: HintModel | None = None, experts: int = 4) -> HintedCuts:
+        """Hedged cuts, with points that follow a forecast of the gradient among its experts.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B and the fixed constraint.
+        hints : HintModel, optional
+            The forecasts; left out, the last gradient.
+        experts : int
+            K.
+        """
+        if problem.constraint.parameters:
+            what = f"the constraint of {problem.name!r} is not known before the round"
+            raise InputError("problem", what, "Use HedgedCuts, or OptimisticOGD")
+        model = LastGradient() if hints is None else hints
+        return cls(HedgedCuts.for_problem(problem, experts=experts), problem.constraint, model)
+
+    @property
+    def reads_pullback(self) -> bool:
+        return self.cuts.reads_pullback
+
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
+        self.cuts.require_playable(problem)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        T, c = horizons_of(rounds, self.batch_shape), problem.constants
+        log = np.log(len(self.cuts.factors) + len(self.reaches))
+        spread = self.cuts.of_experts(c.diameter).min() + np.sqrt(log)
+        G = c.loss_gradient_bound
+        return {REGRET: spread * c.diameter * G * np.sqrt(T) + (4 / 3 * log + 2) * c.diameter * G}
+
+    def theorem_after(self, problem: Problem, state: HintedCutsState) -> Mapping[str, FloatArray]:
+        S, memory = (np.asarray(to_numpy(one), dtype=np.float64) for one in (state.square_sum, state.memory))
+        wide = problem.constants.diameter
+        lost = self.cuts.of_experts(wide).min() * wide * np.sqrt(S)
+        return {REGRET: lost + self.cuts.meta.regret(memory)[..., 0]}
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> HintedCutsState:
+        plain = self.cuts.init(batch_shape, xp=xp, dtype=dtype)
+        x, count = plain.x, len(self.cuts.factors) + len(self.reaches)
+        memory = self.cuts.meta.start(xp.zeros((*x.shape[:-1], count), dtype=x.dtype))
+        model = self.hints.start(x)
+        hint = self.hints.predict(model, plain.round, x)
+        zero = plain.square_sum
+        state = HintedCutsState(plain.round, x, plain.experts, memory, zero, zero, hint, model)
+        return self._mixed(state, plain.experts)
+
+    def ask(self, state: HintedCutsState) -> Array:
+        return state.x
+
+    def hinted(self, state: HintedCutsState, hint: Array) -> HintedCutsState:
+        """The same state with another forecast of this round, before it is asked."""
+        return self._mixed(state._replace(hint=hint), state.experts[..., : len(self.cuts.factors), :])
+
+    def update(self, state: HintedCutsState, feedback: Feedback) -> HintedCutsState:
+        x, gradient, K = state.x, feedback.loss_gradient, len(self.cuts.factors)
+        square = dot(gradient, gradient)
+        square_sum = state.square_sum + square
+        divisor = floored(square_sum)
+        experts = self.cuts.moved(state.experts[..., :K, :], state.round, divisor, x, feedback)
+        losses = dot(state.experts - x[..., None, :], gradient[..., None, :])
+        model, hint = self.hints.following(state.model, state.round, feedback)
+        after = state._replace(
+            round=state.round + 1,
+            memory=self.cuts.meta.update(state.memory, losses),
+            square_sum=square_sum,
+            log_sum=state.log_sum + square / divisor,
+            hint=hint,
+            model=model,
+        )
+        return self._mixed(after, experts)
+
+    def _mixed(self, state: HintedCutsState, experts: Array) -> HintedCutsState:
+        """The points that follow the hint, and the mixture of all."""
+        xp, K, project = namespace(experts), len(self.cuts.factors), self.enclosing_set.project
+        weights = self.cuts.meta.weights(state.memory)
+        plain = weights[..., :K]
+        sure = plain + floored(0 * plain)
+        centre = (sure[..., None, :] @ experts)[..., 0, :] / xp.sum(sure, axis=-1, keepdims=True)
+        unit = self.enclosing_set.diameter * state.hint / column(floored(norm(state.hint)))
+        z = centre[..., None, :] - like(np.asarray(self.reaches), experts)[:, None] * unit[..., None, :]
+        for _ in range(self.cuts.cuts):
+            values, pullback = self.constraint.values_and_pullback(project(z))
+            z = project(z)
+            broken = xp.maximum(values, 0.0)
+            normal = pullback(broken)
+            z = project(z - column(dot(broken, broken) / floored(dot(normal, normal))) * normal)
+        every = xp.concat([experts, z], axis=-2)
+        return state._replace(x=(weights[..., None, :] @ every)[..., 0, :], experts=every)
+
+    def report(self, state: HintedCutsState) -> dict[str, Array]:
+        weights = self.cuts.meta.weights(state.memory)
+        return {f"weight_{k}": weights[..., k] for k in range(weights.shape[-1])}

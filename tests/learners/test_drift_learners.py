@@ -1,0 +1,255 @@
+"""Learners for comparators that move: first rounds by hand, and their theorems on paths and streams that hurt."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longterm import InputError, Problem, observe, run
+from longterm.constraints import Affine, L2Budget, VaryingAffine
+from longterm.learners import Ader, LatestCut, Learner, MovementBudget, PathBudget, StronglyAdaptive, TrackedPenalty
+from longterm.losses import Linear
+from longterm.problems import doubly_stochastic, two_dimensional
+from longterm.sets import Ball, Box, Set
+from longterm.streams import Replay
+from longterm.testing import CHECKS
+
+INTERVAL = Box([-1.0], [1.0])
+T = 160
+
+
+def turning(turns: float = 2.0, rounds: int = T, offset: float = 0.3) -> tuple[Problem, Replay, np.ndarray]:
+    """A half-plane that turns, costs that push across its edge; the nearest point of its edge is the best there is."""
+    angle = 2 * np.pi * turns * np.arange(rounds) / rounds
+    rows = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
+    return problem, Replay([-rows], [rows[:, None, :], np.full((rounds, 1), offset)]), offset * rows
+
+
+def path_of(points: np.ndarray) -> float:
+    return float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
+
+
+def play(problem: Problem, learner: Learner[Any], points: np.ndarray, seed: int, slack: float) -> dict[str, float]:
+    """Costs away from u_t or anywhere, half-spaces that hold u_t with some slack: what the adversary knows is x_t."""
+    rng, state = np.random.default_rng(seed), learner.init()
+    regret = hard = squared = 0.0
+    for u in points:
+        x = learner.ask(state)
+        away = x - u if rng.random() < 0.6 else rng.standard_normal(2)
+        cost = away / max(float(np.linalg.norm(away)), 1e-12)
+        row = u - x if rng.random() < 0.5 else rng.standard_normal(2)
+        row = row / max(float(np.linalg.norm(row)), 1e-12)
+        feedback = observe(problem, x, [cost], [row[None, :], np.array([row @ u + slack])])
+        worst = max(float(feedback.constraint), 0.0)
+        regret, hard, squared = regret + cost @ (x - u), hard + worst, squared + worst**2
+        state = learner.tell(state, feedback)
+    return {"regret": regret, "hard_violation": hard, "squared_violation": squared}
+
+
+def moving(seed: int, speed: float, B: Set) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    points = [B.project(rng.uniform(-1, 1, 2))]
+    for _ in range(T - 1):
+        points.append(B.project(points[-1] + speed * rng.standard_normal(2) * (rng.random() < 0.3)))
+    return np.array(points)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), speed=st.sampled_from([0.0, 0.05, 1.0]), ball=st.booleans())
+def test_bounds_hold_against_paths(seed: int, speed: float, ball: bool) -> None:
+    B: Set = Ball(2) if ball else Box.cube(2, -1.0, 1.0)
+    problem = Problem(B, Linear(2), VaryingAffine(2, 1, 1.0, 3.0))
+    points = moving(seed, speed, B)
+    P = path_of(points)
+    learners: list[Learner[Any]] = [
+        PathBudget.for_problem(problem, horizon=T, path=P),
+        LatestCut.for_problem(problem, path=P),
+        LatestCut.for_problem(problem, path=P, beta=0.7, onto="set"),
+        MovementBudget.for_problem(problem, horizon=T, path=P, movement=3.0),
+        *(
+            TrackedPenalty.for_problem(problem, horizon=T, tracker=tracker, penalty=penalty, slater=0.4, path=P)
+            for tracker in ("ader", "strongly adaptive")
+            for penalty in ("none", "slater")
+        ),
+    ]
+    for learner in learners:
+        found = play(problem, learner, points, seed, 0.4)
+        for measure, value in learner.bound(problem, T).items():
+            assert found[measure] <= value + 1e-9, (type(learner).__name__, measure)
+
+
+def test_path_budget_by_hand() -> None:
+    """B = [−1, 1], P = 0: κ = √2, A = 2√8; a round on the wrong side of g = x + ½ ≤ 0."""
+    problem = Problem(INTERVAL, Linear(1), Affine([[1.0]], [-0.5]))
+    learner = PathBudget.for_problem(problem, horizon=4)
+    A = 2 * np.sqrt(4) * np.sqrt(2)
+    state = learner.tell(learner.init(), observe(problem, np.zeros(1), [np.array([1.0])]))
+    first = 1 + 0.5 * np.exp(0.5 / (2 * A))
+    np.testing.assert_allclose([state.violation, state.square_sum], [0.5, first**2])
+    assert learner.ask(state) == -1.0  # −√2, put back into B
+    state = learner.tell(state, observe(problem, learner.ask(state), [np.array([-1.0])]))
+    np.testing.assert_allclose(learner.ask(state), [-1 + np.sqrt(2) / np.sqrt(first**2 + 1)])
+
+
+def test_blocks_change_rarely_and_keep_their_bound() -> None:
+    problem, stream, points = turning(1.0, 400)
+    blocked = np.repeat(points[::20], 20, axis=0)
+    learner = PathBudget.for_problem(problem, horizon=400, path=path_of(blocked), block=20)
+    state, played, block = learner.init(), [], stream.draw(0, 0, 400)
+    for t in range(400):
+        played.append(learner.ask(state))
+        told = observe(problem, played[-1], [block.loss[0][t]], [a[t] for a in block.constraint])
+        state = learner.tell(state, told)
+    changes = int(np.any(np.diff(played, axis=0) != 0, axis=1).sum())
+    assert 10 < changes <= 19
+    bounds = learner.bound(problem, [37, 400])
+    trace = run(problem, learner, stream, record=[37, 400])
+    assert np.all(trace.hard_violation <= bounds["hard_violation"])
+    # Against the loss of the block's first point, where it is feasible in the block.
+    assert trace.cumulative_loss[-1] - np.sum(block.loss[0] * blocked) <= bounds["regret"][-1]
+
+
+def test_latest_cut_by_hand() -> None:
+    """g = x₁ + x₂ ≤ 0 on a box: y = (1, ½), cut to (¼, −¼); the nearest point of the set is the same."""
+    problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2, 4.0), Affine([[1.0, 1.0]], [0.0]))
+    for onto in ("cut", "set"):
+        learner = LatestCut(problem.enclosing_set, first_step=1.0, decay=0.5, onto=onto)  # type: ignore[arg-type]
+        state = learner.tell(learner.init(), observe(problem, np.zeros(2), [np.array([-1.0, -0.5])]))
+        np.testing.assert_allclose(learner.ask(state), [0.25, -0.25], atol=1e-12)
+
+
+def test_onto_the_set_is_the_nearest_point() -> None:
+    """Where the cut leaves B, coming back to B breaks the constraint again; the set's own projection does not."""
+    B, row = Box.cube(2, -1.0, 1.0), np.array([0.2, 1.0])
+    problem = Problem(B, Linear(2, 9.0), Affine([row], [-0.9]))
+    exact = problem.projection
+    assert exact is not None
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        cost = rng.uniform(-3, 3, 2)
+        learner = LatestCut(B, first_step=1.0, decay=0.5, onto="set")
+        state = learner.tell(learner.init(), observe(problem, np.zeros(2), [cost]))
+        np.testing.assert_allclose(learner.ask(state), exact(B.project(-cost)), atol=1e-9)
+
+
+def test_ader_by_hand() -> None:
+    """T = 4, G' = 1, B = [−1, 1]: three experts with steps 1, 2, 4; the first cost is 1."""
+    rule, x = Ader(INTERVAL, 1.0, 4), np.zeros(1)
+    assert rule.experts == 3
+    x, memory = rule.step(x, rule.memory(x), np.array([0.25]), np.asarray(1))
+    np.testing.assert_allclose(memory[:, 0], [-0.25, -0.5, -1.0])
+    prior = np.array([1 / 2, 1 / 6, 1 / 12])
+    np.testing.assert_allclose(x, prior @ memory[:, 0] / prior.sum())
+    x, memory = rule.step(x, memory, np.array([1.0]), np.asarray(2))
+    weights = prior * np.exp(np.sqrt(8 / 4) / 2 * np.array([0.25, 0.5, 1.0]))
+    np.testing.assert_allclose(x, weights @ [-1.0, -1.0, -1.0] / weights.sum())
+
+
+def test_intervals_begin_where_they_should() -> None:
+    """Lengths 1, 2, 4: in round 4 three begin, in round 5 one, and before round 2^k level k has no weight."""
+    rule, x = StronglyAdaptive(INTERVAL, 1.0, 7), np.zeros(1)
+    memory = rule.memory(x)
+    for t in range(1, 7):
+        alive = np.isfinite(memory[:, 1])
+        np.testing.assert_array_equal(alive, [t >= 2**k for k in range(3)])
+        x, memory = rule.step(x, memory, np.array([0.5 if t < 3 else -0.5]), np.asarray(t))
+        born = [(t + 1) % 2**k == 0 for k in range(3)]
+        np.testing.assert_array_equal(memory[born, 1] == 0.0, True)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), begin=st.integers(0, 100), length=st.integers(1, 60))
+def test_strongly_adaptive_on_every_interval(seed: int, begin: int, length: int) -> None:
+    rule, rng = StronglyAdaptive(Ball(2), 1.0, T), np.random.default_rng(seed)
+    x = np.zeros(2)
+    memory, total, lost = rule.memory(x), np.zeros(2), 0.0
+    for t in range(T):
+        cost = rng.standard_normal(2) + 2 * np.array([1.0, 0.0]) * (-1) ** (t // 40) + x
+        cost = cost / max(1.0, float(np.linalg.norm(cost)))
+        if begin <= t < begin + length:
+            total, lost = total + cost, lost + cost @ x
+        x, memory = rule.step(x, memory, cost, np.asarray(t + 1))
+    assert lost + np.linalg.norm(total) <= rule.interval_regret(np.asarray(float(length)))
+
+
+def test_a_strongly_adaptive_rule_turns_round() -> None:
+    """Costs that change sign half way: OGD with long experience pays for its past, an interval's learner does not."""
+    costs = np.repeat([[1.0], [-1.0]], 1000, axis=0)
+    problem = Problem(INTERVAL, Linear(1), Affine([[1.0]], [1.0]))
+    adaptive = TrackedPenalty.for_problem(problem, horizon=2000, tracker="strongly adaptive", penalty="none")
+    trace = run(problem, adaptive, Replay([costs]))
+    assert trace.cumulative_loss[-1] < -1900
+
+
+def test_violation_of_the_tracked_penalty() -> None:
+    problem, stream, points = turning(1.0)
+    learner = TrackedPenalty.for_problem(problem, horizon=T, slater=0.3)
+    trace = run(problem, learner, stream)
+    assert trace.hard_violation[-1] <= learner.violation_bound(T, path_of(points))
+    with pytest.raises(InputError, match="cost nothing"):
+        TrackedPenalty.for_problem(problem, horizon=T, penalty="none").violation_bound(T, 0.0)
+
+
+def test_distance_penalty_on_a_fixed_set() -> None:
+    problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
+    angle = np.linspace(0, 4 * np.pi, T)
+    costs = -np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    points = -0.5 * costs
+    learner = TrackedPenalty.for_problem(problem, horizon=T, path=path_of(points))
+    assert learner.distance_price == 2.0
+    trace = run(problem, learner, Replay([costs]))
+    both = trace.cumulative_loss[-1] + 0.5 * T + trace.hard_violation[-1]
+    assert both <= learner.bound(problem, T)["regret"]
+
+
+def test_movement_stays_within_its_budget() -> None:
+    problem = Problem(INTERVAL, Linear(1), Affine([[1.0]], [1.0]))
+    costs = np.random.default_rng(0).choice([-1.0, 1.0], (500, 1))
+    for movement in (0.5, 5.0, 1e9):
+        learner = MovementBudget.for_problem(problem, horizon=500, movement=movement, price=0.5)
+        trace = run(problem, learner, Replay([costs]))
+        assert trace.state.moved <= movement * (1 + 1e-12)  # added up in floats
+        paid = trace.cumulative_loss[-1] + abs(costs.sum()) + 0.5 * trace.state.moved
+        assert paid <= learner.bound(problem, 500)["regret"]
+    still = MovementBudget.for_problem(problem, horizon=500, dead_zone=1.0)
+    assert run(problem, still, Replay([costs])).state.moved == 0.0
+    assert not still.bound(problem, 500)
+
+
+def test_what_is_refused() -> None:
+    varying, _, _ = turning()
+    many = doubly_stochastic(3)
+    with pytest.raises(InputError, match="slater"):
+        TrackedPenalty.for_problem(varying, horizon=10)
+    with pytest.raises(InputError, match="projection"):
+        TrackedPenalty.for_problem(varying, horizon=10, penalty="distance")
+    with pytest.raises(InputError, match="one affine"):
+        LatestCut.for_problem(many, onto="set").check(many)
+    with pytest.raises(InputError, match="horizon"):
+        PathBudget.for_problem(varying, horizon=10).bound(varying, 11)
+    assert not PathBudget.for_problem(varying, horizon=10, scale=0.1).bound(varying, 10)
+
+
+LEARNERS = {
+    "path budget": lambda p: PathBudget.for_problem(p, horizon=1000, path=1.0),
+    "path budget in blocks": lambda p: PathBudget.for_problem(p, horizon=1000, block=7),
+    "latest cut": lambda p: LatestCut.for_problem(p),
+    "latest set": lambda p: LatestCut.for_problem(p, onto="set"),
+    "Ader": lambda p: TrackedPenalty.for_problem(p, horizon=1000),
+    "strongly adaptive": lambda p: TrackedPenalty.for_problem(p, horizon=1000, tracker="strongly adaptive"),
+    "movement budget": lambda p: MovementBudget.for_problem(p, horizon=1000, dead_zone=0.01),
+}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("rule", LEARNERS)
+def test_what_every_learner_must_do(rule: str, check: Any) -> None:
+    from longterm.streams import NoisyTargets
+
+    problem = two_dimensional()
+    check(problem, LEARNERS[rule](problem), NoisyTargets([0.5, 0.2], spread=0.2))

@@ -1,0 +1,307 @@
+"""Hedged cuts: the rule by hand, its theorem on streams that answer back, and what it does not promise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longterm import InputError, Problem, observe, run
+from longterm.constraints import Affine, L2Budget, VaryingAffine
+from longterm.learners import HedgedCuts
+from longterm.learners.meta import AdaHedge, AdaptMLProd
+from longterm.losses import Linear, SquaredDistance
+from longterm.problems import doubly_stochastic, two_dimensional
+from longterm.sets import Ball, Box, Set
+from longterm.streams import RandomPermutations, Replay
+
+INTERVAL = Box([-1.0], [1.0])
+
+
+def interval(offset: float = 0.5) -> Problem:
+    return Problem(INTERVAL, Linear(1), Affine([[1.0]], [offset]))
+
+
+def told(problem: Problem, learner: HedgedCuts, state: Any, *parameters: Any) -> Any:
+    loss, constraint = parameters[0], parameters[1:]
+    return learner.tell(state, observe(problem, learner.ask(state), [np.asarray(loss)], list(constraint)))
+
+
+def test_first_rounds_by_hand() -> None:
+    problem = interval()
+    learner = HedgedCuts.for_problem(problem)
+    state = learner.init()
+    assert learner.ask(state) == 0.0
+    state = told(problem, learner, state, [-1.0])
+    # Steps ½·2, ⅛·2, … of −1; the first is cut from 1 to ½, the others stay; nobody leads.
+    np.testing.assert_allclose(state.experts[:, 0], [0.5, 0.25, 0.0625, 0.015625], rtol=0, atol=1e-15)
+    x_2 = (0.5 + 0.25 + 0.0625 + 0.015625) / 4
+    np.testing.assert_allclose(learner.ask(state), [x_2], rtol=0, atol=1e-15)
+    state = told(problem, learner, state, [1.0])
+    # ℓ_k = x^k − x_2, the last expert leads, Γ = −ℓ_3, and weights fall by 4 for every Γ behind.
+    lost = np.array([0.5, 0.25, 0.0625, 0.015625]) - x_2
+    weights = 4.0 ** -((lost - lost[3]) / -lost[3])
+    experts = np.array([0.5, 0.25, 0.0625, 0.015625]) - np.array([1.0, 0.25, 0.0625, 0.015625]) / np.sqrt(2)
+    np.testing.assert_allclose(state.experts[:, 0], experts, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(learner.ask(state), [weights @ experts / weights.sum()], rtol=0, atol=1e-14)
+
+
+def as_written(problem: Problem, costs: np.ndarray, cuts: int = 3, bank: float = 0.0) -> np.ndarray:
+    """The rule of the docstring, line by line, for fixed affine constraints; all x_t."""
+    affine, B = problem.constraint.as_affine(), problem.enclosing_set
+    assert affine is not None
+    A, b, diameter = affine.matrix, affine.offset, B.diameter
+    c = 0.5 * 4.0 ** -np.arange(4)
+    X, L, gamma, S, C = np.tile(B.centre, (4, 1)), np.zeros(4), 0.0, 0.0, np.zeros(len(b))
+    p, played = np.full(4, 0.25), []
+    for n in costs:
+        x = p @ X
+        played.append(x)
+        C = C + A @ x - b
+        relaxed = bank * np.maximum(-C, 0)
+        S += n @ n
+        loss = (X - x) @ n
+        for k in range(4):
+            y = X[k] - (c[k] * diameter / np.sqrt(S) * n if S > 0 else 0)
+            for _ in range(cuts):
+                v = np.maximum(A @ y - b - relaxed, 0)
+                u = A.T @ v
+                y = B.project(y - (v @ v / (u @ u) * u if u.any() else 0))
+            X[k] = y
+        if gamma == 0:
+            delta = min(L) - min(L + loss)
+        else:
+            alpha = np.log(4) / gamma
+            delta = np.log(p @ np.exp(-alpha * loss)) / alpha
+        L, gamma = L + loss, gamma + max(delta, 0)
+        w = np.exp(-np.log(4) / gamma * (L - min(L))) if gamma > 0 else (min(L) == L).astype(float)
+        p = w / w.sum()
+    return np.array(played)
+
+
+@pytest.mark.parametrize("bank", [0.0, 0.1])
+@pytest.mark.parametrize("constraints", [1, 4])
+@pytest.mark.parametrize("B", [Box.cube(3, -1.0, 1.0), Ball(3, radius=1.5)], ids=["box", "ball"])
+def test_is_the_rule_as_written(B: Set, constraints: int, bank: float) -> None:
+    rng = np.random.default_rng(constraints)
+    affine = Affine(rng.standard_normal((constraints, 3)), rng.uniform(-0.1, 0.3, constraints))
+    problem = Problem(B, Linear(3, cost_norm=9.0), affine)
+    costs = rng.standard_normal((60, 3)) * rng.uniform(0, 2, (60, 1)) + [0.5, -1.0, 0.0]
+    costs[:3] = 0  # nothing is known at first
+    learner, state, played = HedgedCuts.for_problem(problem, bank=bank), None, []
+    for cost in costs:
+        state = learner.init() if state is None else state
+        played.append(learner.ask(state))
+        state = told(problem, learner, state, cost)
+    np.testing.assert_allclose(np.array(played), as_written(problem, costs, bank=bank), rtol=0, atol=1e-9)
+
+
+def against(
+    learner: HedgedCuts, problem: Problem, best: np.ndarray, seed: int, rounds: int, power: float
+) -> dict[str, float]:
+    """Costs that push away from x*, half of them against the way the learner went; half-spaces that hold x*."""
+    rng = np.random.default_rng(seed)
+    state, sums, m, d = learner.init(), np.zeros(3), problem.constraint.count, problem.dimension
+    each = np.zeros(m)
+    aside = rng.standard_normal(d)
+    for t in range(rounds):
+        x = learner.ask(state)
+        away = (x - best) if rng.random() < 0.5 else rng.standard_normal(d) + aside * np.sign(rng.random() - 0.4)
+        cost = rng.random() ** power * away / max(np.linalg.norm(away), 1e-12)
+        rows = rng.standard_normal((m, d)) + (best - x if rng.random() < 0.5 else 0)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        offsets = np.minimum(rows @ best + rng.random(m) * 0.3 * (rng.random() < 0.7), 3.0)
+        feedback = observe(problem, x, [cost], [rows, offsets])
+        worst = max(float(feedback.constraint), 0.0)
+        sums += [cost @ (x - best), worst, worst**2]
+        each += feedback.constraint_values
+        if t == 0 and rng.random() < 0.3:
+            feedback = feedback._replace(loss_gradient=feedback.loss_gradient * 0)
+            sums[0] = 0.0
+        state = learner.tell(state, feedback)
+    bound = learner.bound(problem, rounds, state=state)
+    found = {
+        "regret": sums[0],
+        "hard_violation": sums[1],
+        "squared_violation": sums[2],
+        "long_term_violation": float(each.max()),
+    }
+    for measure, value in bound.items():
+        assert found[measure] <= value * (1 + 1e-9) + 1e-9, (measure, found[measure], float(value))
+    if "regret" in (beforehand := learner.bound(problem, rounds)):
+        assert bound["regret"] <= beforehand["regret"] * (1 + 1e-9), "what happened is worse than what might have"
+    return found
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    constraints=st.sampled_from([1, 3]),
+    ball=st.booleans(),
+    bank=st.sampled_from([0.0, 0.1, 1.0]),
+    meta=st.sampled_from(["adahedge", "adapt-ml-prod"]),
+    power=st.sampled_from([0.0, 1.0, 6.0]),
+    cuts=st.sampled_from([1, 3]),
+)
+def test_bounds_hold_against_an_adversary(
+    seed: int, constraints: int, ball: bool, bank: float, meta: Any, power: float, cuts: int
+) -> None:
+    B: Set = Ball(2) if ball else Box.cube(2, -1.0, 1.0)
+    problem = Problem(B, Linear(2), VaryingAffine(2, constraints, 1.0, 3.0))
+    best = B.project(np.random.default_rng(seed).uniform(-1, 1, 2))
+    learner = HedgedCuts.for_problem(problem, bank=bank, meta=meta, cuts=cuts)
+    measures = {"regret", "long_term_violation"} if bank else {"regret", "hard_violation", "squared_violation"}
+    against(learner, problem, best, seed, 120, power)
+    assert set(learner.bound(problem, 120, state=learner.init())) == measures
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), push=st.floats(0.0, 3.0))
+def test_strongly_convex_bounds_hold(seed: int, push: float) -> None:
+    """Targets that flee from the decision; regret and squared violation of order log T."""
+    problem = Problem(Ball(2), SquaredDistance(2, targets=Ball(2)), L2Budget(2, budget=0.4))
+    learner, rng = HedgedCuts.for_problem(problem, steps="strongly convex"), np.random.default_rng(seed)
+    state, targets, loss, hard, squared = learner.init(), [], 0.0, 0.0, 0.0
+    for _ in range(150):
+        x = learner.ask(state)
+        target = Ball(2).project(rng.standard_normal(2) - push * x)
+        targets.append(target)
+        feedback = observe(problem, x, [target])
+        loss, worst = loss + float(feedback.loss), max(float(feedback.constraint), 0.0)
+        hard, squared = hard + worst, squared + worst**2
+        state = learner.tell(state, feedback)
+    best = Ball(2, radius=0.4).project(np.mean(targets, axis=0))
+    regret = loss - 0.5 * np.sum((np.array(targets) - best) ** 2)
+    bound = learner.bound(problem, 150)
+    assert regret <= bound["regret"]
+    assert hard <= bound["hard_violation"]
+    assert squared <= bound["squared_violation"]
+
+
+def test_strongly_convex_by_hand() -> None:
+    """x_2 = 0 − (0 − (1, 0))/1 = (1, 0), cut back to x₁ = ¼; then half way to (0, 1)."""
+    problem = two_dimensional()
+    learner = HedgedCuts.for_problem(problem, steps="strongly convex")
+    state = told(problem, learner, learner.init(), [1.0, 0.0])
+    np.testing.assert_allclose(learner.ask(state), [0.25, 0.0], atol=1e-15)
+    state = told(problem, learner, state, [0.0, 1.0])
+    np.testing.assert_allclose(learner.ask(state), [0.125, 0.5], atol=1e-15)
+
+
+def test_feasible_on_average_is_not_enough() -> None:
+    """g_t = x ∓ 1 by a fair coin, f_t = −x: x* = 0 has E g_t(x*) = 0, and the regret against it grows as T."""
+    problem = Problem(INTERVAL, Linear(1), VaryingAffine(1, 1, 1.0, 1.0))
+    T = 4000
+    coins = np.where(np.random.default_rng(0).random(T) < 0.5, 1.0, -1.0)
+    stream = Replay([np.full((T, 1), -1.0)], [np.ones((T, 1, 1)), coins[:, None]])
+    trace = run(problem, HedgedCuts.for_problem(problem), stream, record=[1000, T])
+    assert np.all(trace.cumulative_loss > 0.85 * trace.rounds)  # against 0, whose loss is 0
+    for beta in (0.1, 1.0):  # `bank` mends the example; that it does so in general is open
+        banked = run(problem, HedgedCuts.for_problem(problem, bank=beta), stream, record=[1000, T])
+        assert np.all(banked.cumulative_loss < 3 * np.sqrt(banked.rounds))
+        learner = HedgedCuts.for_problem(problem, bank=beta)
+        assert banked.long_term_violation[-1] <= learner.bound(problem, T, state=banked.state)["long_term_violation"]
+        assert banked.long_term_violation[-1] < 0.02 * T
+        assert banked.hard_violation[-1] > 0.4 * T, "with `bank` single rounds are broken without end"
+
+
+def test_experts_for_a_moving_comparator() -> None:
+    """A half-plane that turns: `path` adds longer steps, the bound is that of the path, and it is kept."""
+    T, turns = 2000, 4
+    angle = 2 * np.pi * turns * np.arange(T) / T
+    rows = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
+    stream = Replay([-rows], [rows[:, None, :], np.full((T, 1), 0.3)])
+    points = 0.3 * rows  # on the edge in every round: the best there is
+    path = float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum())
+    learner = HedgedCuts.for_problem(problem, path=path)
+    assert learner.factors == (8.0, 2.0, 0.5, 0.125, 0.03125, 0.0078125)
+    trace = run(problem, learner, stream)
+    regret = trace.cumulative_loss[-1] + 0.3 * T
+    bound = learner.bound(problem, T, state=trace.state)
+    assert regret <= bound["regret"] < learner.bound(problem, T)["regret"]
+    assert trace.hard_violation[-1] <= bound["hard_violation"]
+    fixed = run(problem, HedgedCuts.for_problem(problem), stream)
+    assert regret + trace.hard_violation[-1] < fixed.cumulative_loss[-1] + 0.3 * T + fixed.hard_violation[-1]
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e4])
+def test_units_do_not_matter(scale: float) -> None:
+    """A common factor of the losses, and one of the constraints, changes nothing."""
+    rng = np.random.default_rng(1)
+    costs, matrix, offset = rng.standard_normal((200, 3)), rng.standard_normal((4, 3)), rng.uniform(0, 0.2, 4)
+    B = Box.cube(3, -1.0, 1.0)
+    played = []
+    for of_loss, of_constraint in ((1.0, 1.0), (scale, 1.0), (1.0, scale)):
+        problem = Problem(B, Linear(3, 10 * of_loss), Affine(of_constraint * matrix, of_constraint * offset))
+        state = run(problem, HedgedCuts.for_problem(problem), Replay([of_loss * costs])).state
+        played.append(state.x)
+    np.testing.assert_allclose(played[1], played[0], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(played[2], played[0], rtol=0, atol=1e-9)
+
+
+def test_nothing_but_zeros() -> None:
+    """No gradient ever: it stays, or goes where the constraint wants it, and no bound is broken."""
+    for offset, place in ((0.5, 0.0), (-0.5, -0.5)):
+        problem = interval(offset)
+        learner = HedgedCuts.for_problem(problem)
+        trace = run(problem, learner, Replay([np.zeros((300, 1))]))
+        np.testing.assert_allclose(learner.ask(trace.state), [place], atol=1e-12)
+        bound = learner.bound(problem, 300, state=trace.state)
+        assert bound["regret"] == 0.0
+        assert trace.hard_violation[-1] <= bound["hard_violation"]
+
+
+def test_adapt_ml_prod_by_hand() -> None:
+    """Two experts, gains ±½ of the reach: w = 1 ± e/2 with e = ½, then the powers and rates of the new e."""
+    rule = AdaptMLProd(reach=2.0)
+    memory = rule.update(rule.start(np.zeros(2)), np.array([-1.0, 1.0]))
+    rate = min(0.5, np.sqrt(np.log(2) / 1.25))
+    weights = np.array([1.25, 0.75]) ** (rate / 0.5)
+    np.testing.assert_allclose(rule.weights(memory), weights / weights.sum(), rtol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), K=st.integers(2, 6), power=st.floats(0, 8))
+def test_meta_rules_keep_their_promise(seed: int, K: int, power: float) -> None:
+    """Losses of any size, centred by the weights in force: at most `regret` is lost to each expert."""
+    rng = np.random.default_rng(seed)
+    for rule in (AdaHedge(), AdaptMLProd(reach=2.0)):
+        memory, lost = rule.start(np.zeros(K)), np.zeros(K)
+        for _ in range(80):
+            raw = rng.uniform(-1, 1, K) * rng.random() ** power
+            if rng.random() < 0.5:  # what hurts: whoever leads now loses
+                raw = np.where(rule.weights(memory) >= rule.weights(memory).max(), np.abs(raw), -np.abs(raw))
+            losses = raw - rule.weights(memory) @ raw
+            memory, lost = rule.update(memory, losses), lost - losses
+        assert np.all(lost <= rule.regret(memory) + 1e-9)
+
+
+def test_what_is_refused() -> None:
+    problem = doubly_stochastic(3)
+    with pytest.raises(InputError, match="factors"):
+        HedgedCuts(INTERVAL, ())
+    with pytest.raises(InputError, match="one expert"):
+        HedgedCuts(INTERVAL, (1.0, 0.5), sigma=1.0)
+    with pytest.raises(InputError, match="strongly convex"):
+        HedgedCuts.for_problem(interval(), steps="strongly convex")
+    with pytest.raises(InputError, match="meta"):
+        HedgedCuts.for_problem(problem, meta="squint")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="1 constraints"):
+        run(problem, HedgedCuts(problem.enclosing_set), RandomPermutations(3), 5)
+    learner = HedgedCuts.for_problem(problem)
+    feedback = observe(problem, learner.ask(learner.init()), [np.zeros(9)])
+    for name in ("constraint_values", "pullback", "pushforward"):
+        with pytest.raises(InputError, match=name):
+            learner.tell(learner.init(), feedback._replace(**{name: None}))
+
+
+def test_a_grid_of_banks_is_one_learner() -> None:
+    problem = doubly_stochastic(3)
+    grid = run(problem, HedgedCuts.for_problem(problem, bank=np.array([0.0, 0.1])), RandomPermutations(3), 100)
+    for k, bank in enumerate((0.0, 0.1)):
+        single = run(problem, HedgedCuts.for_problem(problem, bank=bank), RandomPermutations(3), 100)
+        np.testing.assert_allclose(grid.cumulative_loss[:, k], single.cumulative_loss, rtol=0, atol=1e-9)

@@ -1,0 +1,148 @@
+"""Forecasts: perfect ones pay, useless ones cost a constant, and bounds on their errors hold against an adversary."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longterm import InputError, LiveLearner, Problem, hindsight, observe, run
+from longterm.constraints import Affine, L2Budget, VaryingAffine
+from longterm.learners import HedgedCuts, HintedCuts, Learner, OptimisticAFTRL, OptimisticOGD
+from longterm.learners.hints import GivenHints, HintModel, LastGradient, NoHint, Seasonal
+from longterm.losses import Linear
+from longterm.problems import two_dimensional
+from longterm.sets import Ball, Box
+from longterm.streams import NoisyTargets, Replay
+from longterm.testing import CHECKS
+
+T = 1500
+RULES = (OptimisticOGD, HintedCuts, OptimisticAFTRL)
+
+
+@cache
+def game(name: str) -> tuple[Problem, np.ndarray, float]:
+    """Costs in random directions on a disc; or a day's rhythm with noise, on a box with a least total."""
+    rng = np.random.default_rng(0)
+    if name == "disc":
+        costs = rng.standard_normal((T, 5))
+        problem = Problem(Ball(5), Linear(5), L2Budget(5, budget=0.5))
+    else:
+        costs = np.sin(np.pi * np.arange(T) / 12)[:, None] * rng.standard_normal(6) + 0.4 * rng.standard_normal((T, 6))
+        problem = Problem(Box.cube(6, 0.0, 1.0), Linear(6), Affine(-np.ones((1, 6)), [-2.0]))
+    costs = costs / np.maximum(np.linalg.norm(costs, axis=1, keepdims=True), 1.0)
+    return problem, costs, float(hindsight.best(problem, Replay([costs]), [T]).loss[0])
+
+
+def regret(rule: Any, name: str, hints: HintModel) -> float:
+    problem, costs, best = game(name)
+    learner = rule.for_problem(problem, hints=hints)
+    trace = run(problem, learner, Replay([costs]))
+    found = float(trace.cumulative_loss[-1]) - best
+    assert found <= learner.bound(problem, T, state=trace.state)["regret"]
+    assert trace.hard_violation[-1] < 5.0
+    return found
+
+
+@pytest.mark.parametrize("name", ["disc", "day"])
+@pytest.mark.parametrize("rule", [OptimisticOGD, HintedCuts])
+def test_perfect_hints_help_and_useless_ones_cost_a_constant(rule: Any, name: str) -> None:
+    costs, rng = game(name)[1], np.random.default_rng(1)
+    noise = rng.standard_normal(costs.shape)
+    none = regret(rule, name, NoHint())
+    assert none > 0
+    assert regret(rule, name, GivenHints(costs)) <= none / 5
+    assert regret(rule, name, GivenHints(noise / np.linalg.norm(noise, axis=1, keepdims=True))) <= 2 * none
+
+
+def test_a_season_is_a_hint() -> None:
+    assert regret(HintedCuts, "day", Seasonal(24)) < 0 < regret(HintedCuts, "day", NoHint())
+    assert regret(OptimisticOGD, "day", Seasonal(24)) < regret(OptimisticOGD, "day", NoHint()) / 2
+
+
+def test_a_leader_with_hints() -> None:
+    """What A-FTRL pays for its multipliers stays; the rest falls."""
+    perfect = regret(OptimisticAFTRL, "day", GivenHints(game("day")[1]))
+    assert perfect < regret(OptimisticAFTRL, "day", NoHint()) / 5
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), trust=st.floats(-1.0, 1.0))
+def test_bounds_hold_whatever_the_hints(seed: int, trust: float) -> None:
+    problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
+    for rule in RULES:
+        learner: Learner[Any] = rule.for_problem(problem, hints=NoHint())
+        rng, state = np.random.default_rng(seed), None
+        costs, lost = [], 0.0
+        state = learner.init()
+        upcoming = rng.standard_normal(2)
+        for _ in range(100):
+            x = learner.ask(state)
+            cost = upcoming + (2 * x if rng.random() < 0.5 else 0)
+            cost /= max(1.0, float(np.linalg.norm(cost)))
+            costs.append(cost)
+            lost += float(cost @ x)
+            upcoming = rng.standard_normal(2)
+            state = learner.tell(state, observe(problem, x, [cost])._replace(hint=trust * upcoming))
+        best = -0.5 * float(np.linalg.norm(np.sum(costs, axis=0)))
+        assert lost - best <= learner.bound(problem, 100, state=state)["regret"] + 1e-9
+
+
+def test_optimistic_ogd_by_hand() -> None:
+    """B = [−1, 1]: a hint of 1 moves to −1, the truth −1 then moves y to 1; e² = 4, η = 2^{¼}/√(4 + ε)."""
+    problem = Problem(Box([-1.0], [1.0]), Linear(1), Affine([[1.0]], [1.0]))
+    learner = OptimisticOGD.for_problem(problem, hints=NoHint())
+    state = learner.hinted(learner.init(), np.array([1.0]))
+    assert learner.ask(state) == -1.0
+    told = observe(problem, learner.ask(state), [np.array([-1.0])])._replace(hint=np.array([0.5]))
+    state = learner.tell(state, told)
+    assert (state.anchor, state.errors) == (1.0, 4.0)
+    np.testing.assert_allclose(learner.ask(state), 1 - 2 * 2**-0.75 / 2 * 0.5, rtol=1e-9)
+
+
+def test_without_hints_the_experts_are_those_of_hedged_cuts() -> None:
+    """m = 0: the hinted points are the mixture, so nobody gains by them; the bound has K + 3 for K."""
+    problem, costs, best = game("disc")
+    plain = run(problem, HedgedCuts.for_problem(problem), Replay([costs]))
+    hinted = run(problem, HintedCuts.for_problem(problem, hints=NoHint()), Replay([costs]))
+    assert abs(hinted.cumulative_loss[-1] - plain.cumulative_loss[-1]) < 0.3 * (plain.cumulative_loss[-1] - best)
+
+
+def test_a_running_service_gives_its_forecasts() -> None:
+    problem, costs, _ = game("disc")
+    learner = OptimisticOGD.for_problem(problem, hints=NoHint())
+    live, state = LiveLearner(learner, problem=problem), learner.init()
+    for t in range(20):
+        token = live.ask()
+        np.testing.assert_array_equal(token.x, learner.ask(state))
+        live.tell(token, loss_parameters=[costs[t]], hint=costs[t + 1])
+        state = learner.tell(state, observe(problem, learner.ask(state), [costs[t]])._replace(hint=costs[t + 1]))
+    for bad in (np.zeros(3), np.full(5, np.nan)):
+        with pytest.raises(InputError, match="hint"):
+            live.tell(live.ask(), loss_parameters=[costs[20]], hint=bad)
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(InputError, match="table"):
+        GivenHints(np.zeros(3))
+    varying = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
+    with pytest.raises(InputError, match="before the round"):
+        HintedCuts.for_problem(varying)
+    problem = two_dimensional()
+    with pytest.raises(InputError, match="bank"):
+        HintedCuts(HedgedCuts.for_problem(problem, bank=0.1), problem.constraint)
+    assert not OptimisticOGD.for_problem(problem).bound(problem, 10)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    "hints", [LastGradient(), Seasonal(3), GivenHints(np.ones((50, 2)))], ids=["last", "season", "given"]
+)
+def test_what_every_learner_must_do(rule: Any, hints: HintModel, check: Any) -> None:
+    problem = two_dimensional()
+    check(problem, rule.for_problem(problem, hints=hints), NoisyTargets([0.5, 0.2], spread=0.2))
