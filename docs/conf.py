@@ -62,15 +62,23 @@ sphinx_gallery_conf = {
 suppress_warnings = ["config.cache"]
 
 
-def starred(app: Any, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """x* is a decision, and no emphasis."""
-    lines[:] = [
-        line if line.lstrip().startswith((">>>", "...")) else re.sub(r"(?<=\w)\*(?=[\s_,.;:)|]|$)", r"\\*", line)
-        for line in lines
-    ]
+def escaped(app: Any, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Mathematics in docstrings is no markup: x* is a decision, |g| a size. Sections within sections are bold words."""
+    for number, line in enumerate(lines):
+        if line.lstrip().startswith((">>>", "...", ".. ", ":")) or "``" in line:
+            continue
+        if number and set(line.strip()) == {"-"} and lines[number - 1].strip() == "**Examples**":
+            lines[number] = ""
+            continue
+        if line.strip() == "Examples" and number + 1 < len(lines) and set(lines[number + 1].strip()) == {"-"}:
+            lines[number] = line.replace("Examples", "**Examples**")
+            continue
+        line = re.sub(r"(?<!\\)\|", r"\\|", line)
+        every = line.replace("**", "").count("*") % 2 == 1
+        lines[number] = re.sub(r"(?<!\\)\*" if every else r"(?<=\w)\*(?=[\s_,.;:)]|$)", r"\\*", line)
 
 
 def setup(app: Any) -> None:
     """Write the pages that are read off the package."""
     reference.write(HERE / "reference")
-    app.connect("autodoc-process-docstring", starred)
+    app.connect("autodoc-process-docstring", escaped, priority=900)  # after numpydoc

@@ -58,7 +58,9 @@ def page_of(module: ModuleType, homes: dict[int, str]) -> str:
     full = {name: homes.get(id(getattr(module, name)), f"{module.__name__}.{name}") for name in public_names(module)}
     own = [name for name, home in full.items() if home == f"{module.__name__}.{name}"]
     elsewhere = [home for name, home in full.items() if name not in own]
-    page = f"{title}\n{'=' * len(title)}\n\n{about}\n\n.. currentmodule:: {module.__name__}\n"
+    page = f"{title}\n{'=' * len(title)}\n\n{about}\n"
+    if module is not longterm:
+        page += f"\n.. currentmodule:: {module.__name__}\n"
     if own:
         listed = "".join(f"   {name}\n" for name in own)
         page += f"\n.. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n{listed}"

@@ -2,7 +2,7 @@
 A learner in a web service: late feedback, restarts, threads
 ============================================================
 
-Assumes the core alone. ``ask`` gives a decision and a number; the number travels with the request, and ``tell`` comes when it
+Assumes the core alone. ``ask`` gives a decision and a token; its text travels with the request, and ``tell`` comes when it
 comes. With a journal nothing that was acknowledged is lost when the process is killed.
 """
 
@@ -21,17 +21,17 @@ journal = Path(tempfile.mkdtemp()) / "learner.journal"
 live = LiveLearner(learner, problem, journal=journal, fsync=False)
 
 
-def handle(request: int) -> int:
-    """What a request handler does: decide, and hand the number on."""
-    return live.ask().number
+def handle(request: int) -> str:
+    """What a request handler does: decide, and hand the token on, as text."""
+    return str(live.ask())
 
 
 with ThreadPoolExecutor(4) as workers:
-    numbers = list(workers.map(handle, range(100)))
+    tokens = list(workers.map(handle, range(100)))
 
 rng = np.random.default_rng(0)
-for number in rng.permutation(numbers)[:80]:  # feedback in any order; of twenty nothing is heard
-    live.tell(int(number), loss_parameters=[rng.uniform(0.0, 0.7, 2)])
+for token in rng.permutation(tokens)[:80]:  # feedback in any order; of twenty nothing is heard
+    live.tell(str(token), loss_parameters=[rng.uniform(0.0, 0.7, 2)])
 print(live)
 
 # %%

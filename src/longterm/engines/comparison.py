@@ -18,6 +18,11 @@ from longterm.errors import InputError
 class Comparison(Mapping[str, Trace]):
     """What `compare` returns: a mapping from learner's name to `Trace` that prints, plots and tabulates itself.
 
+    Parameters
+    ----------
+    traces : mapping of str to Trace
+        By the learner's name.
+
     Examples
     --------
     >>> from longterm import AOGD, compare, hindsight
