@@ -79,7 +79,10 @@ class JobFolder:
         elif made:
             found = self.manifest
             was, now = ({**spec, "command": ""} for spec in (found["spec"], wanted["spec"]))
-            if was != now:  # however it was asked for
+            if grows(was, now) and found["versions"] == wanted["versions"]:
+                made = False  # the manifest is written anew; what was played is kept
+                self.forget_sums()
+            elif was != now:  # however it was asked for
                 what = f"holds another {self.kind}: {differences(was, now)}"
                 raise InputError(str(self.path), what, "Give another folder (--out), or delete this one")
             if found["versions"] != wanted["versions"] and self.unfinished(jobs):
@@ -93,6 +96,9 @@ class JobFolder:
             leftover.unlink(missing_ok=True)
         if not made:
             self.write_json("manifest.json", wanted)
+
+    def forget_sums(self) -> None:
+        """Delete what is about all learners together, once there are more of them."""
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -168,6 +174,9 @@ class ResultFolder(JobFolder):
     def check(self, spec: Mapping[str, Any]) -> None:
         spec_of(spec)
 
+    def forget_sums(self) -> None:
+        (self.runs / f"{Job('bounds').stem}.json").unlink(missing_ok=True)
+
     def open_for(self, spec: ExperimentSpec, versions: Mapping[str, str]) -> None:
         """Begin the folder, or go on with it."""
         self.begin(table_of(spec), versions, self._jobs(spec))
@@ -178,6 +187,22 @@ class ResultFolder(JobFolder):
 
     def _jobs(self, spec: ExperimentSpec) -> list[Job]:
         return [Job("problem"), *jobs_of(spec)]
+
+
+def grows(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether all that differs is that learners or problems have come in addition.
+
+    Examples
+    --------
+    >>> from longterm.experiments.folder import grows
+    >>> grows({"learners": [1]}, {"learners": [1, 2]}), grows({"learners": [1]}, {"learners": [2]})
+    (True, False)
+    """
+    differing = {key for key in {*was, *now} if was.get(key) != now.get(key)}
+    return bool(differing) and all(
+        key in ("learners", "problems") and all(one in now.get(key, []) for one in was.get(key, []))
+        for key in differing
+    )
 
 
 def differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

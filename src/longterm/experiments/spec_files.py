@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from longterm.errors import InputError
+from longterm.errors import InputError, did_you_mean
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec
 
 OF_A_LEARNER = ("learner", "name", "role", "read_off")
@@ -68,7 +68,7 @@ def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
     known = [one.name for one in fields(ExperimentSpec)]
     for key in table:
         if key not in known:
-            raise InputError(key, "is not known", f"Choose from {known}")
+            raise InputError(key, f"is not known{did_you_mean(key, known)}", f"Choose from {known}")
     for key, kind, words in (("problem", Mapping, "a table"), ("learners", list, "a list of tables")):
         if key not in table:
             raise InputError(key, "is missing", f"Give {words}, for example {_EXAMPLES[key]}")

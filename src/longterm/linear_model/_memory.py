@@ -46,6 +46,13 @@ class LearnerMemory:
         self._classifies = settings.classifies
         self._shape = (settings.dimension,)
 
+    def __repr__(self) -> str:
+        s = self._settings
+        return (
+            f"{type(self).__name__}(dimension={s.dimension}, budget={s.budget:g}, loss={s.loss!r}, rule={s.rule!r}, "
+            f"rounds={self.rounds}, nonzeros={self.nonzeros})"
+        )
+
     # --- what is known ----------------------------------------------------------------------------------------
 
     @property

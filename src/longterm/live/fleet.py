@@ -112,6 +112,14 @@ class Fleet:
         shape = field.shape if field.shape[:1] == (self.size,) else (self.size, *field.shape)
         return np.array(np.broadcast_to(field, shape))
 
+    def __repr__(self) -> str:
+        played = self.rounds - 1
+        told = f"{played.min()}–{played.max()}" if played.min() != played.max() else str(played.min())
+        return (
+            f"Fleet({self.size:,} × {type(self.learner).__name__}, d={len(self._template)}, "
+            f"rounds told to each={told}, engine={self._engine!r})"
+        )
+
     @property
     def state(self) -> Any:
         """The learners' states, one row each, as NumPy arrays: a view that cannot be written to and changes later."""

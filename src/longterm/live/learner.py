@@ -38,6 +38,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array
+from longterm._display import Table, short
 from longterm.errors import InputError, InUseError, JournalError, SnapshotError
 from longterm.learners.base import Learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound
@@ -168,6 +169,20 @@ class LiveLearner:
         _LEARNERS.add(self)
         with writing(None if journal is None else Path(journal)) as lock:
             self._recover(lock, identity_of(fresh), None, False, fsync)
+
+    def __repr__(self) -> str:
+        now = self.state
+        held = "" if self._journal is None else ", journal"
+        return (
+            f"LiveLearner({type(self._learner).__name__}, d={np.shape(now.x)[-1]}, asked={now.asked}, told={now.told}, "
+            f"in_flight={now.in_flight}, skipped={now.skipped}, expired={now.expired}{held})"
+        )
+
+    def _repr_html_(self) -> str:
+        now = self.state
+        names = ("asked", "told", "in_flight", "skipped", "expired", "largest_delay", "signed_violation")
+        rows = [(name, short(np.asarray(getattr(now, name)))) for name in names]
+        return Table(("", ""), rows, title=f"LiveLearner: {type(self._learner).__name__}")._repr_html_()
 
     # --- the rounds ------------------------------------------------------------------------------------------
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.errors import InputError
+from longterm.errors import DataError, InputError, did_you_mean
 from longterm.pacing.base import Outcome, Pacer
 
 
@@ -46,6 +49,42 @@ class Auctions:
                 raise InputError(name, f"is negative in auction {int(np.argmax(array < 0)) + 1}", "Give numbers ≥ 0")
             validate.remember(self, **{name: array})
 
+    @classmethod
+    def from_csv(
+        cls, path: str | PathLike[str], *, values: str = "value", prices: str = "price", clicks: str | None = "click"
+    ) -> Auctions:
+        """A log of one's own: a CSV file with a header, an auction in each line, in the order of arrival.
+
+        Parameters
+        ----------
+        path : str or path
+        values, prices : str
+            The columns of what a request is worth and of the market price.
+        clicks : str, optional
+            The column of what came of it; None, or a column that is not there: none came.
+
+        Returns
+        -------
+        Auctions
+        """
+        try:
+            with Path(path).open(newline="", encoding="utf-8-sig") as file:
+                rows = csv.DictReader(file)
+                names = list(rows.fieldnames or ())
+                for wanted in (values, prices):
+                    if wanted not in names:
+                        what = f"has no column {wanted!r}{did_you_mean(wanted, names)}; there are {names}"
+                        raise DataError(path, what, "Name the columns: values=…, prices=…, clicks=…")
+                told = [name for name in (values, prices, clicks) if name in names]
+                table = [[_number(row[name], name, path, rows.line_num) for name in told] for row in rows]
+        except OSError as error:
+            raise DataError(path, f"cannot be read ({error})", "Give a CSV file with a header") from error
+        if not table:
+            raise DataError(path, "has no auctions", "Give at least one line below the header")
+        columns = dict(zip(told, np.asarray(table, dtype=np.float64).T, strict=True))
+        came = columns[clicks] if clicks in columns else np.zeros(len(table))
+        return cls(clicks=came, prices=columns[prices], values=columns[values])
+
     def __len__(self) -> int:
         return len(self.prices)
 
@@ -58,6 +97,13 @@ class Auctions:
     def total_price(self) -> float:
         """What it would cost to win every auction."""
         return float(self.prices.sum())
+
+
+def _number(text: str | None, column: str, path: str | PathLike[str], line: int) -> float:
+    try:
+        return float(text or "")
+    except ValueError:
+        raise DataError(path, f"{column} is {text!r}, not a number", "Give a number", line=line) from None
 
 
 def synthetic_auctions(rounds: int, seed: int, *, drift: float = 1.0) -> Auctions:

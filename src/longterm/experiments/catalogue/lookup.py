@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
-from longterm.errors import InputError
+from longterm.errors import InputError, did_you_mean
 from longterm.experiments.catalogue.base import Entry, LearnerEntry, ProblemEntry
 from longterm.experiments.catalogue.problems import PROBLEMS
 from longterm.learners import every_learner
@@ -93,7 +93,7 @@ def _find(name: str, known: Callable[[], Mapping[str, E]], kind: type[E], where:
     if ":" in name:
         return _as_entry(name, _imported(name, where), kind)
     if name not in known():
-        what = f"{name!r} is not known"
+        what = f"{name!r} is not known{did_you_mean(name, known())}"
         raise InputError(where, what, f"Choose from {sorted(known())}, or name a function: module:function")
     return known()[name]
 
@@ -108,7 +108,7 @@ def _imported(name: str, where: str) -> Any:
     try:
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:  # a ValueError: no module named
-        remedy = "Give module:function, of a module that Python finds (PYTHONPATH)"
+        remedy = "Give module:function, of a module in this folder or one that is installed"
         raise InputError(where, f"{name!r} cannot be imported ({error})", remedy) from error
 
 
