@@ -154,7 +154,10 @@ class BudgetLinearLearner(LearnerMemory):
         if u.shape != self._shape:
             remedy = f"Give {self._settings.dimension} numbers"
             raise InputError("row", f"has shape {u.shape}", remedy, round=self.rounds + 1)
-        with self._turn():
+        lock = self._turn.lock
+        if lock.locked():
+            raise self._turn.refusal()
+        with lock:
             level, label = self._level, self._label_for(u, y, weight)
             margin = self._rule.step_dense(u, label, weight)
             if margin != margin:  # NaN: the kernel refused the row
@@ -184,7 +187,10 @@ class BudgetLinearLearner(LearnerMemory):
         u, columns = np.ascontiguousarray(values, FLOAT), np.ascontiguousarray(indices)
         if columns.dtype is not WHOLE:
             columns = whole_numbers("indices", columns)
-        with self._turn():
+        lock = self._turn.lock
+        if lock.locked():
+            raise self._turn.refusal()
+        with lock:
             if not self._rule.is_sparse and not is_row(columns, u, self._settings.dimension):  # sparse kernels look
                 raise self._refusal(u, columns)
             level, label = self._level, self._label_for(u, y, weight, columns)
