@@ -39,7 +39,7 @@ def test_a_state_of_another_length_is_refused():
 
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 def test_a_file_of_the_first_layout_says_who_wrote_it(form):
-    with pytest.raises(SnapshotError, match="a longterm before 0.1.0 wrote it") as caught:
+    with pytest.raises(SnapshotError, match=r"a longterm before 0\.1\.0 wrote it") as caught:
         BudgetLinearLearner.load(GOLDEN / "older" / f"layout_14_{form}.snapshot")
     assert caught.value.reason == "older"
 

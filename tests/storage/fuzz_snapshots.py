@@ -248,7 +248,9 @@ def change_entry(rng, header, parts):
     elif how == 2:
         parts[place][1] = pick(rng, [*sorted(DTYPES), "<f2", "|O", ">f8", "<c16", "<U4", "x"])
     elif how == 3:
-        parts[place][2] = pick(rng, [None, [], [1], [0], [2**62, 0], [0, 2**40], [-1], [1.0], 3, [[1]], [2**64], [1] * 40])
+        parts[place][2] = pick(
+            rng, [None, [], [1], [0], [2**62, 0], [0, 2**40], [-1], [1.0], 3, [[1]], [2**64], [1] * 40]
+        )
     elif how == 4:
         count = len(data) // size + pick(rng, [1, 2, 50])
         parts[place][2:] = [[count], (data + bytes(size * 60))[: count * size]]
@@ -336,9 +338,9 @@ def main(count, seed):
             tally[f"{name}: {outcome}"] += 1
         left.unlink()
     for outcome, times in sorted(tally.items()):
-        print(f"{times:8d}  {outcome}")
-    print(f"{tally.total():8d}  files, {len(wrong)} wrong")
-    print("\n".join(wrong[:20]))
+        sys.stdout.write(f"{times:8d}  {outcome}\n")
+    sys.stdout.write(f"{tally.total():8d}  files, {len(wrong)} wrong\n")
+    sys.stdout.write("".join(f"{one}\n" for one in wrong[:20]))
     return 1 if wrong else 0
 
 

@@ -166,7 +166,9 @@ def _require_short(block: bytes, longest: int, path: Path, first_line: int) -> N
 
 
 def _too_long(path: Path, longest: int, line: int) -> DataError:
-    return DataError(path, f"the line is longer than {longest} bytes", "Check the file, or raise longest_line", line=line)
+    return DataError(
+        path, f"the line is longer than {longest} bytes", "Check the file, or raise longest_line", line=line
+    )
 
 
 @contextmanager

@@ -55,7 +55,9 @@ def check_book(book: Mapping[str, Any], arrays: Mapping[str, Array], x: Array, s
         _require(bool(young.all()), "a round is too old, or was never asked for")
     wanted = (len(number), *(np.shape(x) if len(number) else (0,)))
     fits = isinstance(decisions, np.ndarray) and decisions.shape == wanted
-    _require(fits and (len(number) == 0 or decisions.dtype == x.dtype), "the open decisions have another shape or dtype")
+    _require(
+        fits and (len(number) == 0 or decisions.dtype == x.dtype), "the open decisions have another shape or dtype"
+    )
     _require(bool(np.isfinite(decisions).all()), "an open decision is not finite")
     fits = isinstance(how, np.ndarray) and how.dtype == np.uint8 and how.shape == closed.shape
     _require(fits and bool((how <= 1).all()), "it is not said how rounds were closed")

@@ -10,7 +10,6 @@ survive the making of an image.
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
 import warnings
 from collections.abc import Callable
@@ -75,7 +74,7 @@ class KernelFile(IndexDataCacheFile):  # type: ignore[misc] # Numba is untyped
             with suppress(Exception):  # whatever a pickle of another Python may raise
                 return pickle.loads(data[_DIGEST:])
         with suppress(OSError):
-            os.unlink(path)
+            Path(path).unlink()
         raise OSError(f"{path} is damaged")
 
 
@@ -95,15 +94,15 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
 def _there(locator: Any) -> None:
     """Instead of making a folder and trying to write there: there must be one."""
-    if not os.path.isdir(locator.get_cache_path()):
+    if not Path(locator.get_cache_path()).is_dir():
         raise OSError("no folder")
 
 
 class _ReadOnlyImpl(FunctionCache._impl_class):  # type: ignore[misc]
-    _locator_classes = [
+    _locator_classes = tuple(
         type(f"ReadOnly{kind.__name__}", (kind,), {"ensure_cache_path": _there})
         for kind in FunctionCache._impl_class._locator_classes
-    ]
+    )
 
 
 class ReadOnlyKernelCache(KernelCache):
@@ -120,7 +119,7 @@ _warned = False
 
 def _warn(what: str) -> None:
     """Once in a process, not once for each kernel."""
-    global _warned  # noqa: PLW0603
+    global _warned
     if not _warned:
         _warned = True
         message = (
