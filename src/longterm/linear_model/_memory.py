@@ -22,7 +22,10 @@ from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"
 VERSION = 1
-"""Raise it with every change of what is stored: `test_linear_golden.py` has the layout of each version. Before files said who wrote them there were two layouts of version 1: `older_layout` knows the other one."""
+"""Raise it with every change of what is stored: `test_linear_golden.py` has the layout of each version.
+
+Before files said who wrote them there were two layouts of version 1: `older_layout` knows the other one.
+"""
 _MASK = 2**64 - 1
 
 
