@@ -72,7 +72,7 @@ def test_one_integer_of_the_heap(tmp_path, sparse_file, how):
         parts["game.heap"][3] = FORGERIES[how](heap).astype("<u8").tobytes()
 
     changed(path, change)
-    with pytest.raises(SnapshotError, match="heap|entry"):
+    with pytest.raises(SnapshotError, match=r"heap|entry"):
         BudgetLinearLearner.load(path)
 
 

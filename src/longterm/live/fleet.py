@@ -317,7 +317,7 @@ class RowsCheck(FeedbackCheck):
 
 
 def _require_totals(arrays: Mapping[str, Any], size: Any) -> None:
-    """ValueError unless there is a total of each kind for each learner: a size is believed if the file has the bytes."""
+    """ValueError unless there are totals for each learner: a size is believed if the file has the bytes."""
     for name in TOTALS:
         total = arrays.get(name)
         fits = isinstance(total, np.ndarray) and total.shape == (size,) and total.dtype == np.float64
