@@ -82,9 +82,8 @@ def fleets() -> None:
         ("a random tenth", few, lambda: fleet.tell(some, who)),
     ):
         taken = seconds(work, 50)
-        print(
-            f"fleet of {LEARNERS}, d = {DIMENSION}, {name}: {1e3 * taken:.3f} ms, {count / taken / 1e9:.2f} G/s (goals 3, 1)"
-        )
+        rate = count / taken / 1e9
+        print(f"fleet of {LEARNERS}, d = {DIMENSION}, {name}: {1e3 * taken:.3f} ms, {rate:.2f} G/s (goals 3, 1)")
 
 
 def main() -> None:

@@ -325,7 +325,8 @@ def _require_finite(state: Any) -> None:
 def _on_host(feedback: Feedback) -> Feedback:
     """The same in NumPy arrays; functions as they are."""
     numbers = {n: v for n, v in feedback._asdict().items() if not (v is None or callable(v))}
-    return feedback._replace(**{n: np.asarray(v) for n, v in numbers.items()})
+    arrays: dict[str, Any] = {n: np.asarray(v) for n, v in numbers.items()}
+    return feedback._replace(**arrays)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
