@@ -57,8 +57,8 @@ def _heat(arena: ArenaResult, standings: Sequence[Standing], preference: Prefere
     ]
     words = (
         "Each cell is a learner's score on one problem: 0 (light) where nothing was lost, ½ in the middle of the "
-        "field, near 1 (dark) for the worst; empty where it does not play. The best learners stand on top; look for rows that "
-        "are light everywhere, and for single dark cells in them."
+        "field, near 1 (dark) for the worst; empty where it does not play. The best learners stand on top; look "
+        "for rows that are light everywhere, and for single dark cells in them."
     )
     shown = {
         "problems": list(arena.problems),
