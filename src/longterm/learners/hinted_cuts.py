@@ -5,8 +5,9 @@ Before round t, with m_t a guess of ∇f_t(x_t) and x̄_t the mixture of the exp
     z^i_t = x̄_t − r_i Δ m_t/‖m_t‖,   three times:  z ← Π_B( z cut by the constraint linearised at z ),      r = ½, ⅛,
     1/32
 
-are weighed together with the experts by one AdaHedge; g is fixed and known, so it can be looked at before the round.
-The experts themselves move as in hedged cuts. No hint (m_t = 0) leaves z^i_t = x̄_t.
+are weighed together with the experts by one AdaHedge. A fixed g is known, and is looked at before the round; of one
+that changes, the latest is taken for the next: its maximum, linearised at x_{t−1}, relaxed as `bank` has it. The
+experts themselves move as in hedged cuts. No hint (m_t = 0) leaves z^i_t = x̄_t.
 Guarantees [proved]: the regret line of hedged cuts with K + 3 in the place of K, whatever the forecasts: 2Γ_T bounds
 what is lost to each expert, and the experts' own line is about n_t and the cuts at x_t only. Useless forecasts cost a
 constant factor, √ln 7/√ln 4 = 1.18 of the meta term. That good forecasts gain is [measured]; a bound on the violation
