@@ -239,7 +239,8 @@ def figure(found: dict[str, Outcome], plans: dict[str, FloatArray], budget: floa
         left.legend(frameon=False, fontsize=7)
         for i, name in enumerate(found):
             if name.startswith(("the same, yesterday", "hindsight", "hedged cuts, bank")):
-                right.plot(np.arange(HOURS) + 0.5, plans[name].mean(axis=0), color=f"C{i % 10}", label=name)
+                line = "--" if name.startswith("hindsight") else "-"
+                right.plot(np.arange(HOURS) + 0.5, plans[name].mean(axis=0), line, color=f"C{i % 10}", label=name)
         right.set(xlabel="hour of the day", ylabel="kWh planned, mean over the year", xticks=range(0, 25, 4))
         right.legend(frameon=False, fontsize=7)
         return save_figure(drawing, folder, "flexible_load")
