@@ -10,14 +10,15 @@ ifneq ($(LONGTERM_DATA),)
 export LONGTERM_DATA
 endif
 
-.PHONY: help reproduce pacing test test-all quick lint tables bench bench-live bench-linear clean
+.PHONY: help reproduce pacing routing test test-all quick lint tables bench bench-live bench-linear clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
 	@echo "make test        the whole suite: style, types, tests, doctests"
 	@echo "make test-all    and the full cross of learners, problems and engines"
 	@echo "make quick       the part of the tests to run while working"
-	@echo "make pacing      spend a budget over real auctions (or invented ones): a table, and a figure in results/"
+	@echo "make pacing      spend a budget over real auctions, second and first price, returns on spend: tables, figures in results/"
+	@echo "make routing     route prompts to language models under a budget: every method on two tables, figures in results/"
 	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
 	@echo "make bench-live  time ask and tell in a service, and fleets of up to a million learners"
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
@@ -34,6 +35,10 @@ reproduce: $(READY)
 
 pacing: $(READY)
 	$(BIN)/python examples/pacing.py --out results
+	$(BIN)/python examples/auctions.py --out results
+
+routing: $(READY)
+	$(BIN)/python examples/routing.py --out results
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -22,6 +22,7 @@ ROOMS = (
     "autodiff",
     "constraints",
     "data",
+    "decisions",
     "engines",
     "errors",
     "experiments",

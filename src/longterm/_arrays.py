@@ -55,6 +55,14 @@ def norm(x: Array) -> Array:
     return namespace(x).sqrt(dot(x, x))
 
 
+def length(x: Array) -> Array:
+    """‖x‖₂ along the last axis at any scale: its squares neither overflow nor underflow, for twice the time of `norm`."""
+    xp = namespace(x)
+    largest = xp.max(xp.abs(x), axis=-1, keepdims=True)
+    scale = xp.where((largest > 0) & xp.isfinite(largest), largest, 1.0)
+    return scale[..., 0] * norm(x / scale)
+
+
 def column(values: Array) -> Array:
     """Per-learner scalars (...,) as (..., 1), ready to scale (..., d)."""
     return values[..., None]

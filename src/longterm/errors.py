@@ -88,6 +88,10 @@ class BrokenBoundWarning(UserWarning):
     """A declared bound was exceeded, and the user chose to go on."""
 
 
+class OverspentWarning(UserWarning):
+    """A pacer was charged more than what was left. It is recorded; nothing more is bid."""
+
+
 class AssumptionWarning(UserWarning):
     """A theorem's assumption does not hold for these hyper-parameters; the run goes on without the theorem."""
 

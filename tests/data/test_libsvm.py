@@ -3,13 +3,17 @@
 import bz2
 import gzip
 import lzma
+import tracemalloc
 
+import fuzz_libsvm
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.datasets import load_svmlight_file
 
-from longterm.data import DataError, files, libsvm, read_libsvm
+from longterm.data import DataError, files, read_libsvm
+from longterm.errors import InputError
 
 TINY = b"+1 1:0.5 3:-2e-3\r\n\n-1\n2 2:1 3:.25 \n"
 COMPRESSED = {"plain": bytes, "bz2": bz2.compress, "gz": gzip.compress, "xz": lzma.compress}
@@ -32,29 +36,70 @@ rows = st.lists(st.tuples(st.integers(-3, 3), st.dictionaries(st.integers(1, 9),
 
 
 @given(rows, st.integers(1, 40))
-def test_the_fast_way_is_the_slow_way_whatever_the_block(tmp_path_factory, table, block):
+def test_it_is_what_scikit_learn_reads_whatever_the_block(tmp_path_factory, table, block):
     lines = [" ".join([str(label), *(f"{k}:{row[k]!r}" for k in sorted(row))]) for label, row in table]
     file = tmp_path_factory.mktemp("rows") / "rows"
     file.write_text("\n".join(lines))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "BLOCK", block)
         features, labels = read_libsvm(file, features=9)
-        patch.setattr(libsvm, "_parse_block", lambda text, limit: None)
-        slowly, same = read_libsvm(file, features=9)
     expected = np.zeros((len(table), 9))
     for i, (_, row) in enumerate(table):
         for k, value in row.items():
             expected[i, k - 1] = value
-    for found in (features, slowly):
+    theirs, same = load_svmlight_file(str(file), n_features=9, zero_based=False)
+    for found in (features, theirs):
         np.testing.assert_array_equal(found.toarray(), expected)
     np.testing.assert_array_equal(labels, [label for label, _ in table])
     np.testing.assert_array_equal(same, labels)
 
 
-def test_good_blocks_take_the_fast_way(tmp_path, monkeypatch):
-    monkeypatch.setattr(libsvm, "_parse_lines", lambda *_: pytest.fail("the slow way was taken"))
-    (tmp_path / "tiny").write_bytes(TINY)
-    read_libsvm(tmp_path / "tiny")
+@pytest.mark.parametrize("seed", range(2))
+def test_fuzzed_lines_are_read_as_a_slow_reference_reads_them(seed, monkeypatch, capsys):
+    monkeypatch.setattr(files, "BLOCK", files.BLOCK)  # the fuzzer changes it
+    assert fuzz_libsvm.main(5_000, seed) == 0
+    assert "no difference" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("block", [1, 8, 4 * 2**20])
+@pytest.mark.parametrize(
+    "line",
+    ["1 3.:5", "1 1e1:5", "1 +3:5", "1 1:1_000", "1_0 1:1", "1 ٣:5", "1 3:٥", "1 1:5\u00a02:1", "1 1:1 2:0x1"]
+    + ["1 1:2.5.3 2:", "1 1:1-2 3:4", "1 1:1\x1c2:1", "1\x00 1:1"],
+)
+def test_a_wrong_line_is_wrong_beside_any_other(tmp_path, monkeypatch, line, block):
+    monkeypatch.setattr(files, "BLOCK", block)
+    for others in ([line], ["1 1:1", line], [line, "1 2:2"], ["", "1 1:1", line, "x"]):
+        (tmp_path / "rows").write_text("\n".join(others), encoding="utf-8")
+        with pytest.raises(DataError) as caught:
+            read_libsvm(tmp_path / "rows")
+        assert caught.value.line == others.index(line) + 1
+
+
+def test_a_small_file_that_holds_one_endless_line_is_refused_at_once(tmp_path):
+    file = tmp_path / "bomb.gz"
+    with gzip.open(file, "wb", compresslevel=6) as stream:
+        for _ in range(100):
+            stream.write(b"1" * 2**20)
+    tracemalloc.start()
+    with pytest.raises(DataError, match="line is longer than 16777216 bytes") as caught:
+        read_libsvm(file)
+    assert tracemalloc.get_traced_memory()[1] < 6 * 2**24
+    tracemalloc.stop()
+    assert caught.value.line == 1
+    assert "raise longest_line" in str(caught.value)
+
+
+@pytest.mark.parametrize("block", [1, 5, 64, 4 * 2**20])
+def test_the_limit_on_lines_is_the_same_in_every_block_and_can_be_raised(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(files, "BLOCK", block)
+    (tmp_path / "rows").write_text("1 1:1\n1 1:1 2:2 3:33\n1 1:1\n")
+    assert read_libsvm(tmp_path / "rows", longest_line=14)[0].shape == (3, 3)
+    with pytest.raises(DataError, match="longer than 13 bytes") as caught:
+        read_libsvm(tmp_path / "rows", longest_line=13)
+    assert caught.value.line == 2
+    with pytest.raises(InputError, match="longest_line"):
+        read_libsvm(tmp_path / "rows", longest_line=0)
 
 
 @pytest.mark.parametrize(

@@ -188,3 +188,28 @@ def test_very_large_features_do_not_overflow_where_constants_are_found_online(ru
     learner.learn(rows, labels)
     assert all(np.all(np.isfinite(array)) for array in learner._arrays().values())
     assert np.linalg.norm(learner.weights) <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("rule", ["a-ftrl", "a-ogd", "penalised-ftrl"])
+@pytest.mark.parametrize("factor", [2.0**-450, 2.0**-60, 2.0**60])
+def test_scaling_all_losses_changes_no_decision(rule, factor):
+    X, y = rows_and_labels(n=200)
+    learner, scaled = (learner_for(rule, fit_intercept=False) for _ in range(2))
+    learner.learn(X, y)
+    scaled.learn(X, y, np.full(200, factor))
+    np.testing.assert_allclose(scaled.weights, learner.weights, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(scaled.multiplier, factor * learner.multiplier, rtol=1e-9)
+
+
+@pytest.mark.parametrize("of", [False, True])
+@pytest.mark.parametrize("target", [1e29, 1e31, 1e60, 1e88, 1e91])
+def test_a_single_row_and_a_block_take_the_same_targets(target, of):
+    taken = []
+    for one in (False, True):
+        learner = learner_for("a-ftrl", loss="squared", sparse=of)
+        try:
+            learner.step_dense(np.ones(7), target) if one else learner.learn(np.ones((1, 7)), [target])
+            taken.append(True)
+        except InputError:
+            taken.append(False)
+    assert taken == [target < 1e89] * 2

@@ -81,7 +81,7 @@ def test_three_ways_to_tell_are_one():
         loss=lambda x: (0.5 * np.vecdot(x - TARGET[0], x - TARGET[0]), x - TARGET[0]),
         constraint=lambda x: (x[0] - 0.25, np.array([1.0, 0.0])),
     )
-    made[3].tell(tokens[3].number, told._replace(constraint=float(told.constraint), loss=float(told.loss)))
+    made[3].tell(str(tokens[3]), told._replace(constraint=float(told.constraint), loss=float(told.loss)))
     assert len({image(learner) for learner in made}) == 1
 
 
@@ -102,8 +102,9 @@ def test_functions_are_called_at_the_decision_of_their_token():
 
 def test_a_loss_may_be_left_out():
     learner = live()
-    told = observe(PROBLEM, learner.ask().x, TARGET)
-    learner.tell(1, told._replace(loss=None, constraint_values=None, pullback=None))
+    token = learner.ask()
+    told = observe(PROBLEM, token.x, TARGET)
+    learner.tell(token, told._replace(loss=None, constraint_values=None, pullback=None))
     learner.tell(learner.ask(), loss_parameters=TARGET)
     state = learner.state
     assert (state.told, state.losses_told) == (2, 1)
@@ -126,13 +127,29 @@ def answers(learner, token, error, words):
 
 def test_unknown_tokens():
     learner = live()
-    answers(learner, 1, UnknownTokenError, "never gave it out")
+    answers(learner, Token(1), UnknownTokenError, "never gave it out")
     token = learner.ask()
-    answers(learner, 2, UnknownTokenError, "so far are 1 to 1")
-    for nonsense in (0, -1, "1", None, True, 1.0):
-        answers(learner, nonsense, UnknownTokenError, r"never|not a token")
-    answers(learner, Token(1, token.x + 1), UnknownTokenError, "another decision")
-    learner.tell(Token(1, np.array(token.x)), loss_parameters=TARGET)  # a token rebuilt from what was stored is good
+    answers(learner, Token(2, life=token.life), UnknownTokenError, "so far are 1 to 1")
+    for number in (0, -1, 1, np.int64(1)):
+        answers(learner, number, UnknownTokenError, "a bare number")
+    for nonsense in (
+        "1",
+        "",
+        "1-1",
+        None,
+        True,
+        1.0,
+        (1, token.x),
+        Token(None),
+        Token([1]),
+        Token(True, life=token.life),
+    ):
+        answers(learner, nonsense, UnknownTokenError, r"not a token|not the text of a token")
+    answers(learner, token._replace(x=token.x + 1), UnknownTokenError, "another decision")
+    answers(learner, token._replace(life=token.life ^ 1), UnknownTokenError, "another life")
+    learner.tell(
+        token._replace(x=np.array(token.x)), loss_parameters=TARGET
+    )  # one rebuilt from what was stored is good
 
 
 def test_doubled_tokens_count_once():

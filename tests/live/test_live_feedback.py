@@ -85,7 +85,7 @@ def test_without_a_problem_the_learners_own_bound_is_what_is_checked():
     with pytest.raises(BrokenBoundError):
         learner.tell(learner.ask(), GOOD._replace(loss_gradient=np.array([5.0, 0.0])))
     with pytest.raises(InputError, match="problem="):
-        learner.tell(2, loss_parameters=TARGET)
+        learner.tell(learner.in_flight[-1], loss_parameters=TARGET)
 
 
 def test_an_update_that_overflows_is_refused():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longterm import InputError
-from longterm.errors import NonFiniteError
+from longterm.errors import NonFiniteError, OverspentWarning
 from longterm.pacing import (
     Auctions,
     DualMirrorDescent,
@@ -171,12 +171,43 @@ def test_an_exchange_that_always_charges_the_whole_bid_takes_the_budget_and_no_m
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_what_was_spent_is_spent(name):
+    """A charge above what is left is recorded, and nothing more is bid."""
+    pacer = pacers(100.0, 10)[name]
+    state = pacer.settle(pacer.init(), Outcome(60.0, 0.01, 60.0))
+    with pytest.warns(OverspentWarning, match=r"paid in round 2: .* more than what was left, 40.*20.* over budget"):
+        state = pacer.settle(state, Outcome(60.0, 0.01, 60.0))
+    assert float(state.remaining) == -20.0
+    assert float(pacer.overspent(state)) == 20.0
+    for value in (0.0, 0.01, 1e6):
+        assert float(pacer.act(state, value)) == 0.0
+    state = pacer.settle(state, Outcome(0.0, 0.01, 1.0))  # lost: no more is owed
+    with pytest.warns(OverspentWarning, match=r"25.* over budget"):
+        state = pacer.settle(state, Outcome(5.0, 0.01, 5.0))
+    assert float(pacer.overspent(state)) == 25.0
+    assert float(pacer.overspent(pacer.init())) == 0.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(values=st.lists(st.integers(1, 50), min_size=1, max_size=40), budget=st.integers(1, 300))
+def test_open_bids_that_are_held_back_cannot_overspend(name, values, budget):
+    """Every answer comes after the last request, and every bid is charged whole."""
+    pacer, held = pacers(float(budget), len(values))[name], 0.0
+    state, bids = pacer.init(), []
+    for value in values:
+        bids.append(float(pacer.act(state, float(value), hold=held)))
+        held += bids[-1]
+        assert bids[-1] >= 0
+    assert held <= budget * (1 + 1e-12)
+    with pytest.raises(InputError, match="hold in round 1"):
+        pacer.act(state, 1.0, hold=-1.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_bad_outcomes_are_refused_and_leave_the_state(name):
     pacer = pacers(100.0, 10)[name]
     state = pacer.init()
     before = [np.array(part) for part in (state.remaining, pacer.price(state))]
-    with pytest.raises(InputError, match=r"paid in round 1: .* more than what was left"):
-        pacer.settle(state, Outcome(100.5, 0.01, 100.5))
     with pytest.raises(NonFiniteError, match="paid in round 1"):
         pacer.settle(state, Outcome(np.nan, 0.01, 1.0))
     with pytest.raises(InputError, match=r"paid in round 1: -1.0 is negative"):

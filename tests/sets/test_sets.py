@@ -118,3 +118,35 @@ def test_impossible_sets_are_refused(make, argument):
     with pytest.raises(InputError) as refused:
         make()
     assert refused.value.argument == argument
+
+
+@pytest.mark.parametrize("radius", [1e-300, 1e-165, 1e-30, 1e-7, 1.0, 1e7, 1e30, 1e160, 1e300])
+@pytest.mark.parametrize("far", [0.25, 1.0, 3.0, 1e5, 1e130])
+def test_a_ball_projects_at_every_scale(radius, far):
+    unit = np.array([[0.6, 0.0, 0.8], [0.0, -1.0, 0.0]])
+    distance = min(radius * far, 1e305)
+    found = Ball(3, radius).project(unit * distance)
+    np.testing.assert_allclose(found / radius, unit * min(distance / radius, 1.0), rtol=1e-14)
+    if far < 1:
+        np.testing.assert_array_equal(found, unit * distance)  # bit for bit
+    assert Ball(3, radius).contains(found).all()
+    assert Ball(3, radius).contains(unit * distance).tolist() == [far <= 1.0 or distance <= radius] * 2
+
+
+def test_a_ball_projects_from_where_squares_overflow():
+    points = np.array([[3e200, 4e200], [0.3, 0.4], [0.0, 0.0], [-1e300, 0.0]])
+    with np.errstate(over="ignore"):
+        found = Ball(2).project(points)
+        np.testing.assert_allclose(Ball(2).project(points[0]), [0.6, 0.8], rtol=1e-14)
+    np.testing.assert_allclose(found, [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0], [-1.0, 0.0]], rtol=1e-14)
+    strict = pytest.importorskip("array_api_strict")
+    far = strict.asarray(points)
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(np.asarray(Ball(2).project(far)), found, rtol=1e-14)
+
+
+def test_a_ball_projects_float32_at_its_scales():
+    for radius in (1e-25, 1e-3, 1e25):
+        found = Ball(2, radius).project(np.array([3 * radius, 4 * radius], dtype=np.float32))
+        assert found.dtype == np.float32
+        np.testing.assert_allclose(found / radius, [0.6, 0.8], rtol=1e-6)

@@ -24,6 +24,8 @@ from longterm.errors import DataError
 ENDINGS = ("", ".bz2", ".gz", ".xz")
 BLOCK = 4 * 2**20
 """Bytes of text in a block."""
+LONGEST_LINE = 2**24
+"""Bytes of a line, unless another limit is given: about a million entries."""
 AGAIN = "Get the file again, or convert it"
 
 
@@ -135,24 +137,43 @@ def _missing(data: DataSet, reason: str) -> DataError:
     return DataError(data.file, reason, remedy)
 
 
-def blocks_of_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def blocks_of_lines(path: Path, longest: int = LONGEST_LINE) -> Iterator[tuple[int, bytes]]:
     """The text in blocks that end with a line, each with the number of its first line, counted from 1.
 
-    How a file is compressed (bz2, gzip, xz) is told by its first bytes, not by its name.
+    How a file is compressed (bz2, gzip, xz) is told by its first bytes, not by its name. A line of more than `longest`
+    bytes is refused before more of it is read: a small file can be packed from a line that fills the memory.
     """
-    line, rest = 1, b""
+    line, rest, waiting = 1, list[bytes](), 0
     with opened_text(path) as stream:
         while True:
             read = stream.read(BLOCK)
             cut = read.rfind(b"\n") + 1
-            block, rest = (rest + read[:cut], read[cut:]) if cut else (b"", rest + read)
-            if not read and rest:
-                block, rest = rest + b"\n", b""
-            if block:
+            if cut or (not read and waiting):
+                block = b"".join([*rest, read[:cut] if read else b"\n"])
+                rest, waiting = [], 0
+                _require_short(block, longest, path, line)
                 yield line, block
                 line += block.count(b"\n")
+            rest.append(read[cut:])
+            waiting += len(read) - cut
+            if waiting > longest:
+                raise _too_long(path, longest, line)
             if not read:
                 return
+
+
+def _require_short(block: bytes, longest: int, path: Path, first_line: int) -> None:
+    """No line of a block may be longer than this, its end not counted."""
+    if len(block) > longest:
+        for number, line in enumerate(block.split(b"\n"), start=first_line):
+            if len(line) > longest:
+                raise _too_long(path, longest, number)
+
+
+def _too_long(path: Path, longest: int, line: int) -> DataError:
+    return DataError(
+        path, f"the line is longer than {longest} bytes", "Check the file, or raise longest_line", line=line
+    )
 
 
 @contextmanager

@@ -8,7 +8,8 @@ g = max_j g_j, S_t = Σ_{s≤t} ‖d_s‖² and M_t = max_{s≤t} ‖∇f_s(x_s)
 
 Neither G_f nor the constraint's gradient bound is needed to run it: condition C2, which ties θ_t to both in A-OGD, is
 paid for by a term of the bound instead. Until the first gradient other than 0, in round τ, the learner stays at x_1
-with λ = 0. If all losses are scaled by s, so is λ, and the decisions stay the same.
+with λ = 0. If all losses are scaled by s, so is λ, and the decisions stay the same,
+while gradients are 0 or between 1e-140 and 1e140 long: their squares must be floats.
 Needs: value and one subgradient of f_t and of g_t at x_t; no horizon.
 Guarantees, from what happened (`bound(problem, rounds, state=trace.state)`): regret at most √2 Δ √S_T +
 5 R M_T (1 + (T^β − 1)/β), and for the signed violation (τ − 1)[g(x_1)]₊ for the rounds of waiting and a bound from the

@@ -11,7 +11,7 @@ and its steps are made of the gradients so far: with V_t = Σ_{s≤t} ‖∇f_s(
 
 Until the first gradient other than 0, in round τ, the learner stays at x_1 with λ = 0. R and D belong to the set and to
 the constraint (D bounds the length of (g_1, …, g_m)); a budget gives both. If all losses are scaled by s, so is λ, and
-the decisions stay the same.
+the decisions stay the same, while gradients are 0 or between 1e-140 and 1e140 long: their squares must be floats.
 Needs: a fixed constraint, and its prox on B (`Constraint.prox`). No horizon, no G_f, no F.
 Guarantees, from what happened (`bound(problem, rounds, state=trace.state)`): regret at most (5/2) R √V_T +
 5 R M_T (1 + (T^β − 1)/β), and for every Σ_t g_j(x_t) (τ − 1)[g_j(x_1)]₊ for the rounds of waiting and a bound from the

@@ -7,6 +7,7 @@ operations that can be compiled; `Limits.faults` is the slow look at a round tha
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable
 from typing import Literal, NamedTuple, Protocol
@@ -158,6 +159,43 @@ class FeedbackCheck:
         self._x = x
         self._on_broken_bound = on_broken_bound
         self.limits = Limits.declared(learner, x, problem)
+        self._is_plain = type(x) is np.ndarray and x.ndim == 1 and all(np.ndim(limit) == 0 for limit in self.limits)
+        if self._is_plain:
+            self._dtype, self._shape = x.dtype, x.shape
+            self._numbers = tuple(float(limit) for limit in self.limits)
+
+    def _passes(self, feedback: Feedback) -> bool:
+        """Whether feedback for one NumPy learner is beyond doubt: the same checks, without the words or the libraries.
+
+        What does not pass is looked at again, by what knows all cases.
+        """
+        loss_gradient, constraint, constraint_gradient, loss, *_ = feedback
+        dtype, shape = self._dtype, self._shape
+        if not (
+            type(loss_gradient) is np.ndarray
+            and type(constraint_gradient) is np.ndarray
+            and loss_gradient.shape == shape == constraint_gradient.shape
+            and loss_gradient.dtype is dtype
+            and constraint_gradient.dtype is dtype
+            and isinstance(constraint, (np.generic, np.ndarray))
+            and constraint.shape == ()
+            and constraint.dtype is dtype
+        ):
+            return False
+        if loss is not None and not (
+            isinstance(loss, (np.generic, np.ndarray))
+            and loss.shape == ()
+            and loss.dtype is dtype
+            and math.isfinite(loss)
+        ):
+            return False
+        first, second, third = self._numbers
+        with np.errstate(all="ignore"):
+            return bool(
+                loss_gradient.dot(loss_gradient) <= first
+                and constraint_gradient.dot(constraint_gradient) <= second
+                and abs(float(constraint)) <= third
+            )
 
     def accept(self, feedback: Feedback, t: int | None) -> Feedback:
         """The feedback of round t, ready for `update`: it matches the state, is finite and within the limits.
@@ -165,6 +203,9 @@ class FeedbackCheck:
         Called by what users call: warnings point at their line.
         """
         x = self._x
+        if self._is_plain and self._passes(feedback):
+            self._learner.require(feedback, x, t, self._on_broken_bound)
+            return feedback
         require_match(feedback, x, t)
         self._learner.require(feedback, x, t, self._on_broken_bound)
         feedback = _as_arrays(feedback, x)

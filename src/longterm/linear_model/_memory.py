@@ -12,21 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
+from longterm._one_thread import OneThread, one_thread_at_a_time
 from longterm.errors import SnapshotError
 from longterm.linear_model._settings import Settings
+from longterm.linear_model._stored import checked_settings, stretch_length
 from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
 from longterm.projections import project_onto_elastic_net
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"
 VERSION = 1
-SHORTEST_STRETCH = 1024
 _MASK = 2**64 - 1
 
 
 class LearnerMemory:
     """The state of a `BudgetLinearLearner`."""
 
+    _turn: OneThread
     _rule: CompiledRule
     _average: Average
     _sparse: bool
@@ -125,12 +127,14 @@ class LearnerMemory:
 
     # --- snapshots --------------------------------------------------------------------------------------------
 
+    @one_thread_at_a_time
     def __getstate__(self) -> dict[str, Any]:
         return {"specification": self._specification(), "arrays": self._arrays()}
 
     def __setstate__(self, stored: dict[str, Any]) -> None:
         self._restore(stored["specification"], stored["arrays"])
 
+    @one_thread_at_a_time
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to `path`, atomically: a crash leaves the old file or the new one."""
         write_snapshot(Path(path), Snapshot(KIND, VERSION, self._specification(), self._arrays()))
@@ -142,7 +146,7 @@ class LearnerMemory:
         made = cls.__new__(cls)
         try:
             made._restore(dict(stored.metadata), dict(stored.arrays))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             reason = f"it does not describe a learner ({error})"
             raise SnapshotError(Path(path), "damaged", reason, "Give a file that save() made") from None
         return made
@@ -163,7 +167,8 @@ class LearnerMemory:
         }
 
     def _restore(self, specification: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        settings = Settings(**specification["settings"])
+        self._turn = OneThread(type(self).__name__)
+        settings = checked_settings(specification, arrays)
         self._widens, self._sparse = bool(specification["widens"]), bool(specification["sparse"])
         self._has_level, self._level = specification["level"] is not None, float(specification["level"] or 0.0)
         self._rule = compiled_rule(settings.rule, settings.dimension, self._sparse)
@@ -172,6 +177,8 @@ class LearnerMemory:
         self._average.sampled = Sampled(arrays["average.stretches"], arrays["average.total"])
         self._use(settings)
         self._plan_average()
+        if self._until_sample < 0:
+            raise ValueError("the average's next round is over")
 
 
 class Sampled(NamedTuple):
@@ -196,7 +203,7 @@ class Average:
     """
 
     def __init__(self, dimension: int, seed: int) -> None:
-        self.length = max(SHORTEST_STRETCH, dimension)
+        self.length = stretch_length(dimension)
         self.seed = seed
         self.sampled = Sampled(np.zeros(1, dtype=np.int64), np.empty(0))
         self._before: tuple[int, Sampled] | None = None

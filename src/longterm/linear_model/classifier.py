@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from longterm._arrays import FloatArray
+from longterm._one_thread import one_thread_at_a_time
 from longterm.errors import InputError
 from longterm.linear_model._estimator import BudgetLinearModel
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
@@ -124,6 +125,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         self.warm_start = warm_start
         self.predict_with = predict_with
 
+    @one_thread_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows, `passes` times over.
 
@@ -155,6 +157,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
             self._learn_block(self._block(X), self._targets(y), weights, self._passes_over(len(y)), random)
         return self
 
+    @one_thread_at_a_time
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn the rows once, in their order.
 

@@ -11,6 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from longterm._one_thread import one_thread_at_a_time
 from longterm.errors import InputError
 from longterm.linear_model._estimator import BudgetLinearModel
 from longterm.linear_model._rows import labels_for
@@ -113,6 +114,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         self.warm_start = warm_start
         self.predict_with = predict_with
 
+    @one_thread_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows, `passes` times over.
 
@@ -132,6 +134,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         """
         return self._learn(X, y, sample_weight, goes_on=self.warm_start, streams=False)
 
+    @one_thread_at_a_time
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows once, in their order.
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import FloatArray
+from longterm._one_thread import OneThread, one_thread_at_a_time
 from longterm.errors import InputError, NonFiniteError
 from longterm.linear_model._memory import Average, LearnerMemory
 from longterm.linear_model._rows import (
@@ -40,7 +41,7 @@ from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, 
 
 FLOAT, WHOLE = np.dtype(np.float64), np.dtype(np.int64)
 HEAVIEST = 1e30
-"""Labels and weights beyond this are refused one by one; blocks are checked as a whole."""
+"""Labels and weights beyond this have their row looked at before a kernel does: one range for blocks and single rows."""
 NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
 """The intercept's interval is never widened to less, and its V_b not beyond the square: both keep numbers finite."""
 LOG_ODDS = 4.0
@@ -49,6 +50,8 @@ LOG_ODDS = 4.0
 
 class BudgetLinearLearner(LearnerMemory):
     """A linear model of `dimension` weights with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
+
+    One thread at a time may learn or save; a second one is refused (InUseError).
 
     Parameters
     ----------
@@ -107,6 +110,7 @@ class BudgetLinearLearner(LearnerMemory):
         sparse: bool = False,
         seed: int = 0,
     ) -> None:
+        self._turn = OneThread(type(self).__name__)
         if isinstance(constants, str) and constants != "online":
             raise InputError("constants", f"{constants!r} is not a way to find them", 'Use "online", or give a mapping')
         if not isinstance(constants, str | Mapping):
@@ -150,11 +154,12 @@ class BudgetLinearLearner(LearnerMemory):
         if u.shape != self._shape:
             remedy = f"Give {self._settings.dimension} numbers"
             raise InputError("row", f"has shape {u.shape}", remedy, round=self.rounds + 1)
-        level, label = self._level, self._label_for(u, y, weight)
-        margin = self._rule.step_dense(u, label, weight)
-        if margin != margin:  # NaN: the kernel refused the row
-            raise self._refusal(u)
-        self._until_sample -= 1
+        with self._turn():
+            level, label = self._level, self._label_for(u, y, weight)
+            margin = self._rule.step_dense(u, label, weight)
+            if margin != margin:  # NaN: the kernel refused the row
+                raise self._refusal(u)
+            self._until_sample -= 1
         return margin + level
 
     def step(self, indices: ArrayLike, values: ArrayLike, y: float, weight: float = 1.0) -> float:
@@ -179,23 +184,24 @@ class BudgetLinearLearner(LearnerMemory):
         u, columns = np.ascontiguousarray(values, FLOAT), np.ascontiguousarray(indices)
         if columns.dtype is not WHOLE:
             columns = whole_numbers("indices", columns)
-        if not self._rule.is_sparse and not is_row(columns, u, self._settings.dimension):  # sparse kernels look
-            raise self._refusal(u, columns)
-        level, label = self._level, self._label_for(u, y, weight, columns)
-        try:
-            margin = self._rule.step(columns, u, label, weight)
-        except TypeError:  # not vectors
-            margin = math.nan
-        if margin != margin:
-            raise self._refusal(u, columns)
-        self._until_sample -= 1
+        with self._turn():
+            if not self._rule.is_sparse and not is_row(columns, u, self._settings.dimension):  # sparse kernels look
+                raise self._refusal(u, columns)
+            level, label = self._level, self._label_for(u, y, weight, columns)
+            try:
+                margin = self._rule.step(columns, u, label, weight)
+            except TypeError:  # not vectors
+                margin = math.nan
+            if margin != margin:
+                raise self._refusal(u, columns)
+            self._until_sample -= 1
         return margin + level
 
     def _label_for(self, u: FloatArray, y: float, weight: float, columns: NDArray[np.int64] | None = None) -> float:
         """The label as the kernel is to see it, once it and the weight are known to be sound."""
         try:
-            sound = (y == 1 or y == -1) if self._classifies else -HEAVIEST <= y <= HEAVIEST
-            sound = sound and 0.0 <= weight <= HEAVIEST
+            sound = (y == 1 or y == -1) if self._classifies else -math.inf < y < math.inf
+            sound = sound and 0.0 <= weight < math.inf
             label = float(y)
         except (TypeError, ValueError):  # not numbers
             sound = False
@@ -203,6 +209,8 @@ class BudgetLinearLearner(LearnerMemory):
             what = f"the label is {y!r}, the weight {weight!r}"
             remedy = "Use labels −1 and +1 for two classes, finite targets for regression, weights of at least 0"
             raise InputError("y", what, remedy, round=self.rounds + 1)
+        if weight > HEAVIEST or not -HEAVIEST <= label <= HEAVIEST:
+            self._require_row(u, abs(label), weight, columns)
         if self._until_sample == 0:
             self._sample()
         if not self._widens:
@@ -238,6 +246,7 @@ class BudgetLinearLearner(LearnerMemory):
         what = "has numbers so large that the squares of its gradient overflow"
         return InputError("row", what, "Scale the features, the targets or the weights down", round=t)
 
+    @one_thread_at_a_time
     def learn(
         self,
         X: Any,

@@ -6,6 +6,7 @@ few, `tell` updates them and no others, at the cost of the few. A campaign, a de
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -15,11 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
+from longterm._one_thread import OneThread
 from longterm.errors import BrokenBoundError, InputError, NonFiniteError, SnapshotError
 from longterm.learners.base import Learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound, require_known
 from longterm.learners.feedback import Feedback
-from longterm.storage.packing import restored_state, state_arrays
+from longterm.storage.packing import require_sound, restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
 
@@ -36,7 +38,7 @@ Who = ArrayLike | None
 class Fleet:
     """`size` learners of one kind, each with its own round and hyper-parameters.
 
-    Not thread-safe: one thread at a time may call it. A call that raises changes nothing.
+    One thread at a time may call it; a second one is refused (InUseError). A call that raises changes nothing.
 
     Parameters
     ----------
@@ -77,6 +79,7 @@ class Fleet:
         on_broken_bound: OnBrokenBound = "raise",
         engine: Literal["numpy", "jax"] = "numpy",
     ) -> None:
+        self._turn = OneThread("fleet")
         self.size = validate.dimension("size", size)
         if learner.batch_shape not in ((), (self.size,)):
             what = f"its hyper-parameters have shape {learner.batch_shape}"
@@ -141,7 +144,8 @@ class Fleet:
         array
             One decision in each row, copied.
         """
-        return self._rows.decisions(self._numbers(who))
+        with self._turn():
+            return self._rows.decisions(self._numbers(who))
 
     def tell(self, feedback: Feedback, who: Who = None) -> None:
         """One round for each of these learners.
@@ -160,11 +164,12 @@ class Fleet:
         InputError
             If the feedback cannot be used, or `who` names a learner that is none, or one twice.
         """
-        numbers = self._numbers(who)
-        x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
-        check = RowsCheck(self._of(numbers), x, on_broken_bound=self._on_broken_bound)
-        check.rounds, check.numbers = self.rounds, numbers
-        self._rows.advance(numbers, check.accept(feedback, None))
+        with self._turn():
+            numbers = self._numbers(who)
+            x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
+            check = RowsCheck(self._of(numbers), x, on_broken_bound=self._on_broken_bound)
+            check.rounds, check.numbers = self.rounds, numbers
+            self._rows.advance(numbers, check.accept(feedback, None))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the whole fleet to a file, atomically: a crash leaves the old file or the new one.
@@ -175,8 +180,9 @@ class Fleet:
             The file.
         """
         metadata = {"learner": specification(self.learner), "size": self.size, "dtype": self._template.dtype.name}
-        arrays = state_arrays(self.state) | self._rows.totals
-        write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
+        with self._turn():
+            arrays = state_arrays(self.state) | self._rows.totals
+            write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
 
     @classmethod
     def load(
@@ -214,13 +220,15 @@ class Fleet:
         stored, _ = read_snapshot(path, KIND, VERSION)
         try:
             size, dtype = stored.metadata["size"], np.dtype(stored.metadata["dtype"])
+            _require_totals(stored.arrays, size)
             fleet = cls(learner, size, dtype=dtype, on_broken_bound=on_broken_bound, engine=engine)
             other = difference(stored.metadata["learner"], specification(fleet.learner))
             if other is not None:
                 raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
             state = restored_state(fleet.state, {name: np.array(array) for name, array in stored.arrays.items()})
+            require_sound(fleet.state, state)
             fleet._rows = fleet._rows_of(state, {name: np.array(stored.arrays[name]) for name in TOTALS})
-        except (KeyError, ValueError, TypeError) as error:
+        except (KeyError, ValueError, TypeError, ArithmeticError) as error:
             raise SnapshotError(path, "another learner", str(error), "Load it with the learner it is of") from None
         return fleet
 
@@ -266,6 +274,22 @@ class RowsCheck(FeedbackCheck):
         return faults
 
 
+def _require_totals(arrays: Mapping[str, Any], size: Any) -> None:
+    """ValueError unless there is a total of each kind for each learner: a size is believed if the file has the bytes."""
+    for name in TOTALS:
+        total = arrays.get(name)
+        fits = isinstance(total, np.ndarray) and total.shape == (size,) and total.dtype == np.float64
+        if type(size) is not int or not fits or np.isnan(total).any():
+            raise ValueError(f"{name} is not a number for each of {size!r:.40} learners")
+
+
+def _require_finite(state: Any) -> None:
+    for name, value in state._asdict().items():
+        if value.dtype.kind == "f" and not np.isfinite(value).all():
+            what = "would hold a number that is not finite after this update"
+            raise NonFiniteError(name, what, "Check the feedback of this round; the state is as it was")
+
+
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
@@ -299,13 +323,19 @@ class NumpyRows:
         """Apply the rule to these rows."""
         worst = np.asarray(feedback.constraint, dtype=np.float64)
         if numbers is None:
-            self.state = self._learner.update(self.state, feedback)
+            with np.errstate(all="ignore"):  # what is not finite is refused, in words
+                state = self._learner.update(self.state, feedback)
+            _require_finite(state)
+            self.state = state
             self.totals["signed_violation"] += worst
             self.totals["hard_violation"] += np.maximum(worst, 0)
             return
         learner = self._learner.with_hyper_arrays({path: array[numbers] for path, array in self._hyper.items()})
         rows = type(self.state)(*(field[numbers] for field in self.state))
-        for field, new in zip(self.state, learner.update(rows, feedback), strict=True):
+        with np.errstate(all="ignore"):
+            state = learner.update(rows, feedback)
+        _require_finite(state)
+        for field, new in zip(self.state, state, strict=True):
             field[numbers] = new
         self.totals["signed_violation"][numbers] += worst
         self.totals["hard_violation"][numbers] += np.maximum(worst, 0)

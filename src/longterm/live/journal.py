@@ -2,8 +2,11 @@
 
     8 bytes   magic
     4 bytes   version of this layout, little-endian
-    8 bytes   sequence number of the snapshot that the journal starts from
-    32 bytes  identity of that snapshot
+    8 bytes   sequence number that the journal starts from
+    32 bytes  identity of the snapshot that it belongs to
+    16 bytes  checksum of all that came before the journal's first record
+    8 bytes   length of the base
+    n bytes   the base: the whole state at the journal's start; nothing, if that is the snapshot's
     16 bytes  checksum of the above
 
 and then, for each record,
@@ -19,8 +22,15 @@ dropped. Anything else that does not fit is damage, and an error: the CRC is the
 cannot pass for a short write, the chain of checksums so that no record can be lost, doubled or moved.
 
 A journal either starts from the snapshot beside it; or the snapshot was taken in the middle of it, and the process
-died before it could start a new one. In the second case the snapshot names the journal and the checksum of the
-record it was taken after, so that a journal with another past cannot be taken for its own.
+died before it could start a new one, or meant it as a backup. In the second case the snapshot names the journal and
+the checksum of the record it was taken after, so that a journal with another past cannot be taken for its own.
+
+A journal that has become long is replaced by a shorter one, which begins with the state as its base: one rename, and no
+other file changes. That is written beside it while the old one goes on growing; only the last few records are copied
+while nothing else may be written (`Compaction`).
+
+Version 1 had neither the checksum of the past, which was the one of its header, nor a base. Versions to come keep the
+header where it is, so that a damaged journal is never taken for a newer one.
 Like the snapshot's, this module knows nothing of learners.
 """
 
@@ -30,17 +40,19 @@ import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, Protocol
 
 from longterm.errors import JournalError
-from longterm.storage.files import write_all, write_atomically
+from longterm.storage.files import partial_beside, remove_partials, sync_folder, write_all, write_atomically
 from longterm.storage.lock import FileLock
 
 MAGIC = b"\x89LTJRNL\n"
-VERSION = 1
-_PRELUDE = struct.Struct("<8sIQ32s")
+VERSION = 2
+_PRELUDE = struct.Struct("<8sIQ32s16sQ")
+_OLDER = struct.Struct("<8sIQ32s")
 _RECORD = struct.Struct("<IQ")
 _CRC = struct.Struct("<I")
 _CHECKSUM = 16
@@ -68,20 +80,36 @@ class JournalReader:
     def __init__(self, path: Path) -> None:
         self.path = path
         with path.open("rb") as file:
-            head = file.read(_PRELUDE.size + _CHECKSUM)
-        if head[: len(MAGIC)] != MAGIC[: len(head)]:
-            raise JournalError(path, "foreign", "this is not a journal of longterm", "Give the journal's own file")
-        if len(head) < _PRELUDE.size + _CHECKSUM:
-            # It was put in place whole, so no interrupted write explains this.
-            raise JournalError(path, "truncated", "its first bytes are missing", "Restore it from a copy")
-        checksum = head[_PRELUDE.size :]
-        if _checksum(head[: _PRELUDE.size]) != checksum:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            head = file.read(_PRELUDE.size)
+            if head[: len(MAGIC)] != MAGIC[: len(head)]:
+                raise JournalError(path, "foreign", "this is not a journal of longterm", "Give the journal's own file")
+            if len(head) < _OLDER.size:
+                raise self._cut()
+            _, version, sequence, self.identity = _OLDER.unpack_from(head)
+            if version == 1:
+                length, past, prelude = 0, b"", _OLDER
+            elif len(head) < _PRELUDE.size:
+                raise self._cut()
+            else:
+                *_, past, length = _PRELUDE.unpack(head)
+                prelude = _PRELUDE
+            if size < prelude.size + length + _CHECKSUM:  # it was put in place whole: no torn write explains this
+                raise self._cut()
+            file.seek(0)
+            head = file.read(prelude.size + length + _CHECKSUM)
+        checksum = head[-_CHECKSUM:]
+        if _checksum(head[:-_CHECKSUM]) != checksum:
             raise JournalError(path, "corrupted", "its first bytes are damaged", "Restore it from a copy")
-        _, version, sequence, self.identity = _PRELUDE.unpack_from(head)
         if version > VERSION:
             what = f"its layout is version {version}, this library reads up to {VERSION}"
             raise JournalError(path, "newer", what, "Install the version of longterm that made it, or a later one")
-        self.start = Position(sequence, checksum, len(head))
+        self.base = head[prelude.size : -_CHECKSUM]
+        self.start = Position(sequence, past or checksum, len(head))
+
+    def _cut(self) -> JournalError:
+        return JournalError(self.path, "truncated", "its first bytes are missing", "Restore it from a copy")
 
     def __iter__(self) -> Iterator[Record]:
         """Every record that was written whole, in order."""
@@ -112,10 +140,19 @@ class JournalReader:
 
 
 class _File(NamedTuple):
-    """The file that a journal is in, and how far it is written."""
+    """The file that a journal is in, where its records start, and how far it is written."""
 
     file: BinaryIO
+    start: Position
+    at: Position
+
+
+class _Rotation(NamedTuple):
+    """A file that is about to be put in the place of the journal's: how it begins, and what the journal is then."""
+
+    head: bytes
     identity: bytes
+    start: Position
     at: Position
 
 
@@ -126,38 +163,44 @@ class Journal:
     not yet written to. `settle` removes the one and turns to the other; everything else expects to find it settled.
     """
 
-    def __init__(self, path: Path, identity: bytes, at: Position, lock: FileLock, *, fsync: bool) -> None:
+    def __init__(
+        self, path: Path, identity: bytes, start: Position, at: Position, lock: FileLock, *, fsync: bool
+    ) -> None:
         """Open the file, cutting off what an interrupted write left behind `at`."""
         self.path = path
+        self.identity = identity
+        """Of the snapshot that it belongs to."""
+        self.fsync = fsync
         self._lock = lock
-        self._fsync = fsync
         self._closed = False
-        self._now = _File(path.open("r+b", buffering=0), identity, at)
-        self._rotation: tuple[bytes, bytes, int] | None = None
+        self._now = _File(path.open("r+b", buffering=0), start, at)
+        self._rotation: _Rotation | None = None
+        remove_partials(path)  # a process that died left them
         self.settle()
 
     @classmethod
     def create(cls, path: Path, identity: bytes, sequence: int, lock: FileLock, *, fsync: bool) -> Journal:
         """An empty journal that starts from a snapshot, put in the place of what `path` held."""
-        head = _head(identity, sequence)
+        head, start = _beginning(identity, sequence)
         write_atomically(path, head)
-        return cls(path, identity, _start(head, sequence), lock, fsync=fsync)
-
-    @property
-    def identity(self) -> bytes:
-        """The identity of the snapshot that it starts from."""
-        return self._now.identity
+        return cls(path, identity, start, start, lock, fsync=fsync)
 
     @property
     def at(self) -> Position:
         """Its end."""
         return self._now.at
 
-    def append(self, payload: bytes, sequence: int) -> None:
+    @property
+    def start(self) -> Position:
+        """Where its records begin."""
+        return self._now.start
+
+    def append(self, payload: bytes, sequence: int) -> Position:
         """Write a record. When this returns it is in the file, and with fsync on the disk; if it raises, it is not."""
-        self._require_open()
-        now = self._now
-        descriptor, at = now.file.fileno(), now.at
+        if self._closed or not self._lock.held:
+            self.require_open()
+        opened, start, at = now = self._now
+        descriptor = opened.fileno()
         file = os.fstat(descriptor)
         if file.st_size != at.offset or file.st_nlink == 0 or sequence != at.sequence + 1:
             raise JournalError(
@@ -167,47 +210,68 @@ class Journal:
                 "See that nothing else writes it, and load the learner again",
             )
         numbers = _RECORD.pack(len(payload), sequence)
-        head = numbers + _CRC.pack(zlib.crc32(numbers))
-        checksum = _checksum(at.checksum + head + payload)
-        record = head + payload + checksum
-        after = _File(now.file, now.identity, Position(sequence, checksum, at.offset + len(record)))
+        record = numbers + _CRC.pack(zlib.crc32(numbers)) + payload
+        checksum = _checksum(at.checksum + record)
+        record += checksum
+        after = Position(sequence, checksum, at.offset + len(record))
         try:
             write_all(descriptor, record)
-            if self._fsync:
+            if self.fsync:
                 os.fsync(descriptor)
-            self._now = after
-        except BaseException:
+            self._now = _File(now.file, start, after)
+        except BaseException as error:
+            if isinstance(error, OSError):
+                error.add_note(
+                    f"{self.path} could not be written, so this call has not happened and the learner is as it was. "
+                    "What was acknowledged before is safe. Make room on the disk and call again."
+                )
             # The record must not be found later: its caller is about to hear that it was not taken.
             self.settle()
             raise
+        return after
 
     def sync(self) -> None:
         """Force everything written so far to the disk."""
-        self._require_open()
+        self.require_open()
         os.fsync(self._now.file.fileno())
 
     def rotate(self, identity: bytes) -> None:
         """Begin afresh, from a snapshot that holds all that this journal does."""
-        self._require_open()
-        sequence = self.at.sequence
-        head = _head(identity, sequence)
-        self._rotation = identity, head, sequence
-        if os.name == "nt":  # Windows renames nothing over a file that is open
-            self._now.file.close()
+        self.require_open()
+        head, start = _beginning(identity, self.at.sequence)
+        self._rotation = _Rotation(head, identity, start, start)
+        self._release_for_renaming()
         write_atomically(self.path, head)
         self.settle()
+
+    def replace(self, source: Path, head: bytes, start: Position, at: Position) -> None:
+        """Let a file that holds the same end, from another start, take the place of this one."""
+        self.require_open()
+        self._rotation = _Rotation(head, self.identity, start, at)
+        self._release_for_renaming()
+        os.replace(source, self.path)  # noqa: PTH105 - the tests crash at every call of the os module
+        self.settle()
+        if self.fsync:
+            sync_folder(self.path.parent)
+
+    def _release_for_renaming(self) -> None:
+        if os.name == "nt":  # Windows renames nothing over a file that is open
+            self._now.file.close()
 
     def settle(self) -> None:
         """Make the file what this journal says it is, whatever was interrupted. Done twice it is done once."""
         if self._closed or not self._lock.held:
             return
-        if self._rotation is not None:
-            identity, head, sequence = self._rotation
+        rotation = self._rotation
+        if rotation is not None:
             with self.path.open("rb") as file:
-                begun = file.read(len(head)) == head
+                begun = file.read(len(rotation.head)) == rotation.head
             if begun or self._now.file.closed:
-                old, at = self._now, _start(head, sequence) if begun else self.at
-                self._now = _File(self.path.open("r+b", buffering=0), identity if begun else old.identity, at)
+                old = self._now
+                start, at = (rotation.start, rotation.at) if begun else (old.start, old.at)
+                self._now = _File(self.path.open("r+b", buffering=0), start, at)
+                if begun:
+                    self.identity = rotation.identity
                 old.file.close()
             self._rotation = None
         descriptor, end = self._now.file.fileno(), self.at.offset
@@ -221,7 +285,8 @@ class Journal:
         self._now.file.close()
         self._lock.release()
 
-    def _require_open(self) -> None:
+    def require_open(self) -> None:
+        """Raise a JournalError if nothing can be written to it any more."""
         if self._closed:
             raise JournalError(self.path, "closed", "this learner was closed", "Load it again")
         if not self._lock.held:
@@ -229,60 +294,149 @@ class Journal:
             raise JournalError(self.path, "in use", what, "Ask and tell there; or close it there, and load it here")
 
 
-def _head(identity: bytes, sequence: int) -> bytes:
-    """The first bytes of a journal."""
-    prelude = _PRELUDE.pack(MAGIC, VERSION, sequence, identity)
-    return prelude + _checksum(prelude)
+class Compaction:
+    """A shorter journal with the same end, written beside the one in use while that goes on growing.
+
+    Made, and finished, where nothing else is written to the journal; `write` is for a thread of its own.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._old = journal._now
+        self._partial = partial_beside(journal.path)
+
+    def write(self, base: bytes) -> None:
+        """Write the base, the state where this was made, and most of what was recorded since."""
+        journal, at = self._journal, self._old.at
+        prelude = _PRELUDE.pack(MAGIC, VERSION, at.sequence, journal.identity, at.checksum, len(base))
+        self._prelude = prelude
+        head = prelude + base
+        self._start = Position(at.sequence, at.checksum, len(head) + _CHECKSUM)
+        self._copied = at.offset
+        self._file = self._partial.open("xb", buffering=0)
+        # Its own name for the old file: the other may be closed meanwhile.
+        self._source = journal.path.open("rb")
+        for part in (head, _checksum(head)):
+            write_all(self._file.fileno(), part)
+        while self._behind() > _SHORT:
+            self._copy()
+        if journal.fsync:
+            os.fsync(self._file.fileno())
+            while self._behind() > _SHORT:  # what came while the disk was busy
+                self._copy()
+
+    def finish(self) -> bool:
+        """Copy the rest, and put it in place, unless the journal has become another meanwhile."""
+        journal = self._journal
+        journal.require_open()
+        if journal._now.file is not self._old.file:
+            return False
+        while self._behind():
+            self._copy()
+        if journal.fsync:
+            os.fsync(self._file.fileno())
+        self.close_files()
+        at = journal.at
+        end = Position(at.sequence, at.checksum, at.offset - self._old.at.offset + self._start.offset)
+        journal.replace(self._partial, self._prelude, self._start, end)
+        return True
+
+    def _behind(self) -> int:
+        return self._journal.at.offset - self._copied
+
+    def _copy(self) -> None:
+        self._source.seek(self._copied)
+        data = self._source.read(min(self._behind(), _CHUNK))
+        write_all(self._file.fileno(), data)
+        self._copied += len(data)
+
+    def close_files(self) -> None:
+        for name in ("_file", "_source"):
+            file = getattr(self, name, None)
+            if file is not None:
+                file.close()
+
+    def abandon(self) -> None:
+        """Leave nothing behind. Harmless after the end."""
+        self.close_files()
+        with suppress(OSError):
+            self._partial.unlink(missing_ok=True)
 
 
-def _start(head: bytes, sequence: int) -> Position:
-    return Position(sequence, head[_PRELUDE.size :], len(head))
+_SHORT, _CHUNK = 2**16, 2**20
+"""How many bytes may be left to copy while the learner waits; how many are copied at a time."""
+
+
+def _beginning(identity: bytes, sequence: int) -> tuple[bytes, Position]:
+    """The first bytes of a journal without a base."""
+    past = _checksum(struct.pack("<Q", sequence) + identity)
+    prelude = _PRELUDE.pack(MAGIC, VERSION, sequence, identity, past, 0)
+    head = prelude + _checksum(prelude)
+    return head, Position(sequence, past, len(head))
 
 
 Follows = list[str] | None
 """Identity of the journal that a snapshot was taken in, and the checksum at that place, in hexadecimal."""
 
 
+class Replay(Protocol):
+    """Whoever a journal is about."""
+
+    def restore(self, base: bytes) -> Sequence[str]:
+        """Become the state of a base. Returns the checksums of the places that snapshots were taken at."""
+
+    def replay(self, record: bytes) -> None:
+        """Let what was recorded happen again."""
+
+
 def recover(
-    lock: FileLock, identity: bytes, sequence: int, follows: Follows, replay: Callable[[bytes], None], *, fsync: bool
+    lock: FileLock, identity: bytes, sequence: int, follows: Follows, required: bool, who: Replay, *, fsync: bool
 ) -> Journal:
     """Replay a journal from the snapshot with this identity and sequence number; the journal, open.
 
-    The lock must have been held since before the snapshot was read: else another process may have saved in between.
+    `required`: the snapshot follows a journal, which must not be missing. The lock must have been held since before the
+    snapshot was read: else another process may have saved in between.
     """
     path = lock.path
     if not path.exists():
-        if follows is not None:
+        if required:
             remedy = "Find it; or load without a journal, if what came after the save may be lost"
             raise JournalError(path, "missing", "the snapshot was saved with a journal", remedy)
         return Journal.create(path, identity, sequence, lock, fsync=fsync)
     reader = JournalReader(path)
     at = reader.start
-    if reader.identity == identity and at.sequence == sequence:
-        checksum = at.checksum
-    elif follows is not None and reader.identity.hex() == follows[0]:
-        checksum = bytes.fromhex(follows[1])
-    else:
+    started_from_it = reader.identity == identity and (bool(reader.base) or at.sequence == sequence)
+    if not started_from_it and (follows is None or reader.identity.hex() != follows[0]):
         raise _another(path, "it does not continue this snapshot")
-    reached = at.sequence == sequence
-    if reached and at.checksum != checksum:
-        raise _another(path, "its past is not that of the snapshot")
+    reached = started_from_it
+    if reader.base and (started_from_it or at.sequence >= sequence):
+        try:
+            known = who.restore(reader.base)
+        except (KeyError, ValueError, TypeError, IndexError) as error:
+            raise JournalError(path, "corrupted", f"its base makes no sense ({error})", "Restore a copy") from None
+        if not started_from_it and follows is not None and follows[1] not in (*known, at.checksum.hex()):
+            raise _another(path, "its past is not that of the snapshot")
+        reached = True
+    elif not reached and at.sequence == sequence:
+        if follows is not None and at.checksum.hex() != follows[1]:
+            raise _another(path, "its past is not that of the snapshot")
+        reached = True
     for record in reader:
         at = record.after
         if reached:
             try:
-                replay(record.payload)
+                who.replay(record.payload)
             except (KeyError, ValueError, TypeError) as error:
                 what = f"record {at.sequence} makes no sense ({error})"
                 raise JournalError(path, "corrupted", what, "Restore it from a copy") from None
         elif at.sequence == sequence:
-            if at.checksum != checksum:
+            if follows is not None and at.checksum.hex() != follows[1]:
                 raise _another(path, "its past is not that of the snapshot")
             reached = True
     if not reached:
         what = f"it ends with record {at.sequence}, the snapshot was taken after record {sequence}"
         raise JournalError(path, "truncated", what, "Restore it from a copy, or load without a journal and save")
-    return Journal(path, reader.identity, at, lock, fsync=fsync)
+    return Journal(path, reader.identity, reader.start, at, lock, fsync=fsync)
 
 
 def _another(path: Path, what: str) -> JournalError:

@@ -7,8 +7,10 @@ by then it has been found good and written down.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +20,10 @@ from longterm.engines.trace import Sums
 from longterm.errors import NonFiniteError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.live.tokens import Closed, Token, Window
-from longterm.storage.packing import pack, restored_state, state_arrays, unpack
+from longterm.live.records import Asked, Event, Skipped, StateLayout, Told
+from longterm.live.stored import check_book
+from longterm.live.tokens import Closed, Lives, Token, Window
+from longterm.storage.packing import require_sound, restored_state, state_arrays
 
 _CLOSED: tuple[Closed, ...] = ("told", "skipped")
 
@@ -37,22 +41,17 @@ class Counters(NamedTuple):
 class Change(NamedTuple):
     """What one call does to the memory: values to be put in place, so that making it twice is making it once."""
 
-    metadata: dict[str, Any]
-    """With `arrays`, the record of it in the journal. Of a tell that is the state it led to, not the feedback: no
-    replay depends on a user's function."""
-    arrays: dict[str, Array]
+    event: Event
+    """What the journal is told."""
     state: Any
     sums: Sums
     counters: Counters
     asked: int
+    lives: Lives
     leaving: tuple[int, ...] = ()
     """Tokens that are open no longer."""
     opened: Token | None = None
     closed: tuple[int, Closed] | None = None
-
-    def record(self) -> bytes:
-        """What is written to the journal."""
-        return pack(self.metadata, self.arrays)
 
 
 class Memory:
@@ -60,6 +59,8 @@ class Memory:
 
     def __init__(self, state: Any, x: Array, window: Window) -> None:
         self.state = state
+        self.layout = StateLayout(state, x)
+        self._x = x
         self.sums = Sums.zero(x.shape[:-1], 0)
         self._no_loss, self._no_values = self.sums.loss, self.sums.per_constraint
         self.window = window
@@ -68,44 +69,73 @@ class Memory:
     @property
     def sequence(self) -> int:
         """How many things have happened."""
-        return self.window.asked + self.counters.told + self.counters.skipped
+        counters = self.counters
+        return self.window.asked + counters.told + counters.skipped
+
+    def copied(self) -> Memory:
+        """A memory that stays as this one is now. What it shares with it is never written to."""
+        made, window = copy(self), self.window
+        made.window = replace(window, open=window.open.copy(), closed=window.closed.copy())
+        return made
 
     # --- what can happen -------------------------------------------------------------------------------------
 
-    def asking(self, x: Array) -> Change:
-        """A round begins with the decision x."""
-        number, expired = self.window.asked + 1, tuple(self.window.expiring())
+    def asking(self, x: Array, life: int) -> Change:
+        """A round begins with the decision x; its token belongs to this life."""
+        window, counters = self.window, self.counters
+        number, expired = window.asked + 1, window.expiring()
         decision = np.array(x)
-        decision.flags.writeable = False
-        counters = self.counters._replace(expired=self.counters.expired + len(expired)) if expired else self.counters
-        opened = Token(number, decision)
-        return Change({"op": "ask"}, {}, self.state, self.sums, counters, number, expired, opened)
+        decision.setflags(write=False)
+        if expired:
+            counters = counters._replace(expired=counters.expired + len(expired))
+        lives = window.lives_with(life)
+        event = Asked() if lives is window.lives else Asked(life)
+        return Change(
+            event, self.state, self.sums, counters, number, lives, expired, Token(number, decision, life), None
+        )
 
-    def telling(self, number: int, state: Any, constraint: Array, loss: Array | None) -> Change:
-        """The feedback of an open round led to `state`; a NonFiniteError if that is none."""
+    def telling(self, event: Told) -> Change:
+        """The feedback of an open round led to a state; a NonFiniteError if that is none."""
+        number, state, constraint, loss = event
         self._require_open(number)
-        arrays = state_arrays(state)
-        for name, value in arrays.items():
-            if not (isinstance(value, np.integer) or np.isfinite(value).all()):
+        for place, value in enumerate(self.layout.leaves(state)):
+            if not _is_finite(value):
                 what = "would hold a number that is not finite after this update"
                 remedy = "Check the feedback of this round; the state is as it was"
-                raise NonFiniteError(name, what, remedy, round=number)
-        arrays["constraint"] = constraint
-        if loss is not None:
-            arrays["loss"] = loss
-        value = self._no_loss if loss is None else loss
-        sums = self.sums.add(Feedback(None, constraint, None, value, self._no_values))
-        asked, (told, skipped, expired, losses_told, delay) = self.window.asked, self.counters
-        counters = Counters(told + 1, skipped, expired, losses_told + (loss is not None), max(delay, asked - number))
-        metadata = {"op": "tell", "token": number}
-        return Change(metadata, arrays, state, sums, counters, asked, (number,), closed=(number, "told"))
+                raise NonFiniteError(f"state.{self.layout.name(place)}", what, remedy, round=number)
+        window, (told, skipped, expired, losses_told, delay) = self.window, self.counters
+        asked = window.asked
+        if asked - number > delay:
+            delay = asked - number
+        counters = Counters(told + 1, skipped, expired, losses_told + (loss is not None), delay)
+        sums = self._sums_with(constraint, loss)
+        return Change(event, state, sums, counters, asked, window.lives, (number,), None, (number, "told"))
 
     def skipping(self, number: int) -> Change:
         """An open round is given up."""
         self._require_open(number)
-        counters = self.counters._replace(skipped=self.counters.skipped + 1)
-        metadata, asked = {"op": "skip", "token": number}, self.window.asked
-        return Change(metadata, {}, self.state, self.sums, counters, asked, (number,), closed=(number, "skipped"))
+        window, counters = self.window, self.counters._replace(skipped=self.counters.skipped + 1)
+        closed: tuple[int, Closed] = (number, "skipped")
+        return Change(
+            Skipped(number), self.state, self.sums, counters, window.asked, window.lives, (number,), None, closed
+        )
+
+    def _sums_with(self, constraint: Array, loss: Array | None) -> Sums:
+        """`Sums.add`; for a single learner without arrays made to hold one number."""
+        sums = self.sums
+        if np.ndim(constraint) != 0:
+            value = self._no_loss if loss is None else loss
+            return sums.add(Feedback(None, constraint, None, value, self._no_values))
+        worst = float(constraint)
+        positive = worst if worst > 0.0 else 0.0
+        return Sums(
+            sums.loss + (0.0 if loss is None else float(loss)),
+            sums.signed + worst,
+            sums.hard + positive,
+            sums.squared + positive * positive,
+            np.float64(worst) if worst > sums.largest else sums.largest,
+            sums.per_constraint,
+        )
 
     def _require_open(self, number: int) -> None:
         if number not in self.window.open:
@@ -113,13 +143,14 @@ class Memory:
 
     def recorded(self, record: bytes, learner: Learner[Any]) -> Change:
         """The change that this record of a journal is about; ValueError, KeyError or TypeError if it makes no sense."""
-        metadata, arrays = unpack(record)
-        if metadata["op"] == "ask":
-            return self.asking(learner.ask(self.state))
-        if metadata["op"] == "skip":
-            return self.skipping(int(metadata["token"]))
-        state = restored_state(self.state, arrays)
-        return self.telling(int(metadata["token"]), state, arrays["constraint"], arrays.get("loss"))
+        event = self.layout.decode(record, self.state)
+        if isinstance(event, Told):
+            return self.telling(event)
+        if isinstance(event, Skipped):
+            return self.skipping(event.number)
+        lives = self.window.lives
+        life = event.life if event.life is not None else lives[-1][1] if lives else 0
+        return self.asking(learner.ask(self.state), life)
 
     def make(self, change: Change) -> None:
         """Let it happen."""
@@ -129,6 +160,7 @@ class Memory:
         if change.opened is not None:
             window.open[change.asked] = change.opened
             window.closed.pop(change.asked - window.expire_after - 1, None)
+            window.lives = change.lives
         if change.closed is not None:
             number, how = change.closed
             window.closed[number] = how
@@ -156,20 +188,26 @@ class Memory:
             "closed.how": np.array([_CLOSED.index(how) for how in closed.values()], dtype=np.uint8),
         }
 
-    def restore(self, metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    def restore(self, metadata: Mapping[str, Any], lives: Sequence[Any], arrays: Mapping[str, Array]) -> None:
         """Take on what `metadata` and `arrays` of another memory said; ValueError or KeyError if it makes no sense."""
-        self.state = restored_state(self.state, arrays)
+        check_book(metadata, arrays, self._x, self.sums._asdict())
+        state = restored_state(self.state, arrays)
+        require_sound(self.state, state)
+        if int(np.max(np.asarray(state.round))) > metadata["told"] + 1:
+            raise ValueError("the state is of more rounds than were told")
+        self.state = state
         self.sums = Sums(**{name: arrays[f"sums.{name}"] for name in Sums._fields})
         self.counters = Counters(**{name: int(metadata[name]) for name in Counters._fields})
         window = self.window = Window(
             max_in_flight=int(metadata["max_in_flight"]),
             expire_after=int(metadata["expire_after"]),
             asked=int(metadata["asked"]),
+            lives=tuple((int(first), int(life)) for first, life in lives),
         )
         for number, x in zip(arrays["open.number"].tolist(), arrays["open.x"], strict=True):
             decision = np.array(x)
             decision.flags.writeable = False
-            window.open[number] = Token(number, decision)
+            window.open[number] = Token(number, decision, window.life_of(number))
         for number, how in zip(arrays["closed.number"].tolist(), arrays["closed.how"].tolist(), strict=True):
             window.closed[number] = _CLOSED[how]
 
@@ -269,6 +307,13 @@ class LiveState:
         """
         spent = self.signed_violation + self.told * allowance
         return spent / (self.told * allowance) if self.told else spent * float("nan")
+
+
+def _is_finite(value: Array) -> bool:
+    """Whether every number is."""
+    if not isinstance(value, np.ndarray) or value.ndim == 0:
+        return math.isfinite(value)
+    return b"\0" not in np.isfinite(value).tobytes()  # a third of what .all() takes
 
 
 def _copied(value: Array) -> Array:

@@ -11,10 +11,18 @@ state:
 The budget is hard. `act` never bids more than is left, and a bidder pays at most its bid, so no sequence of
 requests and no rule can overspend; the guard stands here, once, and not in the rules. (Whole units of money are
 exact. Fractions are exact up to the rounding of the subtractions.)
+
+Where answers come late several bids are open at once, and together they may exceed what is left: give their sum as
+`hold`, and they cannot. Should an exchange charge more than what is left all the same, it is recorded, because what was
+spent is spent: `settle` warns, `overspent` says by how much, and nothing more is bid.
+
+A pacer never changes, and a state is a value: any number of threads may use them. Which state comes after which is for
+the caller to keep in order.
 """
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -22,7 +30,7 @@ import numpy as np
 
 from longterm._arrays import Array, namespace, to_numpy
 from longterm._validate import Hyper
-from longterm.errors import InputError, NonFiniteError
+from longterm.errors import InputError, NonFiniteError, OverspentWarning
 from longterm.theory.per_learner import PerLearner
 
 
@@ -88,28 +96,62 @@ class Pacer(PerLearner, ABC, Generic[S]):
         """ρ = budget / T, what an even spender spends per request."""
         return self.budget / self.horizon
 
-    def bid(self, state: S, value: Array) -> Array:
+    def bid(self, state: S, value: Array, hold: Array = 0.0) -> Array:
         """`act` without the checks: what engines and traced loops call."""
         wanted = self.unguarded_bid(state, value)
-        return namespace(wanted).minimum(wanted, state.remaining)
+        xp = namespace(wanted)
+        bid = xp.minimum(wanted, state.remaining - hold)
+        return xp.maximum(bid, xp.zeros_like(bid))
 
-    def act(self, state: S, value: Array) -> Array:
-        """The bid for a request of this value: never above what is left."""
+    def act(self, state: S, value: Array, *, hold: Array = 0.0) -> Array:
+        """The bid for a request of this value: never above what is left and not held back.
+
+        Parameters
+        ----------
+        state : PacerState
+            The state.
+        value : array
+            What the request is worth.
+        hold : array
+            The sum of the bids that have not been answered yet: so much is not bid a second time.
+
+        Returns
+        -------
+        array
+            The bid, at least 0.
+
+        Examples
+        --------
+        >>> from longterm.pacing import DualMirrorDescent
+        >>> pacer = DualMirrorDescent(budget=10.0, horizon=2, step=0.1, start=0.5, mirror="euclidean")
+        >>> first = pacer.act(pacer.init(), 4.0)
+        >>> float(first), float(pacer.act(pacer.init(), 4.0, hold=first))  # the first may yet cost 8
+        (8.0, 2.0)
+        """
         _require("value", value, state)
-        return self.bid(state, value)
+        _require("hold", hold, state)
+        return self.bid(state, value, hold)
+
+    def overspent(self, state: S) -> Array:
+        """By how much more was charged than the budget; 0 where it was not."""
+        xp = namespace(state.remaining)
+        return xp.maximum(-state.remaining, xp.zeros_like(state.remaining))
 
     def settle(self, state: S, outcome: Outcome) -> S:
-        """The state after an auction, once its outcome has been checked. `state` itself never changes."""
+        """The state after an auction, once its outcome has been checked. `state` itself never changes.
+
+        A charge above what is left is recorded, with an OverspentWarning that says by how much.
+        """
         for name, number in outcome._asdict().items():
             if number is not None:
                 _require(name, number, state)
-        if np.any(to_numpy(outcome.paid) > to_numpy(state.remaining)):
-            raise InputError(
-                "paid",
-                f"{outcome.paid} is more than what was left, {state.remaining}",
-                "A bid never exceeds what is left, so check what the exchange charged",
-                round=_round(state),
-            )
+        left, paid = to_numpy(state.remaining), to_numpy(outcome.paid)
+        if np.any(paid > np.maximum(left, 0.0)):
+            over = np.maximum(paid - left, 0.0)
+            what = f"paid in round {_round(state)}: {outcome.paid} is more than what was left, {state.remaining}"
+            remedy = "Check what the exchange charged, and hold back what open bids may cost: act(…, hold=)"
+            more = f"It is recorded: {over} over budget, and nothing more is bid"
+            warnings.warn(f"{what}. {more}. {remedy}.", OverspentWarning, stacklevel=2)
         return self.update(state, outcome)
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, like, namespace, norm
+from longterm._arrays import Array, FloatArray, column, length, like, namespace, norm
 from longterm.sets.base import Set
 
 
 @dataclass(frozen=True, eq=False)
 class Ball(Set):
     """{x : ‖x − centre‖₂ ≤ radius}.
+
+    Projections are right at every radius that is a normal float (float64: 1e-307 to 1e307), however far away the point.
 
     Parameters
     ----------
@@ -37,6 +40,8 @@ class Ball(Set):
     radius: float = 1.0
     centre: FloatArray = field(default_factory=lambda: np.zeros(()))
     _about_origin: bool = field(init=False, repr=False)
+    _unit: float = field(init=False, repr=False)
+    """A power of two: by it lengths are brought to where their squares are, exactly."""
 
     def __post_init__(self) -> None:
         dimension = validate.dimension("dimension", self.dimension)
@@ -50,6 +55,7 @@ class Ball(Set):
             diameter=2 * radius,
             centre=validate.vector("centre", centre, dimension),
             _about_origin=not np.any(centre),
+            _unit=_unit_for(radius),
         )
 
     def project(self, x: Array) -> Array:
@@ -59,16 +65,38 @@ class Ball(Set):
         return centre + self._shrink(x - centre)
 
     def _shrink(self, offset: Array) -> Array:
-        # Inside the ball the factor is radius / radius, exactly 1: the point comes back bit for bit.
-        length = namespace(offset).maximum(norm(offset), self.radius)
-        return offset * column(self.radius / length)
+        # Inside the ball the factor is reach / reach, exactly 1: the point comes back bit for bit.
+        reach = self.radius * self._unit
+        near = norm(offset if self._unit == 1.0 else offset * self._unit)
+        if not isinstance(offset, np.ndarray):
+            shrunk = offset * column(reach / namespace(offset).maximum(near, reach))
+            return namespace(offset).where(column(namespace(offset).isfinite(near)), shrunk, self._from_afar(offset))
+        shrunk = offset * column(reach / np.maximum(near, reach))
+        if (near if near.ndim == 0 else np.maximum.reduce(near, axis=None, initial=0.0)) < np.inf:
+            return shrunk
+        return np.where(column(np.isfinite(near)), shrunk, self._from_afar(offset))
+
+    def _from_afar(self, offset: Array) -> Array:
+        """The projection of points so far away that the square of their distance overflows."""
+        xp = namespace(offset)
+        largest = xp.max(xp.abs(offset), axis=-1, keepdims=True)
+        unit = offset / xp.where(largest > 0, largest, 1.0)
+        return unit * column(self.radius / xp.maximum(norm(unit), 1.0))
 
     def extreme_point(self, direction: Array) -> Array:
-        length = column(norm(direction))
-        unit = direction / namespace(direction).where(length > 0, length, 1.0)
+        size = column(length(direction))
+        unit = direction / namespace(direction).where(size > 0, size, 1.0)
         return like(self.centre, direction) + self.radius * unit
 
     def largest_norm(self, order: int) -> float:
         # max ‖x‖₁ = max over signs s of ⟨s, centre⟩ + radius ‖s‖₂, and ‖s‖₂ = √d.
         reach = self.radius * (np.sqrt(self.dimension) if order == 1 else 1.0)
         return float(np.linalg.norm(self.centre, order) + reach)
+
+
+def _unit_for(radius: float) -> float:
+    """1 for radii about 1; for others what brings them near 1, and extreme ones so low that far points fit above."""
+    exponent = math.frexp(radius)[1]
+    if abs(exponent) <= 20:
+        return 1.0
+    return 2.0**-exponent if abs(exponent) <= 100 else 2.0 ** max(min(-exponent - 400, 1000), -1000)

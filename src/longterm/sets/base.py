@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from longterm._arrays import Array, FloatArray, dot, norm
+from longterm._arrays import Array, FloatArray, dot, length
 
 SAME = 1e-9
 """Sets that differ by this share of their size are one."""
@@ -52,7 +52,7 @@ class Set(ABC):
 
     def contains(self, x: Array, tolerance: float = 1e-9) -> Array:
         """Whether x is in the set, up to `tolerance` times the diameter; shape (...,)."""
-        return norm(x - self.project(x)) <= tolerance * max(self.diameter, 1e-300)
+        return length(x - self.project(x)) <= tolerance * self.diameter
 
     def same_as(self, other: Set) -> bool:
         """Whether the two are one set, as far as their extents along the axes and in 32 other directions tell.

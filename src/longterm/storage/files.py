@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
 from typing import BinaryIO
+
+_PARTIAL = re.compile(r"\.[0-9a-f]{8}\.partial")
 
 
 def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
@@ -23,7 +27,7 @@ def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object]) 
     content : bytes, or a function of an open binary file
         What to write, or what writes it.
     """
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
+    partial = partial_beside(path)
     try:
         with partial.open("xb") as file:
             if callable(content):
@@ -33,18 +37,33 @@ def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object]) 
                 write_all(file.fileno(), content)
             os.fsync(file.fileno())
         os.replace(partial, path)  # noqa: PTH105 - the tests crash at every call of the os module
-    except (Exception, KeyboardInterrupt):
+    except BaseException:
         with suppress(OSError):
             partial.unlink()
         raise
     sync_folder(path.parent)
 
 
+def partial_beside(path: Path) -> Path:
+    """A name for what is to become `path`."""
+    return path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
+
+
+def remove_partials(path: Path) -> None:
+    """Remove what a writer of `path` that died left behind. Only for who has the one right to write it."""
+    for left in path.parent.glob(f"{escape(path.name)}.*.partial"):
+        if _PARTIAL.fullmatch(left.name[len(path.name) :]):
+            with suppress(OSError):
+                left.unlink()
+
+
 def write_all(descriptor: int, data: bytes) -> None:
     """Every byte: the system may take fewer than it is given."""
-    left = memoryview(data)
-    while left:
-        left = left[os.write(descriptor, left) :]
+    written = os.write(descriptor, data)
+    if written < len(data):
+        left = memoryview(data)[written:]
+        while left:
+            left = left[os.write(descriptor, left) :]
 
 
 def sync_folder(folder: Path) -> None:

@@ -15,7 +15,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 
@@ -57,8 +57,9 @@ class FileLock:
                     raise self._refusal()
                 # Whoever had it before may have removed the file after it was opened here: then it locks nobody out.
                 if _same(self._file, self._lock_path):
-                    self._file.seek(0)
-                    self._file.write(f"{os.getpid()} {platform.node()}".encode()[:_LENGTH].ljust(_LENGTH))
+                    with suppress(OSError):  # a full disk: the lock is had, if without a name
+                        self._file.seek(0)
+                        self._file.write(f"{os.getpid()} {platform.node()}".encode()[:_LENGTH].ljust(_LENGTH))
                     _HELD.add(self)
                     self.held = True
                 else:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ from longterm._arrays import Array
 from longterm.errors import InputError
 
 DTYPES = frozenset(["<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|i1", "|b1"])
+LARGEST_COUNT = 2**53
+"""Whole numbers up to here are floats, too."""
 _LENGTH = struct.Struct("<I")
 
 
@@ -57,8 +59,12 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
     try:
         (length,) = _LENGTH.unpack_from(data)
         start = _LENGTH.size
-        header = json.loads(data[start : start + length].decode())
-        metadata, index = dict(header["metadata"]), [(str(n), str(t), s) for n, t, s in header["arrays"]]
+        if start + length > len(data):
+            raise ValueError("it ends before its header does")
+        header = json.loads(data[start : start + length].decode(), parse_constant=_no_number)
+        metadata, index = header["metadata"], [(str(n), str(t), s) for n, t, s in header["arrays"]]
+        if not isinstance(metadata, dict):
+            raise ValueError("there is no metadata")
     except (struct.error, ValueError, TypeError, KeyError, RecursionError) as error:
         raise MalformedError(f"the header cannot be read ({error})") from None
     arrays: dict[str, Array] = {}
@@ -66,9 +72,13 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
     for name, dtype, shape in index:
         if dtype not in DTYPES or not _is_shape(shape) or name in arrays:
             raise MalformedError(f"the entry of {name!r} makes no sense")
-        stop = start + math.prod(shape or ()) * np.dtype(dtype).itemsize
-        if stop > len(data):
+        # Places are counted as if no axis were empty: a shape is believed as far as there are bytes for it.
+        places = math.prod(max(n, 1) for n in shape or ())
+        stop = start + (places if 0 not in (shape or ()) else 0) * np.dtype(dtype).itemsize
+        if stop > len(data) or places > len(data):
             raise MalformedError(f"the bytes of {name!r} are missing")
+        if dtype == "|b1" and data[start:stop].translate(None, b"\0\1"):
+            raise MalformedError(f"{name!r} holds what is neither true nor false")
         # A copy: it is aligned, it is writeable, and it does not keep the whole file in memory.
         flat = np.frombuffer(data[start:stop], dtype=dtype).astype(np.dtype(dtype).newbyteorder("="))
         arrays[name] = flat[0] if shape is None else flat.reshape(shape)
@@ -76,6 +86,10 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
     if start != len(data):
         raise MalformedError(f"{len(data) - start} bytes are left over")
     return metadata, arrays
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is not JSON")
 
 
 def _is_shape(shape: Any) -> bool:
@@ -107,6 +121,27 @@ def restored_state(template: Any, arrays: Mapping[str, Array]) -> Any:
         if kinds[0] != kinds[1]:
             raise ValueError(f"{name} has shape and dtype {kinds[0]}, not {kinds[1]}")
     return _filled(template, "", wanted | stored)
+
+
+def filled_state(template: Any, leaves: Sequence[Array]) -> Any:
+    """A state like `template` of these arrays, in the order of `state_arrays`."""
+    return _filled(template, "", dict(zip((name for name, _ in _leaves(template, "")), leaves, strict=True)))
+
+
+def require_sound(template: Any, state: Any) -> None:
+    """ValueError unless all numbers of a restored state can be played on.
+
+    Floats are finite, or what they are at the start; rounds are counted from 1, and no count is absurd.
+    """
+    start = dict(_leaves(template, ""))
+    for name, value in _leaves(state, ""):
+        array = np.asarray(value)
+        if array.dtype.kind == "f":
+            good = np.isfinite(array) | (array == np.asarray(start[name]))
+        else:
+            good = (array >= int(name.rpartition(".")[2] == "round")) & (array <= LARGEST_COUNT)
+        if not good.all():
+            raise ValueError(f"{name} holds a number that no round leads to")
 
 
 def _later(state: Any, prefix: str) -> Iterator[str]:

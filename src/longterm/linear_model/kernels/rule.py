@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,16 @@ CODES = {"a-ftrl": AFTRL, "a-ogd": AOGD, "mahdavi": AOGD, "penalised-ftrl": PENA
 class CompiledRule(ABC):
     """One learner's memory, and the kernels that play on it. Nothing is checked but what kernels check themselves."""
 
-    is_sparse: bool
+    is_sparse: ClassVar[bool]
     """Whether the memory is laid out for sparse rows, and blocks must be CSR."""
-    _counts: tuple[str, ...]
-    _numbers: tuple[str, ...]
+    counts: ClassVar[tuple[str, ...]]
+    numbers: ClassVar[tuple[str, ...]]
     """The scalars that snapshots of this layout store, in their order."""
+    vector_name: ClassVar[str]
+    numbers_per_coordinate: ClassVar[int]
+    """What snapshots call the vector, and how many numbers it has for a coordinate."""
+    array_names: ClassVar[tuple[str, ...]]
+    """All arrays of a snapshot but the scalars."""
 
     def __init__(self, code: int, dimension: int, **arrays: NDArray[Any]) -> None:
         self._code, self.dimension = code, dimension
@@ -111,11 +116,11 @@ class CompiledRule(ABC):
         return self.number("scale") * (np.clip(z, -threshold, threshold) - z) + 0.0
 
     def _scalars_as_arrays(self) -> dict[str, NDArray[Any]]:
-        whole = np.array([self.scalars[name][0] for name in self._counts], dtype=np.int64)
-        return {"round": whole, "numbers": np.array([self.scalars[name][0] for name in self._numbers])}
+        whole = np.array([self.scalars[name][0] for name in self.counts], dtype=np.int64)
+        return {"round": whole, "numbers": np.array([self.scalars[name][0] for name in self.numbers])}
 
     def _restore_scalars(self, arrays: dict[str, NDArray[Any]]) -> None:
-        for names, values in ((self._counts, arrays["round"]), (self._numbers, arrays["numbers"])):
+        for names, values in ((self.counts, arrays["round"]), (self.numbers, arrays["numbers"])):
             for name, value in zip(names, values, strict=True):
                 self.scalars[name] = value
 
@@ -124,7 +129,8 @@ class DenseRule(CompiledRule):
     """Rounds cost O(d). Blocks may be dense or CSR."""
 
     is_sparse = False
-    _counts, _numbers = COUNTS[:1], NUMBERS[: NUMBERS.index("norm_1_low")]
+    counts, numbers = COUNTS[:1], NUMBERS[: NUMBERS.index("norm_1_low")]
+    vector_name, numbers_per_coordinate, array_names = "vector", 1, ("vector",)
 
     def __init__(self, code: int, dimension: int) -> None:
         self.vector = np.zeros(dimension)
@@ -161,7 +167,8 @@ class SparseRule(CompiledRule):
     """A-FTRL on CSR rows: rounds cost what they touch, and so does memory, 16 bytes a coordinate and the heap."""
 
     is_sparse = True
-    _counts, _numbers = COUNTS, NUMBERS
+    counts, numbers = COUNTS, NUMBERS
+    vector_name, numbers_per_coordinate, array_names = "memory", 2, ("memory", "heap")
 
     def __init__(self, dimension: int) -> None:
         self.vector, self.heap = np.zeros(2 * dimension), np.zeros(room(dimension), dtype=np.uint64)
@@ -195,4 +202,10 @@ class SparseRule(CompiledRule):
 
 def compiled_rule(rule: str, dimension: int, sparse: bool) -> CompiledRule:
     """A new memory. Only A-FTRL has a layout for sparse rows; the other rules take them in O(d)."""
-    return SparseRule(dimension) if sparse and rule == "a-ftrl" else DenseRule(CODES[rule], dimension)
+    made = rule_class(rule, sparse)
+    return SparseRule(dimension) if made is SparseRule else DenseRule(CODES[rule], dimension)
+
+
+def rule_class(rule: str, sparse: bool) -> type[CompiledRule]:
+    """How the memory is laid out."""
+    return SparseRule if sparse and rule == "a-ftrl" else DenseRule

@@ -1,0 +1,203 @@
+"""First-price auctions and returns on spend, on the log of examples/pacing.py.
+
+First price: a winner pays its own bid. Rules learn how likely a bid wins, from the price of every auction (seen),
+of lost ones only (lost), or from the result alone (won); `cells` bands of value are told apart, or one for all: the
+textbook's shading. The rival that does not shade bids value / price of money. Shares are of the best in hindsight
+who pays the *market* price, which nobody can without knowing it; `landscape` is who knows how prices are
+distributed in every band, and no more.
+
+Return on spend: what is won must be worth `target` times what is paid. A click is worth what it cost in training.
+
+python examples/auctions.py --help
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from longterm._arrays import FloatArray
+from longterm.errors import InputError
+from longterm.pacing import (
+    Auctions,
+    FirstPricePacer,
+    Landscape,
+    LostPrices,
+    PriceHistory,
+    ReturnOnSpend,
+    SeenPrices,
+    WonOrLost,
+    best_first_price,
+    best_in_hindsight,
+    best_return,
+    play_first_price,
+    play_return,
+    synthetic_auctions,
+)
+from pacing import load_auctions, load_history
+
+CELLS = 20
+
+
+def first_price_pacers(budget: float, T: int, history: PriceHistory, top: float) -> dict[str, FirstPricePacer]:
+    """The rules, with a first price of money from yesterday's prices."""
+    start = history.mean_value / float(history.bid_for(budget / T))
+    grid = np.arange(top + 1)
+    landscapes: dict[str, Landscape] = {
+        "seen, by value": SeenPrices(grid, CELLS),
+        "lost only, by value": LostPrices(grid, CELLS),
+        "won or lost, by value": WonOrLost(grid, CELLS),
+        "seen, one for all": SeenPrices(grid),
+    }
+    return {
+        name: FirstPricePacer(budget, T, landscape, start, 0.01, mean_value=history.mean_value)
+        for name, landscape in landscapes.items()
+    }
+
+
+def unshaded(auctions: Auctions, budget: float, start: float) -> tuple[float, float]:
+    """Bid value / λ as in second price, and pay it: value won and money spent."""
+    price, left, won, T = start, budget, 0.0, len(auctions)
+    for t, (value, market) in enumerate(zip(auctions.values.tolist(), auctions.prices.tolist(), strict=True)):
+        bid = min(float(np.floor(value / price)), left)
+        plan = left / (T - t)
+        paid = bid if bid >= market else 0.0
+        won += value if bid >= market else 0.0
+        left -= paid
+        price *= float(np.exp(0.01 * (paid - plan) / plan)) if plan > 0 else 1.0
+    return won, budget - left
+
+
+def first_price_table(
+    auctions: Auctions, history: PriceHistory, shares: Sequence[float]
+) -> tuple[str, dict[str, list[float]]]:
+    """Lines of text, and the shares of hindsight by rule."""
+    lines = [f"{'budget':>10}  {'first price':<24}{'used':>9}{'value':>10}{'of hindsight':>14}{'of landscape':>14}"]
+    found: dict[str, list[float]] = {}
+    top = float(auctions.prices.max())
+    for share in shares:
+        budget = float(np.floor(auctions.total_price * share))
+        pacers = first_price_pacers(budget, len(auctions), history, top)
+        best = best_in_hindsight(auctions.values, auctions.prices, budget)
+        known = best_first_price(auctions, budget, pacers["seen, by value"])
+        runs = {name: play_first_price(pacer, auctions) for name, pacer in pacers.items()}
+        rows = {name: (run.value, float(run.paid.sum())) for name, run in runs.items()}
+        rows["no shading"] = unshaded(auctions, budget, pacers["seen, by value"].start)
+        for name, (value, spent) in rows.items():
+            if spent > budget:
+                raise AssertionError(f"{name} overspent")
+            found.setdefault(name, []).append(value / best.objective)
+            lines.append(
+                f"{budget:>10.0f}  {name:<24}{spent / budget:>9.2%}{value:>10.2f}"
+                f"{value / best.objective:>14.2%}{value / known:>14.2%}"
+            )
+        gap = best.upper_bound - best.objective
+        lines.append(
+            f"{budget:>10.0f}  {'hindsight, market price':<24}{'':>9}{best.objective:>10.2f}   (gap {gap:.1e})"
+        )
+        lines.append(f"{budget:>10.0f}  {'hindsight, landscape':<24}{'':>9}{known:>10.2f}   (upper bound)")
+    return "\n".join(lines), found
+
+
+def return_table(
+    auctions: Auctions, worth: float, targets: Sequence[float], share: float
+) -> tuple[str, dict[str, FloatArray]]:
+    """Second price with a return on spend, with and without a budget."""
+    money = Auctions(auctions.clicks, auctions.prices, auctions.values * worth)
+    lines = [
+        f"{'target':>6}{'budget':>10}  {'second price':<12}{'spent':>10}{'value':>12}{'of hindsight':>14}"
+        f"{'return':>8}{'worst slack':>13}{'its bound':>11}"
+    ]
+    slacks: dict[str, FloatArray] = {}
+    v, p, T = float(money.values.max()), float(money.prices.max()), len(money)
+    for target in targets:
+        for budget in (None, float(np.floor(money.total_price * share))):
+            best = best_return(money.values, money.prices, target, budget)
+            name = "none" if budget is None else f"{budget:.0f}"
+            for rule in ("joint", "min", "guarded"):
+                pacer = ReturnOnSpend(target, T, v, p, budget=budget, rule=rule)
+                run = play_return(pacer, money)
+                spent, bound = float(run.paid.sum()), pacer.violation_bound()
+                if -run.slack.min() > bound + 1e-6 or (budget is not None and spent > budget):
+                    raise AssertionError(f"{rule} broke its promise")
+                slacks[f"{rule}, target {target:g}, budget {name}"] = run.slack
+                lines.append(
+                    f"{target:>6g}{name:>10}  {rule:<12}{spent:>10.0f}{run.value:>12.0f}{run.value / best.value:>14.2%}"
+                    f"{run.value / max(spent, 1e-9):>8.3f}{run.slack.min():>13.0f}{-bound:>11.0f}"
+                )
+            truthful = money.values / target >= money.prices
+            spent, value = float(money.prices[truthful].sum()), float(money.values[truthful].sum())
+            if budget is None:
+                lines.append(
+                    f"{target:>6g}{name:>10}  {'truthful':<12}{spent:>10.0f}{value:>12.0f}{value / best.value:>14.2%}"
+                    f"{value / spent:>8.3f}"
+                )
+            lines.append(
+                f"{target:>6g}{name:>10}  {'hindsight':<12}{float(money.prices @ best.taken):>10.0f}{best.value:>12.0f}"
+                f"   (gap {best.upper_bound - best.value:.1e})"
+            )
+    return "\n".join(lines), slacks
+
+
+def figure(found: dict[str, list[float]], shares: Sequence[float], slacks: dict[str, FloatArray], out: Path) -> Path:
+    """Shares of hindsight by budget, and the slack of the return over time."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    drawing, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), constrained_layout=True)
+    for name, values in found.items():
+        left.plot(shares, values, "o-", label=name)
+    left.set(
+        xscale="log", xlabel="budget, as a share of the log's price", ylabel="value, of hindsight", title="first price"
+    )
+    left.legend(fontsize=8)
+    for name, slack in slacks.items():
+        right.plot(slack, label=name, linewidth=0.8)
+    right.axhline(0.0, color="black", linewidth=0.5)
+    right.set(xlabel="auction", ylabel="worth won / target − paid", title="return on spend", yscale="symlog")
+    right.legend(fontsize=6)
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "auctions.png"
+    drawing.savefig(path, dpi=150, metadata={"Software": None})
+    plt.close(drawing)
+    return path
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run both studies and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--shares", nargs="+", type=float, default=[1 / 2, 1 / 8, 1 / 32], help="budgets, of the log's price"
+    )
+    parser.add_argument("--targets", nargs="+", type=float, default=[1.0, 2.0], help="returns asked for")
+    parser.add_argument("--log", type=Path, help="another log: lines of click, price, predicted rate")
+    parser.add_argument("--synthetic", type=int, metavar="SEED", help="an invented log instead")
+    parser.add_argument("--rounds", type=int, default=20_000, help="of an invented log")
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    chosen = parser.parse_args(arguments)
+    try:
+        if chosen.synthetic is not None:
+            auctions = synthetic_auctions(chosen.rounds, chosen.synthetic)
+            history = PriceHistory.of(synthetic_auctions(chosen.rounds, chosen.synthetic + 1))
+        else:
+            auctions, history = load_auctions(chosen.log), load_history(None)
+        text, found = first_price_table(auctions, history, chosen.shares)
+        sys.stdout.write(text + "\n\n")
+        worth = float(history.counts @ history.prices / history.counts.sum() / history.mean_value)
+        text, slacks = return_table(auctions, worth, chosen.targets, 1 / 8)
+        sys.stdout.write(f"A click is worth {worth:,.0f}.\n{text}\n")
+        sys.stdout.write(f"wrote {figure(found, chosen.shares, slacks, chosen.out)}\n")
+    except InputError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

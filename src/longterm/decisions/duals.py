@@ -1,0 +1,238 @@
+r"""Dual learners: the price λ of each budget, moved by what was spent beyond the plan.
+
+Every dual keeps 0 ≤ λ, ‖λ‖₁ ≤ M (`EntropicDual`: each λ_i ≤ M), and is told g_t = σ(ĉ_t − ρ_t), at most 1 in
+absolute value. Its regret is max_λ Σ ⟨λ − λ_t, g_t⟩ over {λ ≥ 0, ‖λ‖₁ ≤ M}; `regret` bounds it after every round up
+to T.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import FloatArray
+from longterm.errors import InputError
+
+
+class Game(NamedTuple):
+    """What a slot needs to know of the game it is in."""
+
+    unit: FloatArray
+    """One unit of the rules in the units of each budget, shape (m,)."""
+    horizon: int
+    """T."""
+    radius: float
+    """M, the largest price."""
+    rate: float
+    """ρ, what a request may cost on average."""
+    lowest: float
+    """The least that a payoff r − ⟨λ, σĉ⟩ can be."""
+    width: float
+    """How far payoffs can be apart."""
+
+    @property
+    def resources(self) -> int:
+        """m, the number of budgets."""
+        return len(self.unit)
+
+
+class Dual(ABC):
+    """A learner of prices: pure functions on an array of m numbers."""
+
+    @abstractmethod
+    def fitted(self, game: Game) -> Self:
+        """The same dual with what was left open (its step) set for this game."""
+
+    @abstractmethod
+    def init(self, game: Game) -> FloatArray:
+        """The state before the first request."""
+
+    @abstractmethod
+    def prices(self, state: FloatArray, game: Game) -> FloatArray:
+        """λ, shape (m,), in reward per unit of the rules."""
+
+    @abstractmethod
+    def update(self, state: FloatArray, gradient: FloatArray, game: Game) -> FloatArray:
+        """The state after g_t = σ(ĉ_t − ρ_t)."""
+
+    @abstractmethod
+    def regret(self, game: Game, total_delay: float = 0.0) -> float:
+        """A bound on the dual's regret after any number of rounds up to T.
+
+        `total_delay` is Σ τ_t, where the gradient of round t came τ_t rounds late.
+        """
+
+
+@dataclass(frozen=True)
+class HedgeDual(Dual):
+    r"""Entropic mirror descent over M·Δ_{m+1}; the last coordinate is slack, so that nothing need bind.
+
+    .. math:: λ_i = M \frac{e^{s_i}}{1 + \sum_j e^{s_j}}, \qquad s_i = ε \sum_t g_{t,i}
+
+    Regret ≤ M (ln(m+1)/ε + ε w² T/8) with w the width of (g, 0): 1 for caps or floors alone, 2 for both.
+    (Hoeffding; the slack has g = 0.) The default ε = √(8 ln(m+1)/T)/w gives M w √(T ln(m+1)/2). Gradients that come
+    late add 2 ε w² M Σ τ_t.
+
+    Parameters
+    ----------
+    step : float, optional
+        ε.
+    """
+
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_step(self)
+
+    def fitted(self, game: Game) -> Self:
+        if self.step is not None:
+            return self
+        return replace(self, step=float(np.sqrt(8 * np.log(game.resources + 1) / game.horizon) / _width(game)))
+
+    def init(self, game: Game) -> FloatArray:
+        return np.zeros(game.resources)
+
+    def prices(self, state: FloatArray, game: Game) -> FloatArray:
+        assert self.step is not None
+        scores = self.step * state
+        top = max(float(scores.max()), 0.0)
+        weights = np.exp(scores - top)
+        return np.asarray(game.radius * weights / (weights.sum() + np.exp(-top)))
+
+    def update(self, state: FloatArray, gradient: FloatArray, game: Game) -> FloatArray:
+        return state + gradient
+
+    def regret(self, game: Game, total_delay: float = 0.0) -> float:
+        step = self.fitted(game).step
+        assert step is not None
+        width = _width(game)
+        steps = step * width**2 * (game.horizon / 8 + 2 * total_delay)
+        return float(game.radius * (np.log(game.resources + 1) / step + steps))
+
+
+@dataclass(frozen=True)
+class EuclideanDual(Dual):
+    r"""Projected gradient steps on {λ ≥ 0, ‖λ‖₁ ≤ M}, from λ = 0.
+
+    .. math:: λ_{t+1} = Π(λ_t + γ g_t)
+
+    Regret ≤ M²/(2γ) + γ m T/2, because ‖g‖² ≤ m; the default γ = M/√(mT) gives M√(mT). Late gradients add 2 γ m Σ τ_t.
+
+    Parameters
+    ----------
+    step : float, optional
+        γ.
+    """
+
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_step(self)
+
+    def fitted(self, game: Game) -> Self:
+        if self.step is not None:
+            return self
+        return replace(self, step=float(game.radius / np.sqrt(game.resources * game.horizon)))
+
+    def init(self, game: Game) -> FloatArray:
+        return np.zeros(game.resources)
+
+    def prices(self, state: FloatArray, game: Game) -> FloatArray:
+        return state
+
+    def update(self, state: FloatArray, gradient: FloatArray, game: Game) -> FloatArray:
+        assert self.step is not None
+        return onto_corner(state + self.step * gradient, game.radius)
+
+    def regret(self, game: Game, total_delay: float = 0.0) -> float:
+        step = self.fitted(game).step
+        assert step is not None
+        return game.radius**2 / (2 * step) + step * game.resources * (game.horizon / 2 + 2 * total_delay)
+
+
+@dataclass(frozen=True)
+class EntropicDual(Dual):
+    r"""Multiplicative prices: what a router or a bidder runs.
+
+    .. math:: λ_{t+1,i} = \min(M, λ_{t,i} e^{ε g_{t,i}/ρ})
+
+    It needs a first price. Before the cap ln λ is a sum, so the order in which late costs arrive does not matter. With
+    y = εg/ρ ≤ 1, e^y ≤ 1 + y + y² gives for every λ with ‖λ‖₁ ≤ M
+
+        Σ ⟨λ − λ_t, g_t⟩ ≤ (ρ/ε) [M ln(M/λ_1) − M]₊ + (ρ/ε) m λ_1 + (ε/ρ) m M T,
+
+    so ε ≤ ρ is needed for the theorem. (Steps that large requests make longer than that work well, and have none.)
+
+    Parameters
+    ----------
+    start : float
+        λ_1, in reward per unit of the budget's own money (of each budget's, where there are several): what it
+        should bring.
+    step : float, optional
+        ε, per unit of ĉ/ρ. By default ρ · √(max(ln(M/λ_1), 1)/T), at most ρ.
+    """
+
+    start: float
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        validate.remember(self, start=validate.positive_scalar("start", self.start))
+        _check_step(self)
+
+    def fitted(self, game: Game) -> Self:
+        if self.step is not None:
+            return self
+        spread = max(float(np.log(game.radius / self._first(game).min())), 1.0)
+        return replace(self, step=float(game.rate * min(1.0, np.sqrt(spread / game.horizon))))
+
+    def init(self, game: Game) -> FloatArray:
+        return np.log(self._first(game))
+
+    def prices(self, state: FloatArray, game: Game) -> FloatArray:
+        return np.exp(state)
+
+    def update(self, state: FloatArray, gradient: FloatArray, game: Game) -> FloatArray:
+        assert self.step is not None
+        return np.minimum(state + (self.step / game.rate) * gradient, np.log(game.radius))
+
+    def regret(self, game: Game, total_delay: float = 0.0) -> float:
+        step = self.fitted(game).step
+        assert step is not None
+        if step > game.rate * (1 + 1e-12):
+            raise InputError(
+                "step",
+                f"{step:g} is above ρ = {game.rate:g}, and no theorem covers it",
+                "Leave the step out, or take HedgeDual",
+            )
+        if total_delay:
+            raise InputError("total_delay", "has no theorem for EntropicDual", "Take HedgeDual or EuclideanDual")
+        M, first, eta = game.radius, self._first(game), step / game.rate
+        distance = max(M * np.log(M / first.min()) - M, 0.0) + first.sum()
+        return float(distance / eta + eta * game.resources * M * game.horizon)
+
+    def _first(self, game: Game) -> FloatArray:
+        return np.minimum(self.start * game.unit, game.radius)
+
+
+def onto_corner(point: FloatArray, radius: float) -> FloatArray:
+    """The nearest point of {λ ≥ 0, ‖λ‖₁ ≤ radius}."""
+    positive = np.maximum(point, 0.0)
+    if positive.sum() <= radius:
+        return positive
+    ordered = np.sort(positive)[::-1]
+    excess = (np.cumsum(ordered) - radius) / np.arange(1, len(ordered) + 1)
+    return np.asarray(np.maximum(positive - excess[np.flatnonzero(ordered > excess)[-1]], 0.0))
+
+
+def _width(game: Game) -> float:
+    """Of the numbers g_1 … g_m and 0: caps and floors together span [−1, 1]."""
+    return 1.0 if game.width <= 1 + game.radius * (1 + 1e-12) else 2.0
+
+
+def _check_step(dual: HedgeDual | EuclideanDual | EntropicDual) -> None:
+    if dual.step is not None:
+        validate.remember(dual, step=validate.positive_scalar("step", dual.step))

@@ -1,0 +1,220 @@
+"""An adapter for LiteLLM's router: its custom routing strategy chooses by a `Chooser`, its callbacks settle the costs.
+
+Needs the extra `litellm`. Rewards are yours to give, when you know them: `strategy.reward(response, 0.8)`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import FloatArray
+from longterm.decisions.chooser import Chooser
+from longterm.decisions.text import WordHash
+from longterm.errors import InputError
+
+try:
+    from litellm.integrations.custom_logger import CustomLogger
+    from litellm.types.router import CustomRoutingStrategyBase
+except ImportError:
+    raise ImportError("longterm.decisions.litellm_router needs LiteLLM: pip install 'longterm[litellm]'") from None
+
+_LISTS = (
+    "callbacks",
+    "success_callback",
+    "failure_callback",
+    "_async_success_callback",
+    "_async_failure_callback",
+)
+"""Where LiteLLM copies a callback to."""
+MARK = "longterm_choice"
+"""The key of a choice's number in a request's metadata."""
+
+
+class BudgetExhaustedError(RuntimeError):
+    """No deployment is affordable: the request is refused. (Not with a budget above the cheapest deployment.)"""
+
+
+class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc]
+    """Route requests under a budget.
+
+    Parameters
+    ----------
+    router : litellm.Router
+        Its deployments are the actions, in the order of its model list; `register()` puts this strategy in its place.
+    chooser : Chooser
+        With as many actions. Costs are in dollars.
+    prices : sequence of (float, float)
+        Of each deployment: dollars per token in and out.
+    features : callable, optional
+        From a text to the chooser's context; `WordHash()` by default.
+    answer_tokens : float
+        How many tokens an answer usually has.
+    largest_answer : float
+        How many it can have: what is held back until the cost is known, where a request has no `max_tokens`.
+    tokens : callable, optional
+        How many tokens a text has; characters / 3 by default, rather too many than too few, because money is held
+        back by it.
+
+    Notes
+    -----
+    The choice's number travels in the request's metadata. A call that succeeded is charged LiteLLM's
+    `response_cost`, or its token counts at `prices`; one that failed costs nothing and teaches nothing. Rewards
+    that never come are forgotten with the chooser's `expire_after`. The budget is kept as `Chooser` says: as long
+    as no call costs more than was held back for it.
+    """
+
+    def __init__(
+        self,
+        router: Any,
+        chooser: Chooser,
+        prices: Sequence[tuple[float, float]],
+        *,
+        features: Callable[[str], FloatArray] | None = None,
+        answer_tokens: float = 200.0,
+        largest_answer: float = 4096.0,
+        tokens: Callable[[str], float] = lambda text: len(text) / 3 + 8,
+    ) -> None:
+        super().__init__()
+        self.router, self.chooser = router, chooser
+        self.prices = validate.matrix("prices", prices)
+        if self.prices.shape != (chooser.rule.actions, 2) or len(router.model_list) != chooser.rule.actions:
+            raise InputError(
+                "prices",
+                f"have shape {self.prices.shape}, the router {len(router.model_list)} deployments",
+                f"The chooser has {chooser.rule.actions} actions: give each a deployment and two prices",
+            )
+        self.features = WordHash() if features is None else features
+        self.answer_tokens, self.largest_answer, self.tokens = answer_tokens, largest_answer, tokens
+        self._numbers: OrderedDict[str, int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def register(self) -> BudgetStrategy:
+        """Become the router's strategy and a callback of LiteLLM."""
+        import litellm
+
+        self.router.set_custom_routing_strategy(self)
+        # Not by LiteLLM's manager of callbacks: that takes a second strategy for the first.
+        litellm.callbacks.append(self)
+        return self
+
+    def unregister(self) -> None:
+        """Be told of no more calls."""
+        import litellm
+
+        for name in _LISTS:
+            kept = getattr(litellm, name)
+            kept[:] = [callback for callback in kept if callback is not self]
+
+    # --- LiteLLM asks -----------------------------------------------------------------------------------------
+
+    def get_available_deployment(
+        self,
+        model: str,
+        messages: list[dict[str, str]] | None = None,
+        input: str | list[Any] | None = None,
+        specific_deployment: bool | None = False,
+        request_kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """The deployment that answers this request."""
+        text = _text(messages, input)
+        count = self.tokens(text)
+        most = float((request_kwargs or {}).get("max_tokens") or self.largest_answer)
+        usual = min(self.answer_tokens, most)
+        costs = count * self.prices[:, 0] + usual * self.prices[:, 1]
+        bounds = count * self.prices[:, 0] + most * self.prices[:, 1]
+        choice = self.chooser.act(self.features(text), costs=costs, bounds=bounds)
+        if choice.action is None:
+            raise BudgetExhaustedError(
+                "no deployment is affordable; the budget is spent or held back for open requests"
+            )
+        if request_kwargs is not None:
+            request_kwargs.setdefault("metadata", {})[MARK] = choice.number
+        return self.router.model_list[choice.action]
+
+    async def async_get_available_deployment(
+        self,
+        model: str,
+        messages: list[dict[str, str]] | None = None,
+        input: str | list[Any] | None = None,
+        specific_deployment: bool | None = False,
+        request_kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """The same, for asynchronous calls."""
+        return self.get_available_deployment(model, messages, input, specific_deployment, request_kwargs)
+
+    # --- LiteLLM tells ----------------------------------------------------------------------------------------
+
+    def log_success_event(self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
+        """Settle the cost."""
+        number = _number(kwargs)
+        if number is None or number not in self.chooser.pending:
+            return
+        action = self.chooser.pending[number].action
+        assert action is not None
+        cost = kwargs.get("response_cost")
+        if not cost:
+            usage = response_obj["usage"]
+            cost = usage["prompt_tokens"] * self.prices[action, 0] + usage["completion_tokens"] * self.prices[action, 1]
+        self.chooser.settle(number, cost=np.atleast_1d(float(cost)))
+        with self._lock:
+            self._numbers[str(response_obj["id"])] = number
+            while len(self._numbers) > 100_000:
+                self._numbers.popitem(last=False)
+
+    async def async_log_success_event(
+        self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Settle the cost."""
+        self.log_success_event(kwargs, response_obj, start_time, end_time)
+
+    def log_failure_event(self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
+        """A call that failed costs nothing; LiteLLM may ask again."""
+        number = _number(kwargs)
+        if number is not None and number in self.chooser.pending:
+            self.chooser.settle(number, cost=0.0)
+            self.chooser.forget(number)
+
+    async def async_log_failure_event(
+        self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """A call that failed costs nothing."""
+        self.log_failure_event(kwargs, response_obj, start_time, end_time)
+
+    # --- you tell ---------------------------------------------------------------------------------------------
+
+    def reward(self, response: Any, reward: float) -> None:
+        """How good an answer was, in [0, 1]: by the response, or its id."""
+        key = response if isinstance(response, str) else str(response["id"])
+        with self._lock:
+            number = self._numbers.get(key)
+        if number is None:
+            raise InputError("response", f"{key} was not routed here, or its cost is not settled yet", "Give it later")
+        self.chooser.settle(number, reward)
+        with self._lock:
+            self._numbers.pop(key, None)
+
+
+def _text(messages: list[dict[str, Any]] | None, given: str | list[Any] | None) -> str:
+    """All that the model will read."""
+    if messages is None:
+        return given if isinstance(given, str) else " ".join(str(part) for part in given or ())
+    parts: list[str] = []
+    for message in messages:
+        content = message.get("content") or ""
+        if isinstance(content, str):
+            parts.append(content)
+        else:
+            parts += [str(part.get("text", "")) for part in content if isinstance(part, dict)]
+    return "\n".join(parts)
+
+
+def _number(kwargs: Mapping[str, Any]) -> int | None:
+    metadata = (kwargs.get("litellm_params") or {}).get("metadata") or kwargs.get("metadata") or {}
+    found = metadata.get(MARK)
+    return None if found is None else int(found)

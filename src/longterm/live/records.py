@@ -1,0 +1,192 @@
+"""What the journal holds of each ask, tell and skip: few bytes, written in few microseconds.
+
+    ask    "A", mark; and 8 bytes of the life, if this is its first token
+    skip   "S", mark, 8 bytes of the token's number
+    tell   "T", mark, 8 bytes of the number, 8 bytes that say which fields are scalars, 1 byte: is there a loss;
+           the fields of the state that it led to, the constraint, the loss: raw little-endian numbers
+
+Of a tell that is the state it led to, not the feedback: no replay depends on a function of a user, or on how a
+library adds up. Names, dtypes and shapes are not repeated; a learner keeps them all its life.
+
+The mark, three bytes of 255, tells these records from older ones, which begin with the length of a header
+(`longterm.storage.packing`), and could not have one of four gigabytes. Those are read, too, and still written where a
+state is not what its learner began with.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from longterm._arrays import Array
+from longterm.storage.packing import MalformedError, filled_state, pack, restored_state, state_arrays, unpack
+
+_MARK = b"\xff\xff\xff"
+_ASK, _SKIP, _TELL = (letter + _MARK for letter in (b"A", b"S", b"T"))
+_NUMBER = struct.Struct("<4sQ")
+_HEAD = struct.Struct("<4sQQB")
+_BITS = 64
+_SWAPPED = sys.byteorder == "big"
+
+
+class Asked(NamedTuple):
+    """A round began; `life` is that of its token where it differs from the life of the token before."""
+
+    life: int | None = None
+
+    def encode(self, layout: StateLayout) -> bytes:
+        """The record."""
+        return _ASK if self.life is None else _NUMBER.pack(_ASK, self.life)
+
+
+class Skipped(NamedTuple):
+    """A round was given up."""
+
+    number: int
+
+    def encode(self, layout: StateLayout) -> bytes:
+        """The record."""
+        return _NUMBER.pack(_SKIP, self.number)
+
+
+class Told(NamedTuple):
+    """The feedback of a round led to this state."""
+
+    number: int
+    state: Any
+    constraint: Array
+    loss: Array | None
+
+    def encode(self, layout: StateLayout) -> bytes:
+        """The record."""
+        number, state, constraint, loss = self
+        scalars, parts = layout.parts(state)
+        if parts is None or not layout.is_value(constraint) or not (loss is None or layout.is_value(loss)):
+            arrays = state_arrays(state) | {"constraint": constraint} | ({} if loss is None else {"loss": loss})
+            return pack({"op": "tell", "token": number}, arrays)
+        if loss is None:
+            return b"".join([_HEAD.pack(_TELL, number, scalars, 0), *parts, _raw(constraint)])
+        return b"".join([_HEAD.pack(_TELL, number, scalars, 1), *parts, _raw(constraint), _raw(loss)])
+
+
+Event = Asked | Skipped | Told
+
+
+class StateLayout:
+    """The names, dtypes and shapes of a learner's state, and of one number for each of its decisions."""
+
+    def __init__(self, template: Any, x: Array) -> None:
+        self._template = template
+        leaves = state_arrays(template)
+        self._names = [name.removeprefix("state.") for name in leaves]
+        self._kinds = [(np.asarray(leaf).dtype, np.shape(leaf)) for leaf in leaves.values()]
+        self._is_flat = not any(hasattr(field, "_asdict") for field in template)
+        self._value = (x.dtype, x.shape[:-1])
+        self._seen: tuple[type, ...] = ()
+        self._scalars: int | None = None
+
+    def leaves(self, state: Any) -> tuple[Array, ...]:
+        """The arrays of a state, one after another."""
+        return tuple(state) if self._is_flat else tuple(state_arrays(state).values())
+
+    def name(self, place: int) -> str:
+        """What the state calls one of them."""
+        return self._names[place]
+
+    def is_value(self, value: Array) -> bool:
+        """Whether it is one number for each decision, of their dtype."""
+        dtype, shape = self._value
+        return bool(value.dtype is dtype and value.shape == shape)
+
+    def parts(self, state: Any) -> tuple[int, list[bytes] | None]:
+        """Which fields are NumPy scalars, as bits, and the bytes of all; None where a field is not as it was."""
+        leaves = self.leaves(state)
+        kinds = tuple(map(type, leaves))
+        if kinds != self._seen:
+            self._look_at(kinds)
+        if self._scalars is None:
+            return 0, None
+        for leaf, (dtype, shape) in zip(leaves, self._kinds, strict=True):
+            if isinstance(leaf, np.ndarray) and (leaf.dtype is not dtype or leaf.shape != shape):
+                return 0, None
+        return self._scalars, [_raw(leaf) for leaf in leaves] if _SWAPPED else [leaf.tobytes() for leaf in leaves]
+
+    def _look_at(self, kinds: tuple[type, ...]) -> None:
+        """Which fields are scalars; None if one is neither an array nor the scalar that belongs there."""
+        bits, fits = 0, len(kinds) < _BITS
+        for place, (kind, (dtype, shape)) in enumerate(zip(kinds, self._kinds, strict=True)):
+            if issubclass(kind, np.generic):
+                bits |= 1 << place
+                fits = fits and kind is dtype.type and shape == ()
+            else:
+                fits = fits and kind is np.ndarray
+        self._seen, self._scalars = kinds, bits if fits else None
+
+    def decode(self, record: bytes, present: Any) -> Event:
+        """The event that a record is about; ValueError, KeyError or TypeError if it makes no sense.
+
+        `present` is the state before it, which a state of an older record is compared with.
+        """
+        if record[1:4] != _MARK:
+            return _older(record, present)
+        kind = record[:4]
+        try:
+            if kind == _ASK:
+                return Asked() if len(record) == len(_ASK) else Asked(_whole(_NUMBER, record)[1])
+            if kind == _SKIP:
+                return Skipped(_whole(_NUMBER, record)[1])
+            if kind == _TELL:
+                return self._told(record)
+        except struct.error as error:
+            raise MalformedError(str(error)) from None
+        raise MalformedError(f"{kind[:1]!r} is none of ask, tell and skip")
+
+    def _told(self, record: bytes) -> Told:
+        _, number, scalars, has_loss = _HEAD.unpack_from(record)
+        kinds = [*self._kinds, self._value] + ([self._value] if has_loss else [])
+        place, arrays = _HEAD.size, []
+        if has_loss > 1 or scalars >> len(self._kinds):
+            raise MalformedError("its flags make no sense")
+        for dtype, shape in kinds:
+            count = 1
+            for n in shape:
+                count *= n
+            stop = place + count * dtype.itemsize
+            if stop > len(record):
+                raise MalformedError("it is too short")
+            # From bytes of its own: aligned, and the record is not kept.
+            flat = np.frombuffer(bytearray(record[place:stop]), dtype.newbyteorder("<") if _SWAPPED else dtype)
+            arrays.append(flat.astype(dtype, copy=False).reshape(shape))
+            place = stop
+        if place != len(record):
+            raise MalformedError("it is too long")
+        leaves = [array[()] if scalars >> k & 1 else array for k, array in enumerate(arrays[: len(self._kinds)])]
+        state = type(self._template)(*leaves) if self._is_flat else filled_state(self._template, leaves)
+        return Told(number, state, arrays[len(self._kinds)], arrays[-1] if has_loss else None)
+
+
+def _raw(value: Array) -> bytes:
+    raw: bytes = (value.astype(value.dtype.newbyteorder("<")) if _SWAPPED else value).tobytes()
+    return raw
+
+
+def _whole(layout: struct.Struct, record: bytes) -> tuple[Any, ...]:
+    if len(record) != layout.size:
+        raise MalformedError(f"it has {len(record)} bytes, not {layout.size}")
+    return layout.unpack(record)
+
+
+def _older(record: bytes, present: Any) -> Event:
+    metadata: Mapping[str, Any]
+    metadata, arrays = unpack(record)
+    if metadata["op"] == "ask":
+        return Asked()
+    if metadata["op"] == "skip":
+        return Skipped(int(metadata["token"]))
+    if metadata["op"] != "tell":
+        raise MalformedError(f"{metadata['op']!r} is none of ask, tell and skip")
+    return Told(int(metadata["token"]), restored_state(present, arrays), arrays["constraint"], arrays.get("loss"))

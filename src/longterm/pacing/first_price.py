@@ -1,0 +1,269 @@
+r"""First-price auctions under a budget: bid to win what is worth the money, not what it is worth.
+
+A winner pays its own bid. With the price of money λ and the landscape Ĝ(· | z) of the request's cell,
+
+    b_t = smallest argmax over the grid of (v_t − (κ + λ_t) b) Ĝ(b | z_t),        cut to what is left,
+
+and λ moves with what was *paid* (Wang, Yang, Deng and Kong 2023 use the estimate b Ĝ(b); a landscape that drifts
+then makes λ wrong, and what was paid is unbiased whatever Ĝ is):
+
+    euclidean   λ_{t+1} = [λ_t + η (paid_t − ρ_t)]₊           entropic   λ_{t+1} = λ_t e^{η (paid_t − ρ_t)/ρ_t}
+
+with ρ_t = what is left / requests left (`replan`) or budget/T. A request's cell is its value's, on a logarithmic
+scale: values and prices are correlated, and that is where shading can gain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import FloatArray
+from longterm.errors import InputError, NonFiniteError
+from longterm.pacing.auctions import Auctions
+from longterm.pacing.landscapes import Counts, Landscape, SeenPrices
+
+
+class FirstPriceState(NamedTuple):
+    """What a first-price bidder remembers."""
+
+    round: int
+    price: float
+    """λ."""
+    remaining: float
+    counts: Counts
+
+
+@dataclass(frozen=True, eq=False)
+class FirstPricePacer:
+    """Bid in first-price auctions with a hard budget.
+
+    Parameters
+    ----------
+    budget : float
+        The total that may be paid. Bids are never above what is left, so no sequence overspends.
+    horizon : int
+        T, the requests expected.
+    landscape : Landscape
+        How wins are learned: `SeenPrices`, `LostPrices` or `WonOrLost`.
+    start : float
+        λ_1, the value that a unit of money should bring.
+    step : float
+        η.
+    mirror : {"entropic", "euclidean"}
+        How λ moves.
+    replan : bool
+        Plan with what is left.
+    cost_weight : float
+        κ: 0 maximises value, 1 value less payments.
+    mean_value : float
+        The value of a usual request; cells are bands of value about it.
+    spread : float
+        The cells span values from mean_value/spread to mean_value·spread.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.pacing import FirstPricePacer, SeenPrices
+    >>> pacer = FirstPricePacer(20.0, 10, SeenPrices(np.arange(11.0)), start=0.5, step=0.1, mean_value=4.0)
+    >>> state = pacer.init()
+    >>> for price in (3.0, 3.0, 6.0):
+    ...     state = pacer.settle(state, 4.0, pacer.act(state, 4.0), price)
+    >>> pacer.act(state, 4.0)  # 3 wins two of three for (4 − 3λ), 6 all for (4 − 6λ)
+    3.0
+    """
+
+    budget: float
+    horizon: int
+    landscape: Landscape
+    start: float
+    step: float
+    mirror: Literal["entropic", "euclidean"] = "entropic"
+    replan: bool = True
+    cost_weight: float = 0.0
+    mean_value: float = 1.0
+    spread: float = 4.0
+
+    def __post_init__(self) -> None:
+        for name in ("budget", "start", "step", "mean_value", "spread"):
+            validate.remember(self, **{name: validate.positive_scalar(name, getattr(self, name))})
+        validate.remember(self, cost_weight=validate.non_negative_scalar("cost_weight", self.cost_weight))
+        validate.count("horizon", self.horizon)
+        if self.mirror not in ("entropic", "euclidean"):
+            raise InputError("mirror", f"{self.mirror!r} is not known", "Choose 'entropic' or 'euclidean'")
+        if self.spread <= 1:
+            raise InputError("spread", f"{self.spread} is not above 1", "Give 4, for example")
+
+    def init(self) -> FirstPriceState:
+        """Before the first request."""
+        return FirstPriceState(1, self.start, self.budget, self.landscape.init())
+
+    def cell(self, value: float) -> int:
+        """The band of a value."""
+        place = (np.log(max(value / self.mean_value, 1e-300)) / np.log(self.spread) + 1) / 2
+        return int(np.clip(place * self.landscape.cells, 0, self.landscape.cells - 1))
+
+    def act(self, state: FirstPriceState, value: float) -> float:
+        """The bid for a request of this value: on the grid, never above what is left."""
+        value = _number("value", value, state)
+        bids = self.landscape.bids
+        chances = self.landscape.chance(state.counts, self.cell(value))
+        payoff = (value - (self.cost_weight + state.price) * bids) * chances
+        payoff = np.where(bids <= state.remaining, payoff, -np.inf)
+        return float(bids[int(payoff.argmax())])
+
+    def settle(
+        self, state: FirstPriceState, value: float, bid: float, price: float | None, won: bool | None = None
+    ) -> FirstPriceState:
+        """The state after an auction.
+
+        Parameters
+        ----------
+        state : FirstPriceState
+            Before.
+        value, bid : float
+            Of this request.
+        price : float or None
+            The highest bid of the others, where it is told.
+        won : bool, optional
+            Whether it was won; by default bid ≥ price.
+        """
+        value, bid = _number("value", value, state), _number("bid", bid, state)
+        if price is not None:
+            price = _number("price", price, state)
+        if won is None:
+            if price is None:
+                raise InputError("won", "and price are both missing", "Give one of them", round=state.round)
+            won = bid >= price
+        paid = bid if won else 0.0
+        if paid > state.remaining:
+            raise InputError("bid", f"{bid} is more than what is left", "Bid what act() says", round=state.round)
+        left = max(self.horizon - state.round + 1, 1)
+        plan = state.remaining / left if self.replan else self.budget / self.horizon
+        if self.mirror == "euclidean":
+            moved = max(state.price + self.step * (paid - plan), 0.0)
+        elif plan > 0:
+            moved = state.price * float(np.exp(self.step * (paid - plan) / plan))
+        else:
+            moved = state.price
+        counts = self.landscape.learn(state.counts, self.cell(value), bid, won, price)
+        return FirstPriceState(state.round + 1, moved, state.remaining - paid, counts)
+
+    def bound(self, largest_value: float) -> float:
+        r"""Regret against the best budget-keeping strategy that knows the law of prices, in expectation.
+
+        For i.i.d. requests with value ≤ v̄ independent of the price, `SeenPrices` with one cell, Euclidean steps
+        without replanning, κ = 0:
+
+            b̄v̄/ρ + max(λ_1, v̄/ρ)²/(2η) + ηT b̄²/2 + 4v̄ √(πT/2).
+
+        *Proof.* As for second price (docs/pacing.md) with payments ≤ b̄, the end of the grid; the bid is best for Ĝ
+        and not for G, which costs at most 2 sup|Ĝ − G| times the largest (v − λb) in play, v̄; E sup|Ĝ_n − G| ≤
+        √(π/(2n)) (Dvoretzky–Kiefer–Wolfowitz–Massart, integrated), and Σ 1/√n ≤ 2√T. ∎
+        """
+        exact = isinstance(self.landscape, SeenPrices) and self.landscape.cells == 1
+        if not exact or self.mirror != "euclidean" or self.replan or self.cost_weight:
+            raise InputError(
+                "landscape",
+                "no theorem covers this bidder",
+                "It is for SeenPrices with one cell, mirror='euclidean', replan=False, cost_weight=0",
+            )
+        v, T, rho, most = largest_value, self.horizon, self.budget / self.horizon, float(self.landscape.bids[-1])
+        return float(
+            most * v / rho
+            + max(self.start, v / rho) ** 2 / (2 * self.step)
+            + self.step * T * most**2 / 2
+            + 4 * v * np.sqrt(np.pi * T / 2)
+        )
+
+
+class FirstPriceRun(NamedTuple):
+    """What happened, auction by auction."""
+
+    bids: FloatArray
+    paid: FloatArray
+    won: np.ndarray[Any, np.dtype[np.bool_]]
+    price: FloatArray
+    """λ in force."""
+    value: float
+    """Σ of the values won."""
+
+
+def play_first_price(pacer: FirstPricePacer, auctions: Auctions) -> FirstPriceRun:
+    """Replay a log as first-price auctions: a bid wins where it is at least the market price, and is paid."""
+    T = len(auctions)
+    bids, price = np.empty(T), np.empty(T)
+    tells = isinstance(pacer.landscape, SeenPrices)
+    state = pacer.init()
+    for t, (value, market) in enumerate(zip(auctions.values.tolist(), auctions.prices.tolist(), strict=True)):
+        price[t] = state.price
+        bids[t] = bid = pacer.act(state, value)
+        won = bid >= market
+        state = pacer.settle(state, value, bid, market if tells or not won else None, won)
+    taken = bids >= auctions.prices
+    return FirstPriceRun(bids, np.where(taken, bids, 0.0), taken, price, float(auctions.values[taken].sum()))
+
+
+def best_first_price(auctions: Auctions, budget: float, pacer: FirstPricePacer, prices: int = 40) -> float:
+    r"""What no bidder exceeds, on average, that sees values only and knows the landscape of every cell of this log.
+
+    .. math:: \min_{λ ≥ 0} \sum_t \max_b (v_t − λ b) Ĝ_T(b | z_t) + λ \cdot \text{budget}
+
+    Every λ gives an upper bound; the search only makes it tighter. (The strong benchmark, who pays exactly the
+    market price, is `best_in_hindsight`.)
+
+    Parameters
+    ----------
+    auctions : Auctions
+        The log.
+    budget : float
+        Of the bidder.
+    pacer : FirstPricePacer
+        Whose grid and cells are used.
+    prices : int
+        Steps of the search for λ.
+    """
+    bids = pacer.landscape.bids
+    cells = np.array([pacer.cell(value) for value in auctions.values.tolist()])
+    groups = []
+    for cell in np.unique(cells):
+        mine = cells == cell
+        law = np.searchsorted(np.sort(auctions.prices[mine]), bids, side="right") / mine.sum()
+        groups.append((np.sort(auctions.values[mine]), law))
+
+    def dual(price: float) -> float:
+        total = price * budget
+        for values, law in groups:
+            payoff = np.maximum.reduce([(values - price * b) * g for b, g in zip(bids, law, strict=True)])
+            total += float(payoff.sum())
+        return total
+
+    low, high = 0.0, float(auctions.values.max()) / max(float(bids[1]), 1e-300)
+    golden = (np.sqrt(5.0) - 1) / 2
+    # On a logarithmic scale: prices of money differ by orders of magnitude.
+    left, right = np.log(high) - 20.0, np.log(high)
+    a, b = right - golden * (right - left), left + golden * (right - left)
+    at_a, at_b = dual(float(np.exp(a))), dual(float(np.exp(b)))
+    best = min(at_a, at_b, dual(low))
+    for _ in range(prices):
+        if at_a < at_b:
+            right, b, at_b = b, a, at_a
+            a = right - golden * (right - left)
+            at_a = dual(float(np.exp(a)))
+        else:
+            left, a, at_a = a, b, at_b
+            b = left + golden * (right - left)
+            at_b = dual(float(np.exp(b)))
+        best = min(best, at_a, at_b)
+    return best
+
+
+def _number(name: str, value: float, state: FirstPriceState) -> float:
+    if not np.isfinite(value):
+        raise NonFiniteError(name, f"is {value}", "Leave this auction out; the state is as it was", round=state.round)
+    if value < 0:
+        raise InputError(name, f"{value} is negative", f"Give a {name} of at least 0", round=state.round)
+    return float(value)

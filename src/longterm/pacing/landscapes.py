@@ -1,0 +1,175 @@
+r"""Landscapes: how likely a bid wins, learned from what the exchange tells, for each kind of request.
+
+G(b | z) = P(highest bid of the others ≤ b | z) on a grid of bids, z a cell of requests. Three kinds of feedback:
+
+    SeenPrices     the market price of every auction: counts
+    LostPrices     the price only of auctions that were lost (a winner pays its own bid and learns nothing more):
+    the product-limit estimator WonOrLost      nothing but the result: isotonic regression of wins on bids
+
+A cell that has seen little leans on all cells together, as on `weight` auctions of its own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from longterm import _validate as validate
+from longterm._arrays import FloatArray
+from longterm.errors import InputError
+
+
+class Counts(NamedTuple):
+    """Two histograms over the grid for each cell, shape (cells + 1, bids); the last row is all cells together."""
+
+    first: FloatArray
+    second: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Landscape(ABC):
+    """How likely each bid of a grid wins.
+
+    Parameters
+    ----------
+    bids : array
+        The grid, increasing from 0. A price above its end counts as out of reach.
+    cells : int
+        How many kinds of requests are told apart.
+    weight : float
+        How many auctions of its own all cells together count for in a cell.
+    """
+
+    bids: FloatArray
+    cells: int = 1
+    weight: float = 20.0
+
+    def __post_init__(self) -> None:
+        bids = validate.vector("bids", self.bids)
+        if len(bids) < 2 or bids[0] != 0 or np.any(np.diff(bids) <= 0):
+            raise InputError("bids", "do not increase from 0", "Give a grid, numpy.arange(301.0) for example")
+        validate.remember(
+            self,
+            bids=bids,
+            cells=validate.count("cells", self.cells),
+            weight=validate.non_negative_scalar("weight", self.weight),
+        )
+
+    def init(self) -> Counts:
+        """Nothing seen."""
+        shape = (self.cells + 1, len(self.bids) + 1)
+        return Counts(np.zeros(shape), np.zeros(shape))
+
+    def chance(self, counts: Counts, cell: int) -> FloatArray:
+        """Ĝ(· | cell) on the grid, non-decreasing."""
+        total = float(counts.first[-1].sum() + counts.second[-1].sum())
+        lean = self.weight / total if total else 0.0
+        return self.estimate(
+            counts.first[cell] + lean * counts.first[-1], counts.second[cell] + lean * counts.second[-1]
+        )
+
+    def place(self, bid: float) -> int:
+        """The last grid bid that is at most `bid`."""
+        return int(np.searchsorted(self.bids, bid, side="right")) - 1
+
+    @abstractmethod
+    def estimate(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        """Ĝ on the grid from one cell's histograms."""
+
+    @abstractmethod
+    def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
+        """The histograms after an auction. `price` is that of the market, where it is told."""
+
+    def _price_place(self, price: float) -> int:
+        """The first grid bid that wins against this price; one beyond the grid if none does."""
+        return int(np.searchsorted(self.bids, price, side="left"))
+
+
+@dataclass(frozen=True, eq=False)
+class SeenPrices(Landscape):
+    """Full feedback: the empirical law of prices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.pacing import SeenPrices
+    >>> prices = SeenPrices(np.arange(4.0))
+    >>> counts = prices.init()
+    >>> for price in (1.0, 1.0, 3.0, 9.0):
+    ...     counts = prices.learn(counts, 0, 0.0, False, price)
+    >>> prices.chance(counts, 0)
+    array([0.  , 0.5 , 0.5 , 0.75])
+    """
+
+    def estimate(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        total = first.sum()
+        return np.ones(len(self.bids)) if total == 0 else np.asarray(np.cumsum(first)[:-1] / total)
+
+    def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
+        if price is None:
+            raise InputError("price", "is missing", "SeenPrices needs the price of every auction; take LostPrices")
+        return counts._replace(first=_counted(counts.first, cell, self._price_place(price)))
+
+
+@dataclass(frozen=True, eq=False)
+class LostPrices(Landscape):
+    r"""The price of lost auctions only: the reversed product-limit estimator (Kaplan and Meier 1958, read from the
+    top).
+
+    .. math:: Ĝ(b_{j-1}) = Ĝ(b_j) (1 − e_j/n_j), \qquad n_j = \#\{s: b_s ≤ b_{j-1},\; d_s ≤ b_j\}, \qquad e_j =
+    \#\{… d_s > b_{j-1}\}
+
+    Both are observable: a loss shows d_s, and a win at b_s ≤ b_{j−1} implies d_s ≤ b_j. So n_j counts losses with
+    d_s ≤ b_j and wins with b_s ≤ b_{j−1}: two histograms are all it needs. Consistent where d_s is independent of
+    b_s given the cell. Where nothing was seen (n_j = 0) the lower bid counts as good as the higher: optimism, which
+    tries it.
+    """
+
+    def estimate(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        lost, won = first, second
+        at_risk = np.cumsum(lost)[1:] + np.cumsum(won)[:-1]  # n_j for j = 1 …; the last is beyond the grid
+        kept = 1.0 - np.divide(lost[1:], at_risk, out=np.zeros(len(lost) - 1), where=at_risk > 0)
+        return np.asarray(np.cumprod(kept[::-1])[::-1])
+
+    def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
+        if won:
+            return counts._replace(second=_counted(counts.second, cell, self.place(bid)))
+        if price is None:
+            raise InputError("price", "of a lost auction is missing", "Give it, or take WonOrLost")
+        return counts._replace(first=_counted(counts.first, cell, self._price_place(price)))
+
+
+@dataclass(frozen=True, eq=False)
+class WonOrLost(Landscape):
+    """Wins and losses only: the share won at each bid, made monotone by isotonic regression; 1 where nothing higher
+    was lost.
+
+    Bids that were never tried take the value of the next higher one that was: optimism, as for `LostPrices`.
+    """
+
+    def estimate(self, first: FloatArray, second: FloatArray) -> FloatArray:
+        lost, won = first[:-1], second[:-1]
+        tried = lost + won
+        on = tried > 0
+        if not on.any():
+            return np.ones(len(self.bids))
+        fitted = isotonic_regression(won[on] / tried[on], weights=tried[on]).x
+        following = np.searchsorted(np.flatnonzero(on), np.arange(len(self.bids)))
+        return np.append(np.asarray(fitted), 1.0)[following]
+
+    def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
+        place = self.place(bid)
+        if won:
+            return counts._replace(second=_counted(counts.second, cell, place))
+        return counts._replace(first=_counted(counts.first, cell, place))
+
+
+def _counted(histogram: FloatArray, cell: int, place: int) -> FloatArray:
+    counted = histogram.copy()
+    counted[cell, place] += 1.0
+    counted[-1, place] += 1.0
+    return counted

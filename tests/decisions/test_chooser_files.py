@@ -1,0 +1,251 @@
+"""Choosers in a service: journals, snapshots, lives, interrupts."""
+
+import os
+
+import numpy as np
+import pytest
+
+from longterm.decisions import (
+    EXP3IX,
+    Budget,
+    Chooser,
+    EntropicDual,
+    HedgeDual,
+    InverseGapWeighting,
+    LinearUCB,
+    PrimalDual,
+    RidgeRegressor,
+    TableRegressor,
+    ThompsonSampling,
+)
+from longterm.errors import InputError, JournalError, SnapshotError, UnknownTokenError, WindowFullError
+
+
+def rules():
+    budget, horizon = Budget(30.0, 1.0), 200
+    return {
+        "thompson": PrimalDual(
+            ThompsonSampling(3, 2, look=1.0), EntropicDual(0.2, step=0.05), budget, horizon, replan=True
+        ),
+        "ucb": PrimalDual(LinearUCB(3, 2), HedgeDual(), budget, horizon),
+        "exp3": PrimalDual(EXP3IX(3), HedgeDual(), budget, horizon),
+        "ridge": PrimalDual(InverseGapWeighting(3, RidgeRegressor(2)), HedgeDual(), budget, horizon),
+        "cells": PrimalDual(InverseGapWeighting(3, TableRegressor(2)), HedgeDual(), budget, horizon),
+    }
+
+
+def context(name, t):
+    return {"exp3": [], "cells": [t % 2]}.get(name, [1.0, np.sin(t)])
+
+
+def step(chooser, name, t):
+    """One request with its outcome in one of five ways, the outcomes of others later: everything a service does."""
+    choice = chooser.act(context(name, t), costs=[0.0, 0.2, 0.5], bounds=[0.1, 0.3, 0.6])
+    if choice.action is not None:
+        reward, cost = [0.2, 0.5, 0.8][choice.action], [0.05, 0.2, 0.5][choice.action]
+        if t % 5 == 0:
+            chooser.settle(choice, reward, cost)
+        elif t % 5 == 1:
+            chooser.settle(choice, cost=cost)
+        elif t % 5 == 2:
+            chooser.settle(choice, rewards=[0.2, 0.5, 0.8], costs=[0.05, 0.2, 0.5])
+        elif t % 5 == 3:
+            chooser.forget(choice)
+    if t % 7 == 6:
+        for number in list(chooser.pending)[:2]:
+            chooser.settle(number, reward=0.5)
+    if t == 20:
+        chooser.teach(context(name, t), [0.1, 0.2, 0.3], [0.0, 0.2, 0.5])
+    return choice.action
+
+
+def flat(value):
+    if hasattr(value, "_asdict"):
+        return [x for part in value for x in flat(part)]
+    return [np.asarray(value)]
+
+
+def same(one, other):
+    for x, y in zip(flat(one.state), flat(other.state), strict=True):
+        np.testing.assert_array_equal(x, y)
+    assert list(one.pending) == list(other.pending)
+
+
+@pytest.mark.parametrize("name", list(rules()))
+def test_a_chooser_goes_on_bit_for_bit_after_its_process_died(name, tmp_path):
+    whole = Chooser(rules()[name], seed=3)
+    straight = [step(whole, name, t) for t in range(90)]
+    actions = []
+    chooser = Chooser(rules()[name], seed=3, journal=tmp_path / "j", fsync=False)
+    for t in range(90):
+        if t == 30:
+            chooser.save(tmp_path / "s")
+        if t == 15:  # dies before the first save
+            chooser._journal.close()
+            chooser = Chooser(rules()[name], seed=3, journal=tmp_path / "j", fsync=False)
+        if t in (31, 60, 75):
+            chooser._journal.close()
+            chooser = Chooser.load(tmp_path / "s", rules()[name], journal=tmp_path / "j", fsync=False)
+        actions.append(step(chooser, name, t))
+    assert actions == straight
+    same(whole, chooser)
+    chooser.save(tmp_path / "s")
+    chooser.close()
+    same(whole, Chooser.load(tmp_path / "s", rules()[name]))
+
+
+def test_a_replay_keeps_the_recorded_action_whatever_a_sum_says(tmp_path):
+    """Another machine may round differently: the journal's action and probabilities count."""
+    rule = rules()["thompson"]
+    chooser = Chooser(rule, seed=3, journal=tmp_path / "j", fsync=False)
+    actions = [step(chooser, "thompson", t) for t in range(30)]
+    chooser.close()
+    tilted = rules()["thompson"]
+    original = type(tilted.primal).weigh
+    weigh = lambda self, state, request, rng: original(self, state, request, rng)[::-1]  # noqa: E731
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(tilted.primal), "weigh", weigh)
+        again = Chooser(tilted, seed=3, journal=tmp_path / "j", fsync=False)
+    same(chooser, again)
+    assert len(actions) == again.round - 1
+    again.close()
+
+
+def test_a_life_without_its_journal_refuses_the_choices_that_it_does_not_know(tmp_path):
+    rule = rules()["thompson"]
+    chooser = Chooser(rule, seed=1, journal=tmp_path / "j")
+    known = chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5])
+    chooser.save(tmp_path / "s")
+    lost = chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5])
+    chooser.close()
+    other = Chooser.load(tmp_path / "s", rule)
+    fresh = other.act([1.0, 0.0], costs=[0.0, 0.2, 0.5])
+    assert (fresh.number, lost.number) == (2, 2)
+    assert fresh.life != lost.life
+    with pytest.raises(UnknownTokenError, match="another life"):
+        other.settle(lost, reward=1.0)
+    other.settle(known, reward=1.0)
+    other.settle(fresh, reward=1.0)
+    other.save(tmp_path / "t")
+    third = Chooser.load(tmp_path / "t", rule)
+    with pytest.raises(UnknownTokenError, match="another life"):
+        third.settle(lost, reward=1.0)
+    kept = Chooser.load(tmp_path / "s", rule, journal=tmp_path / "j")
+    kept.settle(lost, reward=1.0)  # with its journal it is the same life
+    kept.close()
+
+
+def test_one_process_writes_a_journal_and_damage_is_named(tmp_path):
+    rule = rules()["exp3"]
+    chooser = Chooser(rule, journal=tmp_path / "j")
+    with pytest.raises(JournalError, match="in use"):
+        Chooser(rule, journal=tmp_path / "j")
+    step(chooser, "exp3", 0)
+    chooser.save(tmp_path / "s")
+    step(chooser, "exp3", 1)
+    chooser.close()
+    with pytest.raises(SnapshotError, match=r"rule\.horizon is 200 in the file and 300 here"):
+        Chooser.load(
+            tmp_path / "s",
+            PrimalDual(EXP3IX(3, step=rule.primal.step), HedgeDual(step=rule.dual.step), Budget(30.0, 1.0), 300),
+        )
+    damaged = bytearray((tmp_path / "s").read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (tmp_path / "d").write_bytes(damaged)
+    with pytest.raises(SnapshotError, match="corrupted"):
+        Chooser.load(tmp_path / "d", rule)
+    torn = (tmp_path / "j").read_bytes()
+    (tmp_path / "j").write_bytes(torn[:-3])  # a write cut short was never acknowledged
+    again = Chooser.load(tmp_path / "s", rule, journal=tmp_path / "j")
+    assert again.round in (2, 3)
+    again.close()
+
+
+@pytest.mark.parametrize("call", ["act", "settle", "forget"])
+def test_a_write_that_fails_changes_nothing(call, tmp_path, monkeypatch):
+    rule = rules()["thompson"]
+    chooser, twin = Chooser(rule, seed=5, journal=tmp_path / "j", fsync=False), Chooser(rule, seed=5)
+    for made in (chooser, twin):
+        for t in range(12):
+            step(made, "thompson", t)
+    number = next(iter(chooser.pending))
+    real = os.write
+
+    def full(descriptor, data):
+        real(descriptor, bytes(data)[:5])
+        raise OSError(28, "No space left on device")
+
+    calls = {
+        "act": lambda: chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5]),
+        "settle": lambda: chooser.settle(number, reward=0.5),
+        "forget": lambda: chooser.forget(number),
+    }
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(OSError, match="No space"):
+            calls[call]()
+    same(chooser, twin)
+    assert [step(chooser, "thompson", t) for t in range(12, 40)] == [step(twin, "thompson", t) for t in range(12, 40)]
+    same(chooser, twin)
+    chooser.close()
+    with Chooser(rule, seed=5, journal=tmp_path / "j", fsync=False) as again:
+        same(again, twin)
+
+
+@pytest.mark.parametrize("at", range(6))
+def test_an_interrupt_at_any_store_is_undone_or_finished(at, tmp_path, monkeypatch):
+    """A signal handler that raises while the record is written or just after."""
+    from longterm.live.journal import Journal
+
+    rule = rules()["thompson"]
+    chooser = Chooser(rule, seed=5, journal=tmp_path / "j", fsync=False)
+    append, put = Journal.append, Chooser._put
+    with monkeypatch.context() as patch:
+        if at == 0:
+            patch.setattr(Journal, "append", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+        elif at == 1:
+            patch.setattr(Journal, "append", lambda *a: (append(*a), (_ for _ in ()).throw(KeyboardInterrupt)))
+        else:
+            calls = iter([True, False, False, False, False])
+
+            def broken(self, change):
+                if next(calls):
+                    raise KeyboardInterrupt
+                put(self, change)
+
+            patch.setattr(Chooser, "_put", broken)
+        with pytest.raises(KeyboardInterrupt):
+            chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5])
+    happened = chooser.round - 1
+    assert happened == (0 if at == 0 else 1)
+    actions = [step(chooser, "thompson", t) for t in range(happened, 10)]
+    chooser.close()
+    again = Chooser(rule, seed=5, journal=tmp_path / "j", fsync=False)
+    same(chooser, again)
+    assert len(actions) == 10 - happened
+    again.close()
+
+
+def test_open_choices_are_bounded_and_old_ones_expire():
+    rule = rules()["thompson"]
+    full = Chooser(rule, max_open=3)
+    for _ in range(3):
+        full.act([1.0, 0.0], costs=[0.0, 0.2, 0.5])
+    with pytest.raises(WindowFullError, match="3 choices are open, the oldest is 1"):
+        full.act([1.0, 0.0], costs=[0.0, 0.2, 0.5])
+    ageing = Chooser(rule, expire_after=2, max_open=3)
+    for _ in range(10):
+        ageing.act([1.0, 0.0], costs=[0.3, 0.3, 0.3])
+    assert list(ageing.pending) == [8, 9, 10]
+    assert ageing.spent == pytest.approx([0.3 * 7])  # counted as what was held back
+
+
+def test_what_cannot_be_stored_says_so(tmp_path):
+    linear = pytest.importorskip("sklearn.linear_model")
+    from longterm.decisions import PartialFit
+
+    rule = PrimalDual(
+        InverseGapWeighting(3, PartialFit(linear.SGDRegressor), sharpness=5.0), HedgeDual(), Budget(30.0, 1.0), 200
+    )
+    with pytest.raises(InputError, match="primal"):
+        Chooser(rule).save(tmp_path / "s")

@@ -1,0 +1,114 @@
+"""LiteLLM's router with the budget strategy, offline, on its own mock responses."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # no look at the network for prices
+
+from longterm import InputError
+from longterm.decisions import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling, WordHash
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM's own
+
+PRICES = [(1e-6, 1e-6), (30e-6, 60e-6)]
+
+
+@pytest.fixture
+def strategy():
+    litellm = pytest.importorskip("litellm", reason="needs the extra `litellm`")
+    from longterm.decisions.litellm_router import BudgetStrategy
+
+    models = [
+        {
+            "model_name": "any",
+            "litellm_params": {"model": f"openai/{name}", "api_key": "none"},
+            "model_info": {"id": name},
+        }
+        for name in ("small", "large")
+    ]
+    router = litellm.Router(model_list=models, num_retries=0)
+    features = WordHash(8)
+    budget = Budget(0.05, 0.02, above_cheapest=True)
+    rule = PrimalDual(
+        ThompsonSampling(2, features.features, look=1.0), EntropicDual(50.0, step=0.02), budget, 100, replan=True
+    )
+    chooser = Chooser(rule, seed=1)
+    made = BudgetStrategy(router, chooser, PRICES, features=features, answer_tokens=20, largest_answer=60).register()
+    yield made
+    made.unregister()
+
+
+def settled(made, count):
+    """LiteLLM's callbacks run in threads of their own."""
+    for _ in range(200):
+        if len(made._numbers) >= count:
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{len(made._numbers)} of {count} costs were settled")
+
+
+def test_costs_are_settled_by_callbacks_and_rewards_by_you(strategy):
+    models = set()
+    responses = []
+    for t in range(12):
+        response = strategy.router.completion(
+            model="any", messages=[{"role": "user", "content": f"What is {t} + {t}?"}], mock_response=f"It is {2 * t}."
+        )
+        models.add(response.model)
+        responses.append(response)
+    settled(strategy, 12)
+    assert all(pending is not None for pending in strategy.chooser.pending.values())
+    assert float(strategy.chooser.committed[0]) == pytest.approx(float(strategy.chooser.spent[0]))
+    before = strategy.chooser.state.primal.mean.copy()
+    for response in responses:
+        strategy.reward(response, 1.0)
+    assert not strategy.chooser.pending
+    assert not np.array_equal(strategy.chooser.state.primal.mean, before)
+    assert strategy.chooser.spent[0] <= 0.05
+    with pytest.raises(InputError, match="was not routed here"):
+        strategy.reward(responses[0], 1.0)
+
+
+def test_a_call_that_fails_costs_nothing(strategy):
+    litellm = pytest.importorskip("litellm")
+    with pytest.raises(litellm.RateLimitError):
+        strategy.router.completion(
+            model="any",
+            messages=[{"role": "user", "content": "Hello"}],
+            mock_response="litellm.RateLimitError",
+        )
+    for _ in range(100):
+        if not strategy.chooser.pending:
+            break
+        time.sleep(0.05)
+    assert not strategy.chooser.pending
+    assert strategy.chooser.spent[0] == 0.0
+    assert strategy.chooser.round == 2
+
+
+def test_the_budget_is_held_to_the_end(strategy):
+    import asyncio
+
+    async def many():
+        for t in range(40):
+            await strategy.router.acompletion(
+                model="any",
+                messages=[{"role": "user", "content": "word " * 100}],
+                mock_response="answer " * 10,
+                max_tokens=50,
+            )
+            assert strategy.chooser.committed[0] <= 0.05, t
+        await asyncio.sleep(0.5)
+
+    asyncio.run(many())
+    assert strategy.chooser.round == 41
+
+
+def test_deployments_and_prices_must_fit(strategy):
+    from longterm.decisions.litellm_router import BudgetStrategy
+
+    with pytest.raises(InputError, match="prices"):
+        BudgetStrategy(strategy.router, strategy.chooser, PRICES[:1])

@@ -1,0 +1,210 @@
+"""Return on spend: by hand, violation below its bound on every sequence, guarded never below; several budgets."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longterm import InputError
+from longterm.errors import NonFiniteError
+from longterm.pacing import (
+    Auctions,
+    ReturnOnSpend,
+    SeenPrices,
+    SeveralBudgets,
+    best_in_hindsight,
+    best_return,
+    play_return,
+)
+
+RULES = ("joint", "min", "guarded")
+
+
+def pacer(rule="joint", *, horizon=200, budget=None, target=1.0, **options):
+    return ReturnOnSpend(target, horizon, largest_value=10.0, largest_bid=20.0, budget=budget, rule=rule, **options)
+
+
+def test_rounds_by_hand():
+    made = pacer(budget=400.0, step=0.1, price_step=0.2, start=0.5)
+    state = made.init()
+    assert made.act(state, 4.0) == pytest.approx(4.0 * 1.5 / 0.5)
+    state = made.settle(state, 4.0, won=True, paid=6.0)
+    assert state.slack == pytest.approx(-2.0)
+    assert state.multiplier == pytest.approx(0.5 * np.exp(0.2))
+    assert state.price == pytest.approx(0.2 * (6 - 2))
+    lam, mu = state.multiplier, state.price
+    assert made.act(state, 4.0) == pytest.approx(4.0 * (1 + lam) / (lam + mu))
+    assert pacer("min", budget=400.0).act(state, 4.0) == pytest.approx(4.0 * min((1 + lam) / lam, 1 / mu))
+    assert pacer("guarded").act(state, 4.0) == pytest.approx(4.0)  # no slack: at most the value
+    assert made.act(state, 10.0) <= 20.0
+
+
+def test_a_target_divides_values():
+    made, plain = pacer(target=2.0, step=0.01), ReturnOnSpend(1.0, 200, 5.0, 20.0, step=0.01)
+    assert made.act(made.init(), 8.0) == plain.act(plain.init(), 4.0)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("kind", ["charged in full", "second price", "worthless then dear", "free then charged"])
+@pytest.mark.parametrize("budget", [None, 500.0])
+def test_the_violation_is_below_its_bound_on_adversarial_sequences(rule, kind, budget):
+    T = 3000
+    made = pacer(rule, horizon=T, budget=budget)
+    rng = np.random.default_rng(2)
+    state, worst = made.init(), 0.0
+    for t in range(T):
+        value = {"worthless then dear": 0.1 if t < T / 2 else 10.0}.get(kind, 10.0 * rng.random())
+        bid = made.act(state, value)
+        if kind == "second price":
+            market = 12 * rng.random()
+            won, paid = bid >= market, market
+        elif kind == "free then charged":  # λ is lulled to nothing, then every win costs its bid
+            won, paid = True, 0.0 if t < T / 3 else bid
+        else:
+            won, paid = True, bid
+        state = made.settle(state, value, won=bool(won), paid=paid if won else 0.0)
+        worst = max(worst, -state.slack)
+    assert worst <= made.violation_bound() + 1e-9
+    if rule == "guarded":
+        assert worst <= 1e-9
+    elif kind == "charged in full" and budget is None:
+        assert worst > 0.3 * made.violation_bound()  # the bound is not far from the truth
+    if budget is not None:
+        assert state.remaining >= -1e-9
+
+
+@pytest.mark.parametrize("rule", RULES)
+@settings(max_examples=80)
+@given(
+    rounds=st.lists(st.tuples(st.floats(0, 10), st.floats(0, 1), st.booleans()), min_size=1, max_size=80),
+    budget=st.one_of(st.none(), st.floats(1, 500)),
+    first_price=st.booleans(),
+)
+def test_no_sequence_breaks_a_promise(rule, rounds, budget, first_price):
+    """Any wins, any charge up to the bid: the bound, the guard and the budget hold after every auction."""
+    landscape = SeenPrices(np.arange(21.0)) if first_price and rule != "min" else None
+    made = pacer(rule, horizon=len(rounds), budget=budget, landscape=landscape)
+    state, total = made.init(), 0.0
+    for value, share, won in rounds:
+        bid = made.act(state, value)
+        paid = bid * share if won else 0.0
+        state = made.settle(state, value, won=won, paid=paid, bid=bid, price=share * 20)
+        total += paid
+        assert -state.slack <= made.violation_bound() + 1e-9
+        assert budget is None or total <= budget * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("budget", [None, 4000.0])
+def test_regret_is_below_the_theorem_on_iid_auctions(budget):
+    T, regrets = 4000, []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        values, prices = 10 * rng.random(T), 15 * rng.random(T)
+        made = ReturnOnSpend(1.0, T, 10.0, 15.0, budget=budget)
+        run = play_return(made, Auctions(np.zeros(T), prices, values))
+        best = best_return(values, prices, 1.0, budget)
+        assert best.upper_bound - best.value <= 1e-6 * best.value
+        regrets.append(best.value - run.value)
+        assert -run.slack.min() <= made.violation_bound()
+    assert np.mean(regrets) <= made.regret_bound()
+    assert np.mean(regrets) < 0.05 * best.value
+
+
+def test_hindsight_is_certified_and_keeps_both_constraints():
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        v, c = 5 * rng.random(200), 8 * rng.random(200)
+        for target, budget in ((1.0, None), (1.3, 150.0), (0.5, 100.0)):
+            best = best_return(v, c, target, budget)
+            assert -1e-8 <= best.upper_bound - best.value <= 1e-6 * max(best.value, 1.0)
+            assert v @ best.taken - target * (c @ best.taken) >= -1e-9 * best.value
+            assert budget is None or c @ best.taken <= budget * (1 + 1e-12)
+    loose = best_return(v, c, 1e-6, 100.0)
+    assert loose.value == pytest.approx(best_in_hindsight(v, c, 100.0).objective, rel=1e-6)
+
+
+def test_what_is_not_covered_says_so():
+    with pytest.raises(InputError, match="no regret theorem"):
+        pacer("guarded").regret_bound()
+    with pytest.raises(InputError, match="step"):
+        pacer(step=0.1).regret_bound()
+    with pytest.raises(InputError, match="rule"):
+        pacer("sequential")
+    with pytest.raises(InputError, match="'min' is for second price"):
+        pacer("min", landscape=SeenPrices(np.arange(5.0)))
+    made = pacer()
+    with pytest.raises(NonFiniteError, match="value in round 1"):
+        made.act(made.init(), np.inf)
+    with pytest.raises(InputError, match="paid in round 1"):
+        made.settle(made.init(), 1.0, won=True, paid=21.0)
+
+
+# --- several budgets ------------------------------------------------------------------------------------------
+
+
+def several(T=2000, **options):
+    return SeveralBudgets([0.3 * T, 1.0 * T], T, largest_reward=1.0, largest_use=[1.0, 2.0], **options)
+
+
+def offers(seed, T=2000):
+    rng = np.random.default_rng(seed)
+    return rng.random((T, 2)), np.stack([rng.random((T, 2)), 2 * rng.random((T, 2))], axis=2)
+
+
+def spend(made, rewards, uses):
+    state, earned, used = made.init(), 0.0, np.zeros(2)
+    for f, b in zip(rewards, uses, strict=True):
+        action, state = made.act(state, f, b)
+        if action is not None:
+            earned += f[action]
+            used += b[action]
+    return earned, used, state
+
+
+def test_several_budgets_by_hand():
+    made = SeveralBudgets([2.0, 8.0], 4, largest_reward=1.0, largest_use=[1.0, 4.0], step=0.1)
+    action, state = made.act(made.init(), [0.9, 0.5], [[1.0, 4.0], [0.0, 2.0]])
+    assert action == 0  # prices are 0; it uses twice the even rate of each
+    np.testing.assert_allclose(state.prices, [0.1, 0.1])
+    action, state = made.act(state, [0.3, 0.2], [[1.0, 4.0], [0.0, 2.0]])  # 0.3 − 0.4 against 0.2 − 0.1
+    assert action == 1
+    np.testing.assert_allclose(state.prices, [0.0, 0.1])
+    np.testing.assert_allclose(state.remaining, [2.0, 1.0])
+    action, state = made.act(state, [1.0], [[0.5, 2.1]])  # wanted, but the second budget has 2 left
+    assert action is None
+    np.testing.assert_allclose(state.remaining, [2.0, 1.0])
+
+
+def test_several_budgets_are_kept_and_regret_is_below_the_theorem():
+    from longterm.decisions import Budget, best_choices
+
+    regrets = []
+    for seed in range(3):
+        rewards, uses = offers(seed)
+        made = several()
+        earned, used, _ = spend(made, rewards, uses)
+        assert np.all(used <= made.budgets * (1 + 1e-12))
+        null = np.zeros((len(rewards), 1))
+        table = np.concatenate([null, rewards], axis=1), np.concatenate([np.zeros((len(rewards), 1, 2)), uses], axis=1)
+        best = best_choices(*table, [Budget(limit, 2.0) for limit in made.budgets.tolist()])
+        regrets.append(best.value - earned)
+    assert np.mean(regrets) <= made.bound()
+    assert np.mean(regrets) < 0.05 * best.value
+
+
+def test_a_taste_moves_the_spend_to_where_it_aims():
+    rewards, uses = offers(1)
+    _, plain, _ = spend(several(), rewards, uses)
+    even = several(taste="even", weight=5.0, aim=0.5)
+    _, near, _ = spend(even, rewards, uses)
+    assert abs(near[0] / even.budgets[0] - 0.5) < abs(plain[0] / even.budgets[0] - 0.5)
+    scarce = uses * np.array([1.0, 0.2])  # the second budget would be left alone
+    _, alone, _ = spend(several(), rewards, scarce)
+    fair = several(taste="fair", weight=3.0)
+    _, shared, _ = spend(fair, rewards, scarce)
+    assert (shared / fair.budgets).min() > (alone / fair.budgets).min()
+    assert np.all(shared <= fair.budgets * (1 + 1e-12))
+    with pytest.raises(InputError, match="no bound"):
+        fair.bound()
+    with pytest.raises(InputError, match="taste"):
+        several(taste="sweet")

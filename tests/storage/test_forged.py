@@ -1,0 +1,174 @@
+"""Forged files: whoever wrote them, and however valid their checksums, they cannot hurt."""
+
+import json
+import math
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import fuzz_snapshots
+import numpy as np
+import pytest
+
+import longterm
+from longterm import AOGD, Fleet, LiveLearner
+from longterm.errors import SnapshotError
+from longterm.linear_model import BudgetLinearLearner
+from longterm.linear_model.kernels.layout import COUNTS
+from longterm.problems import two_dimensional
+from longterm.storage.packing import MalformedError, pack, unpack
+from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
+
+PROBLEM = two_dimensional()
+
+
+def changed(path, change):
+    """The file with its parts changed and its checksum made anew."""
+    header, parts = fuzz_snapshots.taken_apart(path.read_bytes())
+    change(header, {part[0]: part for part in parts})
+    path.write_bytes(fuzz_snapshots.put_together(header, parts))
+
+
+@pytest.fixture(scope="module")
+def sparse_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("sparse") / "learner"
+    fuzz_snapshots.KINDS["sparse"].save(path, 60)
+    return path.read_bytes()
+
+
+@pytest.mark.slow
+def test_thousands_of_forged_files():
+    script = Path(__file__).with_name("fuzz_snapshots.py")
+    environment = os.environ | {"PYTHONPATH": str(Path(longterm.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, script, "3000", "3"], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3000  files, 0 wrong" in done.stdout
+
+
+def heap_of(parts):
+    return np.frombuffer(parts["game.heap"][3], dtype="<u8").copy()
+
+
+FORGERIES = {
+    "an index out of range": lambda heap: np.append(heap[:-1], heap[-1] | np.uint64(63)),
+    "no index": lambda heap: np.append(heap[:-1], heap[-1] & ~np.uint64(63)),
+    "out of order": lambda heap: heap[::-1],
+    "all ones": lambda heap: heap | np.uint64(2**64 - 1),
+}
+
+
+@pytest.mark.parametrize("how", FORGERIES)
+def test_one_integer_of_the_heap(tmp_path, sparse_file, how):
+    path = tmp_path / "forged"
+    path.write_bytes(sparse_file)
+
+    def change(header, parts):
+        heap = heap_of(parts)
+        assert len(heap) > 2
+        parts["game.heap"][3] = FORGERIES[how](heap).astype("<u8").tobytes()
+
+    changed(path, change)
+    with pytest.raises(SnapshotError, match="heap|entry"):
+        BudgetLinearLearner.load(path)
+
+
+@pytest.mark.parametrize("name", ["active", "live", "entries", "round"])
+def test_counts(tmp_path, sparse_file, name):
+    path = tmp_path / "forged"
+    for value in (-1, 2**62, 0 if name == "round" else 39):
+        path.write_bytes(sparse_file)
+
+        def change(header, parts, value=value):
+            counts = np.frombuffer(parts["game.round"][3], dtype="<i8").copy()
+            counts[COUNTS.index(name)] = value
+            parts["game.round"][3] = counts.tobytes()
+
+        changed(path, change)
+        with pytest.raises(SnapshotError):
+            BudgetLinearLearner.load(path)
+
+
+def test_a_dimension_is_believed_as_far_as_the_file_has_numbers(tmp_path):
+    path = tmp_path / "forged"
+    for sparse in (False, True):
+        BudgetLinearLearner(6, 1.0, sparse=sparse).save(path)
+        changed(path, lambda header, parts: header["metadata"]["metadata"]["settings"].update(dimension=2_000_000_000))
+        with pytest.raises(SnapshotError, match="the dimension is 2000000000, and there are numbers for 6"):
+            BudgetLinearLearner.load(path)
+
+
+def test_a_fleets_size_is_believed_as_far_as_the_file_has_numbers(tmp_path):
+    path = tmp_path / "forged"
+    learner = AOGD.for_problem(PROBLEM)
+    Fleet(learner, 3).save(path)
+    changed(path, lambda header, parts: header["metadata"]["metadata"].update(size=80_000_000))
+    with pytest.raises(SnapshotError, match="80000000 learners"):
+        Fleet.load(path, learner)
+
+
+def test_a_shape_is_believed_as_far_as_there_are_bytes():
+    header = json.dumps({"metadata": {}, "arrays": [["x", "<f8", [2**40, 0]]]}).encode()
+    with pytest.raises(MalformedError, match="missing"):
+        unpack(struct.pack("<I", len(header)) + header)
+    assert unpack(pack({}, {"x": np.empty((3, 0))}))[1]["x"].shape == (3, 0)
+
+
+@pytest.mark.parametrize(
+    "arrays", [{"open.number": [1, 1, 3]}, {"open.number": [1, 2, 900]}, {"open.x": [math.nan]}, {"closed.how": [7]}]
+)
+def test_tokens_of_a_live_learner(tmp_path, arrays):
+    path = tmp_path / "forged"
+    live = LiveLearner(AOGD.for_problem(PROBLEM), PROBLEM)
+    for _ in range(4):
+        token = live.ask()
+    live.skip(token)
+    live.save(path)
+
+    def change(header, parts):
+        for name, values in arrays.items():
+            found = np.frombuffer(parts[name][3], dtype=parts[name][1]).copy()
+            found[: len(values)] = values
+            parts[name][3] = found.tobytes()
+
+    changed(path, change)
+    with pytest.raises(SnapshotError, match="corrupted"):
+        LiveLearner.load(path, AOGD.for_problem(PROBLEM), PROBLEM)
+
+
+# --- who wrote it ---------------------------------------------------------------------------------------------
+
+
+def test_files_carry_the_librarys_version(tmp_path):
+    write_snapshot(tmp_path / "file", Snapshot("thing", 1, {}, {}))
+    found, _ = read_snapshot(tmp_path / "file", "thing", 1)
+    assert found.library == longterm.__version__
+
+
+@pytest.mark.parametrize("library", ["9.9.0", None, "\ud800", 7])
+def test_a_newer_file_says_who_wrote_it(tmp_path, library):
+    path = tmp_path / "file"
+    write_snapshot(path, Snapshot("thing", 3, {}, {}))
+
+    def change(header, parts):
+        header["metadata"].pop("longterm")
+        if library is not None:
+            header["metadata"]["longterm"] = library
+
+    changed(path, change)
+    wrote = "longterm 9.9.0 wrote it" if library == "9.9.0" else "it does not say which version of longterm wrote it"
+    with pytest.raises(SnapshotError, match=f"thing is version 3, this library reads up to 2; {wrote}") as caught:
+        read_snapshot(path, "thing", 2)
+    assert caught.value.reason == "newer"
+    data = path.read_bytes()
+    path.write_bytes(fuzz_snapshots.sealed(data[:8] + struct.pack("<I", 2) + data[12:-32]))
+    with pytest.raises(SnapshotError, match=f"its layout is version 2, this library reads up to 1; {wrote}"):
+        read_snapshot(path, "thing", 3)
+
+
+def test_a_folder_is_no_snapshot(tmp_path):
+    with pytest.raises(SnapshotError, match="it is a folder"):
+        read_snapshot(tmp_path, "thing", 1)
