@@ -21,6 +21,7 @@ import gzip
 import os
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,7 @@ def in_hindsight(year: Year, energy: float, budget: float | None, *, fixed: bool
 
     With no budget, the plan of least money, or of least carbon.
     """
-    import cvxpy as cp
+    cp: Any = import_module("cvxpy")
 
     days = len(year.price)
     x = cp.Variable((1, HOURS) if fixed else (days, HOURS), nonneg=True)
