@@ -10,7 +10,7 @@ ifneq ($(LONGTERM_DATA),)
 export LONGTERM_DATA
 endif
 
-.PHONY: help reproduce pacing routing test test-all quick lint tables bench bench-live bench-linear clean
+.PHONY: help reproduce pacing routing test test-all quick lint tables docs package soak bench bench-live bench-linear bench-scale bench-gpu test-gpu clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
@@ -19,9 +19,14 @@ help:
 	@echo "make quick       the part of the tests to run while working"
 	@echo "make pacing      spend a budget over real auctions, second and first price, returns on spend: tables, figures in results/"
 	@echo "make routing     route prompts to language models under a budget: every method on two tables, figures in results/"
+	@echo "make soak        kills, signals, full disks, second processes, hostile files: SECONDS=600 of them, and what was lost"
+	@echo "make docs        the site, docs/_build/html: a warning is an error"
+	@echo "make package     wheel and sdist, checked, and tried in an empty environment"
 	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
 	@echo "make bench-live  time ask and tell in a service, and fleets of up to a million learners"
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
+	@echo "make bench-scale many learners at once: paths of budgets, memory, pacing of whole logs; what docs/what_it_costs.md quotes"
+	@echo "make bench-gpu   the part of it that wants a GPU (extra cuda); make test-gpu: the tests that do"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -57,8 +62,26 @@ test-all: lint
 quick: $(READY)
 	$(BIN)/python -m pytest -n 2 -q -m "not slow and not cross"
 
+SECONDS ?= 600
+soak: $(READY)
+	PYTHONPATH=tests/support OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/support/soak.py $(SECONDS)
+
 tables: $(READY)
 	$(BIN)/python docs/generate.py
+
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	COLUMNS=100 $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+
+package: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[release]"
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	rm -rf build/empty
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt "$$(ls dist/*.whl)[experiments,linear]"
+	cd build/empty && bin/python ../../tests/support/readme_example.py ../../README.md
 
 bench: $(READY)
 	$(BIN)/python benchmarks/rounds.py
@@ -76,5 +99,15 @@ bench-linear: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/linear.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/linear_regret.py
 
+bench-scale: $(READY)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
+
+# On a machine with an NVIDIA GPU and CuPy; PYTHON names the interpreter that has them.
+bench-gpu:
+	PYTHONPATH=src $(PYTHON) benchmarks/scale_gpu.py
+
+test-gpu:
+	PYTHONPATH=src:tests/support $(PYTHON) -m pytest -q -o addopts= tests/linear_model/test_linear_gpu.py tests/live/test_fleet_on_device.py
+
 clean:
-	rm -rf $(VENV) results build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) results build dist docs/_build docs/reference docs/gallery_pages .mypy_cache .pytest_cache .ruff_cache .hypothesis

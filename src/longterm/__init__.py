@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from longterm.engines.comparison import Comparison
     from longterm.engines.run import compare, run
     from longterm.engines.trace import Trace
     from longterm.errors import InputError, LongtermError
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from longterm.problems import Problem
     from longterm.theory import Constants, Counterexample, SlaterPoint, challenge, find_slater_point
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 ROOMS = (
     "autodiff",
@@ -45,6 +46,7 @@ ROOMS = (
 
 __all__ = [
     "AOGD",
+    "Comparison",
     "Constants",
     "Counterexample",
     "Feedback",
@@ -67,6 +69,7 @@ __all__ = [
 
 _ROOM_OF = {
     "AOGD": "learners",
+    "Comparison": "engines",
     "Constants": "theory",
     "Counterexample": "theory",
     "Feedback": "learners",

@@ -10,9 +10,12 @@ warn of the first kink they find.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from longterm._arrays import Array, FloatArray
 from longterm.constraints import CustomConstraint
@@ -29,6 +32,20 @@ STEP = 1e-4
 """The finite differences that tell a kink are this long, and a tenth of it."""
 
 
+PROBED_ROUNDS = 8
+"""So many rounds of the examples are looked at."""
+
+
+@runtime_checkable
+class Rounds(Protocol):
+    """What is asked of a stream here (`longterm.streams.Stream`)."""
+
+    length: int | None
+
+    def draw(self, seed: int, start: int, stop: int) -> Any:
+        """The rounds start + 1 … stop."""
+
+
 class KinkWarning(UserWarning):
     """At a kink, automatic differentiation chose a slope that an analytic subgradient would not."""
 
@@ -41,6 +58,7 @@ def loss_from_jax(
     value_range: float,
     strong_convexity: float = 0.0,
     parameters: Mapping[str, tuple[int, ...]] | None = None,
+    examples: Rounds | Sequence[ArrayLike] | None = None,
 ) -> CustomLoss:
     """A loss from a function of x and a round's parameters, written with `jax.numpy`; facts as for `CustomLoss`.
 
@@ -58,6 +76,10 @@ def loss_from_jax(
         σ; 0 where nothing is known.
     parameters : mapping of str to tuple of int, optional
         The parameters of a round: their names and shapes.
+    examples : Stream or sequence of array_like, optional
+        Parameters as they will come, for the look at kinks: a stream, whose first rounds are taken, or one array for
+        each parameter, a round in each row. Left out, invented ones are tried, and those for which the function is not
+        convex are passed over.
 
     Returns
     -------
@@ -88,9 +110,10 @@ def loss_from_jax(
     array([ 2., -2.])
     """
     named = dict(parameters or {})
-    value, gradient = _value(function), _gradient(function)
-    _look_at_kinks(value, gradient, over, named.values())
-    return CustomLoss(over.dimension, value, gradient, gradient_bound, value_range, strong_convexity, named)
+    made = _Compiled(function)
+    _look_at_kinks(made, over, named, examples, "loss")
+    facts = (gradient_bound, value_range, strong_convexity, named)
+    return _LossFromJax(over.dimension, made.value, made.gradient, *facts, both=made.value_and_gradient)
 
 
 def constraint_from_jax(
@@ -100,6 +123,7 @@ def constraint_from_jax(
     gradient_bound: float,
     value_bound: float,
     parameters: Mapping[str, tuple[int, ...]] | None = None,
+    examples: Rounds | Sequence[ArrayLike] | None = None,
 ) -> CustomConstraint:
     """A constraint g ≤ 0 from a function of x and a round's parameters, written with `jax.numpy`.
 
@@ -115,6 +139,10 @@ def constraint_from_jax(
         A bound on |g|.
     parameters : mapping of str to tuple of int, optional
         The parameters of a round: their names and shapes.
+    examples : Stream or sequence of array_like, optional
+        Parameters as they will come, for the look at kinks: a stream, whose first rounds are taken, or one array for
+        each parameter, a round in each row. Left out, invented ones are tried, and those for which the function is not
+        convex are passed over.
 
     Returns
     -------
@@ -144,34 +172,48 @@ def constraint_from_jax(
     array([0.5])
     """
     named = dict(parameters or {})
-    value, gradient = _value(function), _gradient(function)
-    _look_at_kinks(value, gradient, over, named.values())
-    return CustomConstraint(over.dimension, value, gradient, gradient_bound, value_bound, named)
+    made = _Compiled(function)
+    _look_at_kinks(made, over, named, examples, "constraint")
+    return CustomConstraint(over.dimension, made.value, made.gradient, gradient_bound, value_bound, named)
 
 
-def _value(function: Callable[..., Array]) -> Callable[..., Array]:
-    def value(x: Array, *parameters: Array) -> Array:
-        return _in_the_library_of(x, function, x, *parameters)
+@dataclass(frozen=True, eq=False)
+class _LossFromJax(CustomLoss):
+    """A loss whose value and gradient are computed together."""
 
-    return value
+    both: Callable[..., tuple[Array, Array]] = field(repr=False, kw_only=True)
 
-
-def _gradient(function: Callable[..., Array]) -> Callable[..., Array]:
-    # Rows do not see each other, so the gradient of the sum holds the gradient of every row.
-    of_the_sum = jax.grad(lambda x, *parameters: function(x, *parameters).sum())
-
-    def gradient(x: Array, *parameters: Array) -> Array:
-        return _in_the_library_of(x, of_the_sum, x, *parameters)
-
-    return gradient
+    def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
+        return self.both(x, *parameters)
 
 
-def _in_the_library_of(x: Array, function: Callable[..., Array], *arguments: Array) -> Array:
-    """JAX in, JAX out; NumPy in, NumPy out, in x's precision."""
-    if isinstance(x, jax.Array):
-        return function(*arguments)
-    with jax.enable_x64(True):
-        return np.asarray(function(*(jax.numpy.asarray(a) for a in arguments)), dtype=x.dtype)
+class _Compiled:
+    """A function and its gradient, compiled once for each shape. JAX in, JAX out; NumPy in, NumPy out, in x's dtype."""
+
+    def __init__(self, function: Callable[..., Array]) -> None:
+        def both(x: Array, *parameters: Array) -> tuple[Array, Array]:
+            # Rows do not see each other, so pulling back a one for every row gives the gradient of every row.
+            value, pullback = jax.vjp(lambda point: function(point, *parameters), x)
+            return value, pullback(jax.numpy.ones_like(value))[0]
+
+        self._value, self._both = function, both
+        self._compiled_value, self._compiled_both = jax.jit(function), jax.jit(both)
+
+    def value(self, x: Array, *parameters: Array) -> Array:
+        if isinstance(x, jax.Array):
+            return self._value(x, *parameters)
+        with jax.enable_x64(True):
+            return np.asarray(self._compiled_value(x, *parameters), dtype=x.dtype)
+
+    def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
+        if isinstance(x, jax.Array):
+            return self._both(x, *parameters)
+        with jax.enable_x64(True):
+            value, gradient = self._compiled_both(x, *parameters)
+            return np.asarray(value, dtype=x.dtype), np.asarray(gradient, dtype=x.dtype)
+
+    def gradient(self, x: Array, *parameters: Array) -> Array:
+        return self.value_and_gradient(x, *parameters)[1]
 
 
 def _probes(over: Set) -> Iterator[tuple[str, FloatArray]]:
@@ -185,38 +227,83 @@ def _probes(over: Set) -> Iterator[tuple[str, FloatArray]]:
 
 
 def _look_at_kinks(
-    value: Callable[..., Array], gradient: Callable[..., Array], over: Set, shapes: Iterable[tuple[int, ...]]
+    made: _Compiled,
+    over: Set,
+    parameters: Mapping[str, tuple[int, ...]],
+    examples: Rounds | Sequence[ArrayLike] | None,
+    role: Literal["loss", "constraint"],
 ) -> None:
-    rng = np.random.default_rng(0)
-    wanted = list(shapes)
-    rounds = [[np.zeros(shape) for shape in wanted]] + [[rng.standard_normal(s) for s in wanted] for _ in range(3)]
+    given = examples is not None
+    rounds = _given_rounds(examples, parameters, role) if examples is not None else _invented(parameters)
     for name, x in _probes(over):
-        for parameters in rounds if wanted else rounds[:1]:
-            if _look_at(name, x, _with(value, parameters), gradient(x, *parameters)):
+        for one in rounds:
+            if _look_at(name, x, _with(made.value, one), made.gradient(x, *one), must_be_convex=given or not one):
                 return
+
+
+def _invented(parameters: Mapping[str, tuple[int, ...]]) -> list[list[FloatArray]]:
+    """Nothing, then numbers of either sign, then the same without their signs: many parameters are weights."""
+    if not parameters:
+        return [[]]
+    rng = np.random.default_rng(0)
+    drawn = [[rng.standard_normal(shape) for shape in parameters.values()] for _ in range(3)]
+    return [[np.zeros(shape) for shape in parameters.values()], *drawn, *([abs(a) for a in one] for one in drawn)]
+
+
+def _given_rounds(
+    examples: Rounds | Sequence[ArrayLike], parameters: Mapping[str, tuple[int, ...]], role: str
+) -> list[list[FloatArray]]:
+    """The first rounds of a stream, or of arrays with a round in each row."""
+    if isinstance(examples, Rounds):
+        stop = PROBED_ROUNDS if examples.length is None else min(PROBED_ROUNDS, examples.length)
+        arrays: list[FloatArray] = list(getattr(examples.draw(0, 0, stop), role))
+    else:
+        arrays = [np.asarray(array, dtype=np.float64)[:PROBED_ROUNDS] for array in examples]
+    wanted = list(parameters.values())
+    if [array.shape[1:] for array in arrays] != wanted or len({len(array) for array in arrays}) > 1:
+        what = f"have shapes {[array.shape for array in arrays]}, the parameters of a round {wanted}"
+        raise InputError("examples", what, "Give one array for each parameter, with a round in each row")
+    return [list(one) for one in zip(*arrays, strict=True)] or [[]]
 
 
 def _with(value: Callable[..., Array], parameters: Sequence[Array]) -> Callable[[FloatArray], FloatArray]:
     return lambda x: np.asarray(value(x, *parameters))
 
 
-def _look_at(name: str, x: FloatArray, value: Callable[[FloatArray], FloatArray], slope: FloatArray) -> bool:
-    """Whether the function has a kink at x; it is warned of, and what is no subgradient is refused."""
-    pair = value(np.stack([x, x]))
-    if value(x).shape != () or pair.shape != (2,) or not np.array_equal(pair, np.stack([value(x)] * 2), equal_nan=True):
-        what = f"returned {value(x)} for one x and {pair} for the same x twice"
+def _look_at(
+    name: str, x: FloatArray, value: Callable[[FloatArray], FloatArray], slope: FloatArray, *, must_be_convex: bool
+) -> bool:
+    """Whether the function has a kink at x; it is warned of, and what is no subgradient is refused.
+
+    With parameters that nobody vouches for (`must_be_convex` False), a function that is not convex is passed over.
+    """
+    single, pair = value(x), value(np.stack([x, x]))
+    # Compiled for another shape it may round otherwise.
+    same = single.shape == () and pair.shape == (2,) and np.allclose(pair, single, rtol=1e-9, atol=0, equal_nan=True)
+    if not same:
+        what = f"returned {single} for one x and {pair} for the same x twice"
         raise InputError("function", what, "Write it for x of shape (..., d), so that it returns shape (...,)")
+    if not must_be_convex and not np.isfinite(single):
+        return False
     if not np.all(np.isfinite(slope)):
         remedy = "Give an analytic gradient with CustomLoss or CustomConstraint, or guard the kink with jax.numpy.where"
         raise InputError("function", f"its gradient by JAX at {name} is {slope}", remedy)
     (left, right), (near_left, near_right) = _slopes(value, x, STEP), _slopes(value, x, STEP / 10)
     # The slopes of a convex function enclose its subgradients. What is finer than this is rounding.
     rounding = 1e3 * np.finfo(np.float64).eps * (abs(float(value(x))) + 1e-300) / STEP + 1e-9 * np.abs(slope)
-    outside = (slope < left - rounding) | (slope > right + rounding)
+    low, high = np.minimum(left, right), np.maximum(left, right)
+    outside = (slope < low - rounding) | (slope > high + rounding)
     if np.any(outside):
         k = int(np.argmax(outside))
-        what = f"JAX's slope {slope[k]:g} at {name}, coordinate {k}, is outside [{left[k]:g}, {right[k]:g}]"
+        what = f"JAX's slope {slope[k]:g} at {name}, coordinate {k}, is outside [{low[k]:g}, {high[k]:g}]"
         raise InputError("function", what + ": no subgradient", "Give an analytic gradient")
+    bent = left > right + rounding
+    if np.any(bent):
+        if not must_be_convex:
+            return False
+        k = int(np.argmax(bent))
+        what = f"is not convex at {name}: in coordinate {k} its slope falls from {left[k]:g} to {right[k]:g}"
+        raise InputError("function", what, "Give a convex function, and examples of parameters that it is convex for")
     # Of a smooth function the gap between the two slopes shrinks with the step; at a kink it stays.
     kinks = np.flatnonzero((near_right - near_left > 0.5 * (right - left)) & (near_right - near_left > 30 * rounding))
     if kinks.size == 0:

@@ -5,7 +5,22 @@ Every message names the argument, the round where there is one, and the remedy.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """A question to put behind "is not known", or nothing where no known name is near.
+
+    Examples
+    --------
+    >>> from longterm.errors import did_you_mean
+    >>> did_you_mean("agod", ["aogd", "lewa"]), did_you_mean("x", ["aogd"])
+    (" (did you mean 'aogd'?)", '')
+    """
+    near = get_close_matches(str(name), list(known), n=1, cutoff=0.6)
+    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 class LongtermError(Exception):
@@ -94,6 +109,10 @@ class OverspentWarning(UserWarning):
 
 class AssumptionWarning(UserWarning):
     """A theorem's assumption does not hold for these hyper-parameters; the run goes on without the theorem."""
+
+
+class CompileCacheWarning(UserWarning):
+    """Compiled kernels cannot be kept on disk: they are compiled anew in every process."""
 
 
 class TokenError(InputError):

@@ -1,4 +1,4 @@
-"""The README's examples print what it says they print."""
+"""The README's and the overview's examples print what they say they print, and the README stays short."""
 
 import contextlib
 import io
@@ -7,23 +7,33 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[2] / "README.md"
-EXAMPLES = re.findall(r"```python\n([^`]*)```\n\n((?:    [^\n]*\n)+)", README.read_text(encoding="utf-8"))
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+OVERVIEW = (ROOT / "docs" / "overview.md").read_text(encoding="utf-8")
+EXAMPLE = re.compile(r"```python\n([^`]*)```\n\n((?:    [^\n]*\n)+)")
+IN_README, IN_OVERVIEW = EXAMPLE.findall(README), EXAMPLE.findall(OVERVIEW)
 
 
-def test_there_are_examples():
-    assert len(EXAMPLES) == 3
+def lines_of(code: str) -> list[str]:
+    return [line for line in code.splitlines() if line.strip() and not line.startswith(("import", "from"))]
 
 
-@pytest.mark.parametrize("code_and_output", EXAMPLES, ids=lambda example: example[0].splitlines()[-1][:40])
+def test_there_are_examples_of_six_lines():
+    assert len(IN_README) == 3
+    assert [code for code, _ in IN_README if len(lines_of(code)) > 6] == []
+    assert len(IN_OVERVIEW) == 3
+
+
+def test_the_readme_is_short():
+    assert len(README.split()) <= 700
+
+
+@pytest.mark.parametrize(
+    "code_and_output", IN_README + IN_OVERVIEW, ids=lambda example: example[0].splitlines()[-1][:40]
+)
 def test_example(code_and_output):
     code, wanted = code_and_output
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {})
     assert printed.getvalue().split() == wanted.split()
-
-
-def test_the_first_example_is_short():
-    code, _ = EXAMPLES[0]
-    assert len([line for line in code.splitlines() if line.strip()]) <= 15

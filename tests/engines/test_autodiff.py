@@ -70,6 +70,41 @@ def test_a_slope_that_is_no_subgradient_is_refused():
         loss_from_jax(flat_at_zero, BALL, gradient_bound=1.0, value_range=4.0)
 
 
+def weighted_squares(x, c):
+    return jnp.sum(c * x**2, axis=-1)
+
+
+def test_a_function_that_is_convex_for_some_parameters_only_is_taken():
+    f = loss_from_jax(weighted_squares, BALL, gradient_bound=9.0, value_range=9.0, parameters={"c": (3,)})
+    assert f.gradient(np.ones(3), np.arange(3.0)).tolist() == [0.0, 2.0, 4.0]
+
+
+def test_parameters_that_are_given_must_make_it_convex():
+    facts = {"gradient_bound": 9.0, "value_range": 9.0, "parameters": {"c": (3,)}}
+    loss_from_jax(weighted_squares, BALL, examples=[np.ones((5, 3))], **facts)
+    with pytest.raises(InputError, match=r"not convex at x = 0: in coordinate 2 its slope falls"):
+        loss_from_jax(weighted_squares, BALL, examples=[np.array([[1.0, 1.0, -1.0]])], **facts)
+    with pytest.raises(InputError, match=r"slope falls"):
+        loss_from_jax(weighted_squares, BALL, examples=RandomCosts(3), **facts)
+    with pytest.raises(InputError, match=r"examples: have shapes"):
+        loss_from_jax(weighted_squares, BALL, examples=[np.ones((5, 2))], **facts)
+
+
+def test_a_function_is_compiled_once_for_a_shape():
+    traced = []
+
+    def function(x, y):
+        traced.append(x.shape)
+        return distance(x, y)
+
+    f = loss_from_jax(function, BALL, gradient_bound=3.0, value_range=4.5, parameters={"y": (3,)})
+    f.value_and_gradient(np.zeros(3), np.zeros(3))
+    before = len(traced)
+    for _ in range(20):
+        f.value_and_gradient(np.zeros(3), np.zeros(3))
+    assert len(traced) == before
+
+
 def test_functions_must_be_batched():
     with pytest.raises(InputError, match="returned"):
         loss_from_jax(lambda x: x**2, BALL, gradient_bound=1.0, value_range=4.0)

@@ -4,16 +4,21 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
+import numba
+import numba.core.caching
 import numpy as np
 import pytest
 from numba import float64
+from scipy.sparse import csr_array
 
 import longterm
 from linear_learners import rows_and_labels
-from longterm.linear_model import BudgetLinearLearner
-from longterm.linear_model.kernels import aftrl, aogd, penalised_ftrl
+from longterm.errors import CompileCacheWarning
+from longterm.linear_model import BudgetLinearLearner, compile_all
+from longterm.linear_model.kernels import aftrl, aogd, keep, penalised_ftrl
 from longterm.linear_model.kernels.compile import compiled
 from longterm.linear_model.kernels.layout import AFTRL
 from longterm.linear_model.kernels.play import block_kernel
@@ -54,10 +59,96 @@ def test_the_next_process_finds_its_kernels_and_an_edited_helper_makes_new_ones(
     assert after[2] == pytest.approx(2 * first[2])
 
 
-def test_what_cannot_be_kept_on_disk_is_compiled_all_the_same():
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder for kernels, and a process that has not warned yet."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(keep, "_warned", False)
+    return tmp_path
+
+
+def twice(x):
+    return 2.0 * x
+
+
+def hits_and_value():
+    made = compiled(twice, (float64,))
+    return sum(made.stats.cache_hits.values()), made(3.0)
+
+
+def no_folder(locator):
+    raise PermissionError(13, "Permission denied")
+
+
+def test_what_cannot_be_kept_on_disk_is_compiled_all_the_same_with_one_warning(monkeypatch):
+    monkeypatch.setattr(keep, "_warned", False)
     made = {}
     exec("def twice(x):\n    return 2.0 * x", made)  # Numba has no file to keep it beside
-    assert compiled(made["twice"], (float64,))(3.0) == 6.0
+    with pytest.warns(CompileCacheWarning, match="no folder to keep them in.*NUMBA_CACHE_DIR") as caught:
+        assert compiled(made["twice"], (float64,))(3.0) == 6.0
+        assert compiled(made["twice"], (float64,))(4.0) == 8.0
+    assert len(caught) == 1
+
+
+def test_no_folder_can_be_made(folder, monkeypatch):
+    monkeypatch.setattr(numba.core.caching._CacheLocator, "ensure_cache_path", no_folder)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(folder / "none"))
+    with pytest.warns(CompileCacheWarning) as caught:
+        assert hits_and_value()[1] == 6.0
+    assert len(caught) == 1
+
+
+def test_kernels_of_a_folder_that_can_only_be_read_are_found(folder, monkeypatch):
+    assert hits_and_value() == (0, 6.0)
+    monkeypatch.setattr(numba.core.caching._CacheLocator, "ensure_cache_path", no_folder)
+    assert hits_and_value() == (1, 6.0)
+    for file in folder.rglob("*.nb?"):
+        file.unlink()
+    with pytest.warns(CompileCacheWarning, match="can only be read, and not every kernel is there"):
+        assert hits_and_value() == (0, 6.0)
+
+
+def test_a_full_disk(folder, monkeypatch):
+    @contextmanager
+    def full(self, path):
+        raise OSError(28, "No space left on device")
+        yield
+
+    monkeypatch.setattr(keep.KernelFile, "_open_for_write", full)
+    with pytest.warns(CompileCacheWarning, match="No space left on device"):
+        assert hits_and_value() == (0, 6.0)
+    assert hits_and_value() == (0, 6.0)
+
+
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_a_damaged_file_is_made_anew(folder, kind):
+    assert hits_and_value() == (0, 6.0)
+    (file,) = folder.rglob(f"*.{kind}")
+    whole = file.read_bytes()
+    damages = [b"", b"\x80", whole[:-7], whole[:40], bytes(len(whole)), b"garbage"]
+    damages += [
+        whole[:i] + bytes([whole[i] ^ 4]) + whole[i + 1 :] for i in (0, 31, 40, len(whole) // 2, len(whole) - 1)
+    ]
+    for damage in damages:
+        file.write_bytes(damage)
+        assert hits_and_value() == (0, 6.0)
+        assert hits_and_value() == (1, 6.0)
+
+
+def test_kernels_are_found_whatever_the_time_of_their_source(folder):
+    """The making of an image changes times, not contents."""
+    assert keep.kept(twice)._cache_file._source_stamp == keep.sources()
+
+
+@pytest.mark.slow
+def test_everything_ahead_of_the_first_request():
+    assert compile_all("a-ogd") == 7
+    before = dict(block_kernel.cache_info()._asdict())
+    learner = BudgetLinearLearner(2, 1.0, rule="a-ogd")
+    learner.learn(np.ones((3, 2), dtype=np.float32), np.ones(3))
+    learner.learn(csr_array(np.ones((3, 2))), np.ones(3))
+    learner.step_dense(np.ones(2), 1.0)
+    assert block_kernel.cache_info().misses == before["misses"]
 
 
 def test_read_only_and_memory_mapped_rows_use_the_same_kernel(tmp_path):

@@ -117,7 +117,10 @@ class Trace:
 
 
 @pytest.mark.parametrize("more", [0, 1, 3])
-@pytest.mark.parametrize("what", ["ask", "tell", "skip", "save"])
+@pytest.mark.parametrize(
+    "what",
+    ["ask", "tell", "skip", "save", *(pytest.param(w, marks=pytest.mark.slow) for w in ("checkpoint", "backup"))],
+)
 def test_interrupted_before_every_line_of_a_call(tmp_path, what, more):
     """Also a second and a third time, while the first is being cleaned up."""
 
@@ -128,6 +131,10 @@ def test_interrupted_before_every_line_of_a_call(tmp_path, what, more):
             live.tell(live.in_flight[0], loss_parameters=[np.array([0.3, 0.2])])
         elif what == "skip":
             live.skip(live.in_flight[0])
+        elif what == "checkpoint":
+            live.checkpoint()
+        elif what == "backup":
+            live.backup(tmp_path / "copy")
         else:
             live.save(tmp_path / "state")
 
@@ -155,6 +162,7 @@ def test_interrupted_before_every_line_of_a_call(tmp_path, what, more):
             sys.settrace(tracer)
         now = image_of_settled(live)
         assert now in allowed
+        assert not list(tmp_path.glob("*.partial")) or more
         live.save(tmp_path / "state")
         live.ask()
         after = image(live)

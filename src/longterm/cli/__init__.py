@@ -10,9 +10,11 @@ import inspect
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from longterm.errors import LongtermError
+from longterm import __version__
+from longterm.errors import LongtermError, did_you_mean
 
 STOPPED = 130
 """The exit status after an interrupt, as shells have it."""
@@ -43,6 +45,7 @@ start with:
   longterm reproduce dsm sample    the paper's first experiment and a small real one, with a report (a minute)
   longterm run --help              a comparison of your own
   longterm arena --help            every learner on every problem, and a league table
+  longterm --version
 
 commands:
 """
@@ -115,8 +118,14 @@ def parse(arguments: Sequence[str] | None = None) -> Any:
     if name in ("-h", "--help"):
         sys.stdout.write(ABOUT + "".join(f"  {name:<12}{command.about}\n" for name, command in COMMANDS.items()))
         raise SystemExit(0)
+    if name in ("-V", "--version"):
+        sys.stdout.write(f"longterm {__version__}\n")
+        raise SystemExit(0)
+    if str(Path.cwd()) not in sys.path:  # module:function may be of this folder, for workers too
+        sys.path.insert(0, str(Path.cwd()))
     if name not in COMMANDS:
-        _complain(f"{name!r} is no command. Choose from {', '.join(COMMANDS)}; longterm --help says what they do")
+        choose = f"Choose from {', '.join(COMMANDS)}; longterm --help says what they do"
+        _complain(f"{name!r} is no command{did_you_mean(name, COMMANDS)}. {choose}")
         raise SystemExit(2)
     tyro = _tyro()
     module, _, kind = COMMANDS[name].place.partition(":")

@@ -12,6 +12,7 @@ import tyro
 from longterm.cli.common import BackendOptions
 from longterm.experiments.arena import Preference, arena_of, league, run_arena
 from longterm.experiments.arena.league import Violation
+from longterm.experiments.arena.run import with_learners
 from longterm.experiments.arena.spec import ROUNDS, SEQUENCES, League
 from longterm.experiments.arena.tables import league_text, write_tables
 
@@ -33,6 +34,7 @@ class ArenaCommand:
     try:
       longterm arena --out arena
       longterm arena --out arena --weight 0.9 --violation hard
+      longterm arena --out arena --add mine:build
       longterm arena --out small --learners aogd aftrl mine:build --problems routing "doubly_stochastic size=5"
       longterm arena --out drift --league drift
       longterm arena --out unseen --held-out 20260101
@@ -43,6 +45,8 @@ class ArenaCommand:
     """Folder for the matches, the tables and the page."""
     learners: tuple[str, ...] = ()
     """Only these, each with its parameters: "aogd beta=0.5", or module:function. Left out: the whole catalogue."""
+    add: tuple[str, ...] = ()
+    """These in addition, mine:build for example: to what is in the folder already, else to the whole catalogue."""
     problems: tuple[str, ...] = ()
     """Only these, each with its parameters. Left out: the whole catalogue."""
     rounds: int = ROUNDS
@@ -72,6 +76,8 @@ class ArenaCommand:
             league=self.league,
             held_out=self.held_out,
         )
+        if self.add:
+            spec = with_learners(spec, self.add, self.out if not self.learners else None)
         found = run_arena(spec, self.out, backend=self.workers.chosen)
         standings = league(found, preference)
         write_tables(found, standings, preference, self.out)

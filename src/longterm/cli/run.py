@@ -30,11 +30,14 @@ class RunCommand:
     grid, one curve for each. `longterm catalogue` shows the names. Every run is kept as soon as it is done: stopped and
     started again, the command computes only what is missing.
 
+    A name with a colon, module:function, is imported: a specification from a stranger, a manifest.json too, is code.
+
     try:
       longterm run mine.toml
       longterm run mine.toml --rounds 500 --sequences 3 --out quick
       longterm run --problem "budgeted_logistic data=sample budget=3" --learners "aogd beta=[0.5,0.75]" aftrl
       longterm run results/dsm/manifest.json --out again
+      longterm run --add mine:build --out results/dsm
     """
 
     spec: tyro.conf.Positional[Path | None] = None
@@ -43,6 +46,8 @@ class RunCommand:
     """For example "doubly_stochastic size=5"."""
     learners: tuple[str, ...] = ()
     """For example aogd "mahdavi_ogd multipliers=each name='Convex OGD'"."""
+    add: tuple[str, ...] = ()
+    """Learners in addition to those of the file, or of the folder that --out names: what was played is not again."""
     rounds: int | None = None
     """T. Left out: what the file says, else the rows of the data set."""
     sequences: int | None = None
@@ -74,8 +79,18 @@ class RunCommand:
             raise InputError("seeds", "were given, and --sequences too", "Give one of the two")
         given |= {key: getattr(self, key) for key in ("rounds", "record", "engine", "name", "title")}
         given = {key: value for key, value in given.items() if value is not None}
-        if self.spec is not None:
-            return replace(read_spec(self.spec), **(given | {"command": ""} if given else {}))
+        path = self.spec
+        if path is None and self.add and self.out is not None and not given:
+            path = self.out / "manifest.json"
+        added = tuple(map(learner_of_words, self.add))
+        if path is not None:
+            read = read_spec(path)
+            if added:
+                there = {one.name for one in read.learners}
+                given["learners"] = (*given.get("learners", read.learners), *(a for a in added if a.name not in there))
+            return replace(read, **(given | {"command": ""} if given else {}))
+        if added:
+            given["learners"] = (*given.get("learners", ()), *added)
         for needed in ("problem", "learners"):
             if needed not in given:
                 raise InputError(needed, "is missing", f"Give a TOML file, or --{needed}; longterm run --help has both")
@@ -104,6 +119,8 @@ class ReportCommand:
 
     try:
       longterm report results/dsm results/sample --out results/report.html
+
+    Results are only read: no module that a manifest names is imported, so the folders of others run no code here.
     """
 
     folders: tyro.conf.Positional[tuple[Path, ...]]

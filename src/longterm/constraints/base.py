@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from longterm._arrays import Array, FloatArray, column, dot, first_true, namespace
+from longterm._display import Shown
 from longterm.constraints.prox import AffineProx, Prox
 from longterm.projections import Projection
 from longterm.sets import Set
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from longterm.constraints.affine import Affine
 
 
-class Constraint(ABC):
+class Constraint(Shown, ABC):
     """m convex functions, feasible where all are ≤ 0, batched over leading axes."""
 
     dimension: int

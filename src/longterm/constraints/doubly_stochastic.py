@@ -49,19 +49,27 @@ class DoublyStochastic(Constraint):
     """
 
     size: int
-    _sum_gradients: FloatArray = field(init=False, repr=False)
     _gradients: FloatArray | None = field(init=False, repr=False)
     _ones: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         p = validate.dimension("size", self.size)
-        rows = np.kron(np.eye(p), np.ones(p))
-        columns = np.kron(np.ones(p), np.eye(p))
-        sums = validate.frozen(np.concatenate([rows, -rows, columns, -columns]))
+        validate.remember(self, dimension=p * p, count=p * p + 4 * p)
         small = p <= LARGEST_WITH_TABLE
-        table = validate.frozen(np.concatenate([-np.eye(p * p), sums])) if small else None
-        ones = validate.frozen(np.ones(p))
-        validate.remember(self, dimension=p * p, count=p * p + 4 * p, _sum_gradients=sums, _gradients=table, _ones=ones)
+        table = validate.frozen(np.concatenate([-np.eye(p * p), *self._sum_gradients()])) if small else None
+        validate.remember(self, _gradients=table, _ones=validate.frozen(np.ones(p)))
+
+    def _sum_gradients(self) -> Iterator[FloatArray]:
+        """The gradients of the sums, (1, d) each, one by one: all of them together are 4p³ numbers."""
+        p = self.size
+        for sign, axis in ((1.0, 0), (-1.0, 0), (1.0, 1), (-1.0, 1)):
+            for k in range(p):
+                matrix = np.zeros((p, p))
+                matrix[(k, slice(None)) if axis == 0 else (slice(None), k)] = sign
+                yield matrix.reshape(1, -1)
+
+    def _supports_of_sums(self, over: Set, sign: float) -> FloatArray:
+        return np.concatenate([over.support(sign * gradient) for gradient in self._sum_gradients()])
 
     def values(self, x: Array, *parameters: Array) -> Array:
         return self._entries_and_sums(x, 1.0)
@@ -102,12 +110,12 @@ class DoublyStochastic(Constraint):
         return rows_at(like(self._gradients, x), index)
 
     def as_affine(self) -> Affine:
-        matrix = np.concatenate([-np.eye(self.dimension), self._sum_gradients])
+        matrix = np.concatenate([-np.eye(self.dimension), *self._sum_gradients()])
         return Affine(matrix, -self.values(np.zeros(self.dimension)))
 
     def least_values(self, over: Set) -> FloatArray:
         """Those of the sums; of the p² entries, which would cost as many calls, nothing is said."""
-        sums = -over.support(-self._sum_gradients) - np.repeat([1.0, -1.0, 1.0, -1.0], self.size)
+        sums = -self._supports_of_sums(over, -1.0) - np.repeat([1.0, -1.0, 1.0, -1.0], self.size)
         return np.concatenate([np.full(self.dimension, -np.inf), sums])
 
     def projection(self, over: Set) -> Projection | None:
@@ -134,7 +142,9 @@ class DoublyStochastic(Constraint):
 
     def value_bound(self, over: Set) -> float:
         # Of the sums, each |g_j| is g_j or its twin of opposite sign; of the entries, both ends are asked for.
-        sums = over.support(self._sum_gradients) - np.repeat([1.0, -1.0, 1.0, -1.0], self.size)
+        sums = self._supports_of_sums(over, 1.0) - np.repeat([1.0, -1.0, 1.0, -1.0], self.size)
+        if isinstance(over, Ball):  # its support of ±e_k is known without p² calls
+            return float(max(sums.max(), np.abs(over.centre).max() + over.radius))
         entries = [over.support(sign * entry) for entry in self._entries() for sign in (1.0, -1.0)]
         return float(max(sums.max(), *entries))
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm.errors import DataError, InputError
+from longterm.errors import DataError, InputError, did_you_mean
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
 MULTIFLOW = "https://raw.githubusercontent.com/scikit-multiflow/streaming-datasets/master"
@@ -225,5 +225,6 @@ def data_set(name: str) -> DataSet:
         What is known of it.
     """
     if name not in DATA_SETS:
-        raise InputError("name", f"{name!r} is not a data set that is known here", f"Choose from {sorted(DATA_SETS)}")
+        what = f"{name!r} is not a data set that is known here{did_you_mean(name, DATA_SETS)}"
+        raise InputError("name", what, f"Choose from {sorted(DATA_SETS)}")
     return DATA_SETS[name]

@@ -10,6 +10,7 @@ import gzip
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,12 @@ from longterm.data.cache import cached, file_hash, write_cached
 from longterm.data.files import cache_folder, fetch
 from longterm.data.libsvm import Rows, parse_libsvm, read_libsvm
 from longterm.data.registry import DATA_SETS, Arrays, data_set
-from longterm.errors import DataError, InputError
+from longterm.errors import DataError, InputError, did_you_mean
 
 SAMPLE = "sample"
 """The name of the rows that come with the package."""
+LABEL_NAMES = ("label", "target", "class", "y")
+"""Columns that are taken for the labels of a table of one's own."""
 LARGEST = 2**32
 """Bytes of features beyond which rows are not made dense."""
 
@@ -115,7 +118,8 @@ def load_mapped(name: str) -> Labelled:
     Parameters
     ----------
     name : str
-        "sample", a data set's name, or the path of a file in LIBSVM's format (its larger label becomes +1).
+        "sample", a data set's name, or the path of a file: CSV, TSV or Parquet with a column called
+        label, or LIBSVM's format (the larger label becomes +1).
 
     Returns
     -------
@@ -138,11 +142,75 @@ def load_mapped(name: str) -> Labelled:
     path = Path(name)
     if not path.is_file():
         known = [SAMPLE, *sorted(n for n, d in DATA_SETS.items() if d.classes == 2 and d.form != "columns")]
-        raise InputError("data", f"{name!r} is neither a data set nor a file", f"Choose from {known}, or give a path")
-    return _mapped(path.name, file_hash(path)[:16], lambda: _read_file(path))
+        what = f"{name!r} is neither a data set nor a file{did_you_mean(name, known)}"
+        raise InputError("data", what, f"Choose from {known}, or give a path")
+    return _mapped(path.name, file_hash(path)[:16], lambda: _own_file(path))
 
 
-def _read_file(path: Path) -> Labelled:
+def from_frame(frame: Any, label: str | None = None, *, name: str = "data frame") -> Labelled:
+    """Rows and labels of a pandas data frame; columns of text or categories become one column for each value.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    label : str, optional
+        The column of the labels, of which there are two (the larger becomes +1). Left out: the only column that is
+        called label, target, class or y.
+    name : str
+        As messages call it.
+
+    Returns
+    -------
+    Labelled
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from longterm.data import from_frame
+    >>> rows = from_frame(pd.DataFrame({"age": [30, 50], "city": ["Bern", "Rome"], "label": ["no", "yes"]}))
+    >>> rows.features, rows.labels
+    (array([[30.,  1.,  0.],
+           [50.,  0.,  1.]]), array([-1.,  1.]))
+    """
+    pd: Any = import_module("pandas")
+
+    columns = [str(column) for column in frame.columns]
+    named = [column for column in columns if column.lower() in LABEL_NAMES]
+    if label is None and len(named) != 1:
+        what = f"has no column that is plainly the label among {columns[:12]}"
+        raise DataError(name, what, f"Call it one of {', '.join(LABEL_NAMES)}, and no other so")
+    chosen = named[0] if label is None else label
+    if chosen not in columns:
+        raise DataError(name, f"has no column {chosen!r}{did_you_mean(chosen, columns)}", f"Choose from {columns[:12]}")
+    frame = frame.set_axis(columns, axis=1)
+    missing = frame.isna()
+    if missing.to_numpy().any():
+        row = int(missing.any(axis=1).to_numpy().argmax())
+        column = columns[int(missing.iloc[row].to_numpy().argmax())]
+        raise DataError(name, f"column {column!r} is empty", "Fill it, or leave the row out", line=row + 2)
+    classes, codes = np.unique(frame[chosen].to_numpy(), return_inverse=True)
+    if len(classes) != 2:
+        what = f"column {chosen!r} has {len(classes)} different labels"
+        raise DataError(name, what, "Give rows of two classes, or name another column")
+    features = pd.get_dummies(frame.drop(columns=chosen), dtype=float).to_numpy(dtype=np.float64)
+    return Labelled(name, features, np.where(codes == 1, 1.0, -1.0))
+
+
+def _own_file(path: Path) -> Labelled:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if {".csv", ".tsv", ".parquet"} & set(suffixes):
+        try:
+            pd: Any = import_module("pandas")
+        except ImportError as error:
+            raise ImportError("CSV and Parquet files need pandas: pip install 'longterm[experiments]'") from error
+        try:
+            if ".parquet" in suffixes:
+                frame = pd.read_parquet(path)
+            else:
+                frame = pd.read_csv(path, sep="\t" if ".tsv" in suffixes else ",")
+        except (ValueError, pd.errors.ParserError) as error:
+            raise DataError(path, f"cannot be read ({error})", "Give a table with a header") from error
+        return from_frame(frame, name=path.name)
     features, labels = read_libsvm(path)
     classes = np.unique(labels)
     if len(classes) != 2:

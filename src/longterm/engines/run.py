@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from longterm import _validate as validate
+from longterm.engines.comparison import Comparison
 from longterm.engines.reference import Player
-from longterm.engines.trace import Recorder, SeedsPlayed, Trace
+from longterm.engines.trace import Recorder, SeedsPlayed, StateUnknown, Trace
 from longterm.errors import InputError, StreamEndedError
 from longterm.learners.base import Learner
 from longterm.learners.checks import OnBrokenBound, require_known
@@ -127,7 +128,7 @@ def compare(
     engine: Engine = "numpy",
     xp: Any = np,
     dtype: Any = None,
-) -> dict[str, Trace]:
+) -> Comparison:
     """Let several learners, by name, play the same rounds of a stream.
 
     Parameters
@@ -159,8 +160,8 @@ def compare(
 
     Returns
     -------
-    dict of str to Trace
-        A trace for each name.
+    Comparison
+        A trace for each name, as a mapping, with `plot`, `summary` and `to_frame`.
 
     Raises
     ------
@@ -178,6 +179,7 @@ def compare(
     >>> {name: int(trace.last_round) for name, trace in traces.items()}
     {'slow': 100, 'fast': 100}
     """
+    _require_kinds(problem, learners, stream)
     make_player = _engine(engine, xp)
     require_known(on_broken_bound)
     if rounds is not None:
@@ -217,7 +219,43 @@ def compare(
             # Whatever stopped the run (bad data, a user's function, Ctrl-C): what was played is not lost.
             error.trace = {name: player.trace() for name, player in players.items()}  # type: ignore[attr-defined]
             raise
-    return {name: player.trace() for name, player in players.items()}
+    return Comparison({name: player.trace() for name, player in players.items()})
+
+
+def _require_kinds(problem: Any, learners: Any, stream: Any) -> None:
+    """Refuse arguments of another kind, in words that say what to write instead."""
+    if not isinstance(problem, Problem):
+        swapped = " (are the arguments in the order problem, learner, stream?)" if _is_part(problem) else ""
+        what = f"is {_kind(problem)}, not a Problem{swapped}"
+        raise InputError("problem", what, "Make one with longterm.Problem(set, loss, constraint), or longterm.problems")
+    if not isinstance(learners, Mapping):
+        what = f"is {_kind(learners)}, not a mapping of learners by name"
+        raise InputError("learners", what, 'Give {"a name": learner, …}')
+    for name, learner in learners.items():
+        argument = f"learners[{name!r}]" if name else "learner"
+        if isinstance(learner, type) and issubclass(learner, Learner):
+            what = f"is the class {learner.__name__}, not a learner"
+            raise InputError(argument, what, f"Make one: {learner.__name__}.for_problem(problem)")
+        if not isinstance(learner, Learner):
+            swapped = " (are the arguments in the order problem, learner, stream?)" if _is_part(learner) else ""
+            what = f"is {_kind(learner)}, not a learner{swapped}"
+            raise InputError(argument, what, "Make one from longterm.learners, AOGD.for_problem(problem) for example")
+    if not isinstance(stream, Stream):
+        swapped = " (are the arguments in the order problem, learner, stream?)" if _is_part(stream) else ""
+        what = f"is {_kind(stream)}, not a stream{swapped}"
+        remedy = "Wrap arrays with one row a round: longterm.streams.Replay([array, …]); an iterable: FromIterable(…)"
+        raise InputError("stream", what, remedy)
+
+
+def _is_part(value: Any) -> bool:
+    """Whether it is one of the three, and so may stand in another's place."""
+    return isinstance(value, (Problem, Learner, Stream))
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return f"{'an' if type(value).__name__[0].lower() in 'aeiou' else 'a'} {type(value).__name__}"
 
 
 def require_fit(problem: Problem, block: Block, seed_axes: tuple[int, ...], first: int) -> None:
@@ -253,6 +291,9 @@ def _continued(
     if name not in resume:
         raise InputError("resume", f"has no trace of {name!r}", "Give the traces of all the learners")
     earlier = resume[name]
+    if isinstance(earlier.state, StateUnknown):
+        what = "was loaded without its learner, so its state is not known"
+        raise InputError("resume", what, "Load it with Trace.load(path, learner)")
     if earlier.seeds != seeds or tuple(earlier.sums.loss.shape) != batch_shape:
         what = f"has seeds {earlier.seeds} and a batch of shape {tuple(earlier.sums.loss.shape)}"
         raise InputError("resume", what, f"This run has seeds {seeds} and a batch of shape {batch_shape}: use the same")

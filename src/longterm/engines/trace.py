@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import Array, FloatArray, namespace, to_numpy
-from longterm.errors import InputError
+from longterm._display import Table, figure
+from longterm.errors import InputError, SnapshotError
 from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
+from longterm.storage.packing import restored_state, state_arrays
+from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.streams import FromIterable, Stream
+
+if TYPE_CHECKING:
+    from longterm.learners.base import Learner
 
 
 class Sums(NamedTuple):
@@ -57,6 +65,12 @@ SeedsPlayed = int | tuple[int, ...]
 """One seed, or those of a batch, in order."""
 
 
+class StateUnknown(NamedTuple):
+    """The state of a trace that was loaded without its learner: its round is known, and no more."""
+
+    round: Array
+
+
 @runtime_checkable
 class Comparator(Protocol):
     """The best fixed decision in hindsight at chosen rounds (`longterm.hindsight`)."""
@@ -74,7 +88,12 @@ class Comparator(Protocol):
         """The seeds it was found for."""
 
 
-@dataclass(frozen=True)
+MEASURES = ("cumulative_loss", "signed_violation", "hard_violation", "squared_violation", "largest_violation")
+"""What a trace has one number of for each kept round and learner."""
+KIND, VERSION = "trace", 1
+
+
+@dataclass(frozen=True, repr=False)
 class Trace:
     """A run, at the rounds it was asked to keep. Arrays have these rounds first, then the batch axes.
 
@@ -123,6 +142,121 @@ class Trace:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "problem": None, "stream": None}
+
+    def __repr__(self) -> str:
+        batch = self.cumulative_loss.shape[1:]
+        many = f", batch={batch}" if batch else ""
+        told = ", ".join(f"{name}={_spread(getattr(self, name)[-1:])}" for name in MEASURES[:3])
+        broken = f", warnings={list(self.warnings)}" if self.warnings else ""
+        return f"Trace(rounds=1…{self.last_round}, {len(self.rounds)} kept{many}, {told}{broken})"
+
+    def _repr_html_(self) -> str:
+        rows = [(name.replace("_", " "), _spread(getattr(self, name)[-1:])) for name in MEASURES]
+        return Table(("", "at the last round"), rows, title=f"Trace of {self.last_round} rounds")._repr_html_()
+
+    def plot(self, comparator: Comparator | ArrayLike | None = None, *, axes: Any = None, label: str = "") -> Any:
+        """Draw the run with Matplotlib: regret (or loss) and violation against the round.
+
+        Parameters
+        ----------
+        comparator : Hindsight or array_like, optional
+            As for `regret`. Without one the cumulative loss is drawn.
+        axes : pair of matplotlib axes, optional
+            Where to draw. Left out, a new figure.
+        label : str
+            The name of the curve.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            With several seeds the line is their mean, and the band goes from the lowest to the highest.
+        """
+        from longterm.engines.drawing import draw
+
+        return draw({label: self}, comparator, axes)
+
+    def to_frame(self, comparator: Comparator | ArrayLike | None = None) -> Any:
+        """One row for each kept round and member of the batch, as a pandas data frame.
+
+        Parameters
+        ----------
+        comparator : Hindsight or array_like, optional
+            As for `regret`, which becomes a column.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The round, the place in the grid of hyper-parameters and the seed, where there are such, then the measures.
+        """
+        from longterm.engines.comparison import frame
+
+        return frame({"": self}, comparator).drop(columns="learner")
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the trace to a file: arrays, a checksum and no code. `load` brings it back.
+
+        Parameters
+        ----------
+        path : str or path
+        """
+        names = ("rounds", *_SUM_OF_COLUMN)
+        arrays = {name: getattr(self, name) for name in names}
+        arrays |= {f"report.{name}": values for name, values in self.reports.items()}
+        arrays |= {f"sums.{name}": np.asarray(value) for name, value in self.sums._asdict().items()}
+        arrays |= {  # NumPy scalars stay scalars: their powers may differ from an array's in the last bit
+            name: value if isinstance(value, np.generic) else np.asarray(value)
+            for name, value in state_arrays(self.state).items()
+        }
+        seeds = self.seeds if isinstance(self.seeds, int) else list(self.seeds)
+        metadata = {"seeds": seeds, "warnings": dict(self.warnings)}
+        write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], learner: Learner[Any] | None = None) -> Trace:
+        """The trace that was saved.
+
+        Parameters
+        ----------
+        path : str or path
+        learner : Learner, optional
+            The learner that played, if the run is to be continued with ``run(..., resume=trace)``: its state is made
+            from it. Without one the trace can be read and not be continued.
+
+        Returns
+        -------
+        Trace
+            It does not know its problem and stream, so `regret` wants what `longterm.hindsight.best` found.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from longterm import AOGD, Trace, run
+        >>> from longterm.problems import doubly_stochastic
+        >>> from longterm.streams import RandomPermutations
+        >>> problem = doubly_stochastic(2)
+        >>> learner = AOGD.for_problem(problem)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run(problem, learner, RandomPermutations(2), 10).save(Path(folder) / "ten.trace")
+        ...     trace = Trace.load(Path(folder) / "ten.trace", learner)
+        >>> run(problem, learner, RandomPermutations(2), 20, resume=trace).last_round
+        20
+        """
+        stored, _ = read_snapshot(Path(path), KIND, VERSION)
+        arrays = stored.arrays
+        if learner is None:
+            state: Any = StateUnknown(arrays["state.round"])
+        else:
+            state = _state_of(learner, arrays, path)
+        seeds = stored.metadata["seeds"]
+        return cls(
+            **{name: arrays[name] for name in ("rounds", *_SUM_OF_COLUMN)},
+            reports={name.removeprefix("report."): a for name, a in arrays.items() if name.startswith("report.")},
+            state=state,
+            sums=Sums(**{name: arrays[f"sums.{name}"] for name in Sums._fields}),
+            seeds=seeds if isinstance(seeds, int) else tuple(seeds),
+            warnings=dict(stored.metadata["warnings"]),
+        )
 
     @property
     def last_round(self) -> int:
@@ -218,6 +352,28 @@ class Trace:
             parts.append(sums[inside - done - 1])
             total, done = sums[-1], done + block.rounds
         return np.concatenate(parts)
+
+
+def _state_of(learner: Learner[Any], arrays: Mapping[str, Any], path: str | PathLike[str]) -> Any:
+    """The saved state, as this learner's."""
+    batch = arrays["cumulative_loss"].shape[1:]
+    template = learner.with_trailing_axes(len(batch) - len(learner.batch_shape))
+    why = ""
+    for dtype in (np.float64, np.float32):
+        try:
+            return restored_state(template.init(batch, dtype=dtype), arrays)
+        except ValueError as error:
+            why = why or str(error)
+    raise SnapshotError(path, "another learner", why, "Load it with the learner that played")
+
+
+def _spread(values: FloatArray) -> str:
+    """One number, or the mean and the range of several."""
+    if values.size == 0:
+        return "–"
+    if values.size == 1:
+        return figure(float(values.reshape(())))
+    return f"{figure(float(values.mean()))} ({figure(float(values.min()))} to {figure(float(values.max()))})"
 
 
 def log_spaced(per_decade: int = 20) -> Iterator[int]:

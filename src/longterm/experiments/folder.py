@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from longterm.errors import InputError
+from longterm.experiments.catalogue import names_only
 from longterm.experiments.jobs import Job, jobs_of
 from longterm.experiments.spec import ExperimentSpec, as_json
 from longterm.experiments.spec_files import spec_of, table_of
@@ -54,11 +55,12 @@ class JobFolder:
         """What the folder was made for."""
         try:
             made: dict[str, Any] = json.loads((self.path / "manifest.json").read_text(encoding="utf-8"))
-            self.check(made["spec"])
+            with names_only():
+                self.check(made["spec"])
         except FileNotFoundError as error:
             what = f"has no manifest.json, so it is not the folder of an {self.kind}"
             raise InputError(str(self.path), what, f"Give a folder that {self.made_by} wrote") from error
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             remedy = "Delete the folder, or use another"
@@ -77,7 +79,10 @@ class JobFolder:
         elif made:
             found = self.manifest
             was, now = ({**spec, "command": ""} for spec in (found["spec"], wanted["spec"]))
-            if was != now:  # however it was asked for
+            if grows(was, now) and found["versions"] == wanted["versions"]:
+                made = False  # the manifest is written anew; what was played is kept
+                self.forget_sums()
+            elif was != now:  # however it was asked for
                 what = f"holds another {self.kind}: {differences(was, now)}"
                 raise InputError(str(self.path), what, "Give another folder (--out), or delete this one")
             if found["versions"] != wanted["versions"] and self.unfinished(jobs):
@@ -91,6 +96,9 @@ class JobFolder:
             leftover.unlink(missing_ok=True)
         if not made:
             self.write_json("manifest.json", wanted)
+
+    def forget_sums(self) -> None:
+        """Delete what is about all learners together, once there are more of them."""
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -141,9 +149,9 @@ class JobFolder:
         """Seconds that each job took, by its stem."""
         try:
             made: dict[str, float] = json.loads((self.path / "timings.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
-        return made
+        return made if isinstance(made, dict) else {}
 
     def _make(self, folder: Path) -> None:
         try:
@@ -159,11 +167,15 @@ class ResultFolder(JobFolder):
 
     @property
     def spec(self) -> ExperimentSpec:
-        """The specification it was made for."""
-        return spec_of(self.manifest["spec"])
+        """The specification it was made for; what it names is not imported."""
+        with names_only():
+            return spec_of(self.manifest["spec"])
 
     def check(self, spec: Mapping[str, Any]) -> None:
         spec_of(spec)
+
+    def forget_sums(self) -> None:
+        (self.runs / f"{Job('bounds').stem}.json").unlink(missing_ok=True)
 
     def open_for(self, spec: ExperimentSpec, versions: Mapping[str, str]) -> None:
         """Begin the folder, or go on with it."""
@@ -175,6 +187,22 @@ class ResultFolder(JobFolder):
 
     def _jobs(self, spec: ExperimentSpec) -> list[Job]:
         return [Job("problem"), *jobs_of(spec)]
+
+
+def grows(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether all that differs is that learners or problems have come in addition.
+
+    Examples
+    --------
+    >>> from longterm.experiments.folder import grows
+    >>> grows({"learners": [1]}, {"learners": [1, 2]}), grows({"learners": [1]}, {"learners": [2]})
+    (True, False)
+    """
+    differing = {key for key in {*was, *now} if was.get(key) != now.get(key)}
+    return bool(differing) and all(
+        key in ("learners", "problems") and all(one in now.get(key, []) for one in was.get(key, []))
+        for key in differing
+    )
 
 
 def differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
@@ -210,7 +238,7 @@ def decode(data: bytes) -> dict[str, Any] | None:
     try:
         content = json.loads(data)["content"]
         return content if encode(content) == data else None
-    except (ValueError, KeyError, TypeError):  # UnicodeDecodeError is a ValueError
+    except (ValueError, KeyError, TypeError, RecursionError):  # UnicodeDecodeError is a ValueError
         return None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import time
+import traceback
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -76,7 +78,13 @@ def work(spec: ExperimentSpec, job: Job, prepared: Mapping[str, Any] | None) -> 
         else:
             rounds = kept_rounds(prepared["rounds"], spec.record)
             game = game_of(spec.problem.name, as_json(prepared["parameters"]))
-            content = {"rounds": rounds.tolist()} | _WORK[job.kind](spec, job, game, rounds)
+            try:
+                content = {"rounds": rounds.tolist()} | _WORK[job.kind](spec, job, game, rounds)
+            except Exception as error:
+                if job.kind != "run" or job.curve is None:
+                    raise
+                where = f"{job.curve.name} on {game.problem.name!r}, seed {job.seed}{where_it_stopped(error)}"
+                content = {"failed": where}
     return {"job": job.stem, **content, **noted}, time.perf_counter() - begin
 
 
@@ -177,6 +185,15 @@ def _run(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) 
         "reports": {name: values[kept].tolist() for name, values in trace.reports.items() if values.ndim == 1},
         "x": np.asarray(learner.ask(trace.state)).tolist(),
     }
+
+
+def where_it_stopped(error: BaseException) -> str:
+    """The round that a run got to, the error, and the line of code that raised it."""
+    trace = getattr(error, "trace", None)
+    at = f", round {trace.last_round + 1}" if isinstance(trace, Trace) else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    line = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"{at}: {type(error).__name__}: {error}{line}"
 
 
 def measures_of(trace: Trace) -> dict[str, FloatArray]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from longterm import _validate as validate
-from longterm.errors import InputError
+from longterm.errors import InputError, did_you_mean
 from longterm.experiments.result import LOGGED
-from longterm.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec, slug
+from longterm.experiments.spec import MOST_SEEDS, ExperimentSpec, LearnerSpec, ProblemSpec, at_most, slug
 
 BETA = 2 / 3
 DSM_SIZE, DSM_ROUNDS = 8, 1000
@@ -51,10 +51,11 @@ def paper_spec(name: str, options: Options | None = None) -> ExperimentSpec:
     """
     chosen = Options() if options is None else options
     if name not in EXPERIMENTS:
-        raise InputError("experiment", f"{name!r} is not known", f"Choose from {list(EXPERIMENTS)}")
+        what = f"{name!r} is not known{did_you_mean(name, EXPERIMENTS)}"
+        raise InputError("experiment", what, f"Choose from {list(EXPERIMENTS)}")
     if name not in WITH_A_BUDGET and chosen.rho is not None:
         raise InputError("rho", f"{name!r} has no budget", f"Leave it out, or choose from {list(WITH_A_BUDGET)}")
-    validate.count("sequences", chosen.sequences)
+    at_most("sequences", validate.count("sequences", chosen.sequences), MOST_SEEDS, "sequences")
     validate.open_unit_interval("beta", chosen.beta)
     spec = _dsm(chosen) if name == "dsm" else _budgeted(name, chosen)
     return replace(spec, learners=_picked(spec.learners, chosen.learners), command=_command(name, chosen))

@@ -67,7 +67,7 @@ def _bounds(result: Result) -> Remark:
     broken = [f"{curve.name} ({LABELS[measure]})" for curve in result.curves for measure in _above(curve)]
     proven = [curve.name for curve in result.curves if curve.bounds]
     if broken:
-        return Remark("differs", f"Above the bound of its theorem: {'; '.join(broken)}. That should not happen.")
+        return Remark("alarm", f"Above the bound of its theorem: {'; '.join(broken)}. That should not happen.")
     if not proven:
         return Remark("note", "No curve here has a theorem to be held against.")
     return Remark("note", f"Below the bounds of their theorems, with the exact constants: {'; '.join(proven)}.")

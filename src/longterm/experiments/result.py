@@ -30,6 +30,33 @@ Role = Literal["paper", "fair", "own"]
 """A curve of the paper's figures; the same method set up fairly, under a name of its own; the user's."""
 
 
+ROUNDING = 1e-9
+"""What is smaller than this share of the scale of its summands is rounding, and shown as 0."""
+
+
+def without_rounding(values: FloatArray, scale: FloatArray | float) -> FloatArray:
+    """The values, with 0 for what is no more than rounding beside their scale.
+
+    Parameters
+    ----------
+    values : array
+    scale : float or array
+        The size of what was added up: D for violations, the best loss for regret.
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.experiments.result import without_rounding
+    >>> without_rounding(np.array([9.9e-14, 0.5]), 1.0)
+    array([0. , 0.5])
+    """
+    return np.where(np.abs(values) < ROUNDING * np.asarray(scale), 0.0, values)
+
+
 def by_measure(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values of a record by their measure, whichever version wrote it."""
     return {OLDER_NAMES.get(name, name): value for name, value in values.items()}
@@ -93,7 +120,7 @@ class Remark:
         What the reader should know.
     """
 
-    verdict: Literal["matches", "differs", "note"]
+    verdict: Literal["matches", "differs", "alarm", "note"]
     text: str
 
 

@@ -15,14 +15,17 @@ import numpy as np
 
 from longterm._arrays import FloatArray
 from longterm.engines.run import Engine
+from longterm.errors import LongtermError
 from longterm.experiments.backends import Backend, opened
+from longterm.experiments.catalogue import find_problem, names_only
 from longterm.experiments.folder import ResultFolder
 from longterm.experiments.jobs import Job, work
 from longterm.experiments.remarks import remarks_on
-from longterm.experiments.result import LOGGED, MEASURES, Curve, Result, by_measure
+from longterm.experiments.result import LOGGED, MEASURES, Curve, Result, by_measure, without_rounding
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec
 from longterm.progress import reporter
 
+ENGINE_REASONS = {"numpy": "compiling would cost more than it saves", "jax": "long enough to pay for compiling"}
 ROUNDS_WORTH_COMPILING = 50_000
 """Of one learner, over all sequences. A round takes NumPy about 100 µs and JAX 3, which first compiles for seconds."""
 
@@ -64,21 +67,32 @@ def run_experiment(
     """
     chosen = Backend() if backend is None else backend
     decided = replace(spec, engine=engine_for(spec))
+    if spec.engine == "auto":
+        (out or sys.stderr).write(
+            f"{spec.name}: engine {decided.engine} ({ENGINE_REASONS[decided.engine]}; --engine chooses)\n"
+        )
     kept = ResultFolder(folder)
     with kept.locked():
         kept.open_for(decided, versions(decided.engine))
         prepared = kept.read(Job("problem"))
         todo, done = kept.missing(decided), 0
+        failed: list[str] = []
         with reporter("auto", spec.name, unit="jobs", lines=out or sys.stderr) as report, opened(chosen) as do:
             for jobs in (
                 [job for job in todo if job.kind == "problem"],
                 [job for job in todo if job.kind != "problem"],
             ):
                 for content, seconds in do(work, [(decided, job, prepared) for job in jobs]):
-                    kept.keep(content, seconds)
+                    if "failed" in content:
+                        failed.append(content["failed"])
+                    else:
+                        kept.keep(content, seconds)
                     done += 1
                     report(done, len(todo))
                 prepared = kept.read(Job("problem"))
+        if failed:
+            told = "\n  ".join(failed)
+            raise LongtermError(f"{len(failed)} runs stopped:\n  {told}\nThe others are kept: mend it, and run again")
         result = load_result(folder)
         kept.write_json("summary.json", summary_of(result))
     return result
@@ -105,7 +119,8 @@ def engine_for(spec: ExperimentSpec) -> Engine:
     """The engine that is named; else JAX, where it is installed and there are rounds enough to pay for compiling."""
     if spec.engine != "auto":
         return spec.engine
-    short = spec.rounds is not None and spec.rounds * len(spec.seeds) < ROUNDS_WORTH_COMPILING
+    rounds = spec.rounds if spec.rounds is not None else find_problem(spec.problem.name).rounds(spec.problem.parameters)
+    short = rounds is not None and rounds * len(spec.seeds) < ROUNDS_WORTH_COMPILING
     return "numpy" if short or find_spec("jax") is None else "jax"
 
 
@@ -126,13 +141,24 @@ def load_result(folder: str | Path) -> Result:
     Result
         As `run_experiment` returned it.
     """
+    with names_only():
+        return _read_result(Path(folder))
+
+
+def _read_result(folder: Path) -> Result:
     kept = ResultFolder(folder)
     manifest, spec = kept.manifest, kept.spec
     prepared, bounds = kept.require(Job("problem")), kept.require(Job("bounds"))
     best = [kept.require(Job("comparator", seed=seed)) for seed in spec.seeds]
     loss, gap = _columns(best, "loss"), _columns(best, "gap")
     curves = tuple(
-        _curve(curve, [kept.require(Job("run", curve, seed)) for seed in spec.seeds], loss, bounds)
+        _curve(
+            curve,
+            [kept.require(Job("run", curve, seed)) for seed in spec.seeds],
+            loss,
+            bounds,
+            prepared["facts"]["constants"]["constraint_bound"],
+        )
         for curve in spec.curves
     )
     result = Result(
@@ -179,10 +205,16 @@ def summary_of(result: Result) -> dict[str, Any]:
     }
 
 
-def _curve(spec: LearnerSpec, runs: Sequence[Mapping[str, Any]], best: FloatArray, bounds: Mapping[str, Any]) -> Curve:
+def _curve(
+    spec: LearnerSpec, runs: Sequence[Mapping[str, Any]], best: FloatArray, bounds: Mapping[str, Any], largest: float
+) -> Curve:
+    """The curve of a learner; `largest` is D, beside which what is rounding is told."""
     found = {name: np.array([run["measures"][name] for run in runs]).T for name in runs[0]["measures"]}
     found = by_measure(found) | {"regret": found["cumulative_loss"] - best}
-    measures = {name: found[name] for name in (*MEASURES, LOGGED) if name in found}
+    scales: dict[str, Any] = {"regret": np.abs(best), "squared_violation": largest**2}
+    measures = {
+        name: without_rounding(found[name], scales.get(name, largest)) for name in (*MEASURES, LOGGED) if name in found
+    }
     words = ", ".join(
         f"{key} = {value:.6g}" if isinstance(value, float) else f"{key} = {value}"
         for key, value in spec.parameters.items()
@@ -192,7 +224,9 @@ def _curve(spec: LearnerSpec, runs: Sequence[Mapping[str, Any]], best: FloatArra
         role=spec.role,
         measures=measures,
         bounds=by_measure({name: np.asarray(values) for name, values in bounds["bounds"][spec.name].items()}),
-        printed_bounds={name: np.asarray(values) for name, values in bounds["printed_bounds"][spec.name].items()},
+        printed_bounds={name: np.asarray(values) for name, values in bounds["printed_bounds"][spec.name].items()}
+        if spec.role != "own"  # nobody's own run is held against what a paper prints
+        else {},
         read_off=spec.read_off,
         learner=f"{spec.learner}({words})",
     )

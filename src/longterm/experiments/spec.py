@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -42,6 +43,10 @@ from longterm.streams.base import checked_seeds
 EngineChoice = Literal["auto", "numpy", "jax"]
 """The engine that is named; auto: JAX where it is installed and the runs are long enough to pay for compiling."""
 FEWEST_ROUNDS_KEPT = 2
+MOST_SEEDS = MOST_ROUNDS_KEPT = 1_000_000
+MOST_CURVES = 10_000
+"""Beyond these a few words in a file would ask for more than a machine has."""
+MOST_ROUNDS = 2**53
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,7 @@ class LearnerSpec:
         varied = {key: value for key, value in self.parameters.items() if isinstance(value, tuple)}
         if not varied:
             return (self,)
+        at_most("learners", math.prod(map(len, varied.values())), MOST_CURVES, "curves")
         made = []
         for values in itertools.product(*varied.values()):
             point = dict(zip(varied, values, strict=True))
@@ -186,16 +192,20 @@ class ExperimentSpec:
 
     def __post_init__(self) -> None:
         given: Any = self.seeds
-        seeds = tuple(range(validate.count("seeds", given))) if isinstance(given, int) else checked_seeds(given)
+        if isinstance(given, int):
+            seeds = tuple(range(at_most("seeds", validate.count("seeds", given), MOST_SEEDS, "sequences")))
+        else:
+            seeds = checked_seeds(given)
         learners = tuple(self.learners) if isinstance(self.learners, Sequence) else ()
         validate.remember(self, seeds=seeds, learners=learners, title=self.title or self.name)
         _require(self)
         if len(set(self.seeds)) < len(self.seeds):
             raise InputError("seeds", f"{given!r} has a seed twice", "Give each once: two equal sequences tell nothing")
         if self.rounds is not None:
-            validate.count("rounds", self.rounds)
+            at_most("rounds", validate.count("rounds", self.rounds), MOST_ROUNDS, "rounds")
         if validate.count("record", self.record) < FEWEST_ROUNDS_KEPT:
             raise InputError("record", f"{self.record} is too few", f"Keep at least {FEWEST_ROUNDS_KEPT} rounds")
+        at_most("record", self.record, MOST_ROUNDS_KEPT, "rounds kept")
         if self.engine not in get_args(EngineChoice):
             known = list(get_args(EngineChoice))
             raise InputError("engine", f"{self.engine!r} is not known", f"Choose from {known}")
@@ -276,6 +286,14 @@ def entry_title(learner: str) -> str:
 def as_json(content: Any) -> str:
     """Plain tables in one line, keys in order, no NaN: the same content, the same text."""
     return json.dumps(content, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def at_most(argument: str, count: int, most: int, what: str) -> int:
+    """The count; an InputError where it is absurd."""
+    if count > most:
+        words = str(count) if count < 10**20 else "more than 1e20"
+        raise InputError(argument, f"{words} {what} were asked for", f"Ask for at most {most}")
+    return count
 
 
 def _require(spec: Any) -> None:

@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from longterm.errors import InputError
+from longterm.errors import InputError, did_you_mean
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec
 
 OF_A_LEARNER = ("learner", "name", "role", "read_off")
@@ -36,7 +36,7 @@ def read_spec(path: str | Path) -> ExperimentSpec:
         table = json.loads(text)["spec"] if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(path), f"cannot be read ({error})", "Give a TOML file, or a manifest.json") from error
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:  # of TOML, of JSON, of numbers too long to read
         remedy = "Correct it; docs/experiments.md shows one"
         raise InputError(str(path), f"is not a specification ({error})", remedy) from error
     return spec_of(table)
@@ -63,10 +63,12 @@ def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
     >>> spec.seeds, spec.problem.parameters
     ((0, 1), {'size': 3})
     """
+    if not isinstance(table, Mapping):
+        raise InputError("spec", "is not a table", "Give one; docs/experiments.md shows it")
     known = [one.name for one in fields(ExperimentSpec)]
     for key in table:
         if key not in known:
-            raise InputError(key, "is not known", f"Choose from {known}")
+            raise InputError(key, f"is not known{did_you_mean(key, known)}", f"Choose from {known}")
     for key, kind, words in (("problem", Mapping, "a table"), ("learners", list, "a list of tables")):
         if key not in table:
             raise InputError(key, "is missing", f"Give {words}, for example {_EXAMPLES[key]}")

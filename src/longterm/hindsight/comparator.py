@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
+from longterm.engines import Comparison, Trace
 from longterm.errors import InputError, LongtermError
 from longterm.hindsight.base import Hindsight, Question, Solution, feasible, increasing_rounds
 from longterm.hindsight.closed_forms import by_mean_target, by_polyhedron, by_the_problem, nothing_allowed
@@ -31,11 +32,11 @@ FEW_NUMBERS = 500_000
 
 
 def best(
-    problem: Problem,
-    stream: Stream,
-    rounds: int | Sequence[int] | NDArray[np.int64],
+    problem: Problem | Trace | Comparison,
+    stream: Stream | None = None,
+    rounds: int | Sequence[int] | NDArray[np.int64] | None = None,
     *,
-    seeds: Seeds = 0,
+    seeds: Seeds | None = None,
     benchmark: Benchmark | None = None,
     method: Method = "auto",
     relative_gap: float = 1e-6,
@@ -52,14 +53,14 @@ def best(
 
     Parameters
     ----------
-    problem : Problem
-        What is played.
+    problem : Problem, Trace or Comparison
+        What is played; or what `longterm.run` or `longterm.compare` returned, which knows the rest.
     stream : Stream
         The rounds, which are drawn again.
     rounds : int or sequence of int
         The rounds t, increasing: ``trace.rounds``, for example.
     seeds : int or sequence of int
-        Those of the run.
+        Those of the run; 0 unless given.
     benchmark : Benchmark, optional
         Which decisions count where the constraint changes from round to round; by default `EveryRound`.
     method : {"auto", "numerical", "cvxpy", "saga"}
@@ -108,7 +109,12 @@ def best(
     >>> found.points[0][0].round(3)[:, 1], bool(found.relative_gap[0] < 1e-6)
     (array([ 0.333, -0.667, -0.667]), True)
     """
-    wanted, played = increasing_rounds(rounds), checked_seeds(seeds)
+    if not isinstance(problem, Problem):
+        problem, stream, rounds, seeds = _what_was_played(problem, stream, rounds, seeds)
+    if stream is None or rounds is None:
+        missing = "stream" if stream is None else "rounds"
+        raise InputError(missing, "is left out", "Give problem, stream and rounds, or what run or compare returned")
+    wanted, played = increasing_rounds(rounds), checked_seeds(0 if seeds is None else seeds)
     target = validate.positive_scalar("relative_gap", relative_gap)
     if method not in METHODS:
         raise InputError("method", f"{method!r} is not known", f"Choose from {sorted(METHODS)}")
@@ -124,6 +130,25 @@ def best(
                 return answer
     what = f"no decision of {problem.name!r} with g ≤ 0 was found"
     raise InputError("problem", what, "Check that there is one, or declare a smaller enclosing set about it")
+
+
+def _what_was_played(
+    played: Trace | Comparison,
+    stream: Stream | None,
+    rounds: int | Sequence[int] | NDArray[np.int64] | None,
+    seeds: Seeds | None,
+) -> tuple[Problem, Stream, int | Sequence[int] | NDArray[np.int64], Seeds]:
+    """Problem, stream, rounds and seeds of a run that is at hand."""
+    trace = next(iter(played.values()), None) if isinstance(played, Comparison) else played
+    if not isinstance(trace, Trace):
+        what = f"is a {type(played).__name__}"
+        raise InputError("problem", what, "Give a Problem, or what longterm.run or longterm.compare returned")
+    if trace.problem is None or (stream is None and trace.stream is None):
+        what = "the trace does not know what was played: it was loaded from a file, or pickled"
+        raise InputError("problem", what, "Give problem, stream, trace.rounds and seeds=trace.seeds")
+    drawn = trace.stream if stream is None else stream
+    assert drawn is not None
+    return trace.problem, drawn, trace.rounds if rounds is None else rounds, trace.seeds if seeds is None else seeds
 
 
 def _numerically(question: Question) -> Hindsight | None:

@@ -1,7 +1,10 @@
 """Linear models trained one row at a time under a budget (extra `linear`: numba, scikit-learn).
 
 BudgetLinearClassifier, BudgetLinearRegressor     scikit-learn's interface
+BudgetPathClassifier, BudgetPathRegressor         the same with the budget chosen out of many, in one pass
 BudgetLinearLearner                               one row at a time, for services; scikit-learn is not imported
+compile_all                                       every kernel ahead of the first request
+BudgetPath                                        many such learners on the same rows: which budget?
 kernels                                           the compiled rules themselves, a private matter
 """
 
@@ -12,16 +15,35 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from longterm.linear_model.ahead import compile_all
     from longterm.linear_model.classifier import BudgetLinearClassifier
+    from longterm.linear_model.path import BudgetPath, PathPoint, budgets_for
+    from longterm.linear_model.path_estimators import BudgetPathClassifier, BudgetPathRegressor
     from longterm.linear_model.regressor import BudgetLinearRegressor
     from longterm.linear_model.streaming import BudgetLinearLearner
 
-__all__ = ["BudgetLinearClassifier", "BudgetLinearLearner", "BudgetLinearRegressor"]
+__all__ = [
+    "BudgetLinearClassifier",
+    "BudgetLinearLearner",
+    "BudgetLinearRegressor",
+    "BudgetPath",
+    "BudgetPathClassifier",
+    "BudgetPathRegressor",
+    "PathPoint",
+    "budgets_for",
+    "compile_all",
+]
 
 _MODULES = {
     "BudgetLinearClassifier": "classifier",
     "BudgetLinearRegressor": "regressor",
     "BudgetLinearLearner": "streaming",
+    "compile_all": "ahead",
+    "BudgetPath": "path",
+    "BudgetPathClassifier": "path_estimators",
+    "BudgetPathRegressor": "path_estimators",
+    "PathPoint": "path",
+    "budgets_for": "path",
 }
 
 for _needed in ("numba", "sklearn"):

@@ -46,6 +46,13 @@ class LearnerMemory:
         self._classifies = settings.classifies
         self._shape = (settings.dimension,)
 
+    def __repr__(self) -> str:
+        s = self._settings
+        return (
+            f"{type(self).__name__}(dimension={s.dimension}, budget={s.budget:g}, loss={s.loss!r}, rule={s.rule!r}, "
+            f"rounds={self.rounds}, nonzeros={self.nonzeros})"
+        )
+
     # --- what is known ----------------------------------------------------------------------------------------
 
     @property
@@ -210,7 +217,10 @@ class Average:
 
     def next_round(self) -> int:
         """The round, counted from 1, whose decision is wanted next."""
-        stretch = int(self.sampled.stretches[0])
+        return self.round_of(int(self.sampled.stretches[0]))
+
+    def round_of(self, stretch: int) -> int:
+        """The round that stands for this stretch."""
         return stretch * self.length + 1 + _mixed(self.seed * 0x9E3779B97F4A7C15 + stretch) % self.length
 
     def add(self, x: FloatArray, intercept: float) -> None:

@@ -21,6 +21,7 @@ from longterm.errors import BrokenBoundError, InputError, NonFiniteError, Snapsh
 from longterm.learners.base import Learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound, require_known
 from longterm.learners.feedback import Feedback
+from longterm.live.stored import require_near
 from longterm.storage.packing import require_sound, restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
@@ -111,6 +112,14 @@ class Fleet:
         shape = field.shape if field.shape[:1] == (self.size,) else (self.size, *field.shape)
         return np.array(np.broadcast_to(field, shape))
 
+    def __repr__(self) -> str:
+        played = self.rounds - 1
+        told = f"{played.min()}–{played.max()}" if played.min() != played.max() else str(played.min())
+        return (
+            f"Fleet({self.size:,} × {type(self.learner).__name__}, d={len(self._template)}, "
+            f"rounds told to each={told}, engine={self._engine!r})"
+        )
+
     @property
     def state(self) -> Any:
         """The learners' states, one row each, as NumPy arrays: a view that cannot be written to and changes later."""
@@ -131,13 +140,16 @@ class Fleet:
         """Σ [g(x_t)]₊ so far, per learner."""
         return np.asarray(self._rows.totals["hard_violation"])
 
-    def ask(self, who: Who = None) -> NDArray[Any]:
+    def ask(self, who: Who = None, *, on_device: bool = False) -> Any:
         """The decisions of these learners, one row each, in the order asked for.
 
         Parameters
         ----------
         who : array_like, optional
             Their numbers from 0, or a mask over all of them; all of them by default.
+        on_device : bool
+            Engine "jax": give an array of JAX, where the fleet is, with no copy to the host. Numbers that are an
+            array of JAX are then not checked: those out of range are taken for the last learner's.
 
         Returns
         -------
@@ -145,6 +157,11 @@ class Fleet:
             One decision in each row, copied.
         """
         with self._turn():
+            if on_device:
+                if self._engine != "jax":
+                    raise InputError("on_device", "this fleet is kept by NumPy", "Make it with engine='jax'")
+                there = who is None or type(who).__module__.startswith("jax")
+                return self._rows.decisions_on_device(who if there else self._numbers(who))  # type: ignore[union-attr]
             return self._rows.decisions(self._numbers(who))
 
     def tell(self, feedback: Feedback, who: Who = None) -> None:
@@ -155,7 +172,8 @@ class Fleet:
         Parameters
         ----------
         feedback : Feedback
-            Row i belongs to the i-th of them.
+            Row i belongs to the i-th of them. Engine "jax": given in arrays of JAX, or of a library that hands them
+            over by DLPack, it stays where it is, and so do the checks; only a refusal is looked at on the host.
         who : array_like, optional
             Their numbers from 0, or a mask over all of them; all of them by default.
 
@@ -165,11 +183,34 @@ class Fleet:
             If the feedback cannot be used, or `who` names a learner that is none, or one twice.
         """
         with self._turn():
+            if self._engine == "jax" and not isinstance(feedback.loss_gradient, np.ndarray):
+                if self._told_on_device(feedback, who):
+                    return
+                feedback = _on_host(feedback)  # to find the words, or to warn and go on
             numbers = self._numbers(who)
             x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
             check = RowsCheck(self._of(numbers), x, on_broken_bound=self._on_broken_bound)
             check.rounds, check.numbers = self.rounds, numbers
             self._rows.advance(numbers, check.accept(feedback, None))
+
+    def _told_on_device(self, feedback: Feedback, who: Who) -> bool:
+        """Whether this call was about arrays on the device, with the right shapes, and every row was sound."""
+        from longterm.live.fleet_jax import is_on_device
+
+        if not is_on_device(feedback) or type(self.learner).require is not Learner.require:
+            return False
+        there = who is None or (type(who).__module__.startswith("jax") and who.dtype.kind in "iu")  # type: ignore[union-attr]
+        numbers = who if there else self._numbers(who)
+        count = self.size if numbers is None else len(numbers)  # type: ignore[arg-type]
+        shape = (count, *self._template.shape)
+        for name, wanted in (("loss_gradient", shape), ("constraint_gradient", shape), ("constraint", (count,))):
+            value = getattr(feedback, name)
+            if (
+                getattr(value, "shape", None) != wanted
+                or str(value.dtype).rpartition(".")[2] != self._template.dtype.name
+            ):
+                return False
+        return self._rows.tell_on_device(feedback, numbers, self._template)  # type: ignore[union-attr]
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the whole fleet to a file, atomically: a crash leaves the old file or the new one.
@@ -227,6 +268,7 @@ class Fleet:
                 raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
             state = restored_state(fleet.state, {name: np.array(array) for name, array in stored.arrays.items()})
             require_sound(fleet.state, state)
+            require_near(fleet.learner, fleet.learner.ask(state))
             fleet._rows = fleet._rows_of(state, {name: np.array(stored.arrays[name]) for name in TOTALS})
         except (KeyError, ValueError, TypeError, ArithmeticError) as error:
             raise SnapshotError(path, "another learner", str(error), "Load it with the learner it is of") from None
@@ -288,6 +330,12 @@ def _require_finite(state: Any) -> None:
         if value.dtype.kind == "f" and not np.isfinite(value).all():
             what = "would hold a number that is not finite after this update"
             raise NonFiniteError(name, what, "Check the feedback of this round; the state is as it was")
+
+
+def _on_host(feedback: Feedback) -> Feedback:
+    """The same in NumPy arrays; functions as they are."""
+    numbers = {n: v for n, v in feedback._asdict().items() if not (v is None or callable(v))}
+    return feedback._replace(**{n: np.asarray(v) for n, v in numbers.items()})
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

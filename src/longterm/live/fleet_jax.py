@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from longterm._arrays import Array
 from longterm.learners.base import Learner
+from longterm.learners.checks import Limits
 from longterm.learners.feedback import Feedback
 
 try:
@@ -29,6 +30,10 @@ class JaxRows:
             self._totals = jax.tree.map(jnp.asarray, totals)
             self._hyper = {path: jnp.asarray(array) for path, array in learner.hyper_arrays().items()}
         self._compiled = jax.jit(partial(_advance, learner), donate_argnums=(0, 1))
+        # All of them: into new buffers, so that the old ones are there if a row is refused. A few: in place.
+        self._all = jax.jit(partial(_tell_all, learner))
+        self._few = jax.jit(partial(_tell_few, learner), donate_argnums=(0, 1))
+        self._limits: Any = None
 
     @property
     def state(self) -> Any:
@@ -46,6 +51,37 @@ class JaxRows:
             x = self._learner.ask(self._state)
             return np.array(x if numbers is None else x[jnp.asarray(numbers)])
 
+    def decisions_on_device(self, numbers: Any) -> Any:
+        """X of these rows, copied, where it is."""
+        with jax.enable_x64(True):
+            x = self._learner.ask(self._state)
+            return jnp.copy(x) if numbers is None else x[jnp.asarray(numbers)]
+
+    def tell_on_device(self, feedback: Feedback, numbers: Any, template: NDArray[Any]) -> bool:
+        """Check and apply, all or none, without leaving the device; whether all rows, and their numbers, were sound.
+
+        All that comes back to the host is this one answer.
+        """
+        with jax.enable_x64(True):
+            told = {
+                n: jax_array(v)
+                for n, v in zip(Feedback._fields, feedback, strict=True)
+                if not (v is None or callable(v))
+            }
+            if self._limits is None:
+                limits = Limits.declared(self._learner, template)
+                self._limits = Limits(*(jnp.asarray(limit, dtype=template.dtype) for limit in limits))
+            if numbers is None:
+                state, totals, answer = self._all(self._state, self._totals, self._hyper, self._limits, told)
+                sound = bool(answer)
+                if sound:
+                    self._state, self._totals = state, totals
+                return sound
+            self._state, self._totals, answer = self._few(
+                self._state, self._totals, self._hyper, self._limits, jax_array(numbers), told
+            )
+            return bool(answer)
+
     def advance(self, numbers: NDArray[np.int64] | None, feedback: Feedback) -> None:
         """Apply the rule to these rows."""
         size = len(self._state.round)
@@ -57,6 +93,69 @@ class JaxRows:
             padded = np.concatenate([chosen, np.full(missing, size)])
             filled = {n: np.concatenate([v, np.zeros((missing, *v.shape[1:]), v.dtype)]) for n, v in arrays.items()}
             self._state, self._totals = self._compiled(self._state, self._totals, self._hyper, padded, filled)
+
+
+def is_on_device(feedback: Feedback) -> bool:
+    """Whether what was told is in arrays of JAX, or of another library that can hand them over (DLPack)."""
+    gradient = feedback.loss_gradient
+    return isinstance(gradient, jax.Array) or (hasattr(gradient, "__dlpack__") and not isinstance(gradient, np.ndarray))
+
+
+def jax_array(value: Any) -> Any:
+    """The same numbers as an array of JAX, not copied where that can be helped."""
+    if isinstance(value, jax.Array):
+        return value
+    if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack__"):
+        return jnp.asarray(value)
+    return jnp.from_dlpack(value)
+
+
+def _sound(after: Any, feedback: Feedback, limits: Limits) -> Array:
+    """What `Limits.acceptable` says, and that no number of the state became infinite; as sums, which XLA can fuse."""
+    good = jnp.sum(feedback.loss_gradient**2, axis=-1) <= limits.loss_gradient_square
+    good &= jnp.sum(feedback.constraint_gradient**2, axis=-1) <= limits.constraint_gradient_square
+    good &= jnp.abs(feedback.constraint) <= limits.constraint
+    if feedback.loss is not None:
+        good &= jnp.isfinite(feedback.loss)
+    for field in after:
+        if jnp.issubdtype(field.dtype, jnp.floating):
+            good &= jnp.isfinite(field if field.ndim == 1 else jnp.sum(field, axis=tuple(range(1, field.ndim))))
+    return jnp.all(good)
+
+
+def _tell_all(
+    learner: Learner[Any], state: Any, totals: dict[str, Array], hyper: dict[str, Array], limits: Limits, told: Any
+) -> tuple[Any, dict[str, Array], Array]:
+    feedback = Feedback(**told)
+    after = learner.with_hyper_arrays(hyper).update(state, feedback)
+    worst = feedback.constraint.astype(jnp.float64)
+    added = {"signed_violation": worst, "hard_violation": jnp.maximum(worst, 0)}
+    return after, {n: total + added[n] for n, total in totals.items()}, _sound(after, feedback, limits)
+
+
+def _tell_few(
+    learner: Learner[Any],
+    state: Any,
+    totals: dict[str, Array],
+    hyper: dict[str, Array],
+    limits: Limits,
+    numbers: Array,
+    told: Any,
+) -> tuple[Any, dict[str, Array], Array]:
+    size, feedback = len(state.round), Feedback(**told)
+    rows = jax.tree.map(lambda field: field.at[numbers].get(mode="clip"), state)
+    own = learner.with_hyper_arrays({path: array.at[numbers].get(mode="clip") for path, array in hyper.items()})
+    mine = Limits(*(limit.at[numbers].get(mode="clip") if limit.ndim else limit for limit in limits))
+    after = own.update(rows, feedback)
+    places = jnp.arange(len(numbers), dtype=jnp.int32)  # of two rows with one number, one finds the other's place
+    stamped = jnp.zeros(size, dtype=jnp.int32).at[numbers].set(places, mode="drop").at[numbers].get(mode="clip")
+    named = jnp.all((numbers >= 0) & (numbers < size) & (stamped == places))
+    sound = _sound(after, feedback, mine) & named
+    aside = jnp.where(sound, numbers, size)  # rows of a call that is refused go nowhere
+    state = jax.tree.map(lambda field, new: field.at[aside].set(new, mode="drop"), state, after)
+    worst = feedback.constraint.astype(jnp.float64)
+    added = {"signed_violation": worst, "hard_violation": jnp.maximum(worst, 0)}
+    return state, {n: total.at[aside].add(added[n], mode="drop") for n, total in totals.items()}, sound
 
 
 def _advance(

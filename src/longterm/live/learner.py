@@ -38,6 +38,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array
+from longterm._display import Table, short
 from longterm.errors import InputError, InUseError, JournalError, SnapshotError
 from longterm.learners.base import Learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound
@@ -46,6 +47,7 @@ from longterm.live.feedback import Oracle, feedback_at
 from longterm.live.journal import Compaction, Follows, Journal, recover
 from longterm.live.memory import Change, LiveState, Memory
 from longterm.live.records import Told
+from longterm.live.stored import require_near
 from longterm.live.tokens import Token, Window, draw_life
 from longterm.problems import Problem
 from longterm.storage.lock import FileLock, writing
@@ -56,7 +58,7 @@ from longterm.storage.specification import difference, specification
 KIND = "live learner"
 VERSION = 2
 """Version 1 had no lives."""
-CHECKPOINT_AFTER = (50_000, 2**26)
+CHECKPOINT_AFTER = (20_000, 2**25)
 """Records and bytes: about a second of recovery (`docs/what_survives.md` has the figures)."""
 LONG = 4
 """A journal that nothing shortens is warned of when it is this many times as long."""
@@ -167,6 +169,20 @@ class LiveLearner:
         _LEARNERS.add(self)
         with writing(None if journal is None else Path(journal)) as lock:
             self._recover(lock, identity_of(fresh), None, False, fsync)
+
+    def __repr__(self) -> str:
+        now = self.state
+        held = "" if self._journal is None else ", journal"
+        return (
+            f"LiveLearner({type(self._learner).__name__}, d={np.shape(now.x)[-1]}, asked={now.asked}, told={now.told}, "
+            f"in_flight={now.in_flight}, skipped={now.skipped}, expired={now.expired}{held})"
+        )
+
+    def _repr_html_(self) -> str:
+        now = self.state
+        names = ("asked", "told", "in_flight", "skipped", "expired", "largest_delay", "signed_violation")
+        rows = [(name, short(np.asarray(getattr(now, name)))) for name in names]
+        return Table(("", ""), rows, title=f"LiveLearner: {type(self._learner).__name__}")._repr_html_()
 
     # --- the rounds ------------------------------------------------------------------------------------------
 
@@ -644,6 +660,8 @@ class LiveLearner:
             raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
         try:
             live._memory.restore(snapshot.metadata["book"], snapshot.metadata.get("lives", ()), snapshot.arrays)
+            decisions = [token.x for token in live._memory.window.open.values()]
+            require_near(learner, learner.ask(live._memory.state), *decisions)
             follows = snapshot.metadata["follows"]
             required = bool(snapshot.metadata.get("required", follows is not None))
             if follows is not None:

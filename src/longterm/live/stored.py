@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from longterm._arrays import Array
+from longterm._arrays import Array, length
+from longterm.learners.base import Learner
 
 COUNTERS = ("told", "skipped", "expired", "losses_told", "largest_delay")
 LARGEST_COUNT = 2**53
+FAR = 10.0
+"""Diameters. Decisions are in the set but for rounding."""
 
 
 def check_book(book: Mapping[str, Any], arrays: Mapping[str, Array], x: Array, sums: Mapping[str, Array]) -> None:
@@ -61,6 +64,15 @@ def check_book(book: Mapping[str, Any], arrays: Mapping[str, Array], x: Array, s
     both = np.concatenate([number, closed])
     _require(len(np.unique(both)) == len(both), "a round is there twice")
     _require(len(closed) <= told + book["skipped"], "more rounds are closed than were told or skipped")
+
+
+def require_near(learner: Learner[Any], *decisions: Array) -> None:
+    """ValueError if a decision is nowhere near the learner's set: what is played there would overflow."""
+    B = learner.enclosing_set
+    for x in decisions:
+        with np.errstate(all="ignore"):
+            near = length(np.asarray(x) - B.centre) <= FAR * B.diameter
+        _require(bool(np.all(near)), "a decision is far outside of the learner's set")
 
 
 def _numbers(arrays: Mapping[str, Array], name: str) -> Array:

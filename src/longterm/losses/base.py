@@ -11,10 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 from longterm._arrays import Array
+from longterm._display import Shown
 from longterm.sets import Set
 
 
-class Loss(ABC):
+class Loss(Shown, ABC):
     """A family of convex functions x ↦ f(x; parameters), batched over leading axes."""
 
     dimension: int
@@ -36,7 +37,7 @@ class Loss(ABC):
     def value_range(self, over: Set) -> float:
         """F: max f_t − min f_t on the set, for every t."""
 
-    def check_parameters(self, arrays: Sequence[Array], first: int) -> None:  # noqa: B027  any numbers will do
+    def check_parameters(self, arrays: Sequence[Array], first: int) -> None:
         """Raise an InputError if parameters of rounds first, first + 1, … (leading axis) mean nothing to this loss."""
 
     def value(self, x: Array, *parameters: Array) -> Array:

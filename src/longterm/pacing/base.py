@@ -22,6 +22,7 @@ the caller to keep in order.
 
 from __future__ import annotations
 
+import math
 import warnings
 from abc import ABC, abstractmethod
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -32,6 +33,12 @@ from longterm._arrays import Array, namespace, to_numpy
 from longterm._validate import Hyper
 from longterm.errors import InputError, NonFiniteError, OverspentWarning
 from longterm.theory.per_learner import PerLearner
+
+PLAIN, NOTHING, NOT_TOLD = frozenset({float, int, np.float64}), np.float64(0.0), (None, None)
+"""Types of one number, which need no array to hold it; one such number; an outcome's value and price where they are not told."""
+
+
+NO_HOLD = 0.0
 
 
 class Outcome(NamedTuple):
@@ -96,14 +103,16 @@ class Pacer(PerLearner, ABC, Generic[S]):
         """ρ = budget / T, what an even spender spends per request."""
         return self.budget / self.horizon
 
-    def bid(self, state: S, value: Array, hold: Array = 0.0) -> Array:
+    def bid(self, state: S, value: Array, hold: Array = NO_HOLD) -> Array:
         """`act` without the checks: what engines and traced loops call."""
         wanted = self.unguarded_bid(state, value)
+        if type(wanted) is np.float64 and type(state.remaining) is np.float64 and type(hold) in PLAIN:
+            return max(min(wanted, state.remaining - hold), NOTHING)
         xp = namespace(wanted)
         bid = xp.minimum(wanted, state.remaining - hold)
         return xp.maximum(bid, xp.zeros_like(bid))
 
-    def act(self, state: S, value: Array, *, hold: Array = 0.0) -> Array:
+    def act(self, state: S, value: Array, *, hold: Array = NO_HOLD) -> Array:
         """The bid for a request of this value: never above what is left and not held back.
 
         Parameters
@@ -128,8 +137,10 @@ class Pacer(PerLearner, ABC, Generic[S]):
         >>> float(first), float(pacer.act(pacer.init(), 4.0, hold=first))  # the first may yet cost 8
         (8.0, 2.0)
         """
-        _require("value", value, state)
-        _require("hold", hold, state)
+        if not _is_plain(value):
+            _require("value", value, state)
+        if hold is not NO_HOLD and not _is_plain(hold):
+            _require("hold", hold, state)
         return self.bid(state, value, hold)
 
     def overspent(self, state: S) -> Array:
@@ -142,8 +153,11 @@ class Pacer(PerLearner, ABC, Generic[S]):
 
         A charge above what is left is recorded, with an OverspentWarning that says by how much.
         """
-        for name, number in outcome._asdict().items():
-            if number is not None:
+        if type(state.remaining) is np.float64 and type(outcome.paid) in PLAIN and outcome[1:] == NOT_TOLD:
+            if 0 <= outcome.paid <= state.remaining:  # one live bid: seen without making arrays; NaN is neither
+                return self.update(state, outcome)
+        for name, number in zip(Outcome._fields, outcome, strict=True):
+            if number is not None and not _is_plain(number):
                 _require(name, number, state)
         left, paid = to_numpy(state.remaining), to_numpy(outcome.paid)
         if np.any(paid > np.maximum(left, 0.0)):
@@ -153,6 +167,11 @@ class Pacer(PerLearner, ABC, Generic[S]):
             more = f"It is recorded: {over} over budget, and nothing more is bid"
             warnings.warn(f"{what}. {more}. {remedy}.", OverspentWarning, stacklevel=2)
         return self.update(state, outcome)
+
+
+def _is_plain(number: Array) -> bool:
+    """Whether this is one sound number, seen without making an array of it; what is not is looked at closely."""
+    return type(number) in PLAIN and 0 <= number < math.inf  # NaN is neither
 
 
 def _require(name: str, number: Array, state: PacerState) -> None:

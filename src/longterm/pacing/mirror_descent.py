@@ -31,6 +31,7 @@ requests.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -40,7 +41,7 @@ from longterm import _validate as validate
 from longterm._arrays import Array, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.pacing.base import Outcome, Pacer
+from longterm.pacing.base import PLAIN, Outcome, Pacer
 from longterm.pacing.history import PriceHistory
 
 Mirror = Literal["euclidean", "entropic"]
@@ -149,6 +150,8 @@ class DualMirrorDescent(Pacer[DualState]):
         return state.price
 
     def unguarded_bid(self, state: DualState, value: Array) -> Array:
+        if type(state.price) is np.float64 and type(value) in PLAIN:  # one live bid: no arrays to hold one number
+            return np.float64(value / state.price if value < state.price * state.remaining else state.remaining)
         return affordable(value, state.price, state.remaining)
 
     def accept(self, state: DualState, value: Array, cost: Array) -> Array:
@@ -159,6 +162,8 @@ class DualMirrorDescent(Pacer[DualState]):
         return (value >= state.price * cost) & (cost <= state.remaining)
 
     def update(self, state: DualState, outcome: Outcome) -> DualState:
+        if type(state.price) is np.float64 and type(outcome.paid) in PLAIN and type(self.step) is float:
+            return self._plain_update(state, float(outcome.paid))
         xp, paid = namespace(state.price), outcome.paid
         lowest = self._moved(state.price, paid - like(self.rate, state.price))
         highest = self._moved(state.price, paid - like(self.floor / self.horizon, state.price))
@@ -168,6 +173,16 @@ class DualMirrorDescent(Pacer[DualState]):
             price=xp.maximum(lowest, xp.minimum(highest, anchor)),
             remaining=state.remaining - paid,
         )
+
+    def _plain_update(self, state: DualState, paid: float) -> DualState:
+        """The same for one pacer, in numbers."""
+        price, step, start = float(state.price), self.step, self.start
+        anchor = float(self.cost_weight)
+        new = _plain_move(price, step * (paid - self.budget / self.horizon), start, self.mirror)  # type: ignore[arg-type]
+        if anchor > new:
+            floor = _plain_move(price, step * (paid - self.floor / self.horizon), start, self.mirror)  # type: ignore[arg-type]
+            new = max(new, min(floor, anchor))
+        return DualState(state.round + 1, np.float64(new), np.float64(state.remaining - paid))
 
     def _moved(self, price: Array, excess: Array) -> Array:
         move = like(self.step, price) * excess
@@ -186,6 +201,14 @@ def entropic_step(price: Array, move: Array, start: Array) -> Array:
     xp = namespace(price)
     factor = xp.exp(xp.minimum(xp.maximum(move, -LONGEST_MOVE), LONGEST_MOVE))
     return xp.minimum(xp.maximum(price * factor, start / FARTHEST), start * FARTHEST)
+
+
+def _plain_move(price: float, move: float, start: float, mirror: Mirror) -> float:
+    """π ⊕ move, of numbers."""
+    if mirror == "euclidean":
+        return price + move
+    factor = math.exp(min(max(move, -LONGEST_MOVE), LONGEST_MOVE))
+    return min(max(price * factor, start / FARTHEST), start * FARTHEST)
 
 
 # What it promises, as numbers. The proofs are in docs/pacing.md.

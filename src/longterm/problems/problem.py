@@ -10,6 +10,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
+from longterm._display import Shown
 from longterm.constraints import Constraint
 from longterm.constraints.prox import AffineProx
 from longterm.errors import InputError
@@ -22,7 +23,7 @@ from longterm.theory.slater import SlaterPoint, find_slater_point
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Problem(Shown):
     """Minimise Σ f_t(x_t) with Σ g(x_t) small, x_t in B.
 
     Parameters

@@ -57,3 +57,44 @@ async function copy(button) {
 }
 
 document.querySelectorAll("button.copy").forEach((button) => button.addEventListener("click", () => copy(button)));
+
+function download(name, content, type) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// A press on a column's heading sorts its table, by the numbers behind the cells where there are any.
+function sortable(table) {
+  const body = table.tBodies[0];
+  const rows = table.tHead.rows;
+  const heads = rows.length > 1 ? [rows[0].cells[0], ...rows[1].cells] : [...rows[0].cells];
+  heads.forEach((head, column) => {
+    head.classList.add("sorts");
+    head.tabIndex = 0;
+    const sort = () => {
+      const down = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", down === 1 ? "ascending" : "descending");
+      const key = (row) => { const cell = row.cells[column]; return cell.dataset.value === undefined ? null : Number(cell.dataset.value); };
+      const text = (row) => row.cells[column].textContent;
+      [...body.rows].sort((a, b) => {
+        const [x, y] = [key(a), key(b)];
+        if (x !== null && y !== null) return down * (x - y);
+        if (x !== null || y !== null) return x === null ? 1 : -1; // what has no number stands last
+        return down * text(a).localeCompare(text(b));
+      }).forEach((row) => body.append(row));
+    };
+    head.addEventListener("click", sort);
+    head.addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(); } });
+  });
+}
+
+document.querySelectorAll("table").forEach((table) => { if (table.tHead && table.tBodies.length) sortable(table); });
+
+// On paper a drawing is as wide as its column, whatever the window was: plotly draws in fixed pixels.
+addEventListener("beforeprint", () => document.querySelectorAll(".plot .main-svg").forEach((svg) => {
+  svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`);
+}));

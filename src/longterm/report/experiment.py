@@ -41,6 +41,7 @@ GLANCE = "at-a-glance"
 VERDICTS = {
     "matches": ("Matches the paper", "✓"),
     "differs": ("Differs from the paper", "≠"),
+    "alarm": ("Check this", "!"),
     "note": ("Worth knowing", "i"),
 }
 WANTED_GAP = 1e-6
@@ -81,17 +82,19 @@ def write_page(results: Result | Iterable[Result], path: str | Path, *, title: s
 def at_a_glance(results: list[Result]) -> Table:
     """Every experiment in a row."""
     rows = []
+    compared = any(against_the_paper(result.remarks) for result in results)
     for result in results:
         (_, regret, whose), (_, broken, by), (_, gap, _), *_ = headlines(result)
         cells = (
             Cell(regret, float(least(result, "regret")[0].mean("regret")[-1]), small=whose),
             Cell(broken, float(least(result, "hard_violation")[0].mean("hard_violation")[-1]), small=by),
             Cell(gap, float(np.max(result.certified_gap))),
-            Cell(against_the_paper(result.remarks) or "–"),
+            *([Cell(against_the_paper(result.remarks) or "–")] if compared else []),
             Cell(extent(result)),
         )
         rows.append((result.title, cells))
-    columns = ("Least regret", "Least hard violation", "Certified gap", "Beside the paper", "Played")
+    beside = ("Beside the paper",) if compared else ()
+    columns = ("Least regret", "Least hard violation", "Certified gap", *beside, "Played")
     return Table("The last round of every experiment.", "Experiment", (("", columns),), tuple(rows))
 
 
@@ -139,7 +142,12 @@ def _section(result: Result, id: str) -> Section:
         "legend": legend,
         "shown_first": [measure for measure in SHOWN_FIRST if measure in result.measures],
         "remarks_heading": compared if against_the_paper(result.remarks) else "Remarks",
-        "remarks": [(v, *VERDICTS[v], one.text) for v in VERDICTS for one in result.remarks if one.verdict == v],
+        "remarks": [
+            (verdict, *words, texts)
+            for verdict, words in VERDICTS.items()
+            if (texts := [one.text for one in result.remarks if one.verdict == verdict])
+        ],
+        "has_printed": any(curve.printed_bounds for curve in result.curves),
         "facts": [*problem_facts(problem), *played],
         "learners": learners,
         "certificate": certificate(result),

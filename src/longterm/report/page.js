@@ -43,7 +43,7 @@ function layout(data, measure, view, drawn, narrow) {
   const text = style("--text"), quiet = style("--quiet"), line = style("--line"), panel = style("--panel");
   const axis = { gridcolor: line, linecolor: quiet, tickcolor: quiet, zerolinecolor: quiet, ticks: "outside", ticklen: 4, automargin: true };
   const x = { ...axis, title: { text: "round t", standoff: 8 }, type: view.log ? "log" : "linear", showline: true, zeroline: false, unifiedhovertitle: { text: "round %{x:,d}" } };
-  const y = { ...axis, type: "linear", separatethousands: true, exponentformat: "power", zeroline: true };
+  const y = { ...axis, title: { text: scale.name.toLowerCase(), standoff: 6 }, type: "linear", separatethousands: true, exponentformat: "power", zeroline: true };
   if (view.log) x.dtick = 1;
   else x.nticks = narrow ? 5 : 8;
   if (view.log && scale.kind === "log") {
@@ -78,9 +78,24 @@ function described(data, measure, view) {
     + `After ${data.rounds[last].toLocaleString("en-GB")} rounds: ${ends.join("; ")}.`;
 }
 
+// The numbers behind all plots of a figure, one row for each curve and round.
+function csv(data) {
+  const measures = Object.keys(data.measures);
+  const quoted = (text) => `"${String(text).replace(/"/g, '""')}"`;
+  const head = ["curve", "round", ...measures.flatMap((m) => [`${m} mean`, `${m} std`])];
+  const rows = data.curves.flatMap((c) => data.rounds.map((t, k) => [quoted(c.name), t, ...measures.flatMap((m) => [c.mean[m][k] ?? "", c.std[m][k] ?? ""])]));
+  return [head.map(quoted), ...rows].map((row) => row.join(",")).join("\n") + "\n";
+}
+
+function save(figure, data, format) {
+  const name = figure.closest("section").id;
+  if (format === "csv") return download(`${name}.csv`, csv(data), "text/csv");
+  figure.querySelectorAll(".plot").forEach((plot, k) => Plotly.downloadImage(plot, { format, filename: `${name}-${k + 1}`, scale: format === "png" ? 2 : 1, width: plot.clientWidth, height: plot.clientHeight }));
+}
+
 function start(figure) {
   const data = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
-  const view = { log: true, bands: true, bounds: true, hidden: new Set() };
+  const view = { log: true, bands: true, bounds: false, hidden: new Set() };
   const draw = () => figure.querySelectorAll(".plot-box").forEach((box) => {
     const plot = box.querySelector(".plot");
     const measure = box.querySelector("select").value;
@@ -108,6 +123,7 @@ function start(figure) {
     button.setAttribute("aria-pressed", String(!view.hidden.has(index)));
     draw();
   }));
+  figure.querySelectorAll("[data-save]").forEach((button) => button.addEventListener("click", () => save(figure, data, button.dataset.save)));
   dark.addEventListener("change", draw);
   draw();
 }

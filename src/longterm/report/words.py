@@ -36,10 +36,10 @@ MEASURE_MATHEMATICS = {
 """The same for matplotlib."""
 MEASURE_WORDS = {
     "regret": "What was lost beyond the best fixed decision in hindsight.",
-    "signed_violation": "What the paper bounds: a round with slack makes up for a broken one.",
+    "signed_violation": "A round with slack makes up for a broken one.",
     "hard_violation": "No round makes up for another: only the broken ones are summed.",
     "squared_violation": "Like the hard violation, with large ones weighing more.",
-    "long_term_violation": "The paper's long-term constraint itself, for the worst of the constraints.",
+    "long_term_violation": "The long-term constraint itself, for the worst of the constraints.",
     LOGGED: "What the paper's Figure 4 shows: g of the rounds at which it was logged, and of no other.",
 }
 ROLE_WORDS: dict[Role, str] = {

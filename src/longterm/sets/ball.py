@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -40,8 +41,6 @@ class Ball(Set):
     radius: float = 1.0
     centre: FloatArray = field(default_factory=lambda: np.zeros(()))
     _about_origin: bool = field(init=False, repr=False)
-    _unit: float = field(init=False, repr=False)
-    """A power of two: by it lengths are brought to where their squares are, exactly."""
 
     def __post_init__(self) -> None:
         dimension = validate.dimension("dimension", self.dimension)
@@ -55,7 +54,6 @@ class Ball(Set):
             diameter=2 * radius,
             centre=validate.vector("centre", centre, dimension),
             _about_origin=not np.any(centre),
-            _unit=_unit_for(radius),
         )
 
     def project(self, x: Array) -> Array:
@@ -63,6 +61,17 @@ class Ball(Set):
             return self._shrink(x)
         centre = like(self.centre, x)
         return centre + self._shrink(x - centre)
+
+    @cached_property  # not a field: those are what a stored learner is compared by
+    def _unit(self) -> float:
+        """A power of two, which rounds nothing, that brings lengths to where their squares are floats.
+
+        1 for radii about 1; for others what brings them near 1, and extreme ones so low that far points fit above.
+        """
+        exponent = math.frexp(self.radius)[1]
+        if abs(exponent) <= 20:
+            return 1.0
+        return 2.0**-exponent if abs(exponent) <= 100 else 2.0 ** max(min(-exponent - 400, 1000), -1000)
 
     def _shrink(self, offset: Array) -> Array:
         # Inside the ball the factor is reach / reach, exactly 1: the point comes back bit for bit.
@@ -92,11 +101,3 @@ class Ball(Set):
         # max ‖x‖₁ = max over signs s of ⟨s, centre⟩ + radius ‖s‖₂, and ‖s‖₂ = √d.
         reach = self.radius * (np.sqrt(self.dimension) if order == 1 else 1.0)
         return float(np.linalg.norm(self.centre, order) + reach)
-
-
-def _unit_for(radius: float) -> float:
-    """1 for radii about 1; for others what brings them near 1, and extreme ones so low that far points fit above."""
-    exponent = math.frexp(radius)[1]
-    if abs(exponent) <= 20:
-        return 1.0
-    return 2.0**-exponent if abs(exponent) <= 100 else 2.0 ** max(min(-exponent - 400, 1000), -1000)

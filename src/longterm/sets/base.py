@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from longterm._arrays import Array, FloatArray, dot, length
+from longterm._display import Shown
 
 SAME = 1e-9
 """Sets that differ by this share of their size are one."""
@@ -18,7 +19,7 @@ AXES_TRIED = 256
 """Up to this dimension every axis is looked along."""
 
 
-class Set(ABC):
+class Set(Shown, ABC):
     """A closed convex bounded set of vectors, batched over leading axes."""
 
     dimension: int

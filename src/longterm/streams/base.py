@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longterm._display import Shown
 from longterm.errors import InputError
 
 Seeds = int | Sequence[int]
@@ -51,7 +52,7 @@ class Block(NamedTuple):
         return Block(loss, constraint, min(stop, self.rounds) - start)
 
 
-class Stream(ABC):
+class Stream(Shown, ABC):
     """A sequence of rounds, entered anywhere."""
 
     length: int | None = None

@@ -12,8 +12,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from longterm._display import Shown
 
-class PerLearner:
+
+class PerLearner(Shown):
     """Mixin of the frozen dataclasses whose array fields run over the leading axes."""
 
     def _varying(self) -> Iterator[tuple[str, Any]]:

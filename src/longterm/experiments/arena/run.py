@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -24,9 +25,17 @@ from longterm.experiments.arena.spec import ArenaJob, ArenaSpec, arena_jobs, pro
 from longterm.experiments.backends import Backend, opened
 from longterm.experiments.catalogue import Game, find_problem
 from longterm.experiments.folder import JobFolder
-from longterm.experiments.jobs import assumptions_noted, game_of, learner_of, measures_of, one_thread
+from longterm.experiments.jobs import (
+    assumptions_noted,
+    game_of,
+    learner_of,
+    measures_of,
+    one_thread,
+    where_it_stopped,
+)
 from longterm.experiments.run import versions
-from longterm.experiments.spec import LearnerSpec, as_json
+from longterm.experiments.spec import LearnerSpec, ProblemSpec, as_json
+from longterm.experiments.spec_files import learner_of_words
 from longterm.learners import Learner, Need
 from longterm.progress import reporter
 
@@ -74,13 +83,49 @@ def run_arena(
     jobs = arena_jobs(spec, [one for one in spec.problems if problem_name(one) not in without_data])
     with kept.locked():
         kept.begin(spec.table(), versions("numpy"), jobs)
-        todo = kept.unfinished(jobs)
+        # What stopped with an error is played again: it may have been mended.
+        todo = [job for job in jobs if (kept.read(job) or {"failed": True}).get("failed")]
         lines = out or sys.stderr
         with reporter("auto", "arena", unit="jobs", lines=lines) as report, opened(backend or Backend()) as do:
             for done, (content, seconds) in enumerate(do(work, [(spec, job) for job in todo]), start=1):
                 kept.keep(content, seconds)
+                if content.get("failed"):
+                    lines.write(f"{content['refused']}\n")
                 report(done, len(todo))
         return load_arena(spec, kept, without_data)
+
+
+def with_learners(spec: ArenaSpec, words: Sequence[str], folder: Path | None) -> ArenaSpec:
+    """The arena with more learners; where `folder` has one already, that arena.
+
+    Parameters
+    ----------
+    spec : ArenaSpec
+    words : sequence of str
+        The learners to add, as on the command line.
+    folder : Path, optional
+
+    Returns
+    -------
+    ArenaSpec
+    """
+    added = tuple(map(learner_of_words, words))
+    if folder is not None and (folder / "manifest.json").exists():
+        found = ArenaFolder(folder).manifest["spec"]
+        spec = ArenaSpec(
+            tuple(
+                LearnerSpec(one["learner"], {k: v for k, v in one.items() if k not in ("learner", "name")}, one["name"])
+                for one in found["learners"]
+            ),
+            tuple(
+                ProblemSpec(one["name"], {k: v for k, v in one.items() if k not in ("name", "rounds")})
+                for one in found["problems"]
+            ),
+            found["rounds"],
+            tuple(found["seeds"]),
+        )
+    there = {one.name for one in spec.learners}
+    return replace(spec, learners=(*spec.learners, *(one for one in added if one.name not in there)))
 
 
 def problems_without_data(spec: ArenaSpec) -> dict[str, str]:
@@ -139,7 +184,9 @@ def _match(spec: ArenaSpec, who: LearnerSpec, game: Game) -> tuple[dict[str, Any
             rounds = [t for t in spec.kept if t <= T]
             begin = time.thread_time()
             trace = run(game.problem, learner, game.stream, T, seeds=spec.seeds, record=rounds, progress=None)
-        except InputError as refused:
+        except Exception as refused:
+            if not isinstance(refused, InputError):  # a bug, of a learner of one's own most likely: the rest plays on
+                return {"refused": _bug(who, game, refused), "failed": True}, 0.0
             if not played:
                 return {"refused": str(refused)}, 0.0
             return {"played": played, "needs": needs, "too_short": str(refused)}, seconds
@@ -151,6 +198,11 @@ def _match(spec: ArenaSpec, who: LearnerSpec, game: Game) -> tuple[dict[str, Any
         if Need.HORIZON not in learner.needs:
             break
     return {"played": played, "needs": needs}, seconds
+
+
+def _bug(who: LearnerSpec, game: Game, error: Exception) -> str:
+    """Who stopped where and why, with the line of code."""
+    return f"{who.name} on {game.problem.name!r}{where_it_stopped(error)}"
 
 
 def _bounds(learner: Learner[Any], game: Game, rounds: Sequence[int]) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from longterm import _validate as validate
 from longterm.errors import InputError
 from longterm.experiments.catalogue import find_problem, learners, problems
-from longterm.experiments.spec import LearnerSpec, ProblemSpec, entry_title, slug
+from longterm.experiments.spec import MOST_SEEDS, LearnerSpec, ProblemSpec, at_most, entry_title, slug
 from longterm.streams.base import checked_seeds
 
 ROUNDS, SEQUENCES = 4096, 5
@@ -142,7 +142,7 @@ def arena_of(
     played = [problem_of_words(one) if isinstance(one, str) else one for one in wanted_problems]
     if league not in ("static", "drift"):
         raise InputError("league", f"{league!r} is not known", "Choose 'static' or 'drift'")
-    count = validate.count("sequences", sequences)
+    count = at_most("sequences", validate.count("sequences", sequences), MOST_SEEDS, "sequences")
     first = 0 if held_out is None else HELD_OUT_SEEDS + validate.seed("held_out", held_out) * count
     return ArenaSpec(
         tuple(chosen) or every_learner(league),

@@ -145,8 +145,22 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
     if rows:
         writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows({key: "" if value is None else value for key, value in row.items()} for row in rows)
+        writer.writerows({key: harmless(value) for key, value in row.items()} for row in rows)
     return text.getvalue().encode()
+
+
+def harmless(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: a word that begins as one does gets an apostrophe before it.
+
+    Examples
+    --------
+    >>> from longterm.experiments.arena.tables import harmless
+    >>> harmless("=1+1"), harmless(-1.5), harmless("A-OGD")
+    ("'=1+1", -1.5, 'A-OGD')
+    """
+    if value is None:
+        return ""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def _finite(value: Any) -> Any:

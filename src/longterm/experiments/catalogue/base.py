@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type
 
 import numpy as np
 
-from longterm.errors import InputError
+from longterm.errors import InputError, LongtermError, did_you_mean
 from longterm.learners import Learner
 from longterm.problems import Problem
 
@@ -58,7 +58,7 @@ class Entry:
         anything = any(p.kind is p.VAR_KEYWORD for p in known.values())
         for key, value in given.items():
             if key not in known and not anything:
-                what = f"is not a parameter of {self.name!r}"
+                what = f"is not a parameter of {self.name!r}{did_you_mean(key, known)}"
                 raise InputError(f"{where}.{key}", what, f"Choose from {sorted(known)}")
             if key in hints and not fits(value, hints[key]):
                 what = f"{value!r} is not {in_words(hints[key])}"
@@ -126,6 +126,18 @@ class ProblemEntry(Entry):
     """Whether its best decision moves: such problems have a league of their own."""
     vary: Callable[[np.random.Generator], Mapping[str, Any]] | None = None
     """Draws other parameters: a variant for the held-out half of an arena. None: the sequences alone are new."""
+    length: Callable[..., int] | None = None
+    """From the parameters to the number of rounds, where `build` is dear without what `prepare` finds."""
+
+    def rounds(self, parameters: Mapping[str, Any]) -> int | None:
+        """How many rounds it has of its own, where that can be known cheaply."""
+        try:
+            if self.length is not None:
+                return self.length(**parameters)
+            length: int | None = self.build(**parameters).length
+        except (LongtermError, TypeError, ValueError):  # whatever is wrong is said when it is built
+            return None
+        return length
 
 
 def is_plain(hint: Any) -> bool:

@@ -1,24 +1,41 @@
 """Finding an entry by its name: ours, another package's, or a function named by where it is.
 
 Another package adds to the catalogue by entry points of the groups ``longterm.learners`` and ``longterm.problems``;
-what they name is an entry, or just a builder. A name with a colon, ``my_module:my_builder``, is imported.
+what they name is an entry, or just a builder. A name with a colon, ``my_module:my_builder``, is imported, and so is code.
+Where results are only read, names are only names (`names_only`): a folder of results from a stranger runs nothing.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
-from longterm.errors import InputError
+from longterm.errors import InputError, did_you_mean
 from longterm.experiments.catalogue.base import Entry, LearnerEntry, ProblemEntry
 from longterm.experiments.catalogue.problems import PROBLEMS
 from longterm.learners import every_learner
 
 E = TypeVar("E", bound=Entry)
+_NAMES_ONLY: ContextVar[bool] = ContextVar("names_only", default=False)
+
+
+@contextmanager
+def names_only() -> Iterator[None]:
+    """Within it no name is imported: what a name with a colon stands for has no parameters to check, and builds nothing.
+
+    For all that reads results and plays no round.
+    """
+    before = _NAMES_ONLY.set(True)
+    try:
+        yield
+    finally:
+        _NAMES_ONLY.reset(before)
 
 
 @cache
@@ -71,12 +88,19 @@ def _all(ours: tuple[E, ...], kind: type[E], group: str) -> Mapping[str, E]:
 
 
 def _find(name: str, known: Callable[[], Mapping[str, E]], kind: type[E], where: str) -> E:
+    if ":" in name and _NAMES_ONLY.get():
+        return kind(name, _of_another)
     if ":" in name:
         return _as_entry(name, _imported(name, where), kind)
     if name not in known():
-        what = f"{name!r} is not known"
+        what = f"{name!r} is not known{did_you_mean(name, known())}"
         raise InputError(where, what, f"Choose from {sorted(known())}, or name a function: module:function")
     return known()[name]
+
+
+def _of_another(problem: Any = None, rounds: Any = None, /, **parameters: Any) -> Any:
+    """Stands for a builder that must not be imported: it takes any parameters."""
+    raise InputError("name", "is only a name here", "Play with a specification of your own")
 
 
 def _imported(name: str, where: str) -> Any:
@@ -84,7 +108,7 @@ def _imported(name: str, where: str) -> Any:
     try:
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:  # a ValueError: no module named
-        remedy = "Give module:function, of a module that Python finds (PYTHONPATH)"
+        remedy = "Give module:function, of a module in this folder or one that is installed"
         raise InputError(where, f"{name!r} cannot be imported ({error})", remedy) from error
 
 

@@ -45,6 +45,11 @@ def prepare_budgeted_logistic(
     return Prepared({"budget": offline.budget}, facts)
 
 
+def rows_of_data(data: str = "sample", **others: Any) -> int:
+    """How many rows there are."""
+    return len(load_mapped(data).labels)
+
+
 def _offline(data: str, budget: float | None, share: float, l1: float, l2: float) -> Offline:
     rows = load_mapped(data)
     if budget is None:
@@ -87,7 +92,9 @@ def _entry(name: str, build: Callable[..., Game]) -> ProblemEntry:
         return {parameter: draw(rng) for parameter, draw in drawn.items()}
 
     if name == "budgeted_logistic":
-        return ProblemEntry(name, budgeted_logistic, prepare_budgeted_logistic, arena={"budget": 0.3}, vary=vary)
+        return ProblemEntry(
+            name, budgeted_logistic, prepare_budgeted_logistic, arena={"budget": 0.3}, vary=vary, length=rows_of_data
+        )
     return ProblemEntry(name, build, data=DATA.get(name), drifts=name in DRIFTING, vary=vary)
 
 

@@ -7,16 +7,15 @@ file was edited. But what a kernel closes over is part of the key under which it
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numba
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+
+from longterm.linear_model.kernels.keep import kept
 
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered for SIMD. Never the whole set: it assumes that there are no NaNs, and they must be refused."""
@@ -32,15 +31,6 @@ exact = numba.njit(fastmath=False, error_model="numpy")
 """For compensated sums, which must not be reordered. Left out, `fastmath` means: as the function that calls."""
 
 
-@cache
-def sources() -> str:
-    """A digest of this folder's files."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
 @helper
 def keep_under(digest):
     """Nothing: see above."""
@@ -48,12 +38,14 @@ def keep_under(digest):
 
 def compiled(function: Callable[..., Any], signature: Any) -> Any:
     """`function` for arguments of these types and no others, from the disk where it is there. It releases the GIL."""
-    try:
-        return numba.njit([signature], nogil=True, cache=True, **ARITHMETIC)(function)
-    except RuntimeError as error:  # no folder to write to: it is compiled in every process
-        if "cannot cache" not in str(error):
-            raise
-        return numba.njit([signature], nogil=True, **ARITHMETIC)(function)
+    made: Any = numba.njit(nogil=True, **ARITHMETIC)(function)
+    if made is not function:  # as it is with NUMBA_DISABLE_JIT
+        where = kept(function)
+        if where is not None:
+            made._cache = where
+        made.compile(signature)
+        made.disable_compile()
+    return made
 
 
 def readonly(dtype: Any, dimensions: int = 1) -> types.Array:

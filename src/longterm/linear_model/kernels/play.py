@@ -14,7 +14,8 @@ from numba import float32, float64, from_dtype, int32, int64, types
 from numba.extending import overload
 
 from longterm.linear_model.kernels import aftrl, aogd, penalised_ftrl, sparse_aftrl
-from longterm.linear_model.kernels.compile import OPTIONS, compiled, keep_under, readonly, sources
+from longterm.linear_model.kernels.compile import OPTIONS, compiled, keep_under, readonly
+from longterm.linear_model.kernels.keep import sources
 from longterm.linear_model.kernels.layout import (
     ADDRESSES,
     AFTRL,
@@ -28,7 +29,7 @@ from longterm.linear_model.kernels.round import nonzeros
 from longterm.linear_model.kernels.rows import AHEAD, fetch, number_of_rows
 
 RULES: Any = {AOGD: aogd, AFTRL: aftrl, PENALISED_FTRL: penalised_ftrl, SPARSE_AFTRL: sparse_aftrl}
-_NUMBA = {"float32": float32, "float64": float64, "int32": int32, "int64": int64}
+NUMBA_TYPES = {"float32": float32, "float64": float64, "int32": int32, "int64": int64}
 
 
 def begin(rule: Any, memory: Any) -> Any:
@@ -111,9 +112,11 @@ def block_kernel(rule: int, values: str, indices: str | None = None) -> Any:
             s.round += 1
         return count
 
-    rows: Any = readonly(_NUMBA[values], 2)
+    rows: Any = readonly(NUMBA_TYPES[values], 2)
     if indices is not None:
-        rows = types.Tuple((readonly(_NUMBA[values]), readonly(_NUMBA[indices]), readonly(_NUMBA[indices])))
+        rows = types.Tuple(
+            (readonly(NUMBA_TYPES[values]), readonly(NUMBA_TYPES[indices]), readonly(NUMBA_TYPES[indices]))
+        )
     numbers, whole, trace = readonly(float64), readonly(int64), from_dtype(TRACE)[::1]
     return compiled(play, (readonly(from_dtype(ADDRESSES)), rows, whole, numbers, numbers, whole, trace, float64[::1]))
 

@@ -1,0 +1,102 @@
+"""The part of benchmarks/scale.py that wants a GPU: `make bench-gpu`. Rows like those of covtype, or covtype itself.
+
+python benchmarks/scale_gpu.py [rows.npz with X and y]
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+BUDGETS, SEQUENCES, LEARNERS, DIMENSION = 16_384, 4096, 1_000_000, 64
+
+
+def rows_like_covtype(count: int = 581_012) -> tuple[Any, Any]:
+    """54 columns, ten of them dense in [0, 1], two ones among the rest."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((count, 54), dtype=np.float32)
+    X[:, :10] = rng.random((count, 10))
+    X[np.arange(count), 10 + rng.integers(4, size=count)] = 1.0
+    X[np.arange(count), 14 + rng.integers(40, size=count)] = 1.0
+    weights = rng.standard_normal(54)
+    return X, np.where(X @ weights - np.median(X @ weights) + rng.logistic(size=count) > 0, 1.0, -1.0)
+
+
+def seconds(work: Callable[[], object], repeats: int = 3) -> float:
+    """The median, after one call that compiles."""
+    work()
+    times = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
+
+
+def paths(X: Any, y: Any) -> None:
+    from longterm.linear_model import BudgetPath
+
+    budgets = np.geomspace(0.05, 2000, BUDGETS)
+    for dtype in ("float64", "float32"):
+        begin = time.perf_counter()
+        path = BudgetPath(X.shape[1], budgets, device="gpu", dtype=dtype)
+        made = time.perf_counter() - begin
+        path.learn(X[:1000], y[:1000])
+        taken = seconds(lambda path=path: path.learn(X, y), 1)
+        print(f"{BUDGETS} budgets, {dtype}: learn {taken:.2f} s (goal 2), making the learners {made:.2f} s")
+
+
+def sequences(X: Any, y: Any) -> None:
+    from longterm.linear_model.sequences import random_sequences
+
+    longest = float(np.linalg.norm(X.astype(np.float64), axis=1).max())
+    for dtype in ("float32", "float64"):
+        options = {"constants": {"feature_norm": longest}, "fit_intercept": False, "device": "gpu", "dtype": dtype}
+        taken = seconds(lambda options=options: random_sequences(X, y, budget=6.987, sequences=SEQUENCES, **options))
+        print(f"{SEQUENCES} sequences, A-OGD, {dtype}: {taken:.3f} s (goal 0.6), rows sent and checked with it")
+
+
+def fleets() -> None:
+    import jax
+    from jax import numpy as jnp
+
+    from longterm import AOGD, Feedback, Fleet
+    from longterm.sets import Ball
+    from longterm.theory.schedules import ConvexSchedule
+
+    learner = AOGD(Ball(DIMENSION), ConvexSchedule(2.0, 10.0, beta=2 / 3))
+    fleet = Fleet(learner, LEARNERS, dtype=np.float32, engine="jax")
+    keys = jax.random.split(jax.random.key(0), 3)
+    gradients = [0.1 * jax.random.normal(key, (LEARNERS, DIMENSION), jnp.float32) for key in keys[:2]]
+    told = Feedback(gradients[0], jax.random.normal(keys[2], (LEARNERS,), jnp.float32), gradients[1])
+    few = LEARNERS // 10
+    who = jnp.asarray(np.random.default_rng(0).permutation(LEARNERS)[:few].astype(np.int32))
+    some = Feedback(*(array[:few] for array in told[:3]))
+    for name, count, work in (
+        ("all", LEARNERS, lambda: fleet.tell(told)),
+        ("a random tenth", few, lambda: fleet.tell(some, who)),
+    ):
+        taken = seconds(work, 50)
+        print(
+            f"fleet of {LEARNERS}, d = {DIMENSION}, {name}: {1e3 * taken:.3f} ms, {count / taken / 1e9:.2f} G/s (goals 3, 1)"
+        )
+
+
+def main() -> None:
+    if len(sys.argv) > 1:
+        with np.load(sys.argv[1]) as given:
+            X, y = given["X"], given["y"]
+    else:
+        X, y = rows_like_covtype()
+    paths(X, y)
+    sequences(X, y)
+    fleets()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""The site: make docs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import reference  # noqa: E402
+
+from longterm import __version__  # noqa: E402
+
+project = "longterm"
+author = "The longterm developers"
+copyright = "the longterm developers"  # noqa: A001  Sphinx's name
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.bibtex",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "gallery/*.py", "gallery/README.rst"]
+html_theme = "furo"
+html_title = "longterm"
+html_static_path = ["_static"]
+html_copy_source = False
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["deflist"]
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_default_options = {"members": False}
+numpydoc_show_class_members = True
+numpydoc_class_members_toctree = False
+numpydoc_show_inherited_class_members = False
+
+bibtex_bibfiles = ["references.bib"]
+bibtex_default_style = "plain"
+
+sphinx_gallery_conf = {
+    "examples_dirs": ["gallery"],
+    "gallery_dirs": ["gallery_pages"],
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_signature": False,
+    "min_reported_time": 10_000,
+    "abort_on_example_error": True,
+    "copyfile_regex": r".*\.rst",
+}
+suppress_warnings = ["config.cache"]
+
+
+def escaped(app: Any, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Mathematics in docstrings is no markup: x* is a decision, |g| a size. Sections within sections are bold words."""
+    for number, line in enumerate(lines):
+        if line.lstrip().startswith((">>>", "...", ".. ", ":")) or "``" in line:
+            continue
+        if number and set(line.strip()) == {"-"} and lines[number - 1].strip() == "**Examples**":
+            lines[number] = ""
+            continue
+        if line.strip() == "Examples" and number + 1 < len(lines) and set(lines[number + 1].strip()) == {"-"}:
+            lines[number] = line.replace("Examples", "**Examples**")
+            continue
+        line = re.sub(r"(?<!\\)\|", r"\\|", line)
+        every = line.replace("**", "").count("*") % 2 == 1
+        lines[number] = re.sub(r"(?<!\\)\*" if every else r"(?<=\w)\*(?=[\s_,.;:)]|$)", r"\\*", line)
+
+
+def setup(app: Any) -> None:
+    """Write the pages that are read off the package."""
+    reference.write(HERE / "reference")
+    app.connect("autodoc-process-docstring", escaped, priority=900)  # after numpydoc

@@ -1,0 +1,43 @@
+"""
+Your own loss and constraint, three learners, a regret plot
+===========================================================
+
+Assumes the extras ``jax`` and ``experiments``. Functions are written with ``jax.numpy`` for x of shape (..., d); JAX gives
+their gradients. You vouch for three numbers: how long a gradient can be, how far values can lie apart, how large g can be.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+
+from longterm import AOGD, Problem, compare, hindsight
+from longterm.autodiff import constraint_from_jax, loss_from_jax
+from longterm.learners import AdaGradAOGD, QuadraticPenaltyOGD
+from longterm.sets import Box
+from longterm.streams import Replay
+
+box = Box.cube(3, 0.0, 1.0)
+costs = np.random.default_rng(0).uniform(0.5, 1.5, (500, 3))
+loss = loss_from_jax(
+    lambda x, c: jnp.sum(c * (x - 1.0) ** 2, axis=-1),
+    over=box, gradient_bound=6.0, value_range=4.5, parameters={"c": (3,)}, examples=[costs],
+)  # fmt: skip
+budget = constraint_from_jax(lambda x: jnp.sum(x**2, axis=-1) - 1.0, over=box, gradient_bound=4.0, value_bound=2.0)
+problem = Problem(box, loss, budget, name="three machines")
+
+# %%
+# All learners play the same rounds. The best fixed decision in hindsight is found, and certified, for any convex problem.
+
+learners = {
+    "A-OGD": AOGD.for_problem(problem),
+    "AdaGrad": AdaGradAOGD.for_problem(problem),
+    "quadratic penalty": QuadraticPenaltyOGD.for_problem(problem),
+}
+played = compare(problem, learners, Replay([costs]), record=[1, 5, 20, 50, 100, 200, 350, 500])
+best = hindsight.best(played)
+print(played.summary(best))
+
+# %%
+figure = played.plot(best)
+
+# %%
+# Next: :doc:`/choose` says which learner fits which problem, :doc:`/guarantees` what is proved of it.

@@ -1,0 +1,49 @@
+"""
+A learner in a web service: late feedback, restarts, threads
+============================================================
+
+Assumes the core alone. ``ask`` gives a decision and a token; its text travels with the request, and ``tell`` comes when it
+comes. With a journal nothing that was acknowledged is lost when the process is killed.
+"""
+
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from longterm import AOGD, LiveLearner
+from longterm.problems import two_dimensional
+
+problem = two_dimensional()
+learner = AOGD.for_problem(problem)
+journal = Path(tempfile.mkdtemp()) / "learner.journal"
+live = LiveLearner(learner, problem, journal=journal, fsync=False)
+
+
+def handle(request: int) -> str:
+    """What a request handler does: decide, and hand the token on, as text."""
+    return str(live.ask())
+
+
+with ThreadPoolExecutor(4) as workers:
+    tokens = list(workers.map(handle, range(100)))
+
+rng = np.random.default_rng(0)
+for token in rng.permutation(tokens)[:80]:  # feedback in any order; of twenty nothing is heard
+    live.tell(str(token), loss_parameters=[rng.uniform(0.0, 0.7, 2)])
+print(live)
+
+# %%
+# The process ends, by ``close`` or by kill −9. The next one goes on from the journal.
+
+before = live.state.x
+live.close()
+again = LiveLearner(learner, problem, journal=journal, fsync=False)
+print(again)
+assert np.array_equal(again.state.x, before)
+again.close()
+
+# %%
+# Several worker processes: one of them holds the learner, since one process at a time may have a journal open; the others
+# send it ``ask`` and ``tell``. Next: :doc:`/live`, with what late feedback costs.

@@ -1,0 +1,73 @@
+"""
+Add an algorithm, and rank it among all
+=======================================
+
+Assumes the extra ``experiments``. A learner is a frozen dataclass with ``init``, ``ask``, ``update`` and ``report``. On the
+command line: ``longterm arena --out arena --add mine:build``.
+"""
+
+import io
+import tempfile
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from longterm import Learner
+from longterm._arrays import column
+from longterm.experiments import Backend
+from longterm.experiments.arena import Preference, arena_of, league, run_arena
+from longterm.experiments.catalogue import LearnerEntry, learners
+from longterm.sets import Set
+
+
+class State(NamedTuple):
+    """The round, and the decision."""
+
+    round: object
+    x: object
+
+
+@dataclass(frozen=True, eq=False)
+class Switching(Learner):
+    """A gradient step on f where g ≤ 0, on g where it is not."""
+
+    enclosing_set: Set
+    step: float
+
+    def init(self, batch_shape=(), *, xp=None, dtype=None):
+        """X starts at the centre."""
+        import numpy as np
+
+        xp = np if xp is None else xp
+        return State(xp.asarray(1), self.at_the_centre(batch_shape, xp, dtype))
+
+    def ask(self, state):
+        """The decision."""
+        return state.x
+
+    def update(self, state, feedback):
+        """The rule."""
+        broken = column(feedback.constraint > 0)
+        slope = broken * feedback.constraint_gradient + (~broken) * feedback.loss_gradient
+        return State(state.round + 1, self.enclosing_set.project(state.x - self.step * slope))
+
+    def report(self, state):
+        """Nothing to keep."""
+        return {}
+
+
+def build(problem, rounds):
+    """What the arena calls."""
+    constants = problem.constants
+    return Switching(problem.enclosing_set, constants.diameter / (constants.gradient_bound * rounds**0.5))
+
+
+learners()  # the catalogue; an entry point of your package does this for good
+learners().update({"switching": LearnerEntry("switching", build)})
+spec = arena_of(["switching", "aogd", "aftrl"], ["doubly_stochastic size=3"], rounds=256, sequences=2)
+with tempfile.TemporaryDirectory() as folder:
+    found = run_arena(spec, folder, backend=Backend("sequential"), out=io.StringIO())
+for row in league(found, Preference()):
+    print(row)
+
+# %%
+# Next: :doc:`/arena`; ``longterm.testing`` puts a learner through the project's own checks.

@@ -1,0 +1,23 @@
+"""
+How to choose, line 3: one budget that never changes
+====================================================
+
+Assumes the core alone. ‖x‖₁ ≤ 1 while costs come in: `PenalisedFTRL` holds the constraint itself.
+"""
+
+from longterm import AOGD, Problem, compare, hindsight
+from longterm.constraints import L1Budget
+from longterm.learners import PenalisedFTRL
+from longterm.losses import Linear
+from longterm.sets import Ball
+from longterm.streams import RandomCosts
+
+problem = Problem(Ball(5), Linear(5), L1Budget(5, budget=0.5))
+learners = {"penalised FTRL": PenalisedFTRL.for_problem(problem), "A-OGD": AOGD.for_problem(problem)}
+played = compare(problem, learners, RandomCosts(5), 1000, seeds=range(5))
+best = hindsight.best(played)
+print(played.summary(best))
+figure = played.plot(best)
+
+# %%
+# Next: :doc:`/choose`.

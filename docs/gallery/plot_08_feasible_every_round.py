@@ -1,0 +1,20 @@
+"""
+How to choose, line 5: every round must be feasible
+===================================================
+
+Assumes the core alone. If projecting is cheap, project.
+"""
+
+from longterm import AOGD, compare, hindsight
+from longterm.learners import ProjectedOGD
+from longterm.problems import doubly_stochastic
+from longterm.streams import RandomPermutations
+
+problem = doubly_stochastic(4)
+steps = {"steps": "strongly convex"}
+learners = {"projected": ProjectedOGD.for_problem(problem, **steps), "A-OGD": AOGD.for_problem(problem, **steps)}
+played = compare(problem, learners, RandomPermutations(4), 1000)
+print(played.summary(hindsight.best(played)))
+
+# %%
+# Next: :doc:`/projecting`, what a projection costs.

@@ -1,0 +1,23 @@
+"""
+How to choose, line 6: a fixed affine constraint
+================================================
+
+Assumes the core alone. `AFTRL` and `ProximalAOGD` use the constraint's own prox; `YuNeely` wants the horizon.
+"""
+
+from longterm import compare, hindsight
+from longterm.learners import AFTRL, ProximalAOGD, YuNeely
+from longterm.problems import two_dimensional
+from longterm.streams import RandomCosts
+
+problem = two_dimensional()
+learners = {
+    "A-FTRL": AFTRL.for_problem(problem),
+    "proximal A-OGD": ProximalAOGD.for_problem(problem),
+    "Yu–Neely": YuNeely.for_problem(problem, horizon=1000),
+}
+played = compare(problem, learners, RandomCosts(2), 1000, seeds=range(3))
+print(played.summary(hindsight.best(played)))
+
+# %%
+# Next: :doc:`/guarantees`.

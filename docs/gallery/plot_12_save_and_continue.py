@@ -1,0 +1,23 @@
+"""
+Save a run, and continue it tomorrow
+====================================
+
+Assumes the core alone. A trace is a file of arrays with a checksum; no code is in it.
+"""
+
+import tempfile
+from pathlib import Path
+
+from longterm import AOGD, Trace, run
+from longterm.problems import doubly_stochastic
+from longterm.streams import RandomPermutations
+
+problem = doubly_stochastic(4)
+learner = AOGD.for_problem(problem)
+path = Path(tempfile.mkdtemp()) / "today.trace"
+run(problem, learner, RandomPermutations(4), 500).save(path)
+trace = run(problem, learner, RandomPermutations(4), 1000, resume=Trace.load(path, learner))
+print(trace)
+
+# %%
+# Next: :doc:`/overview`.

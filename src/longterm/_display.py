@@ -1,0 +1,149 @@
+"""How the library's objects show themselves: a short line in a terminal, a small table in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import partial
+from html import escape
+from typing import Any
+
+import numpy as np
+
+FEW = 4
+"""Arrays of more numbers than this are shown by their shape."""
+LONG = 80
+"""A part that takes more characters than this is shown by the name of its class."""
+
+
+class Shown:
+    """Mixin: a short ``repr`` made of the fields that differ from their defaults, long arrays by their shape."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # `dataclass` writes a repr of its own into every class that has none in its body.
+        if "__repr__" not in cls.__dict__:
+            cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        return _line(self)
+
+    def _repr_html_(self) -> str:
+        rows = [(name, short(value)) for name, value in _telling_fields(self)]
+        return Table(("", ""), rows, title=type(self).__name__)._repr_html_()
+
+
+def short(value: Any) -> str:
+    """A value in a few words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm._display import short
+    >>> short(1 / 3), short(np.zeros(64)), short({"a": 2.0})
+    ('0.3333', 'array of shape (64,)', '{a: 2}')
+    """
+    if isinstance(value, (bool, np.bool_, str)) or value is None:
+        return repr(value)
+    if isinstance(value, (float, np.floating)):
+        return f"{float(value):.4g}"
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}" if value.size > FEW else _numbers(value)
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {short(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+        inside = ", ".join(short(item) for item in value[:FEW]) + (", …" if len(value) > FEW else "")
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    if isinstance(value, partial):
+        return short(value.func)
+    if callable(value) and hasattr(value, "__name__"):
+        return str(value.__name__)
+    whole = _line(value) if is_dataclass(value) and not isinstance(value, type) else repr(value)
+    return whole if len(whole) <= LONG else f"{type(value).__name__}(…)"
+
+
+def _line(thing: object) -> str:
+    inside = ", ".join(f"{name}={short(value)}" for name, value in _telling_fields(thing))
+    return f"{type(thing).__name__}({inside})"
+
+
+def _numbers(array: np.ndarray[Any, Any]) -> str:
+    if array.ndim == 0:
+        return short(array.item())
+    return "[" + ", ".join(_numbers(part) for part in array) + "]"
+
+
+def _telling_fields(thing: Any) -> Iterator[tuple[str, Any]]:
+    """The fields worth showing: public, and not what they would be if left out."""
+    if not is_dataclass(thing):
+        yield from ((name, value) for name, value in vars(thing).items() if not name.startswith("_"))
+        return
+    for one in fields(thing):
+        value = getattr(thing, one.name)
+        if one.repr and not one.name.startswith("_") and not _is_default(one, value):
+            yield one.name, value
+
+
+def _is_default(one: Field[Any], value: Any) -> bool:
+    default = one.default_factory() if one.default_factory is not MISSING else one.default
+    if default is MISSING:
+        return False
+    if isinstance(value, np.ndarray) or isinstance(default, np.ndarray):
+        try:
+            return bool(np.all(np.asarray(value) == np.asarray(default)))
+        except (TypeError, ValueError):
+            return False
+    return type(value) is type(default) and bool(value == default)
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """A small table: text in a terminal, HTML in a notebook.
+
+    Examples
+    --------
+    >>> from longterm._display import Table
+    >>> Table(("learner", "regret"), [("A-OGD", "33.3"), ("OGD", "168")])
+    learner  regret
+    A-OGD      33.3
+    OGD         168
+    """
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+
+    def __str__(self) -> str:
+        lines = ([self.headings] if any(self.headings) else []) + [list(row) for row in self.rows]
+        widths = [max((len(line[k]) for line in lines), default=0) for k in range(len(self.headings))]
+        told = [
+            "  ".join(cell.rjust(width) if k else cell.ljust(width) for k, (cell, width) in enumerate(cells)).rstrip()
+            for cells in (list(zip(line, widths, strict=True)) for line in lines)
+        ]
+        return "\n".join([self.title, *told] if self.title else told)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        def row(cells: Iterable[str], tag: str) -> str:
+            aligned = ("left" if k == 0 else "right" for k in range(len(self.headings)))
+            return "<tr>" + "".join(
+                f'<{tag} style="text-align:{side}">{escape(cell)}</{tag}>'
+                for cell, side in zip(cells, aligned, strict=True)
+            ) + "</tr>"  # fmt: skip
+
+        caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
+        head = f"<thead>{row(self.headings, 'th')}</thead>" if any(self.headings) else ""
+        return f"<table>{caption}{head}<tbody>{''.join(row(cells, 'td') for cells in self.rows)}</tbody></table>"
+
+
+def figure(value: float) -> str:
+    """A number for a table: four digits that matter.
+
+    Examples
+    --------
+    >>> from longterm._display import figure
+    >>> figure(1234567.0), figure(33.267), figure(-0.00012345), figure(0.0)
+    ('1,234,567', '33.27', '-0.0001234', '0')
+    """
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"

@@ -1,0 +1,41 @@
+"""All kernels ahead of the first request, or into an image."""
+
+from __future__ import annotations
+
+from longterm.linear_model.kernels.layout import AFTRL, AOGD, PENALISED_FTRL, SPARSE_AFTRL
+from longterm.linear_model.kernels.play import block_kernel, row_kernel, sparse_row_kernel
+from longterm.linear_model.kernels.rule import CODES
+
+VALUES, INDICES = ("float64", "float32"), (None, "int32", "int64")
+
+
+def compile_all(*rules: str) -> int:
+    """Compile every kernel of linear models, or find it on disk, so that no request waits for one.
+
+    The first call on a machine takes a minute or two, the next ones a second or two. Call it where a service starts,
+    or while an image is built: `docs/linear_model.md` says how.
+
+    Parameters
+    ----------
+    *rules : str
+        Those that are wanted: "a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi"; all of them by default.
+
+    Returns
+    -------
+    int
+        How many kernels are ready.
+    """
+    ready = 0
+    codes = {CODES[rule] for rule in rules} if rules else {AFTRL, AOGD, PENALISED_FTRL}
+    for code in sorted(codes | ({SPARSE_AFTRL} if AFTRL in codes else set())):
+        for values in VALUES:
+            for indices in INDICES:
+                if indices is not None or code != SPARSE_AFTRL:
+                    block_kernel(code, values, indices)
+                    ready += 1
+        if code == SPARSE_AFTRL:
+            sparse_row_kernel()
+        else:
+            row_kernel(code)
+        ready += 1
+    return ready

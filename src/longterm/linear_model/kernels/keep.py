@@ -1,0 +1,131 @@
+"""Compiled kernels on disk: found again by the next process, made anew where they are damaged, done without where
+there is no folder for them.
+
+Numba's own cache believes what it reads, so a damaged file is an error or worse; it fails where a disk is full; and it
+takes no notice of a folder that cannot be written to, such as one that was baked into an image. What is kept here
+starts with its SHA-256, and is stamped with a digest of the sources rather than with the time of a file, which does not
+survive the making of an image.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+from longterm.errors import CompileCacheWarning
+
+_DIGEST = 32
+
+
+@cache
+def sources() -> str:
+    """A digest of this folder's files."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def kept(function: Callable[..., Any]) -> KernelCache | None:
+    """Where the compiled function is kept; None, with one warning in this process, where there is no folder for it."""
+    for kind in (KernelCache, ReadOnlyKernelCache):
+        try:
+            return kind(function)
+        except RuntimeError as error:  # Numba found no folder
+            if "cannot cache" not in str(error):
+                raise
+    _warn("there is no folder to keep them in")
+    return None
+
+
+class KernelFile(IndexDataCacheFile):  # type: ignore[misc] # Numba is untyped
+    """An index and the compiled code that it names, each behind its SHA-256."""
+
+    def _dump(self, obj: Any) -> bytes:
+        data = super()._dump(obj)
+        return hashlib.sha256(data).digest() + data
+
+    def _save_index(self, overloads: Any) -> None:
+        with self._open_for_write(self._index_path) as file:
+            file.write(self._dump((self._version, self._source_stamp, overloads)))
+
+    def _load_index(self) -> Any:
+        try:
+            version, stamp, overloads = self._read(self._index_path)
+        except OSError:
+            return {}
+        return overloads if (version, stamp) == (self._version, self._source_stamp) else {}
+
+    def _load_data(self, name: str) -> Any:
+        return self._read(self._data_path(name))
+
+    def _read(self, path: str) -> Any:
+        """What the file holds; OSError, which means that there is none, where it is damaged. Then it is deleted."""
+        data = Path(path).read_bytes()
+        if hashlib.sha256(data[_DIGEST:]).digest() == data[:_DIGEST]:
+            with suppress(Exception):  # whatever a pickle of another Python may raise
+                return pickle.loads(data[_DIGEST:])
+        with suppress(OSError):
+            os.unlink(path)
+        raise OSError(f"{path} is damaged")
+
+
+class KernelCache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache of one function, over files that are checked; a disk that cannot be written to is no error."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = KernelFile(self._cache_path, self._impl.filename_base, sources())
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _warn(f"{self._cache_path} cannot be written to ({error.strerror or error})")
+
+
+def _there(locator: Any) -> None:
+    """Instead of making a folder and trying to write there: there must be one."""
+    if not os.path.isdir(locator.get_cache_path()):
+        raise OSError("no folder")
+
+
+class _ReadOnlyImpl(FunctionCache._impl_class):  # type: ignore[misc]
+    _locator_classes = [
+        type(f"ReadOnly{kind.__name__}", (kind,), {"ensure_cache_path": _there})
+        for kind in FunctionCache._impl_class._locator_classes
+    ]
+
+
+class ReadOnlyKernelCache(KernelCache):
+    """The same from a folder that can only be read: one that came with an image."""
+
+    _impl_class = _ReadOnlyImpl
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        _warn(f"{self._cache_path} can only be read, and not every kernel is there")
+
+
+_warned = False
+
+
+def _warn(what: str) -> None:
+    """Once in a process, not once for each kernel."""
+    global _warned
+    if not _warned:
+        _warned = True
+        message = (
+            f"Compiled kernels of linear models are not kept: {what}. They are compiled anew in every process, which "
+            "takes seconds. Let NUMBA_CACHE_DIR name a folder that can be written to, or bake them into the image: "
+            "longterm.linear_model.compile_all()."
+        )
+        warnings.warn(message, CompileCacheWarning, stacklevel=2)

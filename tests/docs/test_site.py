@@ -1,0 +1,54 @@
+"""The reference of the site has every public name, and the gallery a page for each thing it promises."""
+
+import importlib
+import pkgutil
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import longterm
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = runpy.run_path(str(ROOT / "docs" / "reference.py"))
+GALLERY = sorted((ROOT / "docs" / "gallery").glob("plot_*.py"))
+
+
+def rooms() -> list[str]:
+    """Every package and module directly in the library that says what it shows."""
+    names = [one.name for one in pkgutil.iter_modules(longterm.__path__) if not one.name.startswith("_")]
+    found = [importlib.import_module(f"longterm.{name}") for name in names]
+    return [module.__name__ for module in found if getattr(module, "__all__", None)]
+
+
+@pytest.mark.parametrize("room", ["longterm", *rooms()])
+def test_every_public_name_has_a_place(room):
+    module = importlib.import_module(room)
+    assert room in REFERENCE["modules"](), room
+    page = REFERENCE["page_of"](module, REFERENCE["home_of"]())
+    listed = set(re.findall(r"^   ~?(?:[\w.]+\.)?(\w+)$", page, flags=re.MULTILINE))
+    assert set(module.__all__) <= listed
+
+
+def test_the_command_line_is_told_in_full():
+    page = REFERENCE["command_line"]()
+    for command in ("reproduce", "run", "arena", "report", "data", "catalogue"):
+        assert f"## longterm {command}" in page
+    assert "--add" in page
+
+
+def test_the_gallery_has_ten_pages_that_say_what_they_assume_and_where_to_go():
+    assert len(GALLERY) >= 10
+    for page in GALLERY:
+        text = page.read_text(encoding="utf-8")
+        assert "Assumes " in text, page.name
+        assert ":doc:`/" in text, page.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
+def test_a_page_of_the_gallery_runs(page, capsys):
+    pytest.importorskip("matplotlib").use("Agg")
+    runpy.run_path(str(page), run_name="__main__")
+    assert capsys.readouterr().out

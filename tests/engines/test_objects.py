@@ -1,0 +1,109 @@
+"""What a user prints, plots, saves, and gets wrong."""
+
+import re
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+from longterm import AOGD, Comparison, Fleet, LiveLearner, Trace, compare, hindsight, run
+from longterm.errors import InputError, SnapshotError
+from longterm.learners import ProjectedOGD, Restarted
+from longterm.problems import doubly_stochastic
+from longterm.streams import RandomPermutations, Replay
+
+mpl.use("Agg")
+PROBLEM = doubly_stochastic(3)
+LEARNER = AOGD.for_problem(PROBLEM)
+STREAM = RandomPermutations(3)
+GRID = AOGD.for_problem(PROBLEM, beta=np.array([0.4, 0.6]))
+
+
+@pytest.fixture(scope="module")
+def played():
+    return compare(PROBLEM, {"a": LEARNER, "grid": GRID}, STREAM, 50, seeds=range(3), progress=None)
+
+
+def test_things_print_in_a_line(played):
+    live = LiveLearner(LEARNER, PROBLEM)
+    live.ask()
+    things = [PROBLEM, LEARNER, GRID, STREAM, Replay([np.zeros((100, 2))]), played["grid"], live, Fleet(LEARNER, 7)]
+    for thing in things:
+        assert len(repr(thing)) <= 300, thing
+        assert "\n" not in repr(thing)
+        assert " at 0x" not in repr(thing)
+        assert type(thing).__name__ in repr(thing)
+    assert "asked=1" in repr(live)
+    assert "7 × AOGD" in repr(Fleet(LEARNER, 7))
+    assert "beta=[0.4, 0.6]" in repr(GRID)
+
+
+def test_notebooks_get_tables(played):
+    for thing in (PROBLEM, LEARNER, played, played["a"], LiveLearner(LEARNER, PROBLEM)):
+        assert re.match(r"<table>.*</table>$", thing._repr_html_(), flags=re.DOTALL)
+
+
+def test_a_comparison_is_a_mapping_that_plots_and_tabulates(played):
+    best = hindsight.best(played)
+    assert isinstance(played, Comparison)
+    assert list(played) == ["a", "grid"]
+    with pytest.raises(KeyError, match="did not play; there are"):
+        played["b"]
+    assert "regret" in str(played.summary(best)).splitlines()[0]
+    assert str(played) == str(played.summary())
+    frame = played.to_frame(best)
+    assert len(frame) == len(played["a"].rounds) * (3 + 6)
+    last = frame[(frame.learner == "grid") & (frame["round"] == 50) & (frame.grid == 1) & (frame.seed == 2)]
+    assert last.signed_violation.item() == played["grid"].signed_violation[-1, 1, 2]
+    assert last.regret.item() == played["grid"].regret(best)[-1, 1, 2]
+    assert "learner" not in played["a"].to_frame()
+
+
+def test_a_figure_has_a_named_line_for_each_learner_and_member(played):
+    left, right = played.plot(hindsight.best(played)).axes
+    assert left.get_ylabel() == "regret"
+    assert [line.get_label() for line in left.lines[:3]] == ["a", "grid [0]", "grid [1]"] or len(left.lines) == 4
+    assert right.lines[0].get_ydata()[-1] == pytest.approx(played["a"].signed_violation[-1].mean())
+    (panel, _) = played["a"].plot(axes=(left, right)).axes
+    assert panel is left
+
+
+@pytest.mark.parametrize("learner", [LEARNER, Restarted(LEARNER, every=7)], ids=["plain", "nested state"])
+def test_a_saved_trace_can_be_read_and_continued(tmp_path, learner):
+    path = tmp_path / "run.trace"
+    first = run(PROBLEM, learner, STREAM, 20, seeds=range(2), progress=None)
+    first.save(path)
+    read = Trace.load(path)
+    assert np.array_equal(read.cumulative_loss, first.cumulative_loss)
+    assert read.last_round == 20
+    assert np.array_equal(read.regret(hindsight.best(first)), first.regret(hindsight.best(first)))
+    with pytest.raises(InputError, match="loaded without its learner"):
+        run(PROBLEM, learner, STREAM, 30, seeds=range(2), resume=read, progress=None)
+    resumed = run(PROBLEM, learner, STREAM, 30, seeds=range(2), resume=Trace.load(path, learner), progress=None)
+    whole = run(PROBLEM, learner, STREAM, 30, seeds=range(2), progress=None)
+    assert np.array_equal(resumed.cumulative_loss[-1], whole.cumulative_loss[-1])
+    with pytest.raises(SnapshotError, match="another learner"):
+        Trace.load(path, ProjectedOGD.for_problem(PROBLEM))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((PROBLEM, AOGD, STREAM, 10), r"is the class AOGD, not a learner. Make one: AOGD.for_problem\(problem\)"),
+        ((PROBLEM, LEARNER, [[1.0, 0.0]], 10), r"stream: is a list, not a stream.*Replay"),
+        ((LEARNER, PROBLEM, STREAM, 10), "problem: is an AOGD, not a Problem .are the arguments in the order"),
+        ((PROBLEM, STREAM, LEARNER, 10), "learner: is a RandomPermutations, not a learner .are the arguments"),
+        ((PROBLEM, LEARNER, "permutations", 10), "stream: is a str, not a stream"),
+    ],
+)
+def test_wrong_kinds_are_refused_in_words(arguments, words):
+    with pytest.raises(InputError, match=words):
+        run(*arguments)
+
+
+def test_best_wants_to_know_what_was_played(tmp_path):
+    run(PROBLEM, LEARNER, STREAM, 5, progress=None).save(tmp_path / "t")
+    with pytest.raises(InputError, match="does not know what was played"):
+        hindsight.best(Trace.load(tmp_path / "t"))
+    with pytest.raises(InputError, match="stream: is left out"):
+        hindsight.best(PROBLEM)

@@ -1,0 +1,107 @@
+"""Fleets whose feedback is in arrays of JAX: the same numbers, the same refusals, nothing copied to the host."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from longterm import AOGD, Feedback, Fleet
+from longterm.errors import BrokenBoundError, BrokenBoundWarning, InputError, NonFiniteError
+from longterm.sets import Ball
+from longterm.theory.schedules import ConvexSchedule
+
+jax = pytest.importorskip("jax")
+SIZE, D = 12, 3
+
+
+def fleets(dtype=np.float32, **options):
+    learner = AOGD(Ball(D), ConvexSchedule(2.0, 4.0, beta=np.linspace(0.5, 0.8, SIZE)))
+    made = [Fleet(learner, SIZE, dtype=dtype, engine=engine, **options) for engine in ("jax", "numpy")]
+    return made[0], made[1]
+
+
+def told(rng, count, dtype=np.float32, scale=1.0):
+    arrays = rng.uniform(-scale, scale, (count, D)), rng.uniform(-scale, scale, count), rng.uniform(-1, 1, (count, D))
+    return Feedback(*(array.astype(dtype) for array in arrays))
+
+
+def on_device(feedback):
+    with jax.enable_x64(True):
+        return Feedback(*(jax.numpy.asarray(array) for array in feedback[:3]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_same_as_numpy(dtype):
+    rng = np.random.default_rng(0)
+    device, reference = fleets(dtype)
+    for who in (None, [3, 1, 7], None, np.arange(SIZE)[::-1].copy(), rng.random(SIZE) < 0.5):
+        count = SIZE if who is None else int(np.sum(who)) if np.asarray(who).dtype == bool else len(who)
+        feedback = told(rng, count, dtype)
+        device.tell(
+            on_device(feedback), who if who is None or np.asarray(who).dtype == bool else jax.numpy.asarray(who)
+        )
+        reference.tell(feedback, who)
+    tolerance = 1e-5 if dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(device.ask(), reference.ask(), atol=tolerance)
+    np.testing.assert_array_equal(device.rounds, reference.rounds)
+    np.testing.assert_allclose(device.signed_violation, reference.signed_violation, atol=1e-6)
+    x = device.ask(jax.numpy.asarray([2, 5]), on_device=True)
+    assert isinstance(x, jax.Array)
+    np.testing.assert_array_equal(np.asarray(x), device.ask([2, 5]))
+    np.testing.assert_array_equal(np.asarray(device.ask(on_device=True)), device.ask())
+
+
+def test_a_decision_kept_is_not_overwritten():
+    device, _ = fleets()
+    before = device.ask(on_device=True)
+    device.tell(on_device(told(np.random.default_rng(0), SIZE)))
+    device.tell(on_device(told(np.random.default_rng(1), 2)), jax.numpy.asarray([0, 1]))
+    np.testing.assert_array_equal(np.asarray(before), np.zeros((SIZE, D)))
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_all_or_none(few):
+    rng = np.random.default_rng(0)
+    device, reference = fleets()
+    who = [4, 2, 9] if few else None
+    count = 3 if few else SIZE
+    good = told(rng, count)
+    device.tell(on_device(good), who)
+    before, totals = device.ask(), device.hard_violation
+    bad = good.loss_gradient.copy()
+    bad[1, 0] = np.nan
+    with pytest.raises(NonFiniteError, match="learner 2" if few else "learner 1"):
+        device.tell(on_device(good._replace(loss_gradient=bad)), jax.numpy.asarray(who) if few else None)
+    bad[1, 0] = 1e3
+    with pytest.raises(BrokenBoundError, match="above the declared bound"):
+        device.tell(on_device(good._replace(loss_gradient=bad)), who)
+    np.testing.assert_array_equal(device.ask(), before)
+    np.testing.assert_array_equal(device.hard_violation, totals)
+    device.tell(on_device(good), who)
+    assert not np.array_equal(device.ask(), before)
+    assert reference.rounds[0] == 1
+
+
+@pytest.mark.parametrize(("who", "what"), [([1, 1], "twice"), ([0, SIZE], "outside"), ([-1, 2], "outside")])
+def test_numbers_on_the_device_are_checked(who, what):
+    device, _ = fleets()
+    with pytest.raises(InputError, match=what):
+        device.tell(on_device(told(np.random.default_rng(0), 2)), jax.numpy.asarray(who))
+    np.testing.assert_array_equal(device.rounds, np.ones(SIZE))
+
+
+def test_shapes_and_dtypes_are_checked():
+    device, reference = fleets()
+    with pytest.raises(InputError, match="shape"):
+        device.tell(on_device(told(np.random.default_rng(0), 5)))
+    with pytest.raises(InputError, match="dtype"):
+        device.tell(on_device(told(np.random.default_rng(0), SIZE, np.float64)))
+    with pytest.raises(InputError, match="on_device"):
+        reference.ask(on_device=True)
+
+
+def test_broken_bounds_with_a_warning():
+    device, _ = fleets(on_broken_bound="warn")
+    with pytest.warns(BrokenBoundWarning, match="learner"):
+        device.tell(on_device(told(np.random.default_rng(0), SIZE, scale=100.0)))
+    np.testing.assert_array_equal(device.rounds, np.full(SIZE, 2))
