@@ -89,7 +89,7 @@ def test_the_frontier_by_hand():
 
 
 def test_ties_and_errors_come_from_the_sequences():
-    """The same scores in every sequence are no tie, however close; scores that swing by more than their distance are."""
+    """The same scores in every sequence are no tie, however close; those that swing by more than their distance are."""
     from longterm.experiments.arena.league import _error
 
     np.testing.assert_allclose(_error(np.array([0.2, 0.2, 0.2])), 0.0, atol=1e-12)

@@ -356,7 +356,7 @@ class RowsCheck(FeedbackCheck):
 def _require_totals(arrays: Mapping[str, Any], size: Any) -> None:
     """ValueError unless there are totals for each learner: a size is believed if the file has the bytes."""
     for name in TOTALS:
-        total = arrays.get(name)
+        total: Any = arrays.get(name)
         fits = isinstance(total, np.ndarray) and total.shape == (size,) and total.dtype == np.float64
         if type(size) is not int or not fits or np.isnan(total).any():
             raise ValueError(f"{name} is not a number for each of {size!r:.40} learners")

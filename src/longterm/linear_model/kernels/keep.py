@@ -99,10 +99,10 @@ def _there(locator: Any) -> None:
 
 
 class _ReadOnlyImpl(CompileResultCacheImpl):
-    _locator_classes = tuple(
+    _locator_classes: Any = [
         type(f"ReadOnly{kind.__name__}", (kind,), {"ensure_cache_path": _there})
         for kind in CompileResultCacheImpl._locator_classes
-    )
+    ]
 
 
 class ReadOnlyKernelCache(KernelCache):
