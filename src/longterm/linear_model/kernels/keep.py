@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
@@ -99,7 +99,7 @@ def _there(locator: Any) -> None:
 
 
 class _ReadOnlyImpl(CompileResultCacheImpl):
-    _locator_classes: Any = [
+    _locator_classes: ClassVar[Any] = [
         type(f"ReadOnly{kind.__name__}", (kind,), {"ensure_cache_path": _there})
         for kind in CompileResultCacheImpl._locator_classes
     ]
