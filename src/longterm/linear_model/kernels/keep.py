@@ -99,7 +99,7 @@ def _there(locator: Any) -> None:
 
 
 class _ReadOnlyImpl(CompileResultCacheImpl):
-    _locator_classes = tuple(
+    _locator_classes: Any = tuple(
         type(f"ReadOnly{kind.__name__}", (kind,), {"ensure_cache_path": _there})
         for kind in CompileResultCacheImpl._locator_classes
     )
