@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
@@ -99,10 +99,10 @@ def _there(locator: Any) -> None:
 
 
 class _ReadOnlyImpl(CompileResultCacheImpl):
-    _locator_classes: ClassVar[Any] = [
+    _locator_classes: Any = tuple(
         type(f"ReadOnly{kind.__name__}", (kind,), {"ensure_cache_path": _there})
         for kind in CompileResultCacheImpl._locator_classes
-    ]
+    )
 
 
 class ReadOnlyKernelCache(KernelCache):
