@@ -43,7 +43,7 @@ def test_a_result_is_what_the_loop_and_hindsight_give(whole):
             np.testing.assert_allclose(curve.measures[measure], getattr(trace, measure), atol=1e-9)
         np.testing.assert_allclose(curve.measures["long_term_violation"], trace.long_term_violation, atol=1e-9)
         assert set(curve.bounds) == {"regret", "signed_violation"}
-        assert set(curve.printed_bounds) == {"regret", "signed_violation"}
+        assert curve.printed_bounds == {}  # those are for the paper's own runs
         assert curve.bounds["regret"].shape == rounds.shape
     assert result.certified_gap.shape == (len(rounds), 3)
     assert result.certified_gap.max() == 0
@@ -319,7 +319,7 @@ def test_a_curve_above_its_bound_is_said(whole):
     low = {"regret": np.zeros_like(whole[1].rounds, dtype=float)}
     curves = tuple(replace(curve, bounds=low) for curve in whole[1].curves[:1])
     (broken, *_) = remarks_on(replace(whole[1], curves=curves), {})
-    assert broken.verdict == "differs"
+    assert broken.verdict == "alarm"
     assert "Above the bound of its theorem: A-OGD, beta = 0.5 (regret)" in broken.text
 
 

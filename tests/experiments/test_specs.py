@@ -108,15 +108,17 @@ def test_a_grid_is_a_curve_for_each_point():
 
 
 CHANGES = {
-    "rouns: is not known. Choose from ['problem', 'learners', 'rounds'": {"rouns": 3},
+    "rouns: is not known (did you mean 'rounds'?). Choose from ['problem', 'learners', 'rounds'": {"rouns": 3},
     "problem: is missing": {"problem": None},
     "problem: 3 is not a table": {"problem": 3},
     "learners: is missing": {"learners": None},
     "learners: 'aogd' is not a list of tables": {"learners": "aogd"},
     "learners: is empty": {"learners": []},
     "learners: {'beta': 0.5} does not name its learner": {"learners": [{"beta": 0.5}]},
-    "learners.learner: 'aodg' is not known. Choose from ['adagrad_aogd', ": {"learners": [{"learner": "aodg"}]},
-    "learners.aogd.betta: is not a parameter of 'aogd'. Choose from ['beta', 'penalty', 'steps']": {
+    "learners.learner: 'aodg' is not known (did you mean 'aogd'?). Choose from ['adagrad_aogd', ": {
+        "learners": [{"learner": "aodg"}]
+    },
+    "learners.aogd.betta: is not a parameter of 'aogd' (did you mean 'beta'?). Choose from ['beta', ": {
         "learners": [{"learner": "aogd", "betta": 0.5}]
     },
     "learners.aogd.beta: 'half' is not a number": {"learners": [{"learner": "aogd", "beta": "half"}]},

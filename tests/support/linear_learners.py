@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 from longterm.linear_model import BudgetLinearLearner
+from longterm.linear_model._memory import Sampled
 from longterm.linear_model.kernels import heap
 from longterm.linear_model.kernels.losses import CODES
 
@@ -67,6 +68,14 @@ def put(learner, vector, **scalars):
     rule.vector.view(np.uint64)[2 * active + 1] = rule.heap[: len(active)] = entries
     for name in ("active", "live", "entries"):
         rule.scalars[name] = len(active)
+    return learner
+
+
+def as_if_drawn(learner):
+    """The average as if every stretch so far had had its round: a state that was put in had none."""
+    average = learner._average
+    n = learner.rounds // average.length + 1
+    average.sampled = Sampled(np.array([n], dtype=np.int64), np.zeros(learner._rule.dimension + 1))
     return learner
 
 

@@ -46,13 +46,16 @@ class Ball(Set):
         dimension = validate.dimension("dimension", self.dimension)
         radius = validate.positive_scalar("radius", self.radius)
         given = np.asarray(self.centre)
-        centre = np.zeros(dimension) if given.ndim == 0 and given == 0 else given
+        if given.ndim == 0 and given == 0:
+            centre = np.broadcast_to(np.float64(0.0), (dimension,))  # one number, however many coordinates
+        else:
+            centre = validate.vector("centre", given, dimension)
         validate.remember(
             self,
             dimension=dimension,
             radius=radius,
             diameter=2 * radius,
-            centre=validate.vector("centre", centre, dimension),
+            centre=centre,
             _about_origin=not np.any(centre),
         )
 
@@ -100,4 +103,4 @@ class Ball(Set):
     def largest_norm(self, order: int) -> float:
         # max ‖x‖₁ = max over signs s of ⟨s, centre⟩ + radius ‖s‖₂, and ‖s‖₂ = √d.
         reach = self.radius * (np.sqrt(self.dimension) if order == 1 else 1.0)
-        return float(np.linalg.norm(self.centre, order) + reach)
+        return float((0.0 if self._about_origin else np.linalg.norm(self.centre, order)) + reach)
