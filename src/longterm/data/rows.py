@@ -153,6 +153,7 @@ def from_frame(frame: Any, label: str | None = None, *, name: str = "data frame"
     Parameters
     ----------
     frame : pandas.DataFrame
+        One row for each example.
     label : str, optional
         The column of the labels, of which there are two (the larger becomes +1). Left out: the only column that is
         called label, target, class or y.
@@ -162,6 +163,7 @@ def from_frame(frame: Any, label: str | None = None, *, name: str = "data frame"
     Returns
     -------
     Labelled
+        The rows and their labels ±1.
 
     Examples
     --------

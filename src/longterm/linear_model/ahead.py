@@ -31,7 +31,8 @@ def compile_all(*rules: str) -> int:
         for values in VALUES:
             for indices in INDICES:
                 if indices is not None or code != SPARSE_AFTRL:
-                    block_kernel(code, values, indices)
+                    kind = (values,) if indices is None else (values, indices)  # as `CompiledRule` asks for it
+                    block_kernel(code, *kind)
                     ready += 1
         if code == SPARSE_AFTRL:
             sparse_row_kernel()

@@ -34,7 +34,27 @@ SMALLEST_MARGIN, LARGEST_MARGIN = 0.05, 50.0
 
 @dataclass(frozen=True)
 class PathPoint:
-    """One learner of a path, after the rows so far."""
+    """One learner of a path, after the rows so far.
+
+    Parameters
+    ----------
+    budget, beta : float
+        ρ and β of this learner.
+    rule : str
+        Its rule.
+    seed, rounds : int
+        The seed of its average, and how many rows it has learned.
+    loss : float
+        The mean of f_t(x_t), every row scored before it was learned; rows that were not scored are left out.
+    standard_error : float
+        Of this mean, from batches of rounds; NaN while there are fewer than two.
+    signed_violation, hard_violation : float
+        Σ g(x_t) and Σ [g(x_t)]₊.
+    nonzeros : int
+        How many weights are not 0.
+    learner : BudgetLinearLearner
+        The model itself.
+    """
 
     budget: float
     beta: float
@@ -42,14 +62,11 @@ class PathPoint:
     seed: int
     rounds: int
     loss: float
-    """The mean of f_t(x_t), every row scored before it was learned; rows that were not scored are left out."""
     standard_error: float
-    """Of this mean, from batches of rounds; NaN while there are fewer than two."""
     signed_violation: float
     hard_violation: float
     nonzeros: int
     learner: BudgetLinearLearner
-    """The model itself."""
 
 
 class BudgetPath:
@@ -317,6 +334,7 @@ def budgets_for(
     Returns
     -------
     budgets : ndarray of shape (count,)
+        From small to large.
     """
     validate.count("count", count)
     d = X.shape[1]
