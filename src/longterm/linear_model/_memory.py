@@ -19,7 +19,8 @@ from longterm.projections import project_onto_elastic_net
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"
-VERSION = 1
+VERSION = 2
+"""1: before there were mixtures of scales; such a file has the settings "one" and goes on as it did."""
 SHORTEST_STRETCH = 1024
 _MASK = 2**64 - 1
 
@@ -40,7 +41,7 @@ class LearnerMemory:
         self._settings = settings
         parameters = settings.parameters()
         self._rule.use(parameters)
-        self._radius = math.hypot(parameters.radius, settings.intercept_bound)
+        self._radius = math.hypot(parameters.radius, settings.reach)
         self._classifies = settings.classifies
         self._shape = (settings.dimension,)
 
@@ -167,10 +168,10 @@ class LearnerMemory:
         self._widens, self._sparse = bool(specification["widens"]), bool(specification["sparse"])
         self._has_level, self._level = specification["level"] is not None, float(specification["level"] or 0.0)
         self._rule = compiled_rule(settings.rule, settings.dimension, self._sparse)
+        self._use(settings)  # the state is of a layout that depends on them
         self._rule.restore({name.removeprefix("game."): a for name, a in arrays.items() if name.startswith("game.")})
         self._average = Average(settings.dimension, int(specification["seed"]))
         self._average.sampled = Sampled(arrays["average.stretches"], arrays["average.total"])
-        self._use(settings)
         self._plan_average()
 
 

@@ -32,6 +32,10 @@ exact = numba.njit(fastmath=False, error_model="numpy")
 """For compensated sums, which must not be reordered. Left out, `fastmath` means: as the function that calls."""
 
 
+precise = numba.njit(fastmath={"contract"}, error_model="numpy", **_INLINE)
+"""For functions of a number whose roundings are part of their design."""
+
+
 @cache
 def sources() -> str:
     """A digest of this folder's files."""

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from longterm.linear_model.kernels.compile import helper
-from longterm.linear_model.kernels.round import add_gradient, charge, leader_curvature, place_leader, shrink
+from longterm.linear_model.kernels.round import add_gradient, charge, leader_curvature, place_intercept, place_leader, shrink
 from longterm.linear_model.kernels.rows import clear, dot_and_length, whole_row
 
 
@@ -49,7 +49,8 @@ def play_row(memory, rows, k, following, label, weight):
     curvature = leader_curvature(p, s)
     s.multiplier = min(least_weight(p, curvature, z, above), s.multiplier_sum)
     s.norm_1, s.norm_2 = shrink(z, s.multiplier * p.l1, memory.point)
-    place_leader(p, s, curvature, s.multiplier, s.norm_2, slope)
+    place_leader(p, s, memory.mixture, s.multiplier, s.norm_1, s.norm_2)
+    place_intercept(p, s, memory.mixture, slope, label, weight)
     return True, margin
 
 
