@@ -49,7 +49,7 @@ def play_row(memory, rows, k, following, label, weight):
     u = whole_row(rows, k, memory.row)
     s.norm_1, s.norm_2 = add_and_shrink(memory.vector, u, slope, s.multiplier_sum * p.l1, memory.point)
     clear(rows, k, memory.row)
-    place_leader(p, s, memory.mixture, s.multiplier_sum, s.norm_1, s.norm_2)
+    place_leader(p, s, memory.mixture, s.multiplier_sum, s.norm_1, s.norm_2, False)
     place_intercept(p, s, memory.mixture, slope, label, weight)
     return True, margin
 

@@ -31,8 +31,9 @@ PACE = 0.5
 """c: how much of √U is in α."""
 NEVER = -1e200
 """ln π of a lane that is not in use."""
-CLOSE, MOST_STEPS = 1e-8, 60
-"""Newton's steps end where the last one moves no exponent by more than this; what is left is its square."""
+LITTLE = 1 / 16
+CLOSE, MOST_STEPS = 1e-4, 60
+"""Steps to ν end where one moves no exponent by more than this. That one has third order: what is left is 1e-12."""
 
 _MAGIC = 6755399441055744.0  # 1.5 · 2^52: adding it rounds to whole numbers, and leaves them in the last bits
 _LOG2E, _LN2_HIGH, _LN2_LOW = 1.4426950408889634, 0.6931471803691238, 1.9082149292705877e-10
@@ -42,7 +43,7 @@ _LOWEST = -700.0
 @precise
 def exponential(x):
     """The exponential of x ≤ 0, in fewer than two units of the last place; below −700 that of −700."""
-    x = max(x, _LOWEST)
+    x = x if x > _LOWEST else _LOWEST  # not max(): LLVM does not make vector instructions of Numba's
     shifted = x * _LOG2E + _MAGIC
     whole = shifted - _MAGIC
     r = (x - whole * _LN2_HIGH) - whole * _LN2_LOW
@@ -88,6 +89,20 @@ def minus_log_of_rest(h):
     return 2.0 * s * p
 
 
+@precise
+def minus_log_of_little(h):
+    """The same for |h| ≤ 1/16, where six terms suffice."""
+    s = h / (2.0 - h)
+    q = s * s
+    p = 1.0 / 11.0
+    p = p * q + 1.0 / 9.0
+    p = p * q + 1.0 / 7.0
+    p = p * q + 1.0 / 5.0
+    p = p * q + 1.0 / 3.0
+    p = p * q + 1.0
+    return 2.0 * s * p
+
+
 @helper
 def prefer(mixture, first, last, typical):
     """Priors π_k ∝ (R_k + r_0)^{−½} for these lanes; p = π."""
@@ -121,33 +136,33 @@ def pay(mixture, s, along, residual_along):
     What the exponents were is left in BEFORE: `settle` begins from it.
     """
     worst = residual_worst = 0.0
-    for k in range(RESIDUAL):
-        worst = max(worst, mixture[FACTOR, k] * mixture[INVERSE, k])
-    for k in range(RESIDUAL, LANES):
-        residual_worst = max(residual_worst, mixture[FACTOR, k] * mixture[INVERSE, k])
+    for k in range(LANES):
+        ratio = mixture[FACTOR, k] * mixture[INVERSE, k]
+        worst = max(worst, ratio if k < RESIDUAL else 0.0)
+        residual_worst = max(residual_worst, 0.0 if k < RESIDUAL else ratio)
     b, residual_b = abs(along) * worst, abs(residual_along) * residual_worst
     kappa = s.clip / b if b > s.clip else 1.0
     residual_kappa = s.residual_clip / residual_b if residual_b > s.residual_clip else 1.0
     rate, residual_rate = alpha(s.clip, s.clipped_squares), alpha(s.residual_clip, s.residual_clipped_squares)
     inverse = 1.0 / rate if rate > 0.0 else 0.0
     residual_inverse = 1.0 / residual_rate if residual_rate > 0.0 else 0.0
-    charge_lanes(mixture, 0, RESIDUAL, s.pivot, inverse, rate, kappa * along)
-    charge_lanes(
-        mixture, RESIDUAL, LANES, s.residual_pivot, residual_inverse, residual_rate, residual_kappa * residual_along
-    )
+    share, residual_share = kappa * along, residual_kappa * residual_along
+    pivot, residual_pivot = s.pivot, s.residual_pivot
+    for k in range(LANES):
+        per_unit = (inverse if k < RESIDUAL else residual_inverse) * mixture[INVERSE, k]
+        mixture[BEFORE, k] = ((pivot if k < RESIDUAL else residual_pivot) - mixture[LOSS, k]) * per_unit
+        mixture[RATE, k] = (share if k < RESIDUAL else residual_share) * mixture[FACTOR, k] * per_unit  # h
+    if kappa * b * inverse <= LITTLE and residual_kappa * residual_b * residual_inverse <= LITTLE:
+        for k in range(LANES):
+            unit = (rate if k < RESIDUAL else residual_rate) * mixture[RADIUS, k]
+            mixture[LOSS, k] += unit * minus_log_of_little(mixture[RATE, k])
+    else:
+        for k in range(LANES):
+            unit = (rate if k < RESIDUAL else residual_rate) * mixture[RADIUS, k]
+            mixture[LOSS, k] += unit * minus_log_of_rest(mixture[RATE, k])
     s.clipped_squares += (kappa * b) ** 2
     s.residual_clipped_squares += (residual_kappa * residual_b) ** 2
     s.clip, s.residual_clip = max(s.clip, b), max(s.residual_clip, residual_b)
-
-
-@helper
-def charge_lanes(mixture, first, last, pivot, inverse, rate, along):
-    """`pay` for the lanes of one mixture."""
-    for k in range(first, last):
-        per_unit = inverse * mixture[INVERSE, k]
-        mixture[BEFORE, k] = (pivot - mixture[LOSS, k]) * per_unit
-        h = along * mixture[FACTOR, k] * per_unit
-        mixture[LOSS, k] += rate * mixture[RADIUS, k] * minus_log_of_rest(h)
 
 
 @helper
@@ -161,46 +176,58 @@ def settle(mixture, s):
     rate, residual_rate = alpha(s.clip, s.clipped_squares), alpha(s.residual_clip, s.residual_clipped_squares)
     inverse = 1.0 / rate if rate > 0.0 else 0.0
     residual_inverse = 1.0 / residual_rate if residual_rate > 0.0 else 0.0
-    highest, start = prepare(mixture, 0, RESIDUAL, inverse, rate)
-    residual_highest, residual_start = prepare(mixture, RESIDUAL, LANES, residual_inverse, residual_rate)
-    pivot, residual_pivot = min(start, highest), min(residual_start, residual_highest)
-    steepest = inverse * mixture[INVERSE, SCALES]
-    residual_steepest = residual_inverse * mixture[INVERSE, IDLE - 1]
+    highest = residual_highest = np.inf
+    moved = slope = residual_moved = residual_slope = 0.0
+    for k in range(LANES):
+        of_weights = k < RESIDUAL
+        per_unit = (inverse if of_weights else residual_inverse) * mixture[INVERSE, k]
+        limit = mixture[LOSS, k] - (rate if of_weights else residual_rate) * mixture[RADIUS, k] * mixture[PRIOR, k]
+        one, other = mixture[SHARE, k], mixture[SHARE, k] * per_unit
+        mixture[RATE, k] = per_unit
+        to = one * mixture[BEFORE, k] + other * mixture[LOSS, k]
+        highest = min(highest, limit if of_weights else np.inf)
+        residual_highest = min(residual_highest, np.inf if of_weights else limit)
+        moved += to if of_weights else 0.0
+        residual_moved += 0.0 if of_weights else to
+        slope += other if of_weights else 0.0
+        residual_slope += 0.0 if of_weights else other
+    pivot = min(moved / slope if slope > 0.0 else highest, highest)
+    residual_pivot = min(residual_moved / residual_slope if residual_slope > 0.0 else residual_highest, residual_highest)
+    steepest, residual_steepest = mixture[RATE, SCALES], mixture[RATE, IDLE - 1]
+    change = residual_change = 0.0
     for _ in range(MOST_STEPS):
-        total = slope = residual_total = residual_slope = 0.0
-        for k in range(RESIDUAL):
-            share = exponential(mixture[PRIOR, k] + (pivot - mixture[LOSS, k]) * mixture[RATE, k])
-            mixture[SHARE, k] = share
-            total += share
-            slope += share * mixture[RATE, k]
-        for k in range(RESIDUAL, LANES):
-            share = exponential(mixture[PRIOR, k] + (residual_pivot - mixture[LOSS, k]) * mixture[RATE, k])
-            mixture[SHARE, k] = share
-            residual_total += share
-            residual_slope += share * mixture[RATE, k]
-        change = math.log(total) * total / slope if slope > 0.0 else 0.0
-        residual_change = math.log(residual_total) * residual_total / residual_slope if residual_slope > 0.0 else 0.0
+        for k in range(LANES):
+            at = pivot if k < RESIDUAL else residual_pivot
+            mixture[SHARE, k] = exponential(mixture[PRIOR, k] + (at - mixture[LOSS, k]) * mixture[RATE, k])
+        total = slope = bend = residual_total = residual_slope = residual_bend = 0.0
+        for k in range(LANES):
+            share, steep = mixture[SHARE, k], mixture[SHARE, k] * mixture[RATE, k]
+            total += share if k < RESIDUAL else 0.0
+            residual_total += 0.0 if k < RESIDUAL else share
+            slope += steep if k < RESIDUAL else 0.0
+            residual_slope += 0.0 if k < RESIDUAL else steep
+            bend += steep * mixture[RATE, k] if k < RESIDUAL else 0.0
+            residual_bend += 0.0 if k < RESIDUAL else steep * mixture[RATE, k]
+        change = step_to_one(total, slope, bend)
+        residual_change = step_to_one(residual_total, residual_slope, residual_bend)
         if abs(change) * steepest <= CLOSE and abs(residual_change) * residual_steepest <= CLOSE:
             break
         pivot, residual_pivot = min(pivot - change, highest), min(residual_pivot - residual_change, residual_highest)
-    for k in range(RESIDUAL):
-        mixture[SHARE, k] *= 1.0 - change * mixture[RATE, k]
-    for k in range(RESIDUAL, LANES):
-        mixture[SHARE, k] *= 1.0 - residual_change * mixture[RATE, k]
+    for k in range(LANES):
+        z = (change if k < RESIDUAL else residual_change) * mixture[RATE, k]
+        mixture[SHARE, k] *= 1.0 - z * (1.0 - z * (0.5 - z * (1.0 / 6.0)))
     s.pivot, s.residual_pivot = pivot - change, residual_pivot - residual_change
 
 
 @helper
-def prepare(mixture, first, last, inverse, rate):
-    """1/(αR_k) for the lanes of one mixture; the point that ν cannot exceed, and the one to begin from."""
-    highest, moved, slope = np.inf, 0.0, 0.0
-    for k in range(first, last):
-        per_unit = inverse * mixture[INVERSE, k]
-        mixture[RATE, k] = per_unit
-        highest = min(highest, mixture[LOSS, k] - rate * mixture[RADIUS, k] * mixture[PRIOR, k])
-        moved += mixture[SHARE, k] * (mixture[BEFORE, k] + mixture[LOSS, k] * per_unit)
-        slope += mixture[SHARE, k] * per_unit
-    return highest, moved / slope if slope > 0.0 else highest
+def step_to_one(total, slope, bend):
+    """By how much ν must fall for Σ p_k to be 1, from the sum and its two derivatives."""
+    if slope == 0.0:
+        return 0.0
+    excess = (total - 1.0) / slope
+    if abs(excess) * bend <= 0.02 * slope:  # close: Halley's step
+        return excess * (1.0 + 0.5 * excess * bend / slope)
+    return math.log(total) * total / slope  # Newton's, for the logarithm of the sum
 
 
 @helper

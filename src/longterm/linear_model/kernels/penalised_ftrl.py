@@ -10,6 +10,12 @@ those as the coordinates that are not 0, g = 0 at
 For every threshold this is at most the true ν, and it is the true one for the threshold ν l1 (`docs/aftrl.md`). So
 begin with the threshold of the round before, and go on with ν l1: after the first step thresholds only rise and sets
 only shrink, until a set repeats. From one round to the next that is two or three passes.
+
+**A mixture of scales** has one ν for all of them, which never falls: the smallest ν ≥ ν_t whose mixture has g ≤ 0, or
+W_{t+1}. So all leaders stay on one ray. With N₁ = Σ(|z_k| − νl1)₊, N₂ = Σ(|z_k| − νl1)₊² and S = Σ p_k s_k it is the
+root of G(ν) = S l1 N₁ + ½ l2 S² N₂ − ρ, which falls. Most rounds begin with G ≤ 0, and need no search. Otherwise: with
+the n coordinates that are not 0 at one ν held fixed, N₁ and N₂ are polynomials, and the root takes no pass over z; at
+that root the true coordinates are counted, until they are those it was found with.
 """
 
 from __future__ import annotations
@@ -19,8 +25,20 @@ import math
 import numpy as np
 
 from longterm.linear_model.kernels.compile import helper
-from longterm.linear_model.kernels.round import add_gradient, charge, leader_curvature, place_intercept, place_leader, shrink
+from longterm.linear_model.kernels.layout import ONE
+from longterm.linear_model.kernels.mixture import SCALES, mixed, place_scales, settle
+from longterm.linear_model.kernels.round import (
+    add_gradient,
+    charge,
+    leader_curvature,
+    pay_scales,
+    place_intercept,
+    place_leader,
+    shrink,
+)
 from longterm.linear_model.kernels.rows import clear, dot_and_length, whole_row
+
+MOST_PASSES, MOST_STEPS = 50, 100
 
 
 @helper
@@ -41,15 +59,21 @@ def play_row(memory, rows, k, following, label, weight):
     accepted, slope, _ = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin
+    pay_scales(p, s, memory.mixture, dot, length, slope)
     add_gradient(p, s, slope, length)
     s.multiplier_sum += next_weight(p, s)
     u = whole_row(rows, k, memory.row)
-    above = add_and_count(z, u, slope, s.multiplier * p.l1)
+    if p.scales == ONE:
+        above = add_and_count(z, u, slope, s.multiplier * p.l1)
+        weight_in_force = least_weight(p, leader_curvature(p, s), z, above)
+    else:
+        add(z, u, slope)
+        settle(memory.mixture, s)
+        weight_in_force = raised_weight(p, s, memory.mixture, z)
     clear(rows, k, memory.row)
-    curvature = leader_curvature(p, s)
-    s.multiplier = min(least_weight(p, curvature, z, above), s.multiplier_sum)
+    s.multiplier = min(weight_in_force, s.multiplier_sum)
     s.norm_1, s.norm_2 = shrink(z, s.multiplier * p.l1, memory.point)
-    place_leader(p, s, memory.mixture, s.multiplier, s.norm_1, s.norm_2)
+    place_leader(p, s, memory.mixture, s.multiplier, s.norm_1, s.norm_2, True)
     place_intercept(p, s, memory.mixture, slope, label, weight)
     return True, margin
 
@@ -88,6 +112,91 @@ def root(p, a, above):
         return 0.0
     kappa = n * p.l1 * p.l1 + 2.0 * p.budget * p.l2
     return 2.0 * excess / (a * kappa + math.sqrt(a * a * kappa * kappa + 2.0 * p.l2 * kappa * excess))
+
+
+@helper
+def raised_weight(p, s, mixture, z):
+    """The smallest ν ≥ ν_t whose mixture has g ≤ 0, or W_{t+1}."""
+    weight, size = s.multiplier, -1.0
+    for _ in range(MOST_PASSES):
+        n, norm_1, norm_2 = soft_sums(z, weight * p.l1)
+        g = mixture_excess(p, s, mixture, weight, norm_1, norm_2)
+        if (g <= 0.0 and weight == s.multiplier) or n == size or abs(g) <= 1e-14 * p.budget:
+            break
+        size = n
+        weight = model_root(p, s, mixture, weight, g, n, norm_1, norm_2)
+    return weight
+
+
+@helper
+def mixture_excess(p, s, mixture, weight, norm_1, norm_2):
+    """The G above."""
+    place_scales(mixture, math.sqrt(s.gradient_squares), weight * p.l2, norm_2)
+    scale = mixed(mixture, 0, SCALES)
+    return scale * (p.l1 * norm_1 + 0.5 * p.l2 * scale * norm_2) - p.budget
+
+
+@helper
+def model_root(p, s, mixture, weight, g, n, norm_1, norm_2):
+    """The root of G in [ν_t, W_{t+1}] with these n coordinates held fixed: false position, by Illinois."""
+    low, low_g, high, high_g = weight, g, s.multiplier_sum, -p.budget
+    if g > 0.0:
+        if n * p.l1 > 0.0:
+            high = min(high, weight + norm_1 / (n * p.l1))  # where they would all be gone
+        high_g = modelled(p, s, mixture, weight, high - weight, n, norm_1, norm_2)
+        if high_g > 0.0:
+            return high
+    else:
+        high, high_g, low = weight, g, s.multiplier
+        low_g = modelled(p, s, mixture, weight, low - weight, n, norm_1, norm_2)
+        if low_g <= 0.0:
+            return low
+    last = 0
+    for _ in range(MOST_STEPS):
+        middle = (low * high_g - high * low_g) / (high_g - low_g)
+        if not low < middle < high:
+            break
+        value = modelled(p, s, mixture, weight, middle - weight, n, norm_1, norm_2)
+        if value > 0.0:
+            low, low_g = middle, value
+            high_g = 0.5 * high_g if last == 1 else high_g
+            last = 1
+        else:
+            high, high_g = middle, value
+            low_g = 0.5 * low_g if last == -1 else low_g
+            last = -1
+        if abs(value) <= 1e-15 * p.budget or high - low <= 1e-15 * high:
+            break
+    return high if abs(high_g) < abs(low_g) else low
+
+
+@helper
+def modelled(p, s, mixture, weight, rise, n, norm_1, norm_2):
+    """G at ν + rise, with the n coordinates of ν."""
+    fall = rise * p.l1
+    squares = max(norm_2 - fall * (2.0 * norm_1 - n * fall), 0.0)
+    return mixture_excess(p, s, mixture, weight + rise, max(norm_1 - n * fall, 0.0), squares)
+
+
+@helper
+def soft_sums(z, threshold):
+    """How many |z_k| are above the threshold, what they exceed it by in sum, and in sum of squares."""
+    count = 0.0
+    total = 0.0
+    squares = 0.0
+    for j in range(len(z)):
+        more = max(abs(z[j]) - threshold, 0.0)
+        count += 1.0 if more > 0.0 else 0.0
+        total += more
+        squares += more * more
+    return count, total, squares
+
+
+@helper
+def add(z, u, slope):
+    """Add slope · u to z."""
+    for j in range(len(u)):
+        z[j] += slope * np.float64(u[j])
 
 
 @helper

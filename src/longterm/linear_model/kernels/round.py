@@ -95,15 +95,19 @@ def pay_scales(p, s, mixture, dot, length, slope):
 
 
 @helper
-def place_leader(p, s, mixture, weight, norm_1, norm_2):
-    """The factor of x_{t+1} = −s soft(z, τ), s = min(1/(a + weight l2), R/‖soft(z, τ)‖), or the mixture's Σ p_k s_k."""
+def place_leader(p, s, mixture, weight, norm_1, norm_2, settled):
+    """The factor of x_{t+1} = −s soft(z, τ), s = min(1/(a + weight l2), R/‖soft(z, τ)‖), or the mixture's Σ p_k s_k.
+
+    `settled`: whether p is that of the round to come already.
+    """
     if p.scales == ONE:
         s.scale = within_ball(1.0 / (leader_curvature(p, s) + weight * p.l2), norm_2, p.radius)
         return
     place_scales(mixture, math.sqrt(s.gradient_squares), weight * p.l2, norm_2)
     if p.scales == PRICED:
         price(mixture, s.multiplier, p.l1 * norm_1, 0.5 * p.l2 * norm_2, p.budget)
-    settle(mixture, s)
+    if not settled:
+        settle(mixture, s)
     s.scale = mixed(mixture, 0, SCALES)
 
 

@@ -79,7 +79,7 @@ def play_row(memory, rows, k, following, label, weight):
     if s.active == 0:
         s.norm_1 = s.norm_1_low = s.norm_2 = s.norm_2_low = 0.0
     norm_1, norm_2 = s.norm_1 + s.norm_1_low, s.norm_2 + s.norm_2_low
-    place_leader(p, s, memory.mixture, s.multiplier_sum, norm_1, norm_2)
+    place_leader(p, s, memory.mixture, s.multiplier_sum, norm_1, norm_2, False)
     place_intercept(p, s, memory.mixture, slope, label, weight)
     return True, margin
 
