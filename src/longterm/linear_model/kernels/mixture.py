@@ -169,9 +169,9 @@ def pay(mixture, s, along, residual_along):
 def settle(mixture, s):
     """The next p, both mixtures at once.
 
-    ln Σ_k π_k exp((ν − Q_k)/(αR_k)) is convex in ν. Its root is at most min_k(Q_k + αR_k ln(1/π_k)), where one term is 1
-    already; from a point above the root Newton's steps fall to it, from one below the first step rises above. They begin
-    where the root would be if the sum were linear in what the round has changed: two evaluations suffice as a rule.
+    ln Σ_k π_k exp((ν − Q_k)/(αR_k)) is convex in ν. Its root is at most min_k(Q_k + αR_k ln(1/π_k)), where one term is
+    1 already; from a point above the root Newton's steps fall to it, from one below the first step rises above. They
+    begin where the root would be if the sum were linear in what the round has changed: two evaluations suffice.
     """
     rate, residual_rate = alpha(s.clip, s.clipped_squares), alpha(s.residual_clip, s.residual_clipped_squares)
     inverse = 1.0 / rate if rate > 0.0 else 0.0
@@ -192,7 +192,9 @@ def settle(mixture, s):
         slope += other if of_weights else 0.0
         residual_slope += 0.0 if of_weights else other
     pivot = min(moved / slope if slope > 0.0 else highest, highest)
-    residual_pivot = min(residual_moved / residual_slope if residual_slope > 0.0 else residual_highest, residual_highest)
+    residual_pivot = min(
+        residual_moved / residual_slope if residual_slope > 0.0 else residual_highest, residual_highest
+    )
     steepest, residual_steepest = mixture[RATE, SCALES], mixture[RATE, IDLE - 1]
     change = residual_change = 0.0
     for _ in range(MOST_STEPS):
@@ -237,9 +239,7 @@ def place_scales(mixture, curvature, pull, norm_2):
         return
     shortest = 1.0 / math.sqrt(norm_2) if norm_2 > 0.0 else np.inf
     for k in range(SCALES):
-        mixture[FACTOR, k] = min(
-            1.0 / (curvature * mixture[INVERSE, k] + pull), mixture[RADIUS, k] * shortest
-        )
+        mixture[FACTOR, k] = min(1.0 / (curvature * mixture[INVERSE, k] + pull), mixture[RADIUS, k] * shortest)
 
 
 @helper
