@@ -74,11 +74,23 @@ class LearnerMemory:
     def within_budget(self) -> tuple[FloatArray, float]:
         """The nearest model to x̄ within the budget: g ≤ 0 exactly, in floating-point numbers too."""
         x, intercept = self.average()
+        return self.nearest_within_budget(x), intercept
+
+    def nearest_within_budget(self, x: FloatArray) -> FloatArray:
+        """The nearest weights with g ≤ 0, in floating-point numbers too."""
         s, g = self._settings, self._settings.constraint
+        if g.values(x)[0] <= 0:
+            return x
         x = project_onto_elastic_net(x, s.budget, s.l1, s.l2)
         while g.values(x)[0] > 0:  # by a rounding
             x = x * (1 - 1e-15)
-        return x, intercept
+        return x
+
+    @property
+    def binds(self) -> bool:
+        """Whether the budget was ever priced: Λ > 0, or ν > 0 in penalised FTRL."""
+        name = "multiplier" if self._settings.rule == "penalised-ftrl" else "multiplier_sum"
+        return self._rule.number(name) > 0 or self.hard_violation > 0
 
     @property
     def nonzeros(self) -> int:

@@ -65,9 +65,13 @@ class BudgetLinearLearner(LearnerMemory):
     fit_intercept : bool
         Whether there is an intercept, which costs no budget.
     intercept_bound : float, optional
-        It stays within ±intercept_bound. None: 4 for two classes; for regression the interval grows with the targets.
+        It stays within ±intercept_bound. None: an offset (log-odds of the classes so far, mean of the targets so far)
+        and a residual; with one scale ±4 for two classes, for regression an interval that grows with the targets.
     constants : "online" or dict
         "online", or {"feature_norm": …, "label_bound": …, "rounds": …} for steps made for known bounds.
+    scales : {"mixed", "priced", "one"}, optional
+        A mixture of eight radii in one leader, so that a generous budget does no harm; the same where radii pay for the
+        multiplier, too; or the budget's own radius alone. None: "mixed" for FTRL with constants found online.
     beta, growth : float
         θ_t ∝ t^−β; penalised FTRL's weights w_t ∝ t^(1 + growth).
     sparse : bool

@@ -34,6 +34,7 @@ from longterm.linear_model.kernels.mixture import (
     RADIUS,
     RATIO,
     RESIDUAL,
+    RESIDUAL_POWER,
     ROWS,
     SCALES,
     prefer,
@@ -92,7 +93,8 @@ class CompiledRule(ABC):
             lay_out(self.mixture, 0, SCALES, parameters.radius)
         if parameters.residual_radius != before[0]:
             lay_out(self.mixture, RESIDUAL, IDLE - 1, parameters.residual_radius)
-            prefer.py_func(self.mixture, RESIDUAL, IDLE, 0.25 * parameters.residual_radius / LARGEST_LOG_ODDS)
+            typical = 0.25 * parameters.residual_radius / LARGEST_LOG_ODDS
+            prefer.py_func(self.mixture, RESIDUAL, IDLE, typical, RESIDUAL_POWER)
             for name in ("intercept_slope", "intercept_squares", "residual_clip", "residual_clipped_squares"):
                 self.scalars[name] = 0.0
 
