@@ -10,7 +10,7 @@ ifneq ($(LONGTERM_DATA),)
 export LONGTERM_DATA
 endif
 
-.PHONY: help reproduce pacing test test-all quick lint tables bench bench-live bench-linear clean
+.PHONY: help reproduce pacing test test-all quick lint tables bench bench-live bench-linear bench-models clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
 	@echo "make bench-live  time ask and tell in a service, and fleets of up to a million learners"
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
+	@echo "make bench-models  linear models with default settings beside scikit-learn, River and Vowpal Wabbit: losses, non-zeros, time"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -69,6 +70,11 @@ bench-linear: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/linear.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/linear_regret.py
+
+bench-models: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
+	mkdir -p results
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/models.py --figure results/models.png
 
 clean:
 	rm -rf $(VENV) results build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -38,7 +38,10 @@ def test_shares_are_those_of_a_plain_root(seed):
     units = mixture.rate(hedge) * R
     highest = np.min(hedge.losses - units * prior)
     nu = brentq(
-        lambda nu: np.exp(prior + (nu - hedge.losses) / units).sum() - 1, highest - 100 * units[0], highest + 1e-9 * units[0], xtol=1e-14
+        lambda nu: np.exp(prior + (nu - hedge.losses) / units).sum() - 1,
+        highest - 100 * units[0],
+        highest + 1e-9 * units[0],
+        xtol=1e-14,
     )
     p = mixture.shares(hedge, radius, prior)
     assert p.sum() == pytest.approx(1, abs=1e-10)

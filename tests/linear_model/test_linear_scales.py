@@ -12,7 +12,8 @@ from longterm import Problem, observe
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners import MixedAFTRL, MixedPenalisedFTRL
-from longterm.linear_model import BudgetLinearLearner
+from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner
+from longterm.linear_model._estimator import BudgetWarning
 from longterm.linear_model.kernels import mixture
 
 RULES = ("a-ftrl", "penalised-ftrl")
@@ -195,3 +196,78 @@ def test_a_learner_that_was_saved_goes_on_bit_for_bit(tmp_path, rule, kind, loss
     same(learner, loaded)
     np.testing.assert_array_equal(learner.learn(X[150:], y[150:]), loaded.learn(X[150:], y[150:]))
     same(learner, loaded)
+
+
+# --- at most k features ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [1, 3, 10])
+def test_no_decision_has_more_features_than_allowed(most):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 40))
+    y = np.where(2 * X[:, 0] - 1.5 * X[:, 1] + X[:, 2] + 0.3 * rng.standard_normal(400) > 0, 1.0, -1.0)
+    learner = BudgetLinearLearner(40, 1e3, rule="penalised-ftrl", max_features=most)
+    for row, label in zip(X, y, strict=True):
+        learner.step_dense(row, label)
+        assert learner.nonzeros <= most
+    found = np.flatnonzero(learner.weights)
+    assert set(found) <= {0, 1, 2} if most <= 3 else {0, 1, 2} <= set(found)
+    assert len(found) >= min(most, 2)
+
+
+def test_max_features_in_estimators():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((300, 30))
+    y = X[:, 3] - X[:, 7] > 0
+    model = BudgetLinearClassifier(max_features=2, random_state=0).fit(X, y)
+    assert set(np.flatnonzero(model.coef_)) == {3, 7}
+    assert model.score(X, y) > 0.95
+    with pytest.raises(InputError, match="max_features"):
+        BudgetLinearClassifier(max_features=2, rule="a-ogd").fit(X, y)
+
+
+# --- what fit answers with ------------------------------------------------------------------------------------
+
+
+def test_fit_answers_with_a_recent_average_within_the_budget_and_a_stream_with_the_iterate():
+    X, y = rows_and_labels(n=600)
+    model = BudgetLinearClassifier(0.5, random_state=0).fit(X, y)
+    learner = model._learners[0]
+    assert ElasticNetBudget(7, 0.5).values(model.coef_[0])[0] <= 0
+    assert not np.array_equal(model.coef_[0], learner.weights)
+    assert np.all(model.coef_[0][learner.weights == 0] == 0)
+    model.partial_fit(X[:5], y[:5])
+    np.testing.assert_array_equal(model.coef_[0], learner.weights)
+
+
+def test_seeds_move_the_held_out_loss_by_less_than_one_per_cent():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((1500, 15))
+    y = np.where(X @ rng.standard_normal(15) + 2 * rng.logistic(size=1500) > 0, 1, -1)
+    losses = []
+    for seed in range(5):
+        model = BudgetLinearClassifier(random_state=seed).fit(X[:700], y[:700])
+        losses.append(np.logaddexp(0, -y[700:] * model.decision_function(X[700:])).mean())
+    assert max(losses) < 1.01 * min(losses)
+
+
+def test_a_budget_that_leaves_a_constant_warns_and_one_that_does_not_bind_says_so():
+    X, y = rows_and_labels()
+    with pytest.warns(BudgetWarning, match="constant"):
+        BudgetLinearClassifier(1e-9, random_state=0, max_features=None, rule="penalised-ftrl", l2=0.0).fit(0 * X, y)
+    assert not BudgetLinearClassifier(random_state=0).fit(X, y).budget_binds_
+    assert BudgetLinearClassifier(0.1, random_state=0).fit(X, y).budget_binds_
+
+
+def test_one_row_a_thousand_times_too_large_is_forgiven():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((3000, 8))
+    y = np.where(X[:, 0] - X[:, 1] + 0.5 * rng.logistic(size=3000) > 0, 1.0, -1.0)
+    losses = {}
+    for factor in (1.0, 1000.0):
+        rows = X.copy()
+        rows[100] *= factor
+        model = BudgetLinearClassifier().partial_fit(rows[:101], y[:101], classes=[-1, 1])
+        margins = model._learners[0].learn(rows[101:], y[101:])
+        losses[factor] = np.logaddexp(0, -y[101:] * margins)[1000:].mean()
+    assert losses[1000.0] < 1.25 * losses[1.0]

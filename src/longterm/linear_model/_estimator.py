@@ -70,6 +70,7 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
     intercept_bound: float | None
     constants: str | Mapping[str, float]
     scales: str | None
+    max_features: int | None
     beta: float
     growth: float
     passes: int | None
@@ -85,6 +86,7 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
             raise InputError("predict_with", f"{self.predict_with!r} is no model", f"Choose one of {', '.join(MODELS)}")
         seeds = random.randint(2**31, size=count)
         self._recent: list[_Recent] = []
+        rule = "penalised-ftrl" if self.max_features is not None and self.rule == "a-ftrl" else self.rule
         self.budget_ = self._generous_budget(X, deviation) if self.budget is None else self.budget
         return [
             BudgetLinearLearner(
@@ -94,14 +96,15 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
                 l2=self.l2,
                 loss=self.loss,
                 loss_parameter=self.loss_parameter,
-                rule=self.rule,
+                rule=rule,
                 fit_intercept=self.fit_intercept,
                 intercept_bound=self.intercept_bound,
                 constants=self.constants,
                 beta=self.beta,
                 growth=self.growth,
                 scales=self.scales,
-                sparse=sparse.issparse(X) and self.rule == "a-ftrl",
+                max_features=self.max_features,
+                sparse=sparse.issparse(X) and rule == "a-ftrl",
                 seed=int(seed),
             )
             for seed in seeds
@@ -112,6 +115,7 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
 
         With a mixture of scales its size does no harm: eight radii, from R down to R/16384, are tried at once.
         """
+        self._block(X)  # rows are checked before they are computed with
         few = X[:1000]
         lengths = np.sqrt(np.asarray(few.multiply(few).sum(axis=1) if sparse.issparse(X) else (few * few).sum(axis=1)))
         lengths = lengths[(lengths > 0) & np.isfinite(lengths)]

@@ -55,6 +55,8 @@ class Settings:
     """How many radii the leader has: "one"; "mixed", eight in one leader; "priced", eight that pay λg, too."""
     offset: str = "none"
     """With such a mixture: what the intercept is before its residual, "none", "log-odds" or "mean"."""
+    max_features: int = 0
+    """Penalised FTRL with such a mixture: x_t has no more non-zeros than this in any round; 0 for no such limit."""
     residual_radius: float = 0.0
     """With such a mixture: the largest residual; 0 for no intercept, or until the targets' scale is known."""
 
@@ -69,6 +71,9 @@ class Settings:
         if self.scales != "one" and (self.given is not None or self.rule not in LEADERS):
             what = f"a mixture of scales is for {' and '.join(LEADERS)} with constants found online"
             raise InputError("scales", what, 'Use scales="one", or another rule')
+        if self.max_features and (self.rule != "penalised-ftrl" or self.scales == "one" or self.l1 <= 0):
+            what = "is held by penalised FTRL with a mixture of scales and l1 > 0"
+            raise InputError("max_features", what, 'Use rule="penalised-ftrl", constants="online", l1=1')
         if self.scales == "priced" and self.rule != "a-ftrl":
             raise InputError("scales", "only a-ftrl has a multiplier to pay", 'Use scales="mixed"')
         validate.remember(
@@ -82,6 +87,7 @@ class Settings:
             beta=validate.scalar("beta", validate.open_unit_interval("beta", self.beta)),
             growth=validate.positive_scalar("growth", self.growth),
             given=self._checked_constants(),
+            max_features=validate.count("max_features", self.max_features) if self.max_features else 0,
         )
 
     @property
@@ -139,6 +145,7 @@ class Settings:
                 scales=SCALES.index(self.scales),
                 offset=OFFSETS.index(self.offset),
                 residual_radius=self.residual_radius,
+                max_features=self.max_features,
             )
         loss, over = self._reference_loss(self.given), Ball(1, radius)
         G, F = loss.gradient_bound(over), loss.value_range(over)

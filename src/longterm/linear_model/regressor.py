@@ -47,6 +47,8 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     scales : {"mixed", "priced", "one"}, optional
         A mixture of eight radii in one leader, so that a generous budget does no harm; the same where radii pay for the
         multiplier, too; or the budget's own radius alone. None: "mixed" where the rule has it.
+    max_features : int, optional
+        At most so many weights other than 0, in every round. Penalised FTRL holds it, and is taken for "a-ftrl".
     beta : float
         β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values have less violation and more regret.
     growth : float
@@ -94,6 +96,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         intercept_bound: float | None = None,
         constants: str | Mapping[str, float] = "online",
         scales: str | None = None,
+        max_features: int | None = None,
         beta: float = 2 / 3,
         growth: float = 0.5,
         passes: int | None = None,
@@ -112,6 +115,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         self.intercept_bound = intercept_bound
         self.constants = constants
         self.scales = scales
+        self.max_features = max_features
         self.beta = beta
         self.growth = growth
         self.passes = passes

@@ -72,6 +72,8 @@ class BudgetLinearLearner(LearnerMemory):
     scales : {"mixed", "priced", "one"}, optional
         A mixture of eight radii in one leader, so that a generous budget does no harm; the same where radii pay for the
         multiplier, too; or the budget's own radius alone. None: "mixed" for FTRL with constants found online.
+    max_features : int, optional
+        Penalised FTRL: no decision has more weights other than 0 than this.
     beta, growth : float
         θ_t ∝ t^−β; penalised FTRL's weights w_t ∝ t^(1 + growth).
     sparse : bool
@@ -109,6 +111,7 @@ class BudgetLinearLearner(LearnerMemory):
         beta: float = 2 / 3,
         growth: float = 0.5,
         scales: str | None = None,
+        max_features: int | None = None,
         sparse: bool = False,
         seed: int = 0,
     ) -> None:
@@ -120,6 +123,7 @@ class BudgetLinearLearner(LearnerMemory):
         if scales is None:
             scales = "mixed" if given is None and rule in LEADERS else "one"
         settings = Settings(dimension, budget, l1, l2, loss, loss_parameter, rule, 0.0, beta, growth, given, scales)
+        settings = replace(settings, max_features=max_features or 0)
         self._widens, self._has_level, self._level = False, False, 0.0
         if fit_intercept and intercept_bound is not None:
             settings = replace(settings, intercept_bound=intercept_bound)

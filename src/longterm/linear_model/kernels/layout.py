@@ -41,7 +41,8 @@ class Parameters:
 
     Found online, FTRL may have `scales` (`mixture`): ONE, MIXED, or PRICED, where scales pay for the multiplier, too.
     Its intercept is then an offset known before the round, NO_OFFSET, LOG_ODDS or MEAN, plus a residual of at most
-    residual_radius in size (0: none), and intercept_bound is 0.
+    residual_radius in size (0: none), and intercept_bound is 0. In penalised FTRL with scales, x_t has at most
+    max_features coordinates other than 0 (0: as many as there are).
     """
 
     budget: float
@@ -60,6 +61,7 @@ class Parameters:
     scales: int = 0
     offset: int = 0
     residual_radius: float = 0.0
+    max_features: int = 0
 
     def as_record(self) -> NDArray[Any]:
         """The same numbers, a record in an array of one."""

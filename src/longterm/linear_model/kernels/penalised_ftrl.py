@@ -16,6 +16,9 @@ W_{t+1}. So all leaders stay on one ray. With N₁ = Σ(|z_k| − νl1)₊, N₂
 root of G(ν) = S l1 N₁ + ½ l2 S² N₂ − ρ, which falls. Most rounds begin with G ≤ 0, and need no search. Otherwise: with
 the n coordinates that are not 0 at one ν held fixed, N₁ and N₂ are polynomials, and the root takes no pass over z; at
 that root the true coordinates are counted, until they are those it was found with.
+
+**At most so many features**: ν also rises until no more than `max_features` of the |z_k| are above νl1. That holds in
+every round; ν is still a sum of known parts, so Theorem 2 of `docs/scales.md` holds with it.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ from longterm.linear_model.kernels.round import (
 )
 from longterm.linear_model.kernels.rows import clear, dot_and_length, whole_row
 
-MOST_PASSES, MOST_STEPS = 50, 100
+MOST_PASSES, MOST_STEPS, FEW_PASSES = 50, 100, 4
 
 
 @helper
@@ -72,6 +75,8 @@ def play_row(memory, rows, k, following, label, weight):
         weight_in_force = raised_weight(p, s, memory.mixture, z)
     clear(rows, k, memory.row)
     s.multiplier = min(weight_in_force, s.multiplier_sum)
+    if p.max_features > 0:
+        s.multiplier = max(s.multiplier, weight_for_few(p, z, s.multiplier))
     s.norm_1, s.norm_2 = shrink(z, s.multiplier * p.l1, memory.point)
     place_leader(p, s, memory.mixture, s.multiplier, s.norm_1, s.norm_2, True)
     place_intercept(p, s, memory.mixture, slope, label, weight)
@@ -126,6 +131,57 @@ def raised_weight(p, s, mixture, z):
         size = n
         weight = model_root(p, s, mixture, weight, g, n, norm_1, norm_2)
     return weight
+
+
+@helper
+def weight_for_few(p, z, weight):
+    """The smallest ν from here on with at most max_features coordinates |z_k| > νl1: one of the |z_k|, over l1.
+
+    As a rule one coordinate is too many, and the smallest of those above is the threshold. Else halve the interval.
+    """
+    threshold = weight * p.l1
+    count, least, largest = above_and_least(z, threshold)
+    for _ in range(FEW_PASSES):
+        if count <= p.max_features:
+            return weight
+        weight = up_to(least, p.l1)
+        count, least, largest = above_and_least(z, weight * p.l1)
+    low, high = weight, up_to(largest, p.l1)
+    while count > p.max_features:
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            return high
+        here, least, _ = above_and_least(z, middle * p.l1)
+        if here > p.max_features:
+            low = up_to(least, p.l1)  # nothing changes below
+            count = above_and_least(z, low * p.l1)[0]
+        else:
+            high = middle
+    return low
+
+
+@helper
+def up_to(size, l1):
+    """The smallest ν found with νl1 ≥ size: a rounding must not leave the coordinate alive."""
+    weight = size / l1
+    while weight * l1 < size:
+        weight *= 1.0 + 2.0**-52
+    return weight
+
+
+@helper
+def above_and_least(z, threshold):
+    """How many |z_k| are above the threshold, the least of them, and the largest."""
+    count = 0
+    least = np.inf
+    largest = 0.0
+    for j in range(len(z)):
+        size = abs(z[j])
+        if size > threshold:
+            count += 1
+            least = min(least, size)
+            largest = max(largest, size)
+    return count, least, largest
 
 
 @helper
