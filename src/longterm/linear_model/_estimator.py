@@ -22,10 +22,11 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._rows import RowBlock, row_block, weights_for
+from longterm.linear_model._settings import LEADERS
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner
 
-ENOUGH_ROUNDS, MOST_PASSES = 20_000, 100
+ENOUGH_ROUNDS, MOST_PASSES = 20_000, 10
 """How far `fit` goes by itself: small data sets are gone through often, large ones once."""
 PLAIN = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
 MODELS = ("auto", "recent", "last", "average", "within_budget")
@@ -34,6 +35,8 @@ SAMPLES, COLUMNS_A_ROUND, DECAY = 256, 1024, 3
 counts ∝ n³, so that half of the weight is on the last sixth of the rounds."""
 GENEROUS = 1000.0
 """Without a budget, R is this over the length of a typical row (regression: times the targets' deviation)."""
+
+ONE_SCALE = 10.0
 
 
 class BudgetWarning(UserWarning):
@@ -113,8 +116,11 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
     def _generous_budget(self, X: Any, deviation: float) -> float:
         """A budget that will not bind, in the units of these rows: that of R = 1000 · deviation/‖u‖, u a median row.
 
-        With a mixture of scales its size does no harm: eight radii, from R down to R/16384, are tried at once.
+        With a mixture of scales its size does no harm: eight radii, from R down to R/16384, are tried at once. Where
+        there is one scale the budget sets the steps, and 10 it is.
         """
+        if self.scales == "one" or self.rule not in LEADERS or not isinstance(self.constants, str):
+            return ONE_SCALE
         self._block(X)  # rows are checked before they are computed with
         few = X[:1000]
         lengths = np.sqrt(np.asarray(few.multiply(few).sum(axis=1) if sparse.issparse(X) else (few * few).sum(axis=1)))

@@ -26,7 +26,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     ----------
     budget : float, optional
         ρ of the constraint g(x) = l1‖x‖₁ + ½ l2‖x‖² − ρ ≤ 0. The intercept costs nothing. None: one that will not bind,
-        from the length of the first rows (`budget_`).
+        from the length of the rows that come first (`budget_`); 10 where there is one scale only.
     l1, l2 : float
         The weights of the two norms in g.
     loss : {"squared", "huber", "quantile"}
@@ -54,7 +54,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     growth : float
         Penalised FTRL: how fast its weights w_t ∝ t^(1 + growth) grow.
     passes : int, optional
-        How often `fit` goes through its rows. None: once, small data sets up to 100 times, until 20,000 rounds were
+        How often `fit` goes through its rows. None: once, small data sets up to 10 times, until 20,000 rounds were
         played. `partial_fit` takes its rows once, in their order.
     shuffle : bool
         Whether every pass of `fit` has an order of its own.
