@@ -166,14 +166,15 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--orders", type=int, default=5)
     parser.add_argument("--figure", type=Path)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--rows", type=int, default=ROWS)
+    parser.add_argument("--only", nargs="*", default=[""], help="data sets whose names begin so")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     for name, X, y, in_time in data_sets():
-        if options.only and options.only not in name:
+        if not name.startswith(tuple(options.only)):
             continue
         X = as_learned(X)
-        n = 500 if "500" in name else 2000 if "0.2" in name else min(ROWS, len(y) * 2 // 3)
+        n = 500 if "500" in name else 2000 if "0.2" in name else min(options.rows, len(y) * 2 // 3)
         orders = (
             [np.arange(len(y))]
             if in_time
