@@ -60,7 +60,16 @@ class MixedAFTRLState(NamedTuple):
     first_gradient: Array
     shares: Array
     """p_t, shape (..., 9): the scales from the largest down, then the expert at 0."""
-    hedge: Hedge
+    hedge_losses: Array
+    """Q, and then m, U and the cost of clipping: what `_scale_mixture.Hedge` holds."""
+    hedge_clip: Array
+    hedge_squares: Array
+    hedge_clip_cost: Array
+
+    @property
+    def hedge(self) -> Hedge:
+        """The mixture."""
+        return Hedge(self.hedge_losses, self.hedge_clip, self.hedge_squares, self.hedge_clip_cost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +219,7 @@ class MixedAFTRL(Learner[MixedAFTRLState]):
         p = mixture.shares(hedge, self.prox.over.radius, self._log_priors)
         first, never = xp.asarray(1, dtype=xp.int64), xp.zeros(x.shape[:-1], dtype=xp.int64)
         none = xp.zeros((*x.shape[:-1], 1), dtype=x.dtype)
-        return MixedAFTRLState(first, x, none, xp.zeros_like(x), none, zero, zero, zero, never, p, hedge)
+        return MixedAFTRLState(first, x, none, xp.zeros_like(x), none, zero, zero, zero, never, p, *hedge)
 
     def ask(self, state: MixedAFTRLState) -> Array:
         return state.x
@@ -240,7 +249,10 @@ class MixedAFTRL(Learner[MixedAFTRLState]):
             theta_sum=add_theta(state.theta_sum, steps),
             first_gradient=first_round(state.first_gradient, state.round, largest),
             shares=p,
-            hedge=hedge,
+            hedge_losses=hedge.losses,
+            hedge_clip=hedge.clip,
+            hedge_squares=hedge.squares,
+            hedge_clip_cost=hedge.clip_cost,
         )
 
     def _experts(self, gradient_sum: Array, multiplier_sum: Array, square_sum: Array) -> tuple[Array, Array]:

@@ -54,7 +54,16 @@ class MixedPenalisedFTRLState(NamedTuple):
     largest_gradient: Array
     inverse_sum: Array
     shares: Array
-    hedge: Hedge
+    hedge_losses: Array
+    """Q, and then m, U and the cost of clipping: what `_scale_mixture.Hedge` holds."""
+    hedge_clip: Array
+    hedge_squares: Array
+    hedge_clip_cost: Array
+
+    @property
+    def hedge(self) -> Hedge:
+        """The mixture."""
+        return Hedge(self.hedge_losses, self.hedge_clip, self.hedge_squares, self.hedge_clip_cost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +176,7 @@ class MixedPenalisedFTRL(Learner[MixedPenalisedFTRLState]):
         zero, first = xp.zeros(x.shape[:-1], dtype=x.dtype), xp.asarray(1, dtype=xp.int64)
         hedge = mixture.begin(x.shape[:-1], xp, x.dtype)
         p = mixture.shares(hedge, self.prox.over.radius, self._log_priors)
-        return MixedPenalisedFTRLState(first, x, zero, xp.zeros_like(x), zero, zero, zero, zero, p, hedge)
+        return MixedPenalisedFTRLState(first, x, zero, xp.zeros_like(x), zero, zero, zero, zero, p, *hedge)
 
     def ask(self, state: MixedPenalisedFTRLState) -> Array:
         return state.x
@@ -189,7 +198,7 @@ class MixedPenalisedFTRL(Learner[MixedPenalisedFTRLState]):
         inverse_sum = state.inverse_sum + xp.where(state.inverse_sum > 0, inverse, t * inverse)
         x = column(dot(p, s)) * w
         return MixedPenalisedFTRLState(
-            following, x, weight, gradient_sum, weight_sum, square_sum, largest, inverse_sum, p, hedge
+            following, x, weight, gradient_sum, weight_sum, square_sum, largest, inverse_sum, p, *hedge
         )
 
     def _experts(self, gradient_sum: Array, weight: Array, square_sum: Array) -> tuple[Array, Array]:
