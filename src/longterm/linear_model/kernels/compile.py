@@ -29,6 +29,8 @@ helper = numba.njit(**OPTIONS)
 """For the functions that kernels call: compiled into them, not kept by themselves."""
 exact = numba.njit(fastmath=False, error_model="numpy")
 """For compensated sums, which must not be reordered. Left out, `fastmath` means: as the function that calls."""
+precise = numba.njit(fastmath={"contract"}, error_model="numpy", **_INLINE)
+"""For functions of a number whose roundings are part of their design."""
 
 
 @helper
