@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import brentq
 
 from longterm import Problem, observe, run
 from longterm.constraints import Affine, ElasticNetBudget
@@ -33,19 +32,17 @@ def linear_problem(d=5, budget=1.0, **norms):
 def test_shares_are_those_of_a_plain_root(seed):
     rng = np.random.default_rng(seed)
     radius, typical = np.exp(rng.uniform(-3, 8, 2))
-    hedge = Hedge(*(np.asarray(a) for a in (rng.normal(size=9) * np.exp(rng.uniform(-3, 3)), *rng.exponential(size=3))))
     R, prior = mixture.radii(radius), mixture.log_priors(radius, typical)
-    units = mixture.rate(hedge) * R
-    highest = np.min(hedge.losses - units * prior)
-    nu = brentq(
-        lambda nu: np.exp(prior + (nu - hedge.losses) / units).sum() - 1,
-        highest - 100 * units[0],
-        highest + 1e-9 * units[0],
-        xtol=1e-14,
-    )
+    clip, squares = rng.exponential(size=2)
+    units = np.sqrt(4 * clip**2 + 0.25 * squares) * R
+    losses = 5 * units * rng.standard_normal(9)
+    hedge = Hedge(losses, np.asarray(clip), np.asarray(squares), np.asarray(0.0))
     p = mixture.shares(hedge, radius, prior)
-    assert p.sum() == pytest.approx(1, abs=1e-10)
-    np.testing.assert_allclose(p, np.exp(prior + (nu - hedge.losses) / units), rtol=1e-6, atol=1e-10)
+    # (ν − Q_k)/(αR_k) = ln(p_k/π_k) for one ν, the same for all, and Σ p_k = 1: that is the argmin, and the only one
+    assert p.sum() == pytest.approx(1, abs=1e-12)
+    there = p > 1e-290  # others are below the smallest numbers
+    nu = (losses + units * (np.log(np.where(there, p, 1.0)) - prior))[there]
+    np.testing.assert_allclose(nu, nu[np.argmax(p[there])], rtol=0, atol=1e-9 * units[0])
 
 
 def test_the_first_two_rounds_by_hand():
