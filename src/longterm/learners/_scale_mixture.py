@@ -33,11 +33,11 @@ class Hedge(NamedTuple):
     """What the mixture remembers: arrays (..., 9) and (...,)."""
 
     losses: Array
-    """Q_k."""
+    """Q_k, what each scale has paid."""
     clip: Array
     """m, the largest b so far."""
     squares: Array
-    """U."""
+    """U = Σ (κ_t b_t)², of clipped losses."""
     clip_cost: Array
     """Σ (m_t − m_{t−1}) Σ_j p_j R_j: only the bound reads it."""
 
@@ -77,7 +77,7 @@ def direction(prox: ElasticNetProx, gradient_sum: Array, multiplier_sum: Array) 
 
 
 def rate(hedge: Hedge) -> Array:
-    """α."""
+    """α = √(4m² + c²U), the inverse of the learning rate."""
     return namespace(hedge.clip).sqrt(4 * hedge.clip**2 + PACE**2 * hedge.squares)
 
 

@@ -47,7 +47,7 @@ class MixedPenalisedFTRLState(NamedTuple):
     round: Array
     x: Array
     multiplier: Array
-    """ν_t."""
+    """ν_t, the weight in force, which never falls."""
     gradient_sum: Array
     weight_sum: Array
     square_sum: Array

@@ -34,7 +34,27 @@ SMALLEST_MARGIN, LARGEST_MARGIN = 0.05, 50.0
 
 @dataclass(frozen=True)
 class PathPoint:
-    """One learner of a path, after the rows so far."""
+    """One learner of a path, after the rows so far.
+
+    Parameters
+    ----------
+    budget, beta : float
+        Its place in the grid, as the next two.
+    rule : str
+        How it learns.
+    seed : int
+        Of its average.
+    rounds : int
+        Rows learned.
+    loss, standard_error : float
+        The mean progressive loss and how sure it is.
+    signed_violation, hard_violation : float
+        Σ g(x_t) and Σ [g(x_t)]₊.
+    nonzeros : int
+        Features of the decision in force that are not 0.
+    learner : BudgetLinearLearner
+        The model itself.
+    """
 
     budget: float
     beta: float
@@ -55,7 +75,7 @@ class PathPoint:
 class BudgetPath:
     """A grid of budgets (and of β, rules and seeds), all learned in one pass, every row read once for all.
 
-    What each learner learns is what a `BudgetLinearLearner` of its own, with these `scales`, would have learned, to 1e-9.
+    What each learner learns is what a `BudgetLinearLearner` of its own, with these `scales`, would have, to 1e-9.
 
     Parameters
     ----------
@@ -80,8 +100,8 @@ class BudgetPath:
     Notes
     -----
     A-FTRL of one scale with memory for dense rows (sparse=False; CSR rows are welcome) is played sixteen learners at a
-    time, in the lanes of the processor's vectors. Other rules, mixtures of scales, and memory for sparse rows, one after
-    another on rows that are still in the cache. Either way on all cores.
+    time, in the lanes of the processor's vectors. Other rules, mixtures of scales and memory for sparse rows, one
+    after another on rows that are still in the cache. Either way on all cores.
 
     Examples
     --------
@@ -320,6 +340,7 @@ def budgets_for(
     Returns
     -------
     budgets : ndarray of shape (count,)
+        In increasing order.
     """
     validate.count("count", count)
     d = X.shape[1]
@@ -361,7 +382,7 @@ class Scores:
         self._ends = np.zeros((1, learners))
 
     def rounds_after(self, played: int, count: int) -> NDArray[np.int64]:
-        """The learners' rounds, of the next `count`, at which a batch ends; batches are made as long as they will be."""
+        """The learners' rounds, of the next `count`, at which a batch ends; batches become as long as they will be."""
         while (self._rounds + count) // self._length > BATCHES:
             self._ends, self._length = self._ends[::2], 2 * self._length
         own = np.arange(self._rounds // self._length + 1, (self._rounds + count) // self._length + 1) * self._length

@@ -41,7 +41,7 @@ from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, 
 
 FLOAT, WHOLE = np.dtype(np.float64), np.dtype(np.int64)
 HEAVIEST = 1e30
-"""Labels and weights beyond this have their row looked at before a kernel does: one range for blocks and single rows."""
+"""Labels and weights beyond this have their row looked at before a kernel does: one range for blocks and for rows."""
 NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
 """The intercept's interval is never widened to less, and its V_b not beyond the square: both keep numbers finite."""
 LOG_ODDS = 4.0

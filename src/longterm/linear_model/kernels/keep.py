@@ -10,14 +10,13 @@ survive the making of an image.
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
@@ -47,11 +46,11 @@ def kept(function: Callable[..., Any]) -> KernelCache | None:
     return None
 
 
-class KernelFile(IndexDataCacheFile):  # type: ignore[misc] # Numba is untyped
+class KernelFile(IndexDataCacheFile):
     """An index and the compiled code that it names, each behind its SHA-256."""
 
     def _dump(self, obj: Any) -> bytes:
-        data = super()._dump(obj)
+        data: bytes = super()._dump(obj)
         return hashlib.sha256(data).digest() + data
 
     def _save_index(self, overloads: Any) -> None:
@@ -75,11 +74,11 @@ class KernelFile(IndexDataCacheFile):  # type: ignore[misc] # Numba is untyped
             with suppress(Exception):  # whatever a pickle of another Python may raise
                 return pickle.loads(data[_DIGEST:])
         with suppress(OSError):
-            os.unlink(path)
+            Path(path).unlink()
         raise OSError(f"{path} is damaged")
 
 
-class KernelCache(FunctionCache):  # type: ignore[misc]
+class KernelCache(FunctionCache):
     """Numba's cache of one function, over files that are checked; a disk that cannot be written to is no error."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -95,21 +94,23 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
 def _there(locator: Any) -> None:
     """Instead of making a folder and trying to write there: there must be one."""
-    if not os.path.isdir(locator.get_cache_path()):
+    if not Path(locator.get_cache_path()).is_dir():
         raise OSError("no folder")
 
 
-class _ReadOnlyImpl(FunctionCache._impl_class):  # type: ignore[misc]
-    _locator_classes = [
-        type(f"ReadOnly{kind.__name__}", (kind,), {"ensure_cache_path": _there})
-        for kind in FunctionCache._impl_class._locator_classes
+_Impl: Any = FunctionCache._impl_class
+
+
+class _ReadOnlyImpl(_Impl):  # type: ignore[misc] # Numba has no type for it
+    _locator_classes: ClassVar[list[Any]] = [
+        type(f"ReadOnly{kind.__name__}", (kind,), {"ensure_cache_path": _there}) for kind in _Impl._locator_classes
     ]
 
 
 class ReadOnlyKernelCache(KernelCache):
     """The same from a folder that can only be read: one that came with an image."""
 
-    _impl_class = _ReadOnlyImpl
+    _impl_class: Any = _ReadOnlyImpl
 
     def save_overload(self, sig: Any, data: Any) -> None:
         _warn(f"{self._cache_path} can only be read, and not every kernel is there")
