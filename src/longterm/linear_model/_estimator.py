@@ -90,11 +90,11 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
         seeds = random.randint(2**31, size=count)
         self._recent: list[_Recent] = []
         rule = "penalised-ftrl" if self.max_features is not None and self.rule == "a-ftrl" else self.rule
-        self.budget_ = self._generous_budget(X, deviation) if self.budget is None else self.budget
+        budget = self._generous_budget(X, deviation) if self.budget is None else self.budget
         return [
             BudgetLinearLearner(
                 X.shape[1],
-                self.budget_,
+                budget,
                 l1=self.l1,
                 l2=self.l2,
                 loss=self.loss,
@@ -248,6 +248,12 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
     def _single(self, values: NDArray[Any]) -> Any:
         """One number where there is one learner."""
         return values[0].item() if len(values) == 1 else values
+
+    @property
+    def budget_(self) -> float:
+        """The budget in force: the one given, chosen, or made for the rows."""
+        check_is_fitted(self)
+        return float(self._learners[0].settings.budget)
 
     @property
     def coef_(self) -> NDArray[Any]:

@@ -44,6 +44,8 @@ SIGNED = frozenset(
 """Numbers that may be below 0; so may the sums of a sparse memory, by a rounding."""
 CLOSE, LITTLE = 1e-6, 1e-150
 """By how much, relatively, numbers may differ that are the same but for rounding; and where squares underflow."""
+NOTHING = -690.0
+"""The logarithm of a share that is none: the kernels' exponential ends at −700."""
 FARTHEST = 1e200
 """Losses of scales that are larger could overflow in a few rounds; gradients are at most 1e100."""
 KEYS = frozenset(["settings", "widens", "sparse", "level", "seed"])
@@ -163,7 +165,7 @@ def _check_mixture(settings: Settings, scalars: Mapping[str, float], mixture: Fl
     named = (("pivot", "clip", "clipped_squares"), ("residual_pivot", "residual_clip", "residual_clipped_squares"))
     squares = scalars["gradient_squares"], scalars["intercept_squares"]
     longest = scalars["longest_gradient"], math.sqrt(squares[1])
-    exponents, inside = np.empty(LANES), np.arange(LANES) < RESIDUAL
+    exponents, slack, inside = np.empty(LANES), np.empty(LANES), np.arange(LANES) < RESIDUAL
     for lanes, (pivot, clip, clipped), most, length in zip((inside, ~inside), named, squares, longest, strict=True):
         sound = scalars[clip] <= length * (1 + CLOSE) + LITTLE and scalars[clipped] <= most * (1 + CLOSE) + LITTLE
         _require(sound, f"{clip} or {clipped} is above the gradients'")
@@ -172,15 +174,18 @@ def _check_mixture(settings: Settings, scalars: Mapping[str, float], mixture: Fl
         _require(bool((sizes <= FARTHEST).all()), "a scale has paid too much")
         per_unit = mixture[INVERSE, lanes] / rate if rate > 0 else np.zeros(int(lanes.sum()))
         exponents[lanes] = mixture[PRIOR, lanes] + (scalars[pivot] - mixture[LOSS, lanes]) * per_unit
+        slack[lanes] = 1e-12 * sizes.max() * per_unit  # of what was rounded away
     share, factor = mixture[SHARE], mixture[FACTOR]
+    _require(bool(((share >= 0) & (share <= 1 + CLOSE)).all()), "a scale's share is not in [0, 1]")
     for lanes, begins in ((inside, scalars["first_length"] > 0), (~inside, settings.residual_radius > 0)):
         if begins:
-            follow = np.abs(share[lanes] - np.exp(np.minimum(exponents[lanes], 1.0))) <= CLOSE
+            exponent, given = np.maximum(exponents[lanes], NOTHING), np.maximum(np.log(share[lanes]), NOTHING)
+            follow = np.abs(given - exponent) <= CLOSE * (1 + np.abs(exponent)) + slack[lanes]
             _require(bool(follow.all()), "the scales' shares are not what they have paid for")
             _require(abs(float(share[lanes].sum()) - 1) <= CLOSE, "the scales' shares do not add up to 1")
-        else:
-            _require(bool(((share[lanes] >= 0) & (share[lanes] <= 1)).all()), "a scale's share is not in [0, 1]")
     _require(_close(factor, _factors(settings, scalars, mixture)), "the scales' leaders are not those of the state")
+    zeros = [IDLE - 1, IDLE] if settings.scales == "priced" else [SCALES, IDLE - 1, IDLE]
+    _require(not mixture[LOSS, zeros].any(), "a scale of 0 has paid for losses")
     if scalars["round"] > 1:
         mixed = float(share[:SCALES] @ factor[:SCALES])
         _require(abs(scalars["scale"] - mixed) <= CLOSE * mixed + LITTLE, "the scale is not that of the mixture")

@@ -128,12 +128,6 @@ class _PathModel:
         return points.index(best_of(points) if self.choose == "best" else smallest_of(points))
 
     @property
-    def budget_(self: Any) -> float:
-        """The budget that was chosen."""
-        check_is_fitted(self)
-        return float(self._learners[0].settings.budget)
-
-    @property
     def loss_path_(self: Any) -> NDArray[Any]:
         """The progressive loss per row of every budget, in the first pass of each block."""
         check_is_fitted(self)

@@ -20,7 +20,7 @@ from longterm.linear_model.kernels.keep import kept
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered for SIMD. Never the whole set: it assumes that there are no NaNs, and they must be refused."""
 ARITHMETIC: Any = {"fastmath": FASTMATH, "error_model": "numpy"}
-_INLINE = {"forceinline": True} if numba.version_info[:2] < (0, 70) else {}
+_INLINE: Any = {"forceinline": True} if numba.version_info[:2] < (0, 70) else {}
 """Calls that LLVM leaves standing cost a round half as much again. Numba does not document this option: versions that
 were not tried go without, and are slower."""
 OPTIONS: Any = ARITHMETIC | _INLINE
