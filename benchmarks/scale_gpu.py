@@ -77,14 +77,18 @@ def fleets() -> None:
     few = LEARNERS // 10
     who = jnp.asarray(np.random.default_rng(0).permutation(LEARNERS)[:few].astype(np.int32))
     some = Feedback(*(array[:few] for array in told[:3]))
-    for name, count, work in (
-        ("all", LEARNERS, lambda: fleet.tell(told)),
-        ("a random tenth", few, lambda: fleet.tell(some, who)),
-    ):
-        taken = seconds(work, 50)
-        print(
-            f"fleet of {LEARNERS}, d = {DIMENSION}, {name}: {1e3 * taken:.3f} ms, {count / taken / 1e9:.2f} G/s (goals 3, 1)"
-        )
+    for name, count, feedback, numbers in (("all", LEARNERS, told, None), ("a random tenth", few, some, who)):
+        for wait in (True, False):
+
+            def work(feedback: Any = feedback, numbers: Any = numbers, wait: bool = wait) -> None:
+                for _ in range(50):
+                    fleet.tell(feedback, numbers, wait=wait)
+                fleet.check()
+
+            taken = seconds(work) / 50
+            how, rate = "each answer waited for" if wait else "answers read later", count / taken / 1e9
+            what = f"fleet of {LEARNERS}, d = {DIMENSION}, {name}, {how}"
+            print(f"{what}: {1e3 * taken:.3f} ms a call, {rate:.2f} G/s (goals 3, 1)")
 
 
 def main() -> None:

@@ -64,6 +64,8 @@ suppress_warnings = ["config.cache"]
 
 def escaped(app: Any, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
     """Mathematics in docstrings is no markup: x* is a decision, |g| a size. Sections within sections are bold words."""
+    # Scikit-learn's docstrings, which estimators inherit, point into its own pages.
+    lines[:] = [re.sub(r":ref:`([^`<]*?) *(?:<[^`]*>)?`", r"\1", line) for line in lines]
     for number, line in enumerate(lines):
         if line.lstrip().startswith((">>>", "...", ".. ", ":")) or "``" in line:
             continue

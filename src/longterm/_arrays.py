@@ -56,7 +56,7 @@ def norm(x: Array) -> Array:
 
 
 def length(x: Array) -> Array:
-    """‖x‖₂ along the last axis at any scale: its squares neither overflow nor underflow, for twice the time of `norm`."""
+    """‖x‖₂ along the last axis at any scale: no square overflows or underflows. Twice the time of `norm`."""
     xp = namespace(x)
     largest = xp.max(xp.abs(x), axis=-1, keepdims=True)
     scale = xp.where((largest > 0) & xp.isfinite(largest), largest, 1.0)

@@ -24,17 +24,21 @@ class OneThread:
         What it is that is in use.
     """
 
-    __slots__ = ("_lock", "_what")
+    __slots__ = ("_what", "lock")
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
 
     def __call__(self) -> threading.Lock:
-        if self._lock.locked():
-            remedy = "Call it from one thread at a time, or give each thread its own"
-            raise InUseError(f"this {self._what} is in use by another thread", remedy)
-        return self._lock
+        if self.lock.locked():
+            raise self.refusal()
+        return self.lock
+
+    def refusal(self) -> InUseError:
+        """What a second thread is told. Where a call counts, `lock` is looked at and taken without `__call__`."""
+        remedy = "Call it from one thread at a time, or give each thread its own"
+        return InUseError(f"this {self._what} is in use by another thread", remedy)
 
     def __reduce__(self) -> tuple[type[OneThread], tuple[str]]:
         return OneThread, (self._what,)

@@ -1,6 +1,7 @@
 """What the pages and the docstrings point to exists: files, headings, names of the package."""
 
 import importlib
+import importlib.util
 import re
 from pathlib import Path
 
@@ -18,6 +19,10 @@ LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 DOTTED = re.compile(r"`(?:python -m )?(longterm(?:\.\w+)+)")
 GAME = re.compile(r"`games\.(\w+)")
 DOCUMENT = re.compile(r"`?((?:docs|tests|benchmarks|examples)/[\w/]+\.(?:md|py))`?")
+
+
+GENERATED = ("gallery_pages/", "reference/")
+"""What `make docs` makes: there is nothing to link to before."""
 
 
 def found(pattern: re.Pattern[str], path: Path) -> list[str]:
@@ -39,6 +44,8 @@ def resolve(name: str) -> object:
             thing: object = importlib.import_module(".".join(parts[:length]))
         except ModuleNotFoundError:
             continue
+        except ImportError:  # of an extra that is not installed: it is there all the same
+            return importlib.util.find_spec(".".join(parts[:length]))
         for part in parts[length:]:
             thing = getattr(thing, part)
         return thing
@@ -51,6 +58,8 @@ def dead_links(page: Path) -> list[str]:
         if link.startswith(("https://", "http://")):
             continue
         file, _, anchor = link.partition("#")
+        if file.startswith(GENERATED):
+            continue
         target = (page.parent / file).resolve() if file else page
         if not target.exists() or (anchor and anchor not in anchors(target)):
             dead.append(link)

@@ -47,7 +47,12 @@ HERE = [name for name, entry in problems().items() if entry.data is None or find
 
 
 def learner_settings():
-    return [(name, settings) for name, entry in learners().items() for settings in entry.variants]
+    return [(name, settings) for name, entry in learners().items() for settings in settings_of(entry)]
+
+
+def settings_of(entry):
+    """What takes part in either league of the arena; one that takes part in none is tried as it is."""
+    return [*entry.variants, *(one for one in entry.drifting if one not in entry.variants)] or [{}]
 
 
 @pytest.mark.parametrize("problem", HERE)
@@ -75,7 +80,7 @@ def test_every_learner_plays_somewhere_and_says_what_it_is(learner):
     entry = find_learner(learner)
     assert entry.about
     assert entry.title
-    made = [made_for(small(problem), entry, entry.variants[0]) for problem in HERE]
+    made = [made_for(small(problem), entry, settings_of(entry)[0]) for problem in HERE]
     assert any(isinstance(one, Learner) for one in made)
 
 

@@ -86,3 +86,27 @@ def test_the_frontier_by_hand():
     points = [("a", 5, -3), ("b", 4, 1), ("c", 4.5, 1), ("d", -1, 2), ("e", 0, 3), ("f", -1, 2)]
     matches = [made(name, "one", regret, broken) for name, regret, broken in points]
     assert [m.learner for m in on_the_frontier(matches, "hard_violation")] == ["a", "b", "d"]
+
+
+def test_ties_and_errors_come_from_the_sequences():
+    """The same scores in every sequence are no tie, however close; those that swing by more than their distance are."""
+    from longterm.experiments.arena.league import _error
+
+    np.testing.assert_allclose(_error(np.array([0.2, 0.2, 0.2])), 0.0, atol=1e-12)
+    np.testing.assert_allclose(_error(np.array([1.0, 3.0])), 1.0)  # √2/√2
+    assert _error(np.array([1.0])) == 0.0
+
+
+def test_the_held_out_half_is_new_and_the_same_each_time():
+    from longterm.experiments.arena import arena_of
+    from longterm.experiments.arena.spec import HELD_OUT_SEEDS, every_problem
+
+    one, again, other = (arena_of(["aogd"], held_out=seed, sequences=2) for seed in (7, 7, 8))
+    assert one.problems == again.problems != other.problems
+    assert min(one.seeds) >= HELD_OUT_SEEDS
+    assert not set(one.seeds) & set(other.seeds)
+    assert {p.name for p in one.problems} == {p.name for p in every_problem()}
+    assert "--held-out 7" in one.command
+    drift = arena_of(["aogd"], league="drift")
+    assert {p.name for p in drift.problems} == {"turning_half_plane", "drifting_targets"}
+    assert not {p.name for p in drift.problems} & {p.name for p in one.problems}

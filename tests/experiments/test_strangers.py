@@ -108,4 +108,4 @@ def test_absurd_grids_and_sequences(capsys):
 @pytest.mark.parametrize("word", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", '=cmd|"/c calc"!A1'])
 def test_no_cell_is_a_formula(word):
     rows = list(csv.DictReader(io.StringIO(tables._csv([{"learner": word, "loss": -1.5, "none": None}]).decode())))
-    assert rows == [{"learner": f"'{word}", "loss": "-1.5", "none": ""}]
+    assert rows == [{"learner": f"'{word}".replace("\r", " "), "loss": "-1.5", "none": ""}]

@@ -126,15 +126,27 @@ def test_a_running_service_gives_its_forecasts() -> None:
             live.tell(live.ask(), loss_parameters=[costs[20]], hint=bad)
 
 
+def test_a_constraint_that_changes_is_taken_for_the_next() -> None:
+    """A half-plane that turns slowly, perfect hints of the costs: much is gained, little is broken."""
+    angle = 2 * np.pi * np.arange(T) / T
+    rows = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    noise = np.random.default_rng(0).standard_normal((T, 2))
+    costs = noise / np.linalg.norm(noise, axis=1, keepdims=True)
+    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
+    stream = Replay([costs], [rows[:, None, :], np.full((T, 1), 0.3)])
+    for bank in (0.0, 0.1):
+        learner = HintedCuts.for_problem(problem, hints=GivenHints(costs), bank=bank)
+        trace = run(problem, learner, stream)
+        assert trace.cumulative_loss[-1] < -0.5 * T
+        assert trace.long_term_violation[-1] < 0.01 * T
+
+
 def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="table"):
         GivenHints(np.zeros(3))
-    varying = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
-    with pytest.raises(InputError, match="before the round"):
-        HintedCuts.for_problem(varying)
     problem = two_dimensional()
-    with pytest.raises(InputError, match="bank"):
-        HintedCuts(HedgedCuts.for_problem(problem, bank=0.1), problem.constraint)
+    with pytest.raises(InputError, match="meta"):
+        HintedCuts(HedgedCuts.for_problem(problem, meta="adapt-ml-prod"), problem.constraint)
     assert not OptimisticOGD.for_problem(problem).bound(problem, 10)
 
 

@@ -6,7 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from longterm.errors import SnapshotError
 from longterm.linear_model import BudgetLinearLearner
+from longterm.linear_model import _memory as memory
+from longterm.storage.snapshot import read_snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
 MARGINS = json.loads((GOLDEN / "margins.json").read_text(encoding="utf-8"))
@@ -32,3 +35,46 @@ def test_a_state_of_another_length_is_refused():
     stored["game.numbers"] = stored["game.numbers"][:-1]
     with pytest.raises(ValueError, match="shorter"):
         learner.__setstate__({"specification": learner._specification(), "arrays": stored})
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_a_file_of_the_first_layout_says_who_wrote_it(form):
+    with pytest.raises(SnapshotError, match=r"a longterm before 0\.1\.0 wrote it") as caught:
+        BudgetLinearLearner.load(GOLDEN / "older" / f"layout_14_{form}.snapshot")
+    assert caught.value.reason == "older"
+
+
+SETTINGS = ["dimension", "budget", "l1", "l2", "loss", "loss_parameter", "rule", "intercept_bound", "beta", "growth"]
+LAYOUTS = {
+    1: {
+        "metadata": ["settings", "widens", "sparse", "level", "seed"],
+        "settings": [*SETTINGS, "given"],
+        "dense": {
+            "game.round": ("<i8", 1),
+            "game.numbers": ("<f8", 15),
+            "game.vector": ("<f8", 6),
+            "average.stretches": ("<i8", 1),
+            "average.total": ("<f8", 0),
+        },
+        "sparse": {
+            "game.round": ("<i8", 4),
+            "game.numbers": ("<f8", 17),
+            "game.memory": ("<f8", 12),
+            "game.heap": ("<u8", 0),
+            "average.stretches": ("<i8", 1),
+            "average.total": ("<f8", 0),
+        },
+    },
+}
+"""What a fresh learner of six weights stores in each version. Never change one: add the next, with its golden files."""
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_a_change_of_layout_raises_the_version(tmp_path, form):
+    BudgetLinearLearner(6, 2.0, sparse=form == "sparse").save(tmp_path / "file")
+    stored, _ = read_snapshot(tmp_path / "file", memory.KIND, memory.VERSION)
+    layout = LAYOUTS[stored.version]
+    assert list(stored.metadata) == layout["metadata"]
+    assert list(stored.metadata["settings"]) == layout["settings"]
+    assert {name: (array.dtype.str, array.size) for name, array in stored.arrays.items()} == layout[form]
+    assert max(LAYOUTS) == memory.VERSION

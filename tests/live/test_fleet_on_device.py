@@ -105,3 +105,33 @@ def test_broken_bounds_with_a_warning():
     with pytest.warns(BrokenBoundWarning, match="learner"):
         device.tell(on_device(told(np.random.default_rng(0), SIZE, scale=100.0)))
     np.testing.assert_array_equal(device.rounds, np.full(SIZE, 2))
+
+
+@pytest.mark.parametrize("few", [False, True])
+def test_calls_that_do_not_wait(few):
+    """All or none as before; the refusal comes later, in the same words, and later calls are taken."""
+    rng = np.random.default_rng(0)
+    device, reference = fleets()
+    who = jax.numpy.asarray([4, 2, 9]) if few else None
+    rounds = [told(rng, 3 if few else SIZE) for _ in range(8)]
+    for one in rounds:
+        device.tell(on_device(one), who, wait=False)
+        reference.tell(one, None if who is None else np.asarray(who))
+    np.testing.assert_allclose(device.ask(), reference.ask(), atol=1e-5)
+    np.testing.assert_allclose(device.hard_violation, reference.hard_violation, atol=1e-6)
+    bad = rounds[0].loss_gradient.copy()
+    bad[1, 0] = np.nan
+    device.tell(on_device(rounds[0]._replace(loss_gradient=bad)), who, wait=False)
+    device.tell(on_device(rounds[1]), who, wait=False)
+    with pytest.raises(NonFiniteError, match="learner 2" if few else "learner 1"):
+        device.check()
+    device.check()
+    reference.tell(rounds[1], None if who is None else np.asarray(who))
+    np.testing.assert_allclose(device.ask(), reference.ask(), atol=1e-5)
+    np.testing.assert_array_equal(device.rounds, reference.rounds)
+
+
+def test_waiting_is_needed_to_warn():
+    device, _ = fleets(on_broken_bound="warn")
+    with pytest.raises(InputError, match="wait"):
+        device.tell(on_device(told(np.random.default_rng(0), SIZE)), wait=False)

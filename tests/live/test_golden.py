@@ -28,6 +28,7 @@ from longterm.learners import (
 from longterm.problems import two_dimensional
 from longterm.storage import specification as specifications
 from longterm.storage.packing import restored_state, state_arrays
+from longterm.storage.snapshot import read_snapshot
 from longterm.storage.specification import difference, specification
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -158,3 +159,21 @@ def test_a_field_added_later_changes_no_specification_at_its_default(monkeypatch
     assert difference(stored(newer(0.1, 0.7)), specification(newer(0.1))) == (
         "learner.penalty is 0.7 in the file and 0.5 here"
     )
+
+
+def test_a_change_of_layout_raises_the_version(tmp_path):
+    """Never change what a version stores: raise it, and add golden files of it."""
+    live = LiveLearner(LEARNERS["aogd_convex"](), PROBLEM)
+    live.ask()
+    live.save(tmp_path / "live")
+    Fleet(LEARNERS["aogd_convex"](), 3).save(tmp_path / "fleet")
+    for kind, file in (("live learner", "live"), ("fleet", "fleet")):
+        now, _ = read_snapshot(tmp_path / file, kind, 99)
+        golden, _ = read_snapshot(GOLDEN / f"{'aogd_convex' if file == 'live' else 'fleet'}.snapshot", kind, 99)
+        assert (now.version > golden.version) or (
+            (list(now.metadata), list(now.metadata.get("book", ()))),
+            {name: array.dtype for name, array in now.arrays.items()},
+        ) == (
+            (list(golden.metadata), list(golden.metadata.get("book", ()))),
+            {name: array.dtype for name, array in golden.arrays.items()},
+        )

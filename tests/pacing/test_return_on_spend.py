@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from longterm import InputError
 from longterm.errors import NonFiniteError
@@ -121,6 +122,38 @@ def test_hindsight_is_certified_and_keeps_both_constraints():
             assert budget is None or c @ best.taken <= budget * (1 + 1e-12)
     loose = best_return(v, c, 1e-6, 100.0)
     assert loose.value == pytest.approx(best_in_hindsight(v, c, 100.0).objective, rel=1e-6)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=12),
+    st.sampled_from([0.5, 1.0, 1.7]),
+    st.sampled_from([None, 0.5, 3.0, 100.0]),
+)
+def test_hindsight_is_that_of_a_general_solver(pairs, target, budget):
+    v, c = np.array(pairs, dtype=float).T
+    best = best_return(v, c, target, budget)
+    rows, limits = [target * c - v], [0.0]
+    if budget is not None:
+        rows.append(c)
+        limits.append(budget)
+    solved = linprog(-v, A_ub=np.array(rows), b_ub=limits, bounds=(0, 1))
+    assert best.value == pytest.approx(-solved.fun, abs=1e-8)
+    assert abs(best.upper_bound - best.value) <= 1e-9 * (1 + best.value)
+    assert v @ best.taken - target * (c @ best.taken) >= -1e-10 * (1 + best.value)
+    assert np.all((best.taken >= 0) & (best.taken <= 1))
+    assert np.sum((best.taken > 0) & (best.taken < 1)) <= 1
+
+
+def test_auctions_at_exactly_the_target_are_taken():
+    costs = np.random.default_rng(1).random(1000)
+    best = best_return(0.3 * costs, costs, 0.3)
+    assert best.value == pytest.approx(best.upper_bound, rel=1e-12)
+    assert best.value == pytest.approx(0.3 * costs.sum())
+
+
+def test_hindsight_refuses_negative_numbers():
+    with pytest.raises(InputError, match="negative"):
+        best_return([1.0, -1.0], [1.0, 1.0], 1.0)
 
 
 def test_what_is_not_covered_says_so():

@@ -168,6 +168,8 @@ def test_every_game_is_built_by_its_name():
         "fair_logistic",
         "switching_constraints",
         "job_scheduling",
+        "turning_half_plane",
+        "drifting_targets",
     }
     assert games.GAMES["online_linear_program"](100).length == 100
     with pytest.raises(InputError, match="benchmark"):

@@ -295,8 +295,11 @@ def limit_memory():
     resource.setrlimit(resource.RLIMIT_AS, (used + SPARE, used + SPARE))
 
 
+STOPPED = []
+
+
 def stop(*_):
-    raise KeyboardInterrupt
+    STOPPED.append(True)
 
 
 def hangs(*_):
@@ -320,6 +323,8 @@ def main(count, seed):
         left = Path(tempfile.gettempdir()) / f"longterm-forged-{seed}"
         signal.signal(signal.SIGTERM, stop)  # what was done until then is shown
         for number in range(count):
+            if STOPPED:
+                break
             name = pick(rng, CHOSEN)
             data = forged(rng, bases[name, pick(rng, [0, 60, 1000])])
             path.write_bytes(data)
@@ -335,7 +340,7 @@ def main(count, seed):
             except LongtermError as error:
                 outcome = f"a round was refused ({type(error).__name__})"
             except KeyboardInterrupt:
-                break
+                raise
             except BaseException as error:
                 outcome = f"WRONG: {type(error).__name__}"
                 keep = left.with_name(f"{left.name}-{number}")
@@ -345,9 +350,9 @@ def main(count, seed):
             tally[f"{name}: {outcome}"] += 1
         left.unlink()
     for outcome, times in sorted(tally.items()):
-        print(f"{times:8d}  {outcome}")
-    print(f"{tally.total():8d}  files, {len(wrong)} wrong")
-    print("\n".join(wrong[:20]))
+        sys.stdout.write(f"{times:8d}  {outcome}\n")
+    sys.stdout.write(f"{tally.total():8d}  files, {len(wrong)} wrong\n")
+    sys.stdout.write("".join(f"{one}\n" for one in wrong[:20]))
     return 1 if wrong else 0
 
 

@@ -19,7 +19,15 @@ from longterm._arrays import FloatArray
 
 
 class LinearBelief(NamedTuple):
-    """Mean (outputs, K, d) and covariance (Kd, Kd), the latter in units of the noise's variance."""
+    """What is believed of the weights.
+
+    Parameters
+    ----------
+    mean : array, shape (outputs, K, d)
+        Of the weights, for each outcome and action.
+    covariance : array, shape (Kd, Kd)
+        P, in units of the noise's variance; the same for every outcome.
+    """
 
     mean: FloatArray
     covariance: FloatArray

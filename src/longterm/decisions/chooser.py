@@ -56,20 +56,30 @@ VERSION = 1
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The answer to one request; keep it, or its number, to settle it."""
+    """The answer to one request; keep it, or its number, to settle it.
+
+    Parameters
+    ----------
+    number : int
+        From 1, in the order of the requests.
+    action : int or None
+        What to do; None: nothing is affordable, the request is refused and needs no settling.
+    probability : float
+        With which the action was drawn, given all that was known: what weighing a log divides by.
+    probabilities : array, shape (K,)
+        Of all actions.
+    prices : array, shape (m,)
+        λ_t, in reward per unit of each budget's money.
+    life : int
+        Of the chooser, when it answered.
+    """
 
     number: int
-    """From 1, in the order of the requests."""
     action: int | None
-    """What to do; None: nothing is affordable, the request is refused and needs no settling."""
     probability: float
-    """With which the action was drawn, given all that was known: what weighing a log divides by."""
     probabilities: FloatArray
-    """Of all actions."""
     prices: FloatArray
-    """λ_t, in reward per unit of each budget's money."""
     life: int = 0
-    """Of the chooser, when it answered."""
 
 
 class _Pending(NamedTuple):

@@ -24,7 +24,7 @@ class Game(NamedTuple):
     unit: FloatArray
     """One unit of the rules in the units of each budget, shape (m,)."""
     horizon: int
-    """T."""
+    """T, the requests expected."""
     radius: float
     """M, the largest price."""
     rate: float

@@ -40,21 +40,33 @@ Benchmark = Literal["rows", "classes", "mixture"]
 
 @dataclass(frozen=True, eq=False)
 class BestChoices:
-    """A benchmark's optimum and its proof."""
+    """A benchmark's optimum and its proof.
+
+    Parameters
+    ----------
+    benchmark : {"rows", "classes", "mixture"}
+        Which one.
+    value : float
+        Σ of the rewards, by shares that keep every budget.
+    upper_bound : float
+        D at `prices`: what no shares exceed.
+    prices : array, shape (m,)
+        μ, the reward of one more unit of each budget.
+    shares : array, shape (rows or classes, K)
+        How much of each row or class each action answers.
+    spent : array, shape (m,)
+        What the shares cost, as the budgets count.
+    noisy : bool
+        Whether every reward is 0 or 1 and each row was known: then the value is mostly noise.
+    """
 
     benchmark: Benchmark
     value: float
-    """Σ of the rewards, by shares that keep every budget."""
     upper_bound: float
-    """D at `prices`: what no shares exceed."""
     prices: FloatArray
-    """μ, the reward of one more unit of each budget, shape (m,)."""
     shares: FloatArray
-    """Shape (rows or classes, K)."""
     spent: FloatArray
-    """Shape (m,)."""
     noisy: bool
-    """Whether every reward is 0 or 1 and each row was known: then the value is mostly noise."""
 
     @property
     def gap(self) -> float:
@@ -92,6 +104,7 @@ def best_choices(
     Returns
     -------
     BestChoices
+        The optimum, and its proof.
 
     Examples
     --------

@@ -50,19 +50,30 @@ class Table:
 
 
 class Run(NamedTuple):
-    """What happened, request by request."""
+    """What happened, request by request.
+
+    Parameters
+    ----------
+    actions : array of int, shape (T,)
+        What was played; −1 where refused.
+    probabilities : array, shape (T,)
+        Of what was played; 1 where refused.
+    rewards : array, shape (T,)
+        What the action brought; 0 where refused.
+    costs : array, shape (T,)
+        What the action cost, in full.
+    counted : array, shape (T,)
+        What the budget counts of it.
+    prices : array, shape (T,)
+        λ_t, in force when request t was answered.
+    """
 
     actions: NDArray[np.int64]
-    """−1 where refused."""
     probabilities: FloatArray
-    """Of what was played."""
     rewards: FloatArray
     costs: FloatArray
-    """What the action cost, in full."""
     counted: FloatArray
-    """What the budget counts of it."""
     prices: FloatArray
-    """λ_t."""
 
 
 def play(
@@ -84,6 +95,11 @@ def play(
         For the delays.
     announced : bool
         Whether costs are told with the request.
+
+    Returns
+    -------
+    Run
+        What happened, request by request.
     """
     T = len(table)
     delays = np.random.default_rng(seed).integers(0, late + 1, T) if late else np.zeros(T, dtype=np.int64)
@@ -128,16 +144,24 @@ def play(
 
 
 class Worth(NamedTuple):
-    """What a log says another policy would have earned per request."""
+    """What a log says another policy would have earned per request.
+
+    Parameters
+    ----------
+    value : float
+        Self-normalised: Σ w r / Σ w.
+    unbiased : float
+        Σ w r / T; of higher variance.
+    deviation : float
+        The standard error of `value`.
+    effective : float
+        (Σ w)²/Σ w²: how many requests the estimate rests on.
+    """
 
     value: float
-    """Self-normalised: Σ w r / Σ w."""
     unbiased: float
-    """Σ w r / T; of higher variance."""
     deviation: float
-    """The standard error of `value`."""
     effective: float
-    """(Σ w)²/Σ w²: how many requests the estimate rests on."""
 
 
 def off_policy(actions: ArrayLike, probabilities: ArrayLike, rewards: ArrayLike, policy: ArrayLike) -> Worth:
@@ -150,6 +174,11 @@ def off_policy(actions: ArrayLike, probabilities: ArrayLike, rewards: ArrayLike,
     policy : array, shape (T, K)
         The other policy's probabilities. Where it plays what the log never could, nothing is learned of it: give
         the rule a `look`.
+
+    Returns
+    -------
+    Worth
+        The estimates, and how far they can be trusted.
 
     Examples
     --------

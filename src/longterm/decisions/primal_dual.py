@@ -74,14 +74,21 @@ class Open(NamedTuple):
 
 
 class Bound(NamedTuple):
-    """A theorem in numbers."""
+    """A theorem in numbers.
+
+    Parameters
+    ----------
+    regret : float
+        How far the expected reward may be below the benchmark times `share`.
+    violation : float
+        How far the expected total may be beyond the limit of a budget, in units of the rules (0: never).
+    share : float
+        1 for i.i.d. requests; ρ for any sequence.
+    """
 
     regret: float
-    """How far the expected reward may be below the benchmark times `share`."""
     violation: float
-    """How far the expected total may be beyond the limit of a budget, in units of the rules (0: never)."""
     share: float
-    """1 for i.i.d. requests; ρ for any sequence."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +173,7 @@ class PrimalDual:
 
     @property
     def actions(self) -> int:
-        """K."""
+        """K, the number of actions."""
         return self.primal.actions
 
     def init(self) -> State:

@@ -192,6 +192,7 @@ class ExperimentSpec:
 
     def __post_init__(self) -> None:
         given: Any = self.seeds
+        seeds: Any
         if isinstance(given, int):
             seeds = tuple(range(at_most("seeds", validate.count("seeds", given), MOST_SEEDS, "sequences")))
         else:

@@ -40,6 +40,18 @@ class MovingHindsight(Hindsight):
 
     Parameters
     ----------
+    rounds : NDArray[np.int64]
+        The rounds t, increasing.
+    x : FloatArray
+        u_t, the last point of the path that ends there.
+    loss : FloatArray
+        Σ_{s≤t} f_s(u_s).
+    gap : FloatArray
+        The certificate: no such path has a cumulative loss below ``loss − gap``.
+    seeds : int or tuple of int
+        Those of the rounds that were played.
+    solver : str
+        How it was found, in words.
     path : float
         P.
     points : tuple of tuple of array

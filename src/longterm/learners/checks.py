@@ -203,7 +203,7 @@ class FeedbackCheck:
         Called by what users call: warnings point at their line.
         """
         x = self._x
-        if self._is_plain and self._passes(feedback):
+        if self._is_plain and feedback.hint is None and self._passes(feedback):
             self._learner.require(feedback, x, t, self._on_broken_bound)
             return feedback
         require_match(feedback, x, t)

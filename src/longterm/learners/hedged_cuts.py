@@ -276,7 +276,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         square = dot(gradient, gradient)
         square_sum = state.square_sum + square
         divisor = floored(square_sum)  # while S is 0 so is the gradient, and any step will do
-        totals, values = self._relaxed(state.totals, feedback)
+        totals, values = self.relaxed(state.totals, feedback)
         ahead = _front(state.experts) - x
         steps = self._steps(state.round, divisor, x)
         y = _back(self._cut(ahead - column(steps) * gradient, x, values, feedback))
@@ -305,13 +305,12 @@ class HedgedCuts(Learner[HedgedCutsState]):
         factors = like(_as_array(self.factors), x)
         return factors * step if step.ndim == 0 else xp.reshape(factors, (-1, *(1 for _ in step.shape))) * step
 
-    def moved(self, experts: Array, t: Array, square_sum: Array, x: Array, feedback: Feedback) -> Array:
+    def moved(self, experts: Array, t: Array, square_sum: Array, x: Array, values: Array, feedback: Feedback) -> Array:
         """The experts (..., K, d) after round t, whoever else had a part in x: for learners with other experts, too."""
-        values = feedback.constraint[..., None] if self.constraints == 1 else feedback.constraint_values
         ahead = _front(experts) - x - column(self._steps(t, square_sum, x)) * feedback.loss_gradient
         return _back(self._cut(ahead, x, values, feedback))
 
-    def _relaxed(self, totals: Array, feedback: Feedback) -> tuple[Array, Array]:
+    def relaxed(self, totals: Array, feedback: Feedback) -> tuple[Array, Array]:
         """Σ g_j with this round, and g_j(x_t) − β[−Σ g_j]₊, which is what is cut."""
         values = feedback.constraint[..., None] if self.constraints == 1 else feedback.constraint_values
         if not totals.shape[-1]:

@@ -5,12 +5,13 @@ Before round t, with m_t a guess of ∇f_t(x_t) and x̄_t the mixture of the exp
     z^i_t = x̄_t − r_i Δ m_t/‖m_t‖,   three times:  z ← Π_B( z cut by the constraint linearised at z ),      r = ½, ⅛,
     1/32
 
-are weighed together with the experts by one AdaHedge; g is fixed and known, so it can be looked at before the round.
-The experts themselves move as in hedged cuts. No hint (m_t = 0) leaves z^i_t = x̄_t.
+are weighed together with the experts by one AdaHedge. A fixed g is known, and is looked at before the round; of one
+that changes, the latest is taken for the next: its maximum, linearised at x_{t−1}, relaxed as `bank` has it. The
+experts themselves move as in hedged cuts. No hint (m_t = 0) leaves z^i_t = x̄_t.
 Guarantees [proved]: the regret line of hedged cuts with K + 3 in the place of K, whatever the forecasts: 2Γ_T bounds
 what is lost to each expert, and the experts' own line is about n_t and the cuts at x_t only. Useless forecasts cost a
 constant factor, √ln 7/√ln 4 = 1.18 of the meta term. That good forecasts gain is [measured]; a bound on the violation
-is [open]: it is that of the points z, which were cut three times by g itself.
+is [open]: it is that of the points z.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.hedged_cuts import HedgedCuts
 from longterm.learners.hints import HintModel, LastGradient
+from longterm.learners.meta import AdaHedge
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
@@ -37,7 +39,9 @@ from longterm.theory.bounds import REGRET, horizons_of
 
 
 class HintedCutsState(NamedTuple):
-    """(t, x_t, experts and hinted points, AdaHedge's memory, S, Σ‖n‖²/S, m_t, what the model remembers)."""
+    """(t, x_t, experts and hinted points, AdaHedge's memory, S, Σ‖n‖²/S, Σ g_j for `bank`, m_t, the model's memory,
+    the latest g).
+    """
 
     round: Array
     x: Array
@@ -46,8 +50,12 @@ class HintedCutsState(NamedTuple):
     memory: Array
     square_sum: Array
     log_sum: Array
+    totals: Array
     hint: Array
     model: Array
+    latest_value: Array
+    """ĝ(0) of the latest constraint, as it was cut; what is not known yet cuts nothing."""
+    latest_normal: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +66,8 @@ class HintedCuts(Learner[HintedCutsState]):
     ----------
     cuts : HedgedCuts
         The learner that is helped.
-    constraint : Constraint
-        The fixed g.
+    constraint : Constraint or None
+        The fixed g; None where it changes.
     hints : HintModel
         The forecasts.
     reaches : tuple of float
@@ -67,25 +75,27 @@ class HintedCuts(Learner[HintedCutsState]):
     """
 
     cuts: HedgedCuts
-    constraint: Constraint
+    constraint: Constraint | None
     hints: HintModel = LastGradient()  # noqa: RUF009 - frozen
     reaches: tuple[float, ...] = (0.5, 0.125, 0.03125)
     enclosing_set: Set = field(init=False, repr=False)
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.OTHER_POINTS})
+    needs: ClassVar[frozenset[Need]] = frozenset()
     name: ClassVar[str] = "hinted_cuts"
     title: ClassVar[str] = "Hedged cuts with hints"
     promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T), whatever the hints"}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __post_init__(self) -> None:
-        if self.cuts.totals_kept or np.any(np.asarray(self.cuts.sigma) > 0):
-            raise InputError("cuts", "has bank or steps 1/(σt)", "Give HedgedCuts without them")
+        if np.any(np.asarray(self.cuts.sigma) > 0) or not isinstance(self.cuts.meta, AdaHedge):
+            raise InputError("cuts", "has steps 1/(σt) or another meta rule", "Give HedgedCuts without them")
         reaches = tuple(float(validate.positive_scalar("reaches", one)) for one in self.reaches)
         validate.remember(self, enclosing_set=self.cuts.enclosing_set, reaches=reaches)
 
     @classmethod
-    def for_problem(cls, problem: Problem, *, hints: HintModel | None = None, experts: int = 4) -> HintedCuts:
+    def for_problem(
+        cls, problem: Problem, *, hints: HintModel | None = None, experts: int = 4, bank: float = 0.0
+    ) -> HintedCuts:
         """Hedged cuts, with points that follow a forecast of the gradient among its experts.
 
         Parameters
@@ -96,12 +106,12 @@ class HintedCuts(Learner[HintedCutsState]):
             The forecasts; left out, the last gradient.
         experts : int
             K.
+        bank : float
+            Let slack rounds pay for others, as in `HedgedCuts`.
         """
-        if problem.constraint.parameters:
-            what = f"the constraint of {problem.name!r} is not known before the round"
-            raise InputError("problem", what, "Use HedgedCuts, or OptimisticOGD")
         model = LastGradient() if hints is None else hints
-        return cls(HedgedCuts.for_problem(problem, experts=experts), problem.constraint, model)
+        known = None if problem.constraint.parameters or bank > 0 else problem.constraint
+        return cls(HedgedCuts.for_problem(problem, experts=experts, bank=bank), known, model)
 
     @property
     def reads_pullback(self) -> bool:
@@ -131,7 +141,10 @@ class HintedCuts(Learner[HintedCutsState]):
         model = self.hints.start(x)
         hint = self.hints.predict(model, plain.round, x)
         zero = plain.square_sum
-        state = HintedCutsState(plain.round, x, plain.experts, memory, zero, zero, hint, model)
+        nothing = xp.zeros_like(x)
+        state = HintedCutsState(
+            plain.round, x, plain.experts, memory, zero, zero, plain.totals, hint, model, zero - 1.0, nothing
+        )
         return self._mixed(state, plain.experts)
 
     def ask(self, state: HintedCutsState) -> Array:
@@ -146,7 +159,9 @@ class HintedCuts(Learner[HintedCutsState]):
         square = dot(gradient, gradient)
         square_sum = state.square_sum + square
         divisor = floored(square_sum)
-        experts = self.cuts.moved(state.experts[..., :K, :], state.round, divisor, x, feedback)
+        totals, values = self.cuts.relaxed(state.totals, feedback)
+        experts = self.cuts.moved(state.experts[..., :K, :], state.round, divisor, x, values, feedback)
+        latest = namespace(x).max(values, axis=-1) - dot(feedback.constraint_gradient, x)
         losses = dot(state.experts - x[..., None, :], gradient[..., None, :])
         model, hint = self.hints.following(state.model, state.round, feedback)
         after = state._replace(
@@ -154,8 +169,11 @@ class HintedCuts(Learner[HintedCutsState]):
             memory=self.cuts.meta.update(state.memory, losses),
             square_sum=square_sum,
             log_sum=state.log_sum + square / divisor,
+            totals=totals,
             hint=hint,
             model=model,
+            latest_value=latest,
+            latest_normal=feedback.constraint_gradient,
         )
         return self._mixed(after, experts)
 
@@ -169,11 +187,16 @@ class HintedCuts(Learner[HintedCutsState]):
         unit = self.enclosing_set.diameter * state.hint / column(floored(norm(state.hint)))
         z = centre[..., None, :] - like(np.asarray(self.reaches), experts)[:, None] * unit[..., None, :]
         for _ in range(self.cuts.cuts):
-            values, pullback = self.constraint.values_and_pullback(project(z))
             z = project(z)
-            broken = xp.maximum(values, 0.0)
-            normal = pullback(broken)
-            z = project(z - column(dot(broken, broken) / floored(dot(normal, normal))) * normal)
+            if self.constraint is None:
+                normal = state.latest_normal[..., None, :]
+                broken = xp.maximum(state.latest_value[..., None] + dot(z, normal), 0.0)
+                z = project(z - column(broken / floored(dot(normal, normal))) * normal)
+            else:
+                values, pullback = self.constraint.values_and_pullback(z)
+                broken = xp.maximum(values, 0.0)
+                normal = pullback(broken)
+                z = project(z - column(dot(broken, broken) / floored(dot(normal, normal))) * normal)
         every = xp.concat([experts, z], axis=-2)
         return state._replace(x=(weights[..., None, :] @ every)[..., 0, :], experts=every)
 

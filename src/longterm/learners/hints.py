@@ -74,6 +74,11 @@ class LastGradient(HintModel):
 class Seasonal(HintModel):
     """m_t = ∇f_{t−n}(x_{t−n}), n the length of a season: a day of 24 hours, for example; 0 in the first season.
 
+    Parameters
+    ----------
+    period : int
+        The rounds of a season.
+
     Examples
     --------
     >>> import numpy as np

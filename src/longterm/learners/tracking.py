@@ -51,6 +51,17 @@ class Ader(Tracker):
     Proof. Constant steps have (Δ²/2 + ΔP)/η + ηG'²T/2; the best η lies in the grid, as P ≤ ΔT, and one within a factor
     of two of it costs 1.5 times as much. Hedge on losses of width G'Δ: ln(1/w_k)/ε + εT(G'Δ)²/8, and w_k ≥ 1/(k + 1)².
     ∎ The same holds after t < T rounds with T in its place: no term grows when the last losses are 0.
+
+    Parameters
+    ----------
+    enclosing_set : Set
+        The set B that it is played on.
+    gradient_bound : float
+        G', which no gradient may exceed.
+    horizon : int
+        The number of rounds it is made for.
+    projection : callable, optional
+        Onto a smaller set that the comparator lives in.
     """
 
     enclosing_set: Set
@@ -67,7 +78,7 @@ class Ader(Tracker):
 
     @property
     def experts(self) -> int:
-        """N."""
+        """N, how many there are."""
         return math.ceil(0.5 * math.log2(1 + 2 * self.horizon)) + 1
 
     def memory(self, x: Array) -> Array:
@@ -113,6 +124,17 @@ class StronglyAdaptive(Tracker):
     r ≤ n is less than that. Gradient descent adds G'Δ√n. Any I is a chain of such intervals with lengths that double
     and then halve: 2√|I|/(1 − 2^{−½}) ≤ 6.83√|I|. ∎ Against paths: stretches of n rounds, u fixed in each: ⌈T/n⌉ times
     that and G' n P.
+
+    Parameters
+    ----------
+    enclosing_set : Set
+        The set B that it is played on.
+    gradient_bound : float
+        G', which no gradient may exceed.
+    horizon : int
+        The number of rounds it is made for.
+    projection : callable, optional
+        Onto a smaller set that the comparator lives in.
     """
 
     enclosing_set: Set

@@ -11,18 +11,23 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+import longterm
 from longterm._arrays import FloatArray
 from longterm._one_thread import OneThread, one_thread_at_a_time
 from longterm.errors import SnapshotError
 from longterm.linear_model._settings import Settings
-from longterm.linear_model._stored import checked_settings, stretch_length
+from longterm.linear_model._stored import checked_settings, older_layout, stretch_length
 from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
 from longterm.projections import project_onto_elastic_net
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"
 VERSION = 2
-"""1: before there were mixtures of scales; such a file has the settings "one" and goes on as it did."""
+"""Raise it with every change of what is stored: `test_linear_golden.py` has the layout of each version.
+
+1: before there were mixtures of scales; such a file has the settings "one" and goes on as it did. Before files said who
+wrote them there were two layouts of version 1: `older_layout` knows the other one.
+"""
 _MASK = 2**64 - 1
 
 
@@ -163,6 +168,10 @@ class LearnerMemory:
     def load(cls, path: str | PathLike[str]) -> Self:
         """The learner that was saved; it goes on bit for bit. A SnapshotError says what is wrong with a bad file."""
         stored, _ = read_snapshot(Path(path), KIND, VERSION)
+        if stored.version == 1 and older_layout(stored.metadata, stored.arrays):
+            what = "a longterm before 0.1.0 wrote it, in which the intercept had no step of its own"
+            remedy = f"Go on with that version, or learn anew: this is longterm {longterm.__version__}"
+            raise SnapshotError(Path(path), "older", what, remedy)
         made = cls.__new__(cls)
         try:
             made._restore(dict(stored.metadata), dict(stored.arrays))

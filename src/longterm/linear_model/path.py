@@ -382,7 +382,7 @@ class Scores:
         self._ends = np.zeros((1, learners))
 
     def rounds_after(self, played: int, count: int) -> NDArray[np.int64]:
-        """The learners' rounds, of the next `count`, at which a batch ends; batches become as long as they will be."""
+        """The learners' rounds, of the next `count`, at which a batch ends; batches are made long enough first."""
         while (self._rounds + count) // self._length > BATCHES:
             self._ends, self._length = self._ends[::2], 2 * self._length
         own = np.arange(self._rounds // self._length + 1, (self._rounds + count) // self._length + 1) * self._length

@@ -131,7 +131,7 @@ def _on_gpu(
         raise InputError("device", what, "Use device='cpu', or give intercept_bound=")
     device.cupy()
     d = settings.dimension
-    lanes, coordinates = device.lanes_for(d, count, dtype)
+    lanes, coordinates = device.lanes_for(d, count, dtype, 2 * device.FEW_THREADS)
     ftrl = settings.rule == "a-ftrl"
     kind = device.Kind(ftrl, settings.given is None, settings.code, device.DRAWN, True, dtype, lanes, coordinates)
     parameters = np.repeat(columns([template._rule.parameters]), count, axis=1)

@@ -41,7 +41,7 @@ from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, 
 
 FLOAT, WHOLE = np.dtype(np.float64), np.dtype(np.int64)
 HEAVIEST = 1e30
-"""Labels and weights beyond this have their row looked at before a kernel does: one range for blocks and for rows."""
+"""Labels and weights beyond this have their row looked at before a kernel does: blocks and rows have one range."""
 NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
 """The intercept's interval is never widened to less, and its V_b not beyond the square: both keep numbers finite."""
 LOG_ODDS = 4.0
@@ -171,7 +171,10 @@ class BudgetLinearLearner(LearnerMemory):
         if u.shape != self._shape:
             remedy = f"Give {self._settings.dimension} numbers"
             raise InputError("row", f"has shape {u.shape}", remedy, round=self.rounds + 1)
-        with self._turn():
+        lock = self._turn.lock
+        if lock.locked():
+            raise self._turn.refusal()
+        with lock:
             level, label = self._level, self._label_for(u, y, weight)
             margin = self._rule.step_dense(u, label, weight)
             if margin != margin:  # NaN: the kernel refused the row
@@ -201,7 +204,10 @@ class BudgetLinearLearner(LearnerMemory):
         u, columns = np.ascontiguousarray(values, FLOAT), np.ascontiguousarray(indices)
         if columns.dtype is not WHOLE:
             columns = whole_numbers("indices", columns)
-        with self._turn():
+        lock = self._turn.lock
+        if lock.locked():
+            raise self._turn.refusal()
+        with lock:
             if not self._rule.is_sparse and not is_row(columns, u, self._settings.dimension):  # sparse kernels look
                 raise self._refusal(u, columns)
             level, label = self._level, self._label_for(u, y, weight, columns)

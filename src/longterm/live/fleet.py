@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 KIND, VERSION = "fleet", 1
 TOTALS = ("signed_violation", "hard_violation")
+MOST_UNANSWERED = 4
+"""Calls that did not wait; the answers of older ones are read first."""
 
 Who = ArrayLike | None
 """Which learners: their numbers, a mask over all of them, or None for all."""
@@ -81,6 +83,7 @@ class Fleet:
         engine: Literal["numpy", "jax"] = "numpy",
     ) -> None:
         self._turn = OneThread("fleet")
+        self._unanswered: list[tuple[Any, Feedback, Who]] = []
         self.size = validate.dimension("size", size)
         if learner.batch_shape not in ((), (self.size,)):
             what = f"its hyper-parameters have shape {learner.batch_shape}"
@@ -157,6 +160,7 @@ class Fleet:
             One decision in each row, copied.
         """
         with self._turn():
+            self._resolve(0)
             if on_device:
                 if self._engine != "jax":
                     raise InputError("on_device", "this fleet is kept by NumPy", "Make it with engine='jax'")
@@ -164,7 +168,33 @@ class Fleet:
                 return self._rows.decisions_on_device(who if there else self._numbers(who))  # type: ignore[union-attr]
             return self._rows.decisions(self._numbers(who))
 
-    def tell(self, feedback: Feedback, who: Who = None) -> None:
+    def check(self) -> None:
+        """Raise if a call of `tell` without `wait` was refused; the fleet is then as if it had not been made.
+
+        Raises
+        ------
+        InputError
+            In the words that `tell` would have had. Calls after the refused one were taken.
+        """
+        with self._turn():
+            self._resolve(0)
+
+    def _resolve(self, left: int) -> None:
+        """Read the answers of calls that did not wait, the oldest first, but for so many."""
+        while len(self._unanswered) > left:
+            answer, feedback, who = self._unanswered.pop(0)
+            if not bool(answer):
+                numbers = self._numbers(who)
+                self._rows_check(numbers).accept(_on_host(feedback), None)
+                raise InputError("feedback", "a state would not be finite", "Check the feedback of this call")
+
+    def _rows_check(self, numbers: NDArray[np.int64] | None) -> RowsCheck:
+        x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
+        check = RowsCheck(self._of(numbers), x, on_broken_bound=self._on_broken_bound)
+        check.rounds, check.numbers = self.rounds, numbers
+        return check
+
+    def tell(self, feedback: Feedback, who: Who = None, *, wait: bool = True) -> None:
         """One round for each of these learners.
 
         All or none: if one row is refused (NaN, a wrong shape, a broken bound), no learner changes.
@@ -176,6 +206,9 @@ class Fleet:
             over by DLPack, it stays where it is, and so do the checks; only a refusal is looked at on the host.
         who : array_like, optional
             Their numbers from 0, or a mask over all of them; all of them by default.
+        wait : bool
+            False, for feedback on the device: do not wait for the answer whether it was sound. A call that was refused
+            changed nothing, and `check`, `ask`, `save` or one of the next calls raises.
 
         Raises
         ------
@@ -183,17 +216,17 @@ class Fleet:
             If the feedback cannot be used, or `who` names a learner that is none, or one twice.
         """
         with self._turn():
+            if not wait and self._on_broken_bound != "raise":
+                raise InputError("wait", "a warning comes before the update", "Wait, or refuse broken bounds")
+            self._resolve(0 if wait else MOST_UNANSWERED)
             if self._engine == "jax" and not isinstance(feedback.loss_gradient, np.ndarray):
-                if self._told_on_device(feedback, who):
+                if self._told_on_device(feedback, who, wait):
                     return
                 feedback = _on_host(feedback)  # to find the words, or to warn and go on
             numbers = self._numbers(who)
-            x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
-            check = RowsCheck(self._of(numbers), x, on_broken_bound=self._on_broken_bound)
-            check.rounds, check.numbers = self.rounds, numbers
-            self._rows.advance(numbers, check.accept(feedback, None))
+            self._rows.advance(numbers, self._rows_check(numbers).accept(feedback, None))
 
-    def _told_on_device(self, feedback: Feedback, who: Who) -> bool:
+    def _told_on_device(self, feedback: Feedback, who: Who, wait: bool) -> bool:
         """Whether this call was about arrays on the device, with the right shapes, and every row was sound."""
         from longterm.live.fleet_jax import is_on_device
 
@@ -210,7 +243,10 @@ class Fleet:
                 or str(value.dtype).rpartition(".")[2] != self._template.dtype.name
             ):
                 return False
-        return self._rows.tell_on_device(feedback, numbers, self._template)  # type: ignore[union-attr]
+        answer = self._rows.tell_on_device(feedback, numbers, self._template, wait=wait)  # type: ignore[union-attr]
+        if not wait:
+            self._unanswered.append((answer, feedback, who))
+        return bool(answer) if wait else True
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the whole fleet to a file, atomically: a crash leaves the old file or the new one.
@@ -222,6 +258,7 @@ class Fleet:
         """
         metadata = {"learner": specification(self.learner), "size": self.size, "dtype": self._template.dtype.name}
         with self._turn():
+            self._resolve(0)
             arrays = state_arrays(self.state) | self._rows.totals
             write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
 
@@ -317,9 +354,9 @@ class RowsCheck(FeedbackCheck):
 
 
 def _require_totals(arrays: Mapping[str, Any], size: Any) -> None:
-    """ValueError unless there is a total of each kind for each learner: a size is believed if the file has the bytes."""
+    """ValueError unless there are totals for each learner: a size is believed if the file has the bytes."""
     for name in TOTALS:
-        total = arrays.get(name)
+        total: Any = arrays.get(name)
         fits = isinstance(total, np.ndarray) and total.shape == (size,) and total.dtype == np.float64
         if type(size) is not int or not fits or np.isnan(total).any():
             raise ValueError(f"{name} is not a number for each of {size!r:.40} learners")
@@ -335,7 +372,8 @@ def _require_finite(state: Any) -> None:
 def _on_host(feedback: Feedback) -> Feedback:
     """The same in NumPy arrays; functions as they are."""
     numbers = {n: v for n, v in feedback._asdict().items() if not (v is None or callable(v))}
-    return feedback._replace(**{n: np.asarray(v) for n, v in numbers.items()})
+    arrays: dict[str, Any] = {n: np.asarray(v) for n, v in numbers.items()}
+    return feedback._replace(**arrays)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

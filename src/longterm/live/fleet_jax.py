@@ -32,6 +32,7 @@ class JaxRows:
         self._compiled = jax.jit(partial(_advance, learner), donate_argnums=(0, 1))
         # All of them: into new buffers, so that the old ones are there if a row is refused. A few: in place.
         self._all = jax.jit(partial(_tell_all, learner))
+        self._all_in_place = jax.jit(partial(_tell_all_or_none, learner), donate_argnums=(0, 1))
         self._few = jax.jit(partial(_tell_few, learner), donate_argnums=(0, 1))
         self._limits: Any = None
 
@@ -57,10 +58,10 @@ class JaxRows:
             x = self._learner.ask(self._state)
             return jnp.copy(x) if numbers is None else x[jnp.asarray(numbers)]
 
-    def tell_on_device(self, feedback: Feedback, numbers: Any, template: NDArray[Any]) -> bool:
+    def tell_on_device(self, feedback: Feedback, numbers: Any, template: NDArray[Any], *, wait: bool = True) -> Any:
         """Check and apply, all or none, without leaving the device; whether all rows, and their numbers, were sound.
 
-        All that comes back to the host is this one answer.
+        All that comes back to the host is this one answer; without `wait` it stays on the device, to be read later.
         """
         with jax.enable_x64(True):
             told = {
@@ -71,6 +72,11 @@ class JaxRows:
             if self._limits is None:
                 limits = Limits.declared(self._learner, template)
                 self._limits = Limits(*(jnp.asarray(limit, dtype=template.dtype) for limit in limits))
+            if numbers is None and not wait:
+                self._state, self._totals, answer = self._all_in_place(
+                    self._state, self._totals, self._hyper, self._limits, told
+                )
+                return answer
             if numbers is None:
                 state, totals, answer = self._all(self._state, self._totals, self._hyper, self._limits, told)
                 sound = bool(answer)
@@ -80,7 +86,7 @@ class JaxRows:
             self._state, self._totals, answer = self._few(
                 self._state, self._totals, self._hyper, self._limits, jax_array(numbers), told
             )
-            return bool(answer)
+            return bool(answer) if wait else answer
 
     def advance(self, numbers: NDArray[np.int64] | None, feedback: Feedback) -> None:
         """Apply the rule to these rows."""
@@ -131,6 +137,14 @@ def _tell_all(
     worst = feedback.constraint.astype(jnp.float64)
     added = {"signed_violation": worst, "hard_violation": jnp.maximum(worst, 0)}
     return after, {n: total + added[n] for n, total in totals.items()}, _sound(after, feedback, limits)
+
+
+def _tell_all_or_none(
+    learner: Learner[Any], state: Any, totals: dict[str, Array], hyper: dict[str, Array], limits: Limits, told: Any
+) -> tuple[Any, dict[str, Array], Array]:
+    after, added, sound = _tell_all(learner, state, totals, hyper, limits, told)
+    keep = partial(jnp.where, sound)
+    return jax.tree.map(keep, after, state), jax.tree.map(keep, added, totals), sound
 
 
 def _tell_few(

@@ -35,18 +35,19 @@ def check_book(book: Mapping[str, Any], arrays: Mapping[str, Array], x: Array, s
     """
     _require(isinstance(book, Mapping), "there are no counters")
     for name in (*COUNTERS, "max_in_flight", "expire_after", "asked"):
-        value = book.get(name)
-        _require(type(value) is int and 0 <= value <= LARGEST_COUNT, f"{name} is {value!r:.40}")
+        count = book.get(name)
+        _require(type(count) is int and 0 <= count <= LARGEST_COUNT, f"{name} is {count!r:.40}")
     asked, told, expire_after = book["asked"], book["told"], book["expire_after"]
     _require(book["max_in_flight"] >= 1, "max_in_flight is 0")
     _require(book["losses_told"] <= told, "there are losses of more rounds than were told")
     _require(book["largest_delay"] <= min(asked, expire_after), "a delay is longer than could be")
     for name, like in sums.items():
-        value = arrays.get(f"sums.{name}")
+        value: Any = arrays.get(f"sums.{name}")
         _require(value is not None and _kind(value) == _kind(like), f"the sum {name} has the wrong shape or dtype")
         _require(not np.isnan(value).any(), f"the sum {name} is not a number")
-    number, decisions = _numbers(arrays, "open.number"), arrays.get("open.x")
-    closed, how = _numbers(arrays, "closed.number"), arrays.get("closed.how")
+    number, closed = _numbers(arrays, "open.number"), _numbers(arrays, "closed.number")
+    decisions: Any = arrays.get("open.x")
+    how: Any = arrays.get("closed.how")
     _require(book["skipped"] + told + book["expired"] + len(number) == asked, "the rounds do not add up")
     _require(len(number) <= book["max_in_flight"], "more rounds are open than are allowed")
     _require(bool((number[1:] > number[:-1]).all()), "open rounds are not in order")

@@ -35,7 +35,7 @@ from longterm.errors import InputError, NonFiniteError, OverspentWarning
 from longterm.theory.per_learner import PerLearner
 
 PLAIN, NOTHING, NOT_TOLD = frozenset({float, int, np.float64}), np.float64(0.0), (None, None)
-"""Types of one number, which need no array to hold it; one such number; an outcome's value and price where they are not told."""
+"""Types of one number, which need no array; one such number; an outcome's value and price where not told."""
 
 
 NO_HOLD = 0.0
@@ -153,9 +153,9 @@ class Pacer(PerLearner, ABC, Generic[S]):
 
         A charge above what is left is recorded, with an OverspentWarning that says by how much.
         """
-        if type(state.remaining) is np.float64 and type(outcome.paid) in PLAIN and outcome[1:] == NOT_TOLD:
-            if 0 <= outcome.paid <= state.remaining:  # one live bid: seen without making arrays; NaN is neither
-                return self.update(state, outcome)
+        is_one = type(state.remaining) is np.float64 and type(outcome.paid) in PLAIN and outcome[1:] == NOT_TOLD
+        if is_one and 0 <= outcome.paid <= state.remaining:  # seen without making arrays; NaN is neither
+            return self.update(state, outcome)
         for name, number in zip(Outcome._fields, outcome, strict=True):
             if number is not None and not _is_plain(number):
                 _require(name, number, state)

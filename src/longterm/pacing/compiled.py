@@ -62,9 +62,9 @@ def _dual(pacer: DualMirrorDescent, shape: tuple[int, ...]) -> tuple[Any, ...]:
     return (*numbers, pacer.mirror == "euclidean", LONGEST_MOVE, FARTHEST)
 
 
-def _play_dual(
+def _play_dual(  # type: ignore[no-untyped-def]
     values, prices, budget, rate, floor_rate, step, start, anchor, euclidean, longest, farthest, paid, won, price
-):  # type: ignore[no-untyped-def]
+):
     for k in range(len(budget)):
         money, left = start[k], budget[k]
         for t in range(len(prices)):
@@ -99,10 +99,10 @@ def _planned(pacer: PlannedMirrorDescent, shape: tuple[int, ...]) -> tuple[Any, 
     return (*numbers, *mean, pacer.horizon, history.prices, history._payments, LONGEST_MOVE, FARTHEST)
 
 
-def _play_planned(
+def _play_planned(  # type: ignore[no-untyped-def]
     values, prices, budget, rate, step, start, days, mean_request, horizon, past_prices, payments, longest, farthest,
     paid, won, price,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     for k in range(len(budget)):
         money, left, expected = start[k], budget[k], 0.0
         past = horizon * days[k]
@@ -129,9 +129,9 @@ def _controlled(pacer: ProportionalController, shape: tuple[int, ...]) -> tuple[
     return (*numbers, pacer.mean_value, pacer.horizon, pacer.every, SMALLEST, LARGEST)
 
 
-def _play_controlled(
+def _play_controlled(  # type: ignore[no-untyped-def]
     values, prices, budget, base, gain, mean_value, horizon, every, smallest, largest, paid, won, price
-):  # type: ignore[no-untyped-def]
+):
     for k in range(len(budget)):
         factor, left = 1.0, budget[k]
         for t in range(len(prices)):

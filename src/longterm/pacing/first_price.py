@@ -32,7 +32,7 @@ class FirstPriceState(NamedTuple):
 
     round: int
     price: float
-    """λ."""
+    """λ, the price of money."""
     remaining: float
     counts: Counts
 
@@ -181,19 +181,44 @@ class FirstPricePacer:
 
 
 class FirstPriceRun(NamedTuple):
-    """What happened, auction by auction."""
+    """What happened, auction by auction.
+
+    Parameters
+    ----------
+    bids : array, shape (T,)
+        What was bid.
+    paid : array, shape (T,)
+        What was paid: the bid where it won, else 0.
+    won : array of bool, shape (T,)
+        Whether the bid won.
+    price : array, shape (T,)
+        λ, in force when the bid was made.
+    value : float
+        Σ of the values won.
+    """
 
     bids: FloatArray
     paid: FloatArray
     won: np.ndarray[Any, np.dtype[np.bool_]]
     price: FloatArray
-    """λ in force."""
     value: float
-    """Σ of the values won."""
 
 
 def play_first_price(pacer: FirstPricePacer, auctions: Auctions) -> FirstPriceRun:
-    """Replay a log as first-price auctions: a bid wins where it is at least the market price, and is paid."""
+    """Replay a log as first-price auctions: a bid wins where it is at least the market price, and is paid.
+
+    Parameters
+    ----------
+    pacer : FirstPricePacer
+        The bidder. It is told as much of the market prices as its landscape learns from.
+    auctions : Auctions
+        The log.
+
+    Returns
+    -------
+    FirstPriceRun
+        What happened, auction by auction.
+    """
     T = len(auctions)
     bids, price = np.empty(T), np.empty(T)
     tells = isinstance(pacer.landscape, SeenPrices)
@@ -225,6 +250,11 @@ def best_first_price(auctions: Auctions, budget: float, pacer: FirstPricePacer, 
         Whose grid and cells are used.
     prices : int
         Steps of the search for λ.
+
+    Returns
+    -------
+    float
+        The least upper bound that was found, in units of value.
     """
     bids = pacer.landscape.bids
     cells = np.array([pacer.cell(value) for value in auctions.values.tolist()])

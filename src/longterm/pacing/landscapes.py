@@ -4,7 +4,8 @@ G(b | z) = P(highest bid of the others ≤ b | z) on a grid of bids, z a cell of
 
     SeenPrices     the market price of every auction: counts
     LostPrices     the price only of auctions that were lost (a winner pays its own bid and learns nothing more):
-    the product-limit estimator WonOrLost      nothing but the result: isotonic regression of wins on bids
+                   the product-limit estimator
+    WonOrLost      nothing but the result: isotonic regression of wins on bids
 
 A cell that has seen little leans on all cells together, as on `weight` auctions of its own.
 """
@@ -93,6 +94,15 @@ class Landscape(ABC):
 class SeenPrices(Landscape):
     """Full feedback: the empirical law of prices.
 
+    Parameters
+    ----------
+    bids : array
+        The grid, increasing from 0. A price above its end counts as out of reach.
+    cells : int
+        How many kinds of requests are told apart.
+    weight : float
+        How many auctions of its own all cells together count for in a cell.
+
     Examples
     --------
     >>> import numpy as np
@@ -127,6 +137,15 @@ class LostPrices(Landscape):
     d_s ≤ b_j and wins with b_s ≤ b_{j−1}: two histograms are all it needs. Consistent where d_s is independent of
     b_s given the cell. Where nothing was seen (n_j = 0) the lower bid counts as good as the higher: optimism, which
     tries it.
+
+    Parameters
+    ----------
+    bids : array
+        The grid, increasing from 0. A price above its end counts as out of reach.
+    cells : int
+        How many kinds of requests are told apart.
+    weight : float
+        How many auctions of its own all cells together count for in a cell.
     """
 
     def estimate(self, first: FloatArray, second: FloatArray) -> FloatArray:
@@ -149,6 +168,15 @@ class WonOrLost(Landscape):
     was lost.
 
     Bids that were never tried take the value of the next higher one that was: optimism, as for `LostPrices`.
+
+    Parameters
+    ----------
+    bids : array
+        The grid, increasing from 0. A price above its end counts as out of reach.
+    cells : int
+        How many kinds of requests are told apart.
+    weight : float
+        How many auctions of its own all cells together count for in a cell.
     """
 
     def estimate(self, first: FloatArray, second: FloatArray) -> FloatArray:

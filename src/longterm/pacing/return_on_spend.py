@@ -27,11 +27,11 @@ slack, Vaze and Sinha 2025.)
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
@@ -176,14 +176,11 @@ class ReturnOnSpend:
             return 0.0
         assert self.step is not None
         a, v, most, start = self.step, self._value, self.largest_bid, self.start
-        top = max(start, a * v * np.exp(a * most)) + (np.e - 1) * a * v * self.horizon
+        top = max(start, a * v * np.exp(a * most)) + (math.e - 1) * a * v * self.horizon
         return float(np.log(top / start) / a)
 
     def regret_bound(self) -> float:
-        """Part (ii), in units of value/τ, for i.i.d.
-
-        requests in second-price auctions where `largest_bid` cuts nothing.
-        """
+        """Part (ii), in units of value/τ: independent requests, second price, `largest_bid` cuts nothing."""
         if self.rule != "joint" or self.landscape is not None:
             raise InputError("rule", "no regret theorem", "It is for rule='joint' in second-price auctions")
         assert self.step is not None
@@ -200,19 +197,44 @@ class ReturnOnSpend:
 
 
 class ReturnRun(NamedTuple):
-    """What happened."""
+    """What happened, auction by auction.
+
+    Parameters
+    ----------
+    bids : array, shape (T,)
+        What was bid.
+    paid : array, shape (T,)
+        What was paid.
+    won : array, shape (T,)
+        1 where the bid won, else 0.
+    value : float
+        Σ of the values won, in money.
+    slack : array, shape (T,)
+        Σ g after each auction, in units of value/τ.
+    """
 
     bids: FloatArray
     paid: FloatArray
     won: FloatArray
     value: float
-    """Σ of the values won, in money."""
     slack: FloatArray
-    """Σ g after each auction, in units of value/τ."""
 
 
 def play_return(pacer: ReturnOnSpend, auctions: Auctions) -> ReturnRun:
-    """Replay a log: second price, or first price where the pacer has a landscape. Values are in money."""
+    """Replay a log: second price, or first price where the pacer has a landscape.
+
+    Parameters
+    ----------
+    pacer : ReturnOnSpend
+        The bidder.
+    auctions : Auctions
+        The log, its values in money.
+
+    Returns
+    -------
+    ReturnRun
+        What happened, auction by auction.
+    """
     T = len(auctions)
     bids, paid, won, slack = np.empty(T), np.empty(T), np.empty(T), np.empty(T)
     state = pacer.init()
@@ -226,11 +248,24 @@ def play_return(pacer: ReturnOnSpend, auctions: Auctions) -> ReturnRun:
 
 
 class BestReturn(NamedTuple):
-    """The best in hindsight, and its proof."""
+    """The best in hindsight, and its proof.
+
+    Parameters
+    ----------
+    value : float
+        Σ v x, in money.
+    upper_bound : float
+        Σ [(1+λ)v − (λ+μ)τc]₊ + μτ·budget: no choice of auctions exceeds it.
+    multiplier : float
+        λ, the price of the return.
+    price : float
+        μ, the price of money, in value/τ.
+    taken : array, shape (T,)
+        x, in [0, 1].
+    """
 
     value: float
     upper_bound: float
-    """Σ [(1+λ)v − (λ+μ)c]₊ + μ·budget at the multipliers: no choice of auctions exceeds it."""
     multiplier: float
     price: float
     taken: FloatArray
@@ -238,6 +273,24 @@ class BestReturn(NamedTuple):
 
 def best_return(values: FloatArray, costs: FloatArray, target: float, budget: float | None = None) -> BestReturn:
     """Max Σ v x with Σ v x ≥ τ Σ c x, Σ c x ≤ budget, 0 ≤ x ≤ 1, in units of money; certified.
+
+    Both multipliers ask for the same order: the Lagrangian takes what has v/(τc) > (λ+μ)/(1+λ). So auctions are bought
+    by value per cost until the money is gone or the return is down to its target, whichever is first; the last one
+    in part. Its ratio θ is the multiplier of what stopped: μ = θ, or λ = θ/(1 − θ). One sort.
+
+    Parameters
+    ----------
+    values, costs : array_like, shape (T,)
+        Of the requests, in money, both at least 0.
+    target : float
+        τ, the value that a unit of money must bring on average.
+    budget : float, optional
+        The most that may be spent.
+
+    Returns
+    -------
+    BestReturn
+        The optimum, and its proof.
 
     Examples
     --------
@@ -248,32 +301,28 @@ def best_return(values: FloatArray, costs: FloatArray, target: float, budget: fl
     """
     c = validate.vector("costs", costs)
     v = validate.vector("values", values, len(c)) / validate.positive_scalar("target", target)
-    rows, limits = [c - v], [0.0]
-    if budget is not None:
-        rows.append(c)
-        limits.append(validate.positive_scalar("budget", budget))
-    scale = max(float(c.max()), float(v.max()), 1e-300)
-    found = linprog(
-        -v / scale, A_ub=np.array(rows) / scale, b_ub=np.array(limits) / scale, bounds=(0, 1), method="highs"
-    )
-    if not found.success or found.x is None:
-        raise InputError("budget", f"no allocation found ({found.message})", "Check the numbers")
-    prices = np.maximum(-np.asarray(found.ineqlin.marginals), 0.0)
-    lam, mu = float(prices[0]), float(prices[1]) if budget is not None else 0.0
-    x = np.clip(found.x, 0.0, 1.0)
-    for row, limit in zip(
-        rows, limits, strict=True
-    ):  # within the constraints, by giving up the worst of what was taken
-        over = float(row @ x) - limit
-        if over > 0:
-            order = np.argsort(np.where(row > 0, v / np.maximum(row, 1e-300), np.inf))
-            order = order[(row[order] > 0) & (x[order] > 0)]
-            take = np.minimum(
-                x[order] * row[order], np.maximum(over - np.append(0.0, np.cumsum(x[order] * row[order])[:-1]), 0.0)
-            )
-            x[order] -= take / row[order]
-    x = np.maximum(x, 0.0)
-    upper = float(np.maximum((1 + lam) * v - (lam + mu) * c, 0.0).sum()) + (0.0 if budget is None else mu * budget)
+    if np.any(v < 0) or np.any(c < 0):
+        raise InputError("values", "or costs are negative", "Give two arrays ≥ 0")
+    most = np.inf if budget is None else validate.positive_scalar("budget", budget)
+    order = np.argsort(-np.divide(v, c, out=np.full(len(c), np.inf), where=c > 0), kind="stable")
+    spent, worth, slack = np.cumsum(c[order]), np.cumsum(v[order]), np.cumsum((v - c)[order])
+    # The slack rises while v > c, then falls. Auctions at exactly the target leave rounding only, and are taken.
+    short = slack < -1e-12 * worth
+    whole = min(int(np.searchsorted(spent, most, side="right")), int(short.argmax()) if short.any() else len(c))
+    x = np.zeros(len(c))
+    x[order[:whole]] = 1.0
+    lam = mu = 0.0
+    if whole < len(c):
+        margin = order[whole]
+        before = (float(spent[whole - 1]), float(slack[whole - 1])) if whole else (0.0, 0.0)
+        by_money = (most - before[0]) / c[margin]
+        by_return = max(before[1], 0.0) / (c[margin] - v[margin]) if short[whole] else np.inf
+        x[margin] = min(by_money, by_return, 1.0)
+        if by_return <= by_money:
+            lam = float(v[margin] / (c[margin] - v[margin]))
+        else:
+            mu = float(v[margin] / c[margin])
+    upper = float(np.maximum((1 + lam) * v - (lam + mu) * c, 0.0).sum()) + (0.0 if budget is None else mu * most)
     return BestReturn(float(v @ x) * target, upper * target, lam, mu, x)
 
 

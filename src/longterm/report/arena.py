@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from longterm.experiments.arena.league import MEASURE_OF, Preference, Standing
+from longterm.experiments.arena.league import MEASURE_OF, Preference, Standing, shares
 from longterm.experiments.arena.results import ArenaResult, Match
 from longterm.experiments.arena.tables import short
 from longterm.report.frontier import frontier_data, kinds_of
@@ -34,10 +34,39 @@ def write_arena_page(
         f"{sequences} that all of them see. Regret is what was lost to the best fixed decision in hindsight; "
         "violation is by how much the constraint was broken. Less is better."
     )
-    sections = [_league(arena, standings, preference)]
+    sections = [_heat(arena, standings, preference), _league(arena, standings, preference)]
     sections += [_problem(arena, name) for name in arena.problems]
     sections.append(_reading(arena, preference))
     return write_document(path, "Arena", lead, sections, script="arena.js")
+
+
+def _heat(arena: ArenaResult, standings: Sequence[Standing], preference: Preference) -> Section:
+    """Learner × problem, each cell the learner's score on that problem."""
+    scores: dict[tuple[str, str], float] = {}
+    for problem in arena.problems:
+        present = arena.played(problem)
+        parts = [
+            (1 - preference.weight, shares([match.lost("regret") for match in present])),
+            (preference.weight, shares([match.lost(preference.measure) for match in present])),
+        ]
+        for place, match in enumerate(present):
+            scores[match.learner, problem] = sum(weight * lost[place] for weight, lost in parts)
+    rows = [
+        (one.learner, [(problem, scores.get((one.learner, problem))) for problem in arena.problems])
+        for one in standings
+    ]
+    words = (
+        "Each cell is a learner's score on one problem: 0 (light) where nothing was lost, ½ in the middle of the "
+        "field, near 1 (dark) for the worst; empty where it does not play. The best learners stand on top; look "
+        "for rows that are light everywhere, and for single dark cells in them."
+    )
+    shown = {
+        "problems": list(arena.problems),
+        "rows": rows,
+        "words": words,
+        "places": [slug(n) for n in arena.problems],
+    }
+    return Section("heat", "Who does well where", "heat.html.j2", shown)
 
 
 def _league(arena: ArenaResult, standings: Sequence[Standing], preference: Preference) -> Section:

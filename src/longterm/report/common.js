@@ -98,3 +98,9 @@ document.querySelectorAll("table").forEach((table) => { if (table.tHead && table
 addEventListener("beforeprint", () => document.querySelectorAll(".plot .main-svg").forEach((svg) => {
   svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`);
 }));
+
+// A search box shows the rows whose name has the words in it.
+document.querySelectorAll("input[data-filters]").forEach((box) => box.addEventListener("input", () => {
+  const wanted = box.value.trim().toLowerCase();
+  for (const row of document.getElementById(box.dataset.filters).tBodies[0].rows) row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
+}));

@@ -6,10 +6,10 @@
     body      `longterm.storage.packing`: kind, version of the kind, the library that wrote it, metadata, arrays
     32 bytes  SHA-256 of everything before; it also serves as the snapshot's identity
 
-Magic, version, length and the final SHA-256 stay where they are in every version to come, so that a damaged
-file is never taken for a newer one. **A change of layout raises a version**: what a kind stores, and how, is fixed by its
-version, and a file of every version there was lies in the tests, where it must load. This module knows nothing of learners: whatever has a state stores it
-under a kind of its own.
+Magic, version, length and the final SHA-256 stay where they are in every version to come, so that a damaged file is
+never taken for a newer one. **A change of layout raises a version**: what a kind stores, and how, is fixed by its
+version, and files of every version there was lie in the tests, where they must load or say who wrote them. This module
+knows nothing of learners: whatever has a state stores it under a kind of its own.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Primal(ABC, Generic[S]):
     """A learner of actions: a frozen bundle of hyper-parameters, pure functions on a named tuple of arrays."""
 
     actions: int
-    """K."""
+    """K, the number of actions."""
 
     @abstractmethod
     def fitted(self, game: Game) -> Self:

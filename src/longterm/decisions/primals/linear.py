@@ -146,8 +146,16 @@ class LinearUCB(_Linear):
 
     Parameters
     ----------
-    actions, features, shared, own, noise, look, carried
-        As for `ThompsonSampling`.
+    actions, features : int
+        K and d.
+    shared, own : float
+        The prior deviations of the weights that all actions share, and of what each adds.
+    noise : float
+        The deviation of a reward about its mean.
+    look : float
+        The forced look's weight: with probability `look`/√t any action is played.
+    carried : LinearBelief, optional
+        A belief from another stream, or after labels, instead of the prior.
     width : float
         β. The theorem's is `theory_width`; about 1 does better in practice.
     """

@@ -125,6 +125,7 @@ def league(arena: ArenaResult, preference: Preference | None = None) -> list[Sta
     measures = ("regret", *MEASURE_OF.values())
     found: dict[tuple[str, str], list[float]] = {}
     each: dict[tuple[str, str], list[FloatArray]] = {}
+    sequences = max((len(match.measures["regret"][-1]) for match in arena.matches if not match.refused), default=1)
     for problem in arena.problems:
         present = {match.learner: match for match in arena.played(problem)}
         for measure in measures:
@@ -132,7 +133,7 @@ def league(arena: ArenaResult, preference: Preference | None = None) -> list[Sta
             by_learner, scale = dict(zip(present, shares(lost), strict=True)), _scale(lost)
             for learner in arena.learners:
                 found.setdefault((learner, measure), []).append(by_learner.get(learner, ABSENT))
-                one_by_one = np.full(len(arena.spec.seeds), ABSENT)
+                one_by_one = np.full(sequences, ABSENT)
                 if learner in present:
                     single = np.maximum(present[learner].measures[measure][-1], 0.0)
                     one_by_one = single / (single + scale)

@@ -160,7 +160,10 @@ def harmless(value: Any) -> Any:
     """
     if value is None:
         return ""
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    if not isinstance(value, str):
+        return value
+    mark = "'" if value.startswith(("=", "+", "-", "@", "\t", "\r")) else ""
+    return mark + value.replace("\r", " ")  # which a reader would take for the end of a line
 
 
 def _finite(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Finding an entry by its name: ours, another package's, or a function named by where it is.
 
 Another package adds to the catalogue by entry points of the groups ``longterm.learners`` and ``longterm.problems``;
-what they name is an entry, or just a builder. A name with a colon, ``my_module:my_builder``, is imported, and so is code.
+what they name is an entry, or just a builder. A name with a colon, ``my_module:my_builder``, is imported: code.
 Where results are only read, names are only names (`names_only`): a folder of results from a stranger runs nothing.
 """
 
@@ -27,7 +27,7 @@ _NAMES_ONLY: ContextVar[bool] = ContextVar("names_only", default=False)
 
 @contextmanager
 def names_only() -> Iterator[None]:
-    """Within it no name is imported: what a name with a colon stands for has no parameters to check, and builds nothing.
+    """Within it no name is imported: what one with a colon stands for has no parameters to check, and builds nothing.
 
     For all that reads results and plays no round.
     """

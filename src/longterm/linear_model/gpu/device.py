@@ -37,7 +37,7 @@ THREADS = 128
 MOST_COORDINATES = {"float32": 64, "float64": 32}
 """Of a thread, so that z and two rows stay in registers."""
 FEW_THREADS = 32_768
-"""An H200 has 528 schedulers: two warps for each of them."""
+"""An H200 has 528 schedulers: two warps for each of them. With rows of their own, learners want twice that."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,12 @@ class Kind:
         return self.definitions() + SOURCE.read_text(encoding="utf-8")
 
 
-def lanes_for(dimension: int, learners: int, dtype: str) -> tuple[int, int]:
+def lanes_for(dimension: int, learners: int, dtype: str, threads: int = FEW_THREADS) -> tuple[int, int]:
     """Threads of a learner and coordinates of a thread: enough threads for the whole GPU, all state in registers."""
     lanes = 1
     while lanes < 32 and -(-dimension // lanes) > MOST_COORDINATES[dtype]:
         lanes *= 2
-    while lanes < 16 and learners * lanes < FEW_THREADS and -(-dimension // lanes) > 4:
+    while lanes < 16 and learners * lanes < threads and -(-dimension // lanes) > 4:
         lanes *= 2
     coordinates = -(-dimension // lanes)
     if coordinates > 4 * MOST_COORDINATES[dtype]:

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 
 from longterm.errors import CompileCacheWarning
 
@@ -98,13 +98,11 @@ def _there(locator: Any) -> None:
         raise OSError("no folder")
 
 
-_Impl: Any = FunctionCache._impl_class
-
-
-class _ReadOnlyImpl(_Impl):  # type: ignore[misc] # Numba has no type for it
-    _locator_classes: ClassVar[list[Any]] = [
-        type(f"ReadOnly{kind.__name__}", (kind,), {"ensure_cache_path": _there}) for kind in _Impl._locator_classes
-    ]
+class _ReadOnlyImpl(CompileResultCacheImpl):
+    _locator_classes: Any = tuple(
+        type(f"ReadOnly{kind.__name__}", (kind,), {"ensure_cache_path": _there})
+        for kind in CompileResultCacheImpl._locator_classes
+    )
 
 
 class ReadOnlyKernelCache(KernelCache):
