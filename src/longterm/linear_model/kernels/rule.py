@@ -70,6 +70,17 @@ def begun_mixture(parameters: Parameters, first_length: float) -> FloatArray:
     return rule.mixture
 
 
+APART = 64
+"""Numbers of room on either side of a vector. LLVM sums in lanes only where it sees at run time that what is written
+and what is read are at least a few lanes apart: a vector beside its neighbour would be summed in another order, and
+the same rows would give other last bits to one learner than to another."""
+
+
+def zeros_apart(length: int) -> FloatArray:
+    """So many zeros, apart from whatever else is in memory."""
+    return np.zeros(length + 2 * APART)[APART : APART + length]
+
+
 class CompiledRule(ABC):
     """One learner's memory, and the kernels that play on it. Nothing is checked but what kernels check themselves."""
 
@@ -201,9 +212,9 @@ class DenseRule(CompiledRule):
     vector_name, numbers_per_coordinate, array_names = "vector", 1, ("vector",)
 
     def __init__(self, code: int, dimension: int) -> None:
-        self.vector = np.zeros(dimension)
-        point = self.vector if code == AOGD else np.zeros(dimension)
-        super().__init__(code, dimension, vector=self.vector, point=point, row=np.zeros(dimension))
+        self.vector = zeros_apart(dimension)
+        point = self.vector if code == AOGD else zeros_apart(dimension)
+        super().__init__(code, dimension, vector=self.vector, point=point, row=zeros_apart(dimension))
 
     def step(self, indices: NDArray[Any], values: NDArray[Any], y: float, weight: float) -> float:
         row = np.zeros(self.dimension)
