@@ -52,7 +52,23 @@ def dot(a: Array, b: Array) -> Array:
 
 def norm(x: Array) -> Array:
     """‖x‖₂ along the last axis."""
+    if type(x) is np.ndarray:  # half the time of the standard's vecdot, and the same bits
+        return np.sqrt(x.dot(x) if x.ndim == 1 else np.vecdot(x, x))
     return namespace(x).sqrt(dot(x, x))
+
+
+def at_least(values: Array, least: float) -> Array:
+    """max(values, least), NaN where a value is: NumPy takes four times as long to compare two single numbers."""
+    if isinstance(values, np.generic):
+        return type(values)(least) if values < least else values
+    return namespace(values).maximum(values, least)
+
+
+def as_float(t: Array, x: Array) -> Array:
+    """An integer array of rounds in the dtype of x."""
+    if isinstance(t, np.generic) and type(x) is np.ndarray:
+        return x.dtype.type(t)
+    return namespace(x).astype(t, x.dtype)
 
 
 def length(x: Array) -> Array:
@@ -66,6 +82,11 @@ def length(x: Array) -> Array:
 def column(values: Array) -> Array:
     """Per-learner scalars (...,) as (..., 1), ready to scale (..., d)."""
     return values[..., None]
+
+
+def scaled(values: Array, x: Array) -> Array:
+    """Per-learner scalars (...,) times x (..., d). A single number of NumPy multiplies as it is, in half the time."""
+    return values * x if isinstance(values, np.generic) else values[..., None] * x
 
 
 def rows_at(table: Array, index: Array) -> Array:

@@ -188,7 +188,7 @@ def test_a_signal_handler_that_calls_the_learner_is_refused_and_does_not_wait_fo
     answers = []
 
     def handler(frame, event, argument):
-        if frame.f_code.co_name == "make":
+        if frame.f_code.co_name == "apply":
             with pytest.raises(InUseError, match="signal handler"):
                 live.save("nowhere")
             answers.append(True)

@@ -69,7 +69,7 @@ def step(live: LiveLearner) -> None:
 
 def image(live: LiveLearner) -> bytes:
     """Everything the learner remembers, to the bit."""
-    return pack(live._memory.metadata(), live._memory.arrays())
+    return pack(live._recorded.memory.metadata(), live._recorded.memory.arrays())
 
 
 def undisturbed(steps: int) -> list[bytes]:

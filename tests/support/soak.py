@@ -264,8 +264,8 @@ class FullDisks(Attack):
                     except OSError:
                         full += 1
                         assert image(live) == before, "what was refused has changed something"
-                    if live._thread is not None:
-                        live._thread.join()
+                    if live._recorded.checkpoints.thread is not None:
+                        live._recorded.checkpoints.thread.join()
                     assert not list(self.folder.glob("*.partial")), "left behind"
                     say(position(live))
                 disk.room = 10**9

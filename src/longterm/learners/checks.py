@@ -190,17 +190,17 @@ class FeedbackCheck:
         ):
             return False
         first, second, third = self._numbers
-        with np.errstate(all="ignore"):
-            return bool(
-                loss_gradient.dot(loss_gradient) <= first
-                and constraint_gradient.dot(constraint_gradient) <= second
-                and abs(float(constraint)) <= third
-            )
+        return bool(
+            loss_gradient.dot(loss_gradient) <= first
+            and constraint_gradient.dot(constraint_gradient) <= second
+            and abs(float(constraint)) <= third
+        )
 
     def accept(self, feedback: Feedback, t: int | None) -> Feedback:
         """The feedback of round t, ready for `update`: it matches the state, is finite and within the limits.
 
-        Called by what users call: warnings point at their line.
+        Called by what users call: warnings point at their line. To be called with NumPy's own warnings switched off
+        (`np.errstate`): what is not finite is refused in words.
         """
         x = self._x
         if self._is_plain and feedback.hint is None and self._passes(feedback):
@@ -209,8 +209,7 @@ class FeedbackCheck:
         require_match(feedback, x, t)
         self._learner.require(feedback, x, t, self._on_broken_bound)
         feedback = _as_arrays(feedback, x)
-        with np.errstate(all="ignore"):  # what is not finite is refused in words
-            good = self.limits.acceptable(feedback)
+        good = self.limits.acceptable(feedback)
         if not (good if good.ndim == 0 else namespace(x).all(good)):
             raise_or_warn(self.faults(feedback, t), self._on_broken_bound, stacklevel=4)
         return feedback

@@ -21,7 +21,7 @@ from longterm.errors import BrokenBoundError, InputError, NonFiniteError, Snapsh
 from longterm.learners.base import Learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound, require_known
 from longterm.learners.feedback import Feedback
-from longterm.live.stored import require_near
+from longterm.live.soundness import require_near
 from longterm.storage.packing import require_sound, restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
@@ -185,7 +185,8 @@ class Fleet:
             answer, feedback, who = self._unanswered.pop(0)
             if not bool(answer):
                 numbers = self._numbers(who)
-                self._rows_check(numbers).accept(_on_host(feedback), None)
+                with np.errstate(all="ignore"):
+                    self._rows_check(numbers).accept(_on_host(feedback), None)
                 raise InputError("feedback", "a state would not be finite", "Check the feedback of this call")
 
     def _rows_check(self, numbers: NDArray[np.int64] | None) -> RowsCheck:
@@ -224,7 +225,8 @@ class Fleet:
                     return
                 feedback = _on_host(feedback)  # to find the words, or to warn and go on
             numbers = self._numbers(who)
-            self._rows.advance(numbers, self._rows_check(numbers).accept(feedback, None))
+            with np.errstate(all="ignore"):  # what is not finite is refused, in words
+                self._rows.advance(numbers, self._rows_check(numbers).accept(feedback, None))
 
     def _told_on_device(self, feedback: Feedback, who: Who, wait: bool) -> bool:
         """Whether this call was about arrays on the device, with the right shapes, and every row was sound."""

@@ -33,27 +33,19 @@ _BITS = 64
 _SWAPPED = sys.byteorder == "big"
 
 
-class Asked(NamedTuple):
+class AskRecord(NamedTuple):
     """A round began; `life` is that of its token where it differs from the life of the token before."""
 
     life: int | None = None
 
-    def encode(self, layout: StateLayout) -> bytes:
-        """The record."""
-        return _ASK if self.life is None else _NUMBER.pack(_ASK, self.life)
 
-
-class Skipped(NamedTuple):
+class SkipRecord(NamedTuple):
     """A round was given up."""
 
     number: int
 
-    def encode(self, layout: StateLayout) -> bytes:
-        """The record."""
-        return _NUMBER.pack(_SKIP, self.number)
 
-
-class Told(NamedTuple):
+class TellRecord(NamedTuple):
     """The feedback of a round led to this state."""
 
     number: int
@@ -61,19 +53,15 @@ class Told(NamedTuple):
     constraint: Array
     loss: Array | None
 
-    def encode(self, layout: StateLayout) -> bytes:
-        """The record."""
-        number, state, constraint, loss = self
-        scalars, parts = layout.parts(state)
-        if parts is None or not layout.is_value(constraint) or not (loss is None or layout.is_value(loss)):
-            arrays = state_arrays(state) | {"constraint": constraint} | ({} if loss is None else {"loss": loss})
-            return pack({"op": "tell", "token": number}, arrays)
-        if loss is None:
-            return b"".join([_HEAD.pack(_TELL, number, scalars, 0), *parts, _raw(constraint)])
-        return b"".join([_HEAD.pack(_TELL, number, scalars, 1), *parts, _raw(constraint), _raw(loss)])
+
+def encode_ask(life: int | None) -> bytes:
+    """The record of an ask; `life`, if it is the first of its life."""
+    return _ASK if life is None else _NUMBER.pack(_ASK, life)
 
 
-Event = Asked | Skipped | Told
+def encode_skip(number: int) -> bytes:
+    """The record of a skip."""
+    return _NUMBER.pack(_SKIP, number)
 
 
 class StateLayout:
@@ -97,12 +85,22 @@ class StateLayout:
         """What the state calls one of them."""
         return self._names[place]
 
-    def is_value(self, value: Array) -> bool:
+    def _is_value(self, value: Array) -> bool:
         """Whether it is one number for each decision, of their dtype."""
         dtype, shape = self._value
         return bool(value.dtype is dtype and value.shape == shape)
 
-    def parts(self, state: Any) -> tuple[int, list[bytes] | None]:
+    def encode_tell(self, number: int, state: Any, constraint: Array, loss: Array | None) -> bytes:
+        """The record of a tell."""
+        scalars, parts = self._parts(state)
+        if parts is None or not self._is_value(constraint) or not (loss is None or self._is_value(loss)):
+            arrays = state_arrays(state) | {"constraint": constraint} | ({} if loss is None else {"loss": loss})
+            return pack({"op": "tell", "token": number}, arrays)
+        if loss is None:
+            return b"".join([_HEAD.pack(_TELL, number, scalars, 0), *parts, _raw(constraint)])
+        return b"".join([_HEAD.pack(_TELL, number, scalars, 1), *parts, _raw(constraint), _raw(loss)])
+
+    def _parts(self, state: Any) -> tuple[int, list[bytes] | None]:
         """Which fields are NumPy scalars, as bits, and the bytes of all; None where a field is not as it was."""
         leaves = self.leaves(state)
         kinds = tuple(map(type, leaves))
@@ -126,8 +124,8 @@ class StateLayout:
                 fits = fits and kind is np.ndarray
         self._seen, self._scalars = kinds, bits if fits else None
 
-    def decode(self, record: bytes, present: Any) -> Event:
-        """The event that a record is about; ValueError, KeyError or TypeError if it makes no sense.
+    def decode(self, record: bytes, present: Any) -> AskRecord | SkipRecord | TellRecord:
+        """What a record says; ValueError, KeyError or TypeError if it makes no sense.
 
         `present` is the state before it, which a state of an older record is compared with.
         """
@@ -136,16 +134,16 @@ class StateLayout:
         kind = record[:4]
         try:
             if kind == _ASK:
-                return Asked() if len(record) == len(_ASK) else Asked(_whole(_NUMBER, record)[1])
+                return AskRecord() if len(record) == len(_ASK) else AskRecord(_whole(_NUMBER, record)[1])
             if kind == _SKIP:
-                return Skipped(_whole(_NUMBER, record)[1])
+                return SkipRecord(_whole(_NUMBER, record)[1])
             if kind == _TELL:
-                return self._told(record)
+                return self._decode_tell(record)
         except struct.error as error:
             raise MalformedError(str(error)) from None
         raise MalformedError(f"{kind[:1]!r} is none of ask, tell and skip")
 
-    def _told(self, record: bytes) -> Told:
+    def _decode_tell(self, record: bytes) -> TellRecord:
         _, number, scalars, has_loss = _HEAD.unpack_from(record)
         kinds = [*self._kinds, self._value] + ([self._value] if has_loss else [])
         place, arrays = _HEAD.size, []
@@ -166,7 +164,7 @@ class StateLayout:
             raise MalformedError("it is too long")
         leaves = [array[()] if scalars >> k & 1 else array for k, array in enumerate(arrays[: len(self._kinds)])]
         state = type(self._template)(*leaves) if self._is_flat else filled_state(self._template, leaves)
-        return Told(number, state, arrays[len(self._kinds)], arrays[-1] if has_loss else None)
+        return TellRecord(number, state, arrays[len(self._kinds)], arrays[-1] if has_loss else None)
 
 
 def _raw(value: Array) -> bytes:
@@ -180,13 +178,13 @@ def _whole(layout: struct.Struct, record: bytes) -> tuple[Any, ...]:
     return layout.unpack(record)
 
 
-def _older(record: bytes, present: Any) -> Event:
+def _older(record: bytes, present: Any) -> AskRecord | SkipRecord | TellRecord:
     metadata: Mapping[str, Any]
     metadata, arrays = unpack(record)
     if metadata["op"] == "ask":
-        return Asked()
+        return AskRecord()
     if metadata["op"] == "skip":
-        return Skipped(int(metadata["token"]))
+        return SkipRecord(int(metadata["token"]))
     if metadata["op"] != "tell":
         raise MalformedError(f"{metadata['op']!r} is none of ask, tell and skip")
-    return Told(int(metadata["token"]), restored_state(present, arrays), arrays["constraint"], arrays.get("loss"))
+    return TellRecord(int(metadata["token"]), restored_state(present, arrays), arrays["constraint"], arrays.get("loss"))

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, length, like, namespace, norm
+from longterm._arrays import Array, FloatArray, at_least, column, length, like, namespace, norm, scaled
 from longterm.sets.base import Set
 
 
@@ -83,7 +83,7 @@ class Ball(Set):
         if not isinstance(offset, np.ndarray):
             shrunk = offset * column(reach / namespace(offset).maximum(near, reach))
             return namespace(offset).where(column(namespace(offset).isfinite(near)), shrunk, self._from_afar(offset))
-        shrunk = offset * column(reach / np.maximum(near, reach))
+        shrunk = scaled(reach / at_least(near, reach), offset)
         if (near if near.ndim == 0 else np.maximum.reduce(near, axis=None, initial=0.0)) < np.inf:
             return shrunk
         return np.where(column(np.isfinite(near)), shrunk, self._from_afar(offset))
