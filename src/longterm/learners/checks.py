@@ -91,8 +91,8 @@ class Limits(NamedTuple):
     def within(self, feedback: Feedback) -> tuple[Array, Array, Array]:
         """Per learner, for each of BOUNDED: is it within its limit? A NaN is never ≤ anything."""
         return (
-            dot(feedback.loss_gradient, feedback.loss_gradient) <= self.loss_gradient_square,
-            dot(feedback.constraint_gradient, feedback.constraint_gradient) <= self.constraint_gradient_square,
+            _square(feedback.loss_gradient) <= self.loss_gradient_square,
+            _square(feedback.constraint_gradient) <= self.constraint_gradient_square,
             namespace(feedback.loss_gradient).abs(feedback.constraint) <= self.constraint,
         )
 
@@ -217,6 +217,11 @@ class FeedbackCheck:
     def faults(self, feedback: Feedback, t: int | None) -> list[NonFiniteError] | list[BrokenBoundError]:
         """What is wrong with feedback that is not acceptable, in words."""
         return self.limits.faults(feedback, t)
+
+
+def _square(x: Array) -> Array:
+    """‖x‖², to rounding: for many short rows einsum takes half the time of a dot product for each."""
+    return np.einsum("ij,ij->i", x, x) if type(x) is np.ndarray and x.ndim == 2 else dot(x, x)
 
 
 def require_known(on_broken_bound: str) -> None:

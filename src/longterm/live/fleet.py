@@ -7,7 +7,6 @@ few, `tell` updates them and no others, at the cost of the few. A campaign, a de
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -21,6 +20,7 @@ from longterm.errors import BrokenBoundError, InputError, NonFiniteError, Snapsh
 from longterm.learners.base import Learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound, require_known
 from longterm.learners.feedback import Feedback
+from longterm.live.fleet_numpy import NumpyRows
 from longterm.live.soundness import require_near
 from longterm.storage.packing import require_sound, restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
@@ -226,7 +226,7 @@ class Fleet:
                 feedback = _on_host(feedback)  # to find the words, or to warn and go on
             numbers = self._numbers(who)
             with np.errstate(all="ignore"):  # what is not finite is refused, in words
-                self._rows.advance(numbers, self._rows_check(numbers).accept(feedback, None))
+                self._rows.tell(numbers, feedback, lambda: self._rows_check(numbers))
 
     def _told_on_device(self, feedback: Feedback, who: Who, wait: bool) -> bool:
         """Whether this call was about arrays on the device, with the right shapes, and every row was sound."""
@@ -364,13 +364,6 @@ def _require_totals(arrays: Mapping[str, Any], size: Any) -> None:
             raise ValueError(f"{name} is not a number for each of {size!r:.40} learners")
 
 
-def _require_finite(state: Any) -> None:
-    for name, value in state._asdict().items():
-        if value.dtype.kind == "f" and not np.isfinite(value).all():
-            what = "would hold a number that is not finite after this update"
-            raise NonFiniteError(name, what, "Check the feedback of this round; the state is as it was")
-
-
 def _on_host(feedback: Feedback) -> Feedback:
     """The same in NumPy arrays; functions as they are."""
     numbers = {n: v for n, v in feedback._asdict().items() if not (v is None or callable(v))}
@@ -388,42 +381,3 @@ def _names_twice(numbers: NDArray[np.int64]) -> bool:
     """Whether a number appears more than once; sorting integers costs less than the update they ask for."""
     ordered = np.sort(numbers)
     return bool(np.any(ordered[1:] == ordered[:-1]))
-
-
-class NumpyRows:
-    """The rows of a fleet in NumPy arrays, updated in place."""
-
-    def __init__(self, learner: Learner[Any], state: Any, totals: dict[str, NDArray[np.float64]]) -> None:
-        self._learner = learner
-        self.state = state
-        self.totals = totals
-
-    @cached_property
-    def _hyper(self) -> dict[str, NDArray[Any]]:
-        return self._learner.hyper_arrays()
-
-    def decisions(self, numbers: NDArray[np.int64] | None) -> NDArray[Any]:
-        """X of these rows, copied."""
-        x = self._learner.ask(self.state)
-        return np.array(x) if numbers is None else x[numbers]
-
-    def advance(self, numbers: NDArray[np.int64] | None, feedback: Feedback) -> None:
-        """Apply the rule to these rows."""
-        worst = np.asarray(feedback.constraint, dtype=np.float64)
-        if numbers is None:
-            with np.errstate(all="ignore"):  # what is not finite is refused, in words
-                state = self._learner.update(self.state, feedback)
-            _require_finite(state)
-            self.state = state
-            self.totals["signed_violation"] += worst
-            self.totals["hard_violation"] += np.maximum(worst, 0)
-            return
-        learner = self._learner.with_hyper_arrays({path: array[numbers] for path, array in self._hyper.items()})
-        rows = type(self.state)(*(field[numbers] for field in self.state))
-        with np.errstate(all="ignore"):
-            state = learner.update(rows, feedback)
-        _require_finite(state)
-        for field, new in zip(self.state, state, strict=True):
-            field[numbers] = new
-        self.totals["signed_violation"][numbers] += worst
-        self.totals["hard_violation"][numbers] += np.maximum(worst, 0)

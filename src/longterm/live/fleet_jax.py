@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from longterm._arrays import Array
 from longterm.learners.base import Learner
-from longterm.learners.checks import Limits
+from longterm.learners.checks import FeedbackCheck, Limits
 from longterm.learners.feedback import Feedback
 
 try:
@@ -88,8 +89,11 @@ class JaxRows:
             )
             return bool(answer) if wait else answer
 
-    def advance(self, numbers: NDArray[np.int64] | None, feedback: Feedback) -> None:
-        """Apply the rule to these rows."""
+    def tell(
+        self, numbers: NDArray[np.int64] | None, feedback: Feedback, make_check: Callable[[], FeedbackCheck]
+    ) -> None:
+        """Check on the host, then apply."""
+        feedback = make_check().accept(feedback, None)
         size = len(self._state.round)
         chosen = np.arange(size) if numbers is None else numbers
         missing = (1 << max(len(chosen) - 1, 0).bit_length()) - len(chosen)
