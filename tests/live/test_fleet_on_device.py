@@ -135,3 +135,20 @@ def test_waiting_is_needed_to_warn():
     device, _ = fleets(on_broken_bound="warn")
     with pytest.raises(InputError, match="wait"):
         device.tell(on_device(told(np.random.default_rng(0), SIZE)), wait=False)
+
+
+def test_a_refused_call_that_nobody_waited_for_is_left_out_of_what_is_read_and_of_what_came_after():
+    rng = np.random.default_rng(1)
+    device, mirror = fleets()[0], fleets()[0]
+    good = [on_device(told(rng, SIZE)) for _ in range(3)]
+    bad = good[1]._replace(constraint=good[1].constraint.at[2].set(np.nan))
+    for feedback in (good[0], bad, good[1], good[2]):
+        device.tell(feedback, wait=False)
+    for feedback in good:
+        mirror.tell(feedback)
+    for mine, theirs in zip(device.state, mirror.state, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(device.signed_violation, mirror.signed_violation)
+    with pytest.raises(NonFiniteError, match="learner 2"):
+        device.check()
+    device.check()

@@ -84,6 +84,8 @@ class Fleet:
     ) -> None:
         self._turn = OneThread("fleet")
         self._unanswered: list[tuple[Any, Feedback, Who]] = []
+        self._refused: list[tuple[Feedback, Who]] = []
+        """Calls that did not wait and were refused, until someone is told."""
         self.size = validate.dimension("size", size)
         if learner.batch_shape not in ((), (self.size,)):
             what = f"its hyper-parameters have shape {learner.batch_shape}"
@@ -126,6 +128,7 @@ class Fleet:
     @property
     def state(self) -> Any:
         """The learners' states, one row each, as NumPy arrays: a view that cannot be written to and changes later."""
+        self._read_answers(0)
         return type(self._rows.state)(*(_read_only(field) for field in self._rows.state))
 
     @property
@@ -136,11 +139,13 @@ class Fleet:
     @property
     def signed_violation(self) -> NDArray[np.float64]:
         """Σ g(x_t) so far, per learner."""
+        self._read_answers(0)
         return np.asarray(self._rows.totals["signed_violation"])
 
     @property
     def hard_violation(self) -> NDArray[np.float64]:
         """Σ [g(x_t)]₊ so far, per learner."""
+        self._read_answers(0)
         return np.asarray(self._rows.totals["hard_violation"])
 
     def ask(self, who: Who = None, *, on_device: bool = False) -> Any:
@@ -180,14 +185,33 @@ class Fleet:
             self._resolve(0)
 
     def _resolve(self, left: int) -> None:
-        """Read the answers of calls that did not wait, the oldest first, but for so many."""
+        """Read the answers of calls that did not wait, the oldest first, but for so many; raise if one was refused."""
+        self._read_answers(left)
+        if self._refused:
+            feedback, who = self._refused.pop(0)
+            with np.errstate(all="ignore"):
+                self._rows_check(self._numbers(who)).accept(_on_host(feedback), None)
+            raise InputError("feedback", "a state would not be finite", "Check the feedback of this call")
+
+    def _read_answers(self, left: int) -> None:
         while len(self._unanswered) > left:
             answer, feedback, who = self._unanswered.pop(0)
-            if not bool(answer):
-                numbers = self._numbers(who)
-                with np.errstate(all="ignore"):
-                    self._rows_check(numbers).accept(_on_host(feedback), None)
-                raise InputError("feedback", "a state would not be finite", "Check the feedback of this call")
+            if bool(answer):
+                if who is None:
+                    self._rows.confirm()  # type: ignore[union-attr]
+                continue
+            self._refused.append((feedback, who))
+            if who is None:
+                # It was taken to be sound, and what came after was built on it: that is done again, without it.
+                self._rows.undo()  # type: ignore[union-attr]
+                later, self._unanswered = self._unanswered, []
+                for _, told, _ in later:
+                    self._send(told, None)
+
+    def _send(self, feedback: Feedback, who: Who) -> None:
+        """Let the device check and apply it; its answer is read by `_resolve`."""
+        answer = self._rows.tell_on_device(feedback, who, self._template)  # type: ignore[union-attr]
+        self._unanswered.append((answer, feedback, who))
 
     def _rows_check(self, numbers: NDArray[np.int64] | None) -> RowsCheck:
         x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
@@ -238,17 +262,26 @@ class Fleet:
         numbers = who if there else self._numbers(who)
         count = self.size if numbers is None else len(numbers)  # type: ignore[arg-type]
         shape = (count, *self._template.shape)
-        for name, wanted in (("loss_gradient", shape), ("constraint_gradient", shape), ("constraint", (count,))):
-            value = getattr(feedback, name)
-            if (
-                getattr(value, "shape", None) != wanted
-                or str(value.dtype).rpartition(".")[2] != self._template.dtype.name
-            ):
+        for value, wanted in (
+            (feedback.loss_gradient, shape),
+            (feedback.constraint_gradient, shape),
+            (feedback.constraint, (count,)),
+        ):
+            if getattr(value, "shape", None) != wanted or not self._is_dtype(value.dtype):
                 return False
-        answer = self._rows.tell_on_device(feedback, numbers, self._template, wait=wait)  # type: ignore[union-attr]
+        if numbers is not None and any(who is None for *_, who in self._unanswered):
+            self._resolve(0)  # what is updated in place cannot be undone
+        self._send(feedback, numbers)
         if not wait:
-            self._unanswered.append((answer, feedback, who))
-        return bool(answer) if wait else True
+            return True
+        answer, *_ = self._unanswered.pop()
+        if numbers is None:
+            (self._rows.confirm if answer else self._rows.undo)()  # type: ignore[union-attr]
+        return bool(answer)
+
+    def _is_dtype(self, dtype: Any) -> bool:
+        """Whether an array of any library has the dtype of the decisions."""
+        return dtype is self._template.dtype or str(dtype).rpartition(".")[2] == self._template.dtype.name
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the whole fleet to a file, atomically: a crash leaves the old file or the new one.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -33,9 +34,10 @@ class JaxRows:
         self._compiled = jax.jit(partial(_advance, learner), donate_argnums=(0, 1))
         # All of them: into new buffers, so that the old ones are there if a row is refused. A few: in place.
         self._all = jax.jit(partial(_tell_all, learner))
-        self._all_in_place = jax.jit(partial(_tell_all_or_none, learner), donate_argnums=(0, 1))
         self._few = jax.jit(partial(_tell_few, learner), donate_argnums=(0, 1))
         self._limits: Any = None
+        self._before: deque[tuple[Any, dict[str, Array]]] = deque()
+        """States before calls about all rows whose answers are not known yet, oldest first."""
 
     @property
     def state(self) -> Any:
@@ -59,35 +61,41 @@ class JaxRows:
             x = self._learner.ask(self._state)
             return jnp.copy(x) if numbers is None else x[jnp.asarray(numbers)]
 
-    def tell_on_device(self, feedback: Feedback, numbers: Any, template: NDArray[Any], *, wait: bool = True) -> Any:
-        """Check and apply, all or none, without leaving the device; whether all rows, and their numbers, were sound.
+    def tell_on_device(self, feedback: Feedback, numbers: Any, template: NDArray[Any]) -> Any:
+        """Check and apply without leaving the device; whether all rows, and their numbers, were sound.
 
-        All that comes back to the host is this one answer; without `wait` it stays on the device, to be read later.
+        All that ever comes back to the host is this one answer. Where all rows are told they are taken to be sound: a
+        call that is found not to be is undone by `undo`. A few are updated in place, or not at all.
         """
         with jax.enable_x64(True):
-            told = {
-                n: jax_array(v)
-                for n, v in zip(Feedback._fields, feedback, strict=True)
-                if not (v is None or callable(v))
-            }
             if self._limits is None:
                 limits = Limits.declared(self._learner, template)
                 self._limits = Limits(*(jnp.asarray(limit, dtype=template.dtype) for limit in limits))
-            if numbers is None and not wait:
-                self._state, self._totals, answer = self._all_in_place(
+            told = {
+                n: v if isinstance(v, jax.Array) else jax_array(v)
+                for n, v in zip(Feedback._fields, feedback, strict=True)
+                if not (v is None or callable(v))
+            }
+            if numbers is None:
+                self._before.append((self._state, self._totals))
+                self._state, self._totals, answer = self._all(
                     self._state, self._totals, self._hyper, self._limits, told
                 )
                 return answer
-            if numbers is None:
-                state, totals, answer = self._all(self._state, self._totals, self._hyper, self._limits, told)
-                sound = bool(answer)
-                if sound:
-                    self._state, self._totals = state, totals
-                return sound
+            # What is updated in place cannot be undone: no call before this one may still be open.
             self._state, self._totals, answer = self._few(
                 self._state, self._totals, self._hyper, self._limits, jax_array(numbers), told
             )
-            return bool(answer) if wait else answer
+            return answer
+
+    def confirm(self) -> None:
+        """The oldest call about all rows was sound: what was before it is not needed any more."""
+        self._before.popleft()
+
+    def undo(self) -> None:
+        """The oldest call about all rows that is not confirmed was not sound: back to before it."""
+        self._state, self._totals = self._before.popleft()
+        self._before.clear()
 
     def tell(
         self, numbers: NDArray[np.int64] | None, feedback: Feedback, make_check: Callable[[], FeedbackCheck]
@@ -143,14 +151,6 @@ def _tell_all(
     return after, {n: total + added[n] for n, total in totals.items()}, _sound(after, feedback, limits)
 
 
-def _tell_all_or_none(
-    learner: Learner[Any], state: Any, totals: dict[str, Array], hyper: dict[str, Array], limits: Limits, told: Any
-) -> tuple[Any, dict[str, Array], Array]:
-    after, added, sound = _tell_all(learner, state, totals, hyper, limits, told)
-    keep = partial(jnp.where, sound)
-    return jax.tree.map(keep, after, state), jax.tree.map(keep, added, totals), sound
-
-
 def _tell_few(
     learner: Learner[Any],
     state: Any,
@@ -170,10 +170,16 @@ def _tell_few(
     named = jnp.all((numbers >= 0) & (numbers < size) & (stamped == places))
     sound = _sound(after, feedback, mine) & named
     aside = jnp.where(sound, numbers, size)  # rows of a call that is refused go nowhere
-    state = jax.tree.map(lambda field, new: field.at[aside].set(new, mode="drop"), state, after)
+    put = partial(_scattered, aside)
     worst = feedback.constraint.astype(jnp.float64)
     added = {"signed_violation": worst, "hard_violation": jnp.maximum(worst, 0)}
-    return state, {n: total.at[aside].add(added[n], mode="drop") for n, total in totals.items()}, sound
+    sums = {n: total.at[numbers].get(mode="clip") + added[n] for n, total in totals.items()}
+    return jax.tree.map(put, state, after), {n: put(total, sums[n]) for n, total in totals.items()}, sound
+
+
+def _scattered(numbers: Array, field: Array, rows: Array) -> Array:
+    """Rows in their places; those that have none are dropped. No place is named twice, so none has to be locked."""
+    return field.at[numbers].set(rows, mode="drop", unique_indices=True)
 
 
 def _advance(
