@@ -20,6 +20,8 @@ from longterm.errors import InputError
 Array = Any
 FloatArray = NDArray[np.float64]
 
+SHORT = 256
+"""Rows of so many numbers are added up on the way, where they are compiled."""
 _NAMESPACE_OF_TYPE: dict[type, ModuleType] = {}
 
 
@@ -47,6 +49,8 @@ def like(value: Any, x: Array) -> Any:
 
 def dot(a: Array, b: Array) -> Array:
     """⟨a, b⟩ along the last axis, leading axes broadcast."""
+    if type(a) is not np.ndarray and a.ndim > 1 and a.shape[-1] <= SHORT and array_api_compat.is_jax_array(a):
+        return namespace(a).sum(a * b, axis=-1)  # fused with what is around it; a call of its own would not be
     return namespace(a).vecdot(a, b)
 
 
@@ -60,7 +64,8 @@ def norm(x: Array) -> Array:
 def at_least(values: Array, least: float) -> Array:
     """max(values, least), NaN where a value is: NumPy takes four times as long to compare two single numbers."""
     if isinstance(values, np.generic):
-        return type(values)(least) if values < least else values
+        number: Any = values
+        return type(values)(least) if number < least else values
     return namespace(values).maximum(values, least)
 
 

@@ -83,7 +83,7 @@ class Ball(Set):
         if not isinstance(offset, np.ndarray):
             xp = namespace(offset)
             shrunk = offset * column(reach / xp.maximum(near, reach))
-            return xp.where(column(xp.isfinite(near)), shrunk, self._compiled_from_afar(offset))
+            return xp.where(column(near < math.inf), shrunk, self._compiled_from_afar(offset))
         shrunk = scaled(reach / at_least(near, reach), offset)
         if (near if near.ndim == 0 else np.maximum.reduce(near, axis=None, initial=0.0)) < np.inf:
             return shrunk
