@@ -1,9 +1,12 @@
 """Files that are there whole or not at all."""
 
+import os
+
 import numpy as np
 import pytest
 
 from longterm.storage.files import write_atomically
+from longterm.storage.snapshot import Snapshot, write_snapshot
 
 
 def test_bytes_or_a_function_that_writes(tmp_path):
@@ -41,3 +44,24 @@ def test_two_writers_at_once_leave_one_of_two_whole_files(tmp_path):
     write_atomically(path, interrupted)
     assert path.read_bytes() == b"first"
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the lock of a dead writer is told from a living one's on POSIX")
+def test_what_killed_writers_left_is_removed_by_the_next_save_and_what_is_being_written_is_not(tmp_path):
+    path = tmp_path / "fleet"
+    snapshot = Snapshot("fleet", 1, {}, {})
+    child = os.fork()
+    if child == 0:
+        write_atomically(path, lambda file: os._exit(0))  # it dies in the middle
+    os.waitpid(child, 0)
+    (tmp_path / "fleet.mine.partial").write_bytes(b"something else")
+    assert len(list(tmp_path.glob("fleet.????????.partial"))) == 1
+
+    def meanwhile(file):
+        write_snapshot(path, snapshot)
+        assert len(list(tmp_path.glob("fleet.????????.partial"))) == 1  # this one, which goes on
+        file.write(b"whole")
+
+    write_atomically(path, meanwhile)
+    assert path.read_bytes() == b"whole"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["fleet", "fleet.mine.partial"]

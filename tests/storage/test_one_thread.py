@@ -1,5 +1,6 @@
 """Objects for one thread refuse a second one, or serve it; no state or file is torn. The threads are real."""
 
+import os
 import pickle
 import sys
 import threading
@@ -144,3 +145,13 @@ def test_the_turn_of_a_thread():
                 pass
     with turn():
         pass
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_does_not_wait_for_a_thread_that_it_has_not():
+    fleet = Fleet(AOGD.for_problem(PROBLEM), 2)
+    with fleet._turn():  # as if another thread were in the middle of a call
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if fleet.ask().shape == (2, 2) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
