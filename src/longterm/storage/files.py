@@ -35,9 +35,17 @@ def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object]) 
     content : bytes, or a function of an open binary file
         What to write, or what writes it.
     """
-    partial, opened = _begun(path)
+    while not _written_beside(path, content):
+        pass  # someone took what had just been begun for a dead writer's: once more, under another name
+    sync_folder(path.parent)
+
+
+def _written_beside(path: Path, content: bytes | Callable[[BinaryIO], object]) -> bool:
+    partial = partial_beside(path)
     try:
-        with opened as file:
+        with partial.open("xb") as file:
+            if not _claimed(file):
+                return False
             if callable(content):
                 content(file)
                 file.flush()
@@ -49,17 +57,7 @@ def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object]) 
         with suppress(OSError):
             partial.unlink()
         raise
-    sync_folder(path.parent)
-
-
-def _begun(path: Path) -> tuple[Path, BinaryIO]:
-    """A new file beside `path`, locked for as long as it is open."""
-    while True:
-        partial = partial_beside(path)
-        file = partial.open("xb")
-        if _claimed(file):
-            return partial, file
-        file.close()
+    return True
 
 
 def _claimed(file: BinaryIO) -> bool:
