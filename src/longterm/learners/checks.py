@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,17 +177,10 @@ class FeedbackCheck:
             and loss_gradient.shape == shape == constraint_gradient.shape
             and loss_gradient.dtype is dtype
             and constraint_gradient.dtype is dtype
-            and isinstance(constraint, (np.generic, np.ndarray))
-            and constraint.shape == ()
-            and constraint.dtype is dtype
+            and (type(constraint) is dtype.type or _is_single(constraint, dtype))
         ):
             return False
-        if loss is not None and not (
-            isinstance(loss, (np.generic, np.ndarray))
-            and loss.shape == ()
-            and loss.dtype is dtype
-            and math.isfinite(loss)
-        ):
+        if loss is not None and not ((type(loss) is dtype.type or _is_single(loss, dtype)) and math.isfinite(loss)):
             return False
         first, second, third = self._numbers
         return bool(
@@ -222,6 +215,11 @@ class FeedbackCheck:
 def _square(x: Array) -> Array:
     """‖x‖², to rounding: for many short rows einsum takes half the time of a dot product for each."""
     return np.einsum("ij,ij->i", x, x) if type(x) is np.ndarray and x.ndim == 2 else dot(x, x)
+
+
+def _is_single(number: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether it is an array of NumPy that holds one number of this dtype."""
+    return type(number) is np.ndarray and number.shape == () and number.dtype is dtype
 
 
 def require_known(on_broken_bound: str) -> None:

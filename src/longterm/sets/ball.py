@@ -79,6 +79,12 @@ class Ball(Set):
     def _shrink(self, offset: Array) -> Array:
         # Inside the ball the factor is reach / reach, exactly 1: the point comes back bit for bit.
         reach = self.radius * self._unit
+        if type(offset) is np.ndarray and offset.ndim == 1 and offset.dtype == np.float64 and reach == self.radius:
+            away = math.sqrt(offset.dot(offset))  # one point: the same arithmetic on one number, not on an array of one
+            if away <= reach:
+                return offset.copy()
+            if away < math.inf:
+                return offset * (reach / away)
         near = norm(offset if self._unit == 1.0 else offset * self._unit)
         if not isinstance(offset, np.ndarray):
             xp = namespace(offset)
