@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import fleet
 from linear_timing import data_set
 
 
@@ -182,7 +183,7 @@ def growth(repeats: int) -> Iterator[Figure]:
 
     from scipy.sparse import random_array
 
-    from longterm import AOGD, Feedback, Fleet, Problem, run
+    from longterm import AOGD, Fleet, Problem, run
     from longterm.constraints import L2Budget
     from longterm.linear_model import BudgetLinearLearner
     from longterm.losses import SquaredDistance
@@ -244,21 +245,15 @@ def growth(repeats: int) -> Iterator[Figure]:
         POINTS.append(Point(panel, f"d = {d:,}", rounds, most))
         POINTS.append(Point(panel, "floor: before the first round", rounds, before))
     rng = np.random.default_rng(0)
+    panel = "time of a fleet's row, ns, against learners"
     for size in (10**3, 10**4, 10**5, 10**6):
-        told = size // 10
-        gradient = rng.standard_normal((told, 10)) / 10
-        feedback = Feedback(gradient, rng.uniform(-1, 1, told), gradient)
-        fleet = Fleet(AOGD(Ball(10), ConvexSchedule(2.0, 2.0)), size)
-        numbers = rng.permutation(size)[:told]
-        taken = seconds(lambda fleet=fleet, feedback=feedback, numbers=numbers: fleet.tell(feedback, numbers))
-        POINTS.append(
-            Point("time of a fleet's row, ns, against learners", "a tenth told, d = 10", size, 1e9 * taken / told)
-        )
-        x = np.zeros((told, 10))
-        bare = seconds(lambda x=x, gradient=gradient: _bare(x, gradient))
-        POINTS.append(
-            Point("time of a fleet's row, ns, against learners", "floor: bare arithmetic", size, 1e9 * bare / told)
-        )
+        told, beta = size // 10, rng.uniform(0.4, 0.8, size)
+        feedback, numbers = fleet.feedback(rng, told), rng.permutation(size)[:told]
+        many = Fleet(AOGD(Ball(10), ConvexSchedule(2.0, 1.0, beta)), size)
+        bare = np.zeros((told, 10)), np.zeros(told), np.ones(told), beta[:told], feedback
+        taken, floor = seconds(partial(many.tell, feedback, numbers)), seconds(partial(fleet.bare, *bare))
+        POINTS.append(Point(panel, "a tenth told, d = 10", size, 1e9 * taken / told))
+        POINTS.append(Point(panel, "floor: the bare update", size, 1e9 * floor / told))
     for nonzeros in (1, 10, 100, 1000):
         rows = random_array((2000, 100_000), density=nonzeros / 100_000, rng=rng, format="csr")
         labels = np.where(rng.random(2000) > 0.5, 1.0, -1.0)
@@ -282,11 +277,6 @@ def growth(repeats: int) -> Iterator[Figure]:
         POINTS.remove(point)
     for point in POINTS:
         yield Figure(f"{point.panel}: {point.curve}, {point.x:g}", point.y, "")
-
-
-def _bare(x: Any, gradient: Any) -> Any:
-    step = x - 0.1 * (gradient + 0.5 * gradient)
-    return step / np.maximum(np.sqrt(np.vecdot(step, step)), 1)[:, None]
 
 
 PARTS: dict[str, Callable[[int], Iterator[Figure]]] = {

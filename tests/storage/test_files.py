@@ -1,12 +1,18 @@
 """Files that are there whole or not at all."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import longterm
 from longterm.storage.files import write_atomically
 from longterm.storage.snapshot import Snapshot, write_snapshot
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(longterm.__file__).parents[1])}
 
 
 def test_bytes_or_a_function_that_writes(tmp_path):
@@ -46,14 +52,12 @@ def test_two_writers_at_once_leave_one_of_two_whole_files(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the lock of a dead writer is told from a living one's on POSIX")
 def test_what_killed_writers_left_is_removed_by_the_next_save_and_what_is_being_written_is_not(tmp_path):
     path = tmp_path / "fleet"
     snapshot = Snapshot("fleet", 1, {}, {})
-    child = os.fork()
-    if child == 0:
-        write_atomically(path, lambda file: os._exit(0))  # it dies in the middle
-    os.waitpid(child, 0)
+    dies = "import os, sys, pathlib; from longterm.storage.files import write_atomically as write; "
+    dies += "write(pathlib.Path(sys.argv[1]), lambda file: os._exit(0))"  # in the middle of it
+    subprocess.run([sys.executable, "-c", dies, str(path)], check=True, env=ENVIRONMENT)
     (tmp_path / "fleet.mine.partial").write_bytes(b"something else")
     assert len(list(tmp_path.glob("fleet.????????.partial"))) == 1
 
