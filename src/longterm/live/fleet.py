@@ -335,9 +335,11 @@ class Fleet:
             size, dtype = stored.metadata["size"], np.dtype(stored.metadata["dtype"])
             _require_totals(stored.arrays, size)
             fleet = cls(learner, size, dtype=dtype, on_broken_bound=on_broken_bound, engine=engine)
-            other = difference(stored.metadata["learner"], specification(fleet.learner))
-            if other is not None:
-                raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
+            what_differs = difference(stored.metadata["learner"], specification(fleet.learner))
+            if what_differs is not None:
+                raise SnapshotError(
+                    path, "another learner", what_differs, "Make the learner with the saved hyper-parameters"
+                )
             state = restored_state(fleet.state, {name: np.array(array) for name, array in stored.arrays.items()})
             require_sound(fleet.state, state)
             require_near(fleet.learner, fleet.learner.ask(state))

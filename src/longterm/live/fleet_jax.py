@@ -230,13 +230,13 @@ def _tell_few(
     """The rows with these numbers, in place; `stamps` is room to write in, one number for each learner."""
     size, feedback = len(state.round), Feedback(**told)
     rows = jax.tree.map(lambda field: field.at[numbers].get(mode="clip"), state)
-    own = learner.with_hyper_arrays({path: array.at[numbers].get(mode="clip") for path, array in hyper.items()})
-    mine = Limits(*(limit.at[numbers].get(mode="clip") if limit.ndim else limit for limit in limits))
-    after = own.update(rows, feedback)
+    of_rows = learner.with_hyper_arrays({path: array.at[numbers].get(mode="clip") for path, array in hyper.items()})
+    row_limits = Limits(*(limit.at[numbers].get(mode="clip") if limit.ndim else limit for limit in limits))
+    after = of_rows.update(rows, feedback)
     places = jnp.arange(len(numbers), dtype=jnp.int32)  # of two rows with one number, one finds the other's place
     stamps = stamps.at[numbers].set(places, mode="drop")
     named = jnp.all((numbers >= 0) & (numbers < size) & (stamps.at[numbers].get(mode="clip") == places))
-    sound = jnp.all(_sound(after, feedback, mine)) & named
+    sound = jnp.all(_sound(after, feedback, row_limits)) & named
     aside = jnp.where(sound, numbers, size)  # rows of a call that is refused go nowhere
     put = partial(_scattered, aside)
     worst = feedback.constraint.astype(jnp.float64)

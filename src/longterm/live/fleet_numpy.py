@@ -42,7 +42,7 @@ class NumpyRows:
         self._learner = learner
         self._hyper = learner.hyper_arrays()
         self._limits = Limits.declared(learner, learner.ask(state)[0])
-        self._own_limits = any(np.ndim(limit) for limit in self._limits)
+        self._limits_differ = any(np.ndim(limit) for limit in self._limits)
         self.state = state
         self._names = tuple(totals)
         self._totals = np.stack([totals[name] for name in self._names], axis=-1)
@@ -102,7 +102,7 @@ class NumpyRows:
         return after
 
     def _limits_of(self, who: slice | NDArray[np.int64]) -> Limits:
-        if not self._own_limits:
+        if not self._limits_differ:
             return self._limits
         return Limits(*(_rows(limit, who) if np.ndim(limit) else limit for limit in self._limits))
 

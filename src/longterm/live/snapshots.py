@@ -52,9 +52,9 @@ class Restored(NamedTuple):
 def restore(path: Path, learner: Learner[Any], memory: Memory) -> Restored:
     """Let a memory become what the snapshot of this learner says; a SnapshotError unless it can be played on."""
     snapshot, identity = read_snapshot(path, KIND, VERSION)
-    other = difference(snapshot.metadata.get("learner"), specification(learner))
-    if other is not None:
-        raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
+    what_differs = difference(snapshot.metadata.get("learner"), specification(learner))
+    if what_differs is not None:
+        raise SnapshotError(path, "another learner", what_differs, "Make the learner with the saved hyper-parameters")
     try:
         memory.restore(snapshot.metadata["book"], snapshot.metadata.get("lives", ()), snapshot.arrays)
         require_near(learner, learner.ask(memory.state), *(token.x for token in memory.window.open.values()))

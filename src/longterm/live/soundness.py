@@ -79,9 +79,9 @@ def require_near(learner: Learner[Any], *decisions: Array) -> None:
 
 
 def _numbers(arrays: Mapping[str, Array], name: str) -> Array:
-    found = arrays.get(name)
-    _require(isinstance(found, np.ndarray) and found.ndim == 1 and found.dtype == np.int64, f"{name} is missing")
-    return found
+    numbers = arrays.get(name)
+    _require(isinstance(numbers, np.ndarray) and numbers.ndim == 1 and numbers.dtype == np.int64, f"{name} is missing")
+    return numbers
 
 
 def _kind(value: Array) -> tuple[Any, Any]:
