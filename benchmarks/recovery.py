@@ -18,7 +18,7 @@ import numpy as np
 
 from longterm import AOGD, LiveLearner, Problem, observe
 from longterm.constraints import L2Budget
-from longterm.live.learner import CHECKPOINT_AFTER
+from longterm.live.checkpoints import CHECKPOINT_AFTER
 from longterm.losses import SquaredDistance
 from longterm.sets import Ball
 
@@ -35,9 +35,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as name:
             path, records = Path(name) / "journal", CHECKPOINT_AFTER[0]
             with LiveLearner(learner, problem, journal=path, fsync=False, checkpoint_after=None) as live:
-                while live._memory.sequence < records and path.stat().st_size < CHECKPOINT_AFTER[1]:
+                while live._recorded.memory.sequence < records and path.stat().st_size < CHECKPOINT_AFTER[1]:
                     live.tell(live.ask(), told)
-                records = live._memory.sequence
+                records = live._recorded.memory.sequence
             size = path.stat().st_size
             recovery = []
             for _ in range(3):
@@ -65,7 +65,7 @@ def longest(learner: AOGD, problem: Problem, told: object, path: Path, after: in
             middle = time.perf_counter_ns()
             live.tell(token, told)  # type: ignore[arg-type]
             worst = max(worst, middle - begin, time.perf_counter_ns() - middle)
-            starts.add(live._journal.start.sequence)  # type: ignore[union-attr]
+            starts.add(live._recorded.journal.start.sequence)  # type: ignore[union-attr]
     return worst / 1e6, len(starts) - 1
 
 

@@ -15,11 +15,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+import fleet
 from linear_timing import data_set
 
 
@@ -145,10 +147,143 @@ def pacing(repeats: int) -> Iterator[Figure]:
     yield Figure("one live bid, act and settle", 1e6 * statistics.median(times["live"]) / len(values), "µs", "≤ 3")
 
 
+class Point(NamedTuple):
+    """A point of the figure in docs/what_it_costs.md: what one of `panel`'s curves is at `x`."""
+
+    panel: str
+    curve: str
+    x: float
+    y: float
+
+
+POINTS: list[Point] = []
+
+GROWTH = """
+import sys
+from pathlib import Path
+import numpy as np
+from longterm import AOGD, Problem, run
+from longterm.constraints import L2Budget
+from longterm.losses import SquaredDistance
+from longterm.sets import Ball
+from longterm.streams import NoisyTargets
+d, rounds = int(sys.argv[1]), int(sys.argv[2])
+def most():  # of this program alone; ru_maxrss is also that of the process it was started by
+    return next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
+before = most()
+problem = Problem(Ball(d), SquaredDistance(d, targets=Ball(d)), L2Budget(d, budget=0.5))
+run(problem, AOGD.for_problem(problem), NoisyTargets(np.zeros(d), 0.5 / d**0.5), rounds, progress=None)
+print(before, most())
+"""
+
+
+def growth(repeats: int) -> Iterator[Figure]:
+    """Time and memory against d, T, the number of learners and the rows' non-zeros: the points of the figure."""
+    import importlib.util
+
+    from scipy.sparse import random_array
+
+    from longterm import AOGD, Fleet, Problem, run
+    from longterm.constraints import L2Budget
+    from longterm.linear_model import BudgetLinearLearner
+    from longterm.losses import SquaredDistance
+    from longterm.sets import Ball
+    from longterm.streams import NoisyTargets
+    from longterm.theory.schedules import ConvexSchedule
+
+    def seconds(work: Callable[[], object]) -> float:
+        """Of the processor, which others may use as well: the least of a few turns, after one that compiles."""
+        work()
+        taken = []
+        for _ in range(repeats):
+            begin = time.process_time()
+            work()
+            taken.append(time.process_time() - begin)
+        return min(taken)
+
+    large = np.zeros(2**23)
+    other = large.copy()
+    copied = 2 * large.nbytes / seconds(lambda: np.copyto(other, large))
+    yield Figure("a copy moves", copied / 1e9, "GB/s")
+    engines = ["numpy", *(["jax"] if importlib.util.find_spec("jax") else [])]
+    for d in (10, 100, 1000, 10_000, 100_000):
+        problem = Problem(Ball(d), SquaredDistance(d, targets=Ball(d)), L2Budget(d, budget=0.5))
+        learner, stream = AOGD.for_problem(problem), NoisyTargets(np.zeros(d), 0.5 / d**0.5)
+        rounds = max(64, min(2000, 4_000_000 // d))
+        for engine in engines:
+            taken = seconds(partial(run, problem, learner, stream, rounds, engine=engine, progress=None))
+            POINTS.append(Point("time of a round, µs, against d", f"run, {engine}", d, 1e6 * taken / rounds))
+        # A round reads the target and x, and writes x.
+        POINTS.append(Point("time of a round, µs, against d", "floor: one copy", d, 1e6 * 3 * 8 * d / copied))
+    problem = Problem(Ball(10), SquaredDistance(10, targets=Ball(10)), L2Budget(10, budget=0.5))
+    learner, stream = AOGD.for_problem(problem), NoisyTargets(np.zeros(10), 0.1)
+    for rounds in (100, 1000, 10_000, 100_000):
+        for engine in engines:
+            if rounds > 10_000 and engine == "numpy":
+                continue
+            taken = seconds(partial(run, problem, learner, stream, rounds, engine=engine, progress=None))
+            POINTS.append(Point("time of a run, s, against T", f"d = 10, {engine}", rounds, taken))
+    source = str(Path(__file__).resolve().parents[1] / "src")
+    for d, rounds in (
+        (10, 100),
+        (10, 1000),
+        (10, 10_000),
+        (10_000, 100),
+        (10_000, 1000),
+        (100_000, 100),
+        (100_000, 1000),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", GROWTH, str(d), str(rounds)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | {"PYTHONPATH": source},
+        )
+        before, most = (float(kilobytes) / 1024 for kilobytes in done.stdout.split())
+        panel = "largest memory of a process, MB, against T"
+        POINTS.append(Point(panel, f"d = {d:,}", rounds, most))
+        POINTS.append(Point(panel, "floor: before the first round", rounds, before))
+    rng = np.random.default_rng(0)
+    panel = "time of a fleet's row, ns, against learners"
+    for size in (10**3, 10**4, 10**5, 10**6):
+        told, beta = size // 10, rng.uniform(0.4, 0.8, size)
+        feedback, numbers = fleet.feedback(rng, told), rng.permutation(size)[:told]
+        many = Fleet(AOGD(Ball(10), ConvexSchedule(2.0, 1.0, beta)), size)
+        bare = np.zeros((told, 10)), np.zeros(told), np.ones(told), beta[:told], feedback
+        taken, floor = seconds(partial(many.tell, feedback, numbers)), seconds(partial(fleet.bare, *bare))
+        POINTS.append(Point(panel, "a tenth told, d = 10", size, 1e9 * taken / told))
+        POINTS.append(Point(panel, "floor: the bare update", size, 1e9 * floor / told))
+    for nonzeros in (1, 10, 100, 1000):
+        rows = random_array((2000, 100_000), density=nonzeros / 100_000, rng=rng, format="csr")
+        labels = np.where(rng.random(2000) > 0.5, 1.0, -1.0)
+        taken = seconds(
+            lambda rows=rows, labels=labels: BudgetLinearLearner(100_000, 10.0, sparse=True).learn(rows, labels)
+        )
+        empty = seconds(lambda: BudgetLinearLearner(100_000, 10.0, sparse=True))
+        panel = "time of a row, µs, against its non-zeros"
+        POINTS.append(Point(panel, "linear, sparse, d = 10⁵", nonzeros, 1e6 * (taken - empty) / 2000))
+        # Each non-zero is read with its index, and z and its neighbours are read and written.
+        POINTS.append(Point(panel, "floor: one copy", nonzeros, 1e6 * 32 * nonzeros / copied))
+    for d in (10, 100, 1000):
+        rows = rng.standard_normal((2000, d))
+        labels = np.where(rng.random(2000) > 0.5, 1.0, -1.0)
+        taken = seconds(lambda d=d, rows=rows, labels=labels: BudgetLinearLearner(d, 10.0).learn(rows, labels))
+        POINTS.append(
+            Point("time of a row, µs, against its non-zeros", "linear, dense, d non-zeros", d, 1e6 * taken / 2000)
+        )
+    floors = [point for point in POINTS if point.curve == "floor: before the first round"]
+    for point in floors[3:]:  # each is the same process
+        POINTS.remove(point)
+    for point in POINTS:
+        yield Figure(f"{point.panel}: {point.curve}, {point.x:g}", point.y, "")
+
+
 PARTS: dict[str, Callable[[int], Iterator[Figure]]] = {
     "paths": paths,
     "memory": lambda repeats: memory(),
     "pacing": pacing,
+    "growth": growth,
 }
 
 
@@ -166,7 +301,8 @@ def main() -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{'this process at most':66} {peak:10.4g} MB")
     if options.out is not None:
-        options.out.write_text(json.dumps([line._asdict() for line in lines], indent=1))
+        measured = {"figures": [line._asdict() for line in lines], "points": [point._asdict() for point in POINTS]}
+        options.out.write_text(json.dumps(measured, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
 """The part of benchmarks/scale.py that wants a GPU: `make bench-gpu`. Rows like those of covtype, or covtype itself.
 
-python benchmarks/scale_gpu.py [rows.npz with X and y]
+    python benchmarks/scale_gpu.py [rows.npz with X and y, or -] [gpu.json]
+
+With a second name the points of the figure are written there (benchmarks/draw_costs.py).
 """
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,7 +65,11 @@ def sequences(X: Any, y: Any) -> None:
         print(f"{SEQUENCES} sequences, A-OGD, {dtype}: {taken:.3f} s (goal 0.6), rows sent and checked with it")
 
 
+POINTS: list[dict[str, Any]] = []
+
+
 def fleets() -> None:
+    """Whole fleets and random tenths, against the number of learners; the floor is a copy of the same bytes."""
     import jax
     from jax import numpy as jnp
 
@@ -70,36 +78,78 @@ def fleets() -> None:
     from longterm.theory.schedules import ConvexSchedule
 
     learner = AOGD(Ball(DIMENSION), ConvexSchedule(2.0, 10.0, beta=2 / 3))
-    fleet = Fleet(learner, LEARNERS, dtype=np.float32, engine="jax")
-    keys = jax.random.split(jax.random.key(0), 3)
-    gradients = [0.1 * jax.random.normal(key, (LEARNERS, DIMENSION), jnp.float32) for key in keys[:2]]
-    told = Feedback(gradients[0], jax.random.normal(keys[2], (LEARNERS,), jnp.float32), gradients[1])
-    few = LEARNERS // 10
-    who = jnp.asarray(np.random.default_rng(0).permutation(LEARNERS)[:few].astype(np.int32))
-    some = Feedback(*(array[:few] for array in told[:3]))
-    for name, count, feedback, numbers in (("all", LEARNERS, told, None), ("a random tenth", few, some, who)):
-        for wait in (True, False):
+    panel = f"GPU: time of a fleet's call, ms, d = {DIMENSION}, against learners"
+    for learners in (10_000, 100_000, LEARNERS):
+        fleet = Fleet(learner, learners, dtype=np.float32, engine="jax")
+        keys = jax.random.split(jax.random.key(0), 3)
+        gradients = [0.1 * jax.random.normal(key, (learners, DIMENSION), jnp.float32) for key in keys[:2]]
+        told = Feedback(gradients[0], jax.random.normal(keys[2], (learners,), jnp.float32), gradients[1])
+        few = learners // 10
+        who = jnp.asarray(np.random.default_rng(0).permutation(learners)[:few].astype(np.int32))
+        some = Feedback(*(array[:few] for array in told[:3]))
+        for name, count, feedback, numbers in (("all", learners, told, None), ("a random tenth", few, some, who)):
+            for wait in (True, False):
 
-            def work(feedback: Any = feedback, numbers: Any = numbers, wait: bool = wait) -> None:
-                for _ in range(50):
-                    fleet.tell(feedback, numbers, wait=wait)
-                fleet.check()
+                def work(
+                    fleet: Any = fleet, feedback: Any = feedback, numbers: Any = numbers, wait: bool = wait
+                ) -> None:
+                    for _ in range(50):
+                        fleet.tell(feedback, numbers, wait=wait)
+                    fleet.check()
 
-            taken = seconds(work) / 50
-            how, rate = "each answer waited for" if wait else "answers read later", count / taken / 1e9
-            what = f"fleet of {LEARNERS}, d = {DIMENSION}, {name}, {how}"
-            print(f"{what}: {1e3 * taken:.3f} ms a call, {rate:.2f} G/s (goals 3, 1)")
+                taken = seconds(work) / 50
+                how, rate = "each answer waited for" if wait else "answers read later", count / taken / 1e9
+                what = f"fleet of {learners}, d = {DIMENSION}, {name}, {how}"
+                print(f"{what}: {1e3 * taken:.3f} ms a call, {rate:.2f} G/s (goals 3, 1)", flush=True)
+                POINTS.append({"panel": panel, "curve": f"{name}, {how}", "x": learners, "y": 1e3 * taken})
+        added = jax.jit(lambda a, b, c: a + b + c)  # reads three arrays and writes one, as a round must
+
+        def floor(added: Any = added, a: Any = gradients[0], b: Any = gradients[1]) -> None:
+            for _ in range(50):
+                made = added(a, b, a)
+            made.block_until_ready()
+
+        taken = seconds(floor) / 50
+        print(f"three reads and a write of {learners} rows: {1e3 * taken:.3f} ms", flush=True)
+        POINTS.append({"panel": panel, "curve": "floor: three reads, a write", "x": learners, "y": 1e3 * taken})
+
+
+def streams() -> None:
+    """A run whose rounds are drawn on the device, against the number of seeds."""
+    from longterm import AOGD, run
+    from longterm.problems import doubly_stochastic
+    from longterm.streams import RandomPermutations
+
+    problem, rounds = doubly_stochastic(8), 2000
+    learner, stream = AOGD.for_problem(problem), RandomPermutations(8)
+    for count in (1, 100, 1000, 10_000):
+        seeds: Any = range(count) if count > 1 else 0
+        taken = seconds(
+            lambda seeds=seeds: run(problem, learner, stream, rounds, seeds=seeds, engine="jax", progress=None)
+        )
+        print(
+            f"doubly-stochastic p = 8, {count} seeds: {1e6 * taken / rounds:.1f} µs a round (goal 30 at 1000)",
+            flush=True,
+        )
+        panel = "GPU: time of a round of run(engine='jax'), µs, against seeds"
+        POINTS.append({"panel": panel, "curve": "doubly stochastic, p = 8", "x": count, "y": 1e6 * taken / rounds})
+    few = {"seeds": range(20), "progress": None}
+    here, there = run(problem, learner, stream, 200, **few), run(problem, learner, stream, 200, engine="jax", **few)
+    print(f"differs from NumPy's by {np.abs(here.cumulative_loss - there.cumulative_loss).max():.1e}")
 
 
 def main() -> None:
-    if len(sys.argv) > 1:
+    if len(sys.argv) > 1 and sys.argv[1] != "-":
         with np.load(sys.argv[1]) as given:
             X, y = given["X"], given["y"]
     else:
         X, y = rows_like_covtype()
+    fleets()
+    streams()
+    if len(sys.argv) > 2:
+        Path(sys.argv[2]).write_text(json.dumps({"points": POINTS}, indent=1))
     paths(X, y)
     sequences(X, y)
-    fleets()
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ from longterm.errors import InputError
 Array = Any
 FloatArray = NDArray[np.float64]
 
+SHORT = 256
+"""Rows of so many numbers are added up on the way, where they are compiled."""
 _NAMESPACE_OF_TYPE: dict[type, ModuleType] = {}
 
 
@@ -47,12 +49,31 @@ def like(value: Any, x: Array) -> Any:
 
 def dot(a: Array, b: Array) -> Array:
     """⟨a, b⟩ along the last axis, leading axes broadcast."""
+    if type(a) is not np.ndarray and a.ndim > 1 and a.shape[-1] <= SHORT and array_api_compat.is_jax_array(a):
+        return namespace(a).sum(a * b, axis=-1)  # fused with what is around it; a call of its own would not be
     return namespace(a).vecdot(a, b)
 
 
 def norm(x: Array) -> Array:
     """‖x‖₂ along the last axis."""
+    if type(x) is np.ndarray:  # half the time of the standard's vecdot, and the same bits
+        return np.sqrt(x.dot(x) if x.ndim == 1 else np.vecdot(x, x))
     return namespace(x).sqrt(dot(x, x))
+
+
+def at_least(values: Array, least: float) -> Array:
+    """max(values, least), NaN where a value is: NumPy takes four times as long to compare two single numbers."""
+    if isinstance(values, np.generic):
+        number: Any = values
+        return type(values)(least) if number < least else values
+    return namespace(values).maximum(values, least)
+
+
+def as_float(t: Array, x: Array) -> Array:
+    """An integer array of rounds in the dtype of x."""
+    if isinstance(t, np.generic) and type(x) is np.ndarray:
+        return x.dtype.type(t)
+    return namespace(x).astype(t, x.dtype)
 
 
 def length(x: Array) -> Array:
@@ -66,6 +87,11 @@ def length(x: Array) -> Array:
 def column(values: Array) -> Array:
     """Per-learner scalars (...,) as (..., 1), ready to scale (..., d)."""
     return values[..., None]
+
+
+def scaled(values: Array, x: Array) -> Array:
+    """Per-learner scalars (...,) times x (..., d). A single number of NumPy multiplies as it is, in half the time."""
+    return values * x if isinstance(values, np.generic) else values[..., None] * x
 
 
 def rows_at(table: Array, index: Array) -> Array:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
 from longterm.errors import InUseError
+
+_TURNS: weakref.WeakSet[OneThread] = weakref.WeakSet()
 
 
 class OneThread:
@@ -16,7 +20,7 @@ class OneThread:
     A second thread is refused at once. Should two of them ask in the same instant, the later one waits and is served:
     either way no state is seen or changed half-way. The lock is taken by the `with` statement itself, in one
     instruction, so that an interrupt cannot leave it taken. It is not a part of any state: copies and pickles get a new
-    one.
+    one, and so does a forked child.
 
     Parameters
     ----------
@@ -24,11 +28,12 @@ class OneThread:
         What it is that is in use.
     """
 
-    __slots__ = ("_what", "lock")
+    __slots__ = ("__weakref__", "_what", "lock")
 
     def __init__(self, what: str) -> None:
         self._what = what
         self.lock = threading.Lock()
+        _TURNS.add(self)
 
     def __call__(self) -> threading.Lock:
         if self.lock.locked():
@@ -45,6 +50,16 @@ class OneThread:
 
     def __deepcopy__(self, memo: object) -> OneThread:
         return OneThread(self._what)
+
+
+def _in_a_forked_child() -> None:
+    """The thread that had an object's turn is not here to give it back."""
+    for turn in list(_TURNS):
+        turn.lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_a_forked_child)
 
 
 F = TypeVar("F", bound=Callable[..., Any])

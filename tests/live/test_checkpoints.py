@@ -14,7 +14,7 @@ from live_plan import PROBLEM, fresh, image, learner, position, start, step, und
 from longterm import InputError, LiveLearner
 from longterm.errors import JournalError
 from longterm.live import journal as journals
-from longterm.live.learner import LongJournalWarning
+from longterm.live.checkpoints import LongJournalWarning
 from longterm.storage import files
 
 TARGET = [np.array([0.3, -0.2])]
@@ -32,8 +32,8 @@ def steps(live, count):
 
 def settled(live):
     """The learner, once nothing is written in the background."""
-    if live._thread is not None:
-        live._thread.join()
+    if live._recorded.checkpoints.thread is not None:
+        live._recorded.checkpoints.thread.join()
     return live
 
 
@@ -46,7 +46,7 @@ def test_a_journal_does_not_grow_for_ever(tmp_path):
         for _ in range(1000):
             step(settled(live))
             sizes.append((tmp_path / "journal").stat().st_size)
-        last = settled(live)._journal.start.sequence
+        last = settled(live)._recorded.journal.start.sequence
         assert last > 900
     assert max(sizes) < 12_000
     with opened(tmp_path) as live:
@@ -59,7 +59,7 @@ def test_by_bytes_too(tmp_path):
     with opened(tmp_path, checkpoint_after=(10**9, 4000)) as live:
         for _ in range(300):
             step(settled(live))
-        assert settled(live)._journal.start.sequence > 200
+        assert settled(live)._recorded.journal.start.sequence > 200
     with opened(tmp_path) as live:
         assert image(live) == undisturbed(300)[-1]
 
@@ -77,7 +77,7 @@ def test_checkpoints_beside_threads_that_ask_and_tell(tmp_path):
         for thread in threads:
             thread.join()
         settled(live)
-        assert live._journal.start.sequence > 0
+        assert live._recorded.journal.start.sequence > 0
         assert live.state.told == 1200
     with LiveLearner(learner(), PROBLEM, journal=tmp_path / "journal", fsync=False) as again:
         assert image(again) == image(live)
@@ -128,7 +128,7 @@ def test_a_shortened_journal_of_another_past_is_refused(tmp_path):
 
 
 def test_a_journal_that_nothing_shortens_is_warned_of_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("longterm.live.learner.CHECKPOINT_AFTER", (10, 10**9))
+    monkeypatch.setattr("longterm.live.checkpoints.CHECKPOINT_AFTER", (10, 10**9))
     with opened(tmp_path, checkpoint_after=None) as live:
         with pytest.warns(LongJournalWarning, match="nothing shortens it") as seen:
             steps(live, 100)
@@ -318,7 +318,7 @@ def test_the_error_says_what_to_do(tmp_path, disk):
         live.ask()
 
 
-@pytest.mark.filterwarnings("ignore::longterm.live.learner.LongJournalWarning")
+@pytest.mark.filterwarnings("ignore::longterm.live.checkpoints.LongJournalWarning")
 def test_a_checkpoint_that_finds_no_room_costs_no_request(tmp_path, disk):
     with opened(tmp_path, checkpoint_after=20) as live:
         for _ in range(200):
@@ -326,11 +326,11 @@ def test_a_checkpoint_that_finds_no_room_costs_no_request(tmp_path, disk):
             step(live)
             disk.room = 300
             settled(live)
-        assert live._journal.start.sequence == 0
+        assert live._recorded.journal.start.sequence == 0
         disk.room = 10**9
         for _ in range(40):
             step(settled(live))
-        assert settled(live)._journal.start.sequence > 0
+        assert settled(live)._recorded.journal.start.sequence > 0
     with opened(tmp_path) as live:
         assert image(live) == undisturbed(240)[-1]
     assert not list(tmp_path.glob("*.partial"))

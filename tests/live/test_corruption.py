@@ -14,7 +14,7 @@ from live_plan import fresh, image, learner, start, step, undisturbed
 from longterm import InputError, LiveLearner
 from longterm.errors import JournalError, SnapshotError
 from longterm.live.journal import Journal, JournalReader
-from longterm.live.learner import KIND, VERSION
+from longterm.live.snapshots import KIND, VERSION
 from longterm.storage import snapshot as snapshots
 from longterm.storage.lock import FileLock
 from longterm.storage.packing import MalformedError, pack, unpack
@@ -214,7 +214,7 @@ def test_deep_json_is_refused():
 def test_any_metadata_with_a_good_checksum_is_refused_in_words(metadata, tmp_path_factory):
     path = tmp_path_factory.mktemp("crafted") / "state"
     metadata["learner"] = specification(learner())
-    write_snapshot(path, Snapshot(KIND, VERSION, metadata, fresh()._memory.arrays()))
+    write_snapshot(path, Snapshot(KIND, VERSION, metadata, fresh()._recorded.memory.arrays()))
     with pytest.raises(SnapshotError, match="makes no sense"):
         LiveLearner.load(path, learner())
 
@@ -236,7 +236,7 @@ def test_any_metadata_with_a_good_checksum_is_refused_in_words(metadata, tmp_pat
 def test_records_that_make_no_sense_are_refused_in_words(tmp_path, payload):
     with start(tmp_path, fsync=False) as live:
         step(live)
-        live._journal.append(payload, 2)
+        live._recorded.journal.append(payload, 2)
     with pytest.raises(JournalError, match="record 2 makes no sense"):
         start(tmp_path)
 

@@ -135,3 +135,43 @@ def test_waiting_is_needed_to_warn():
     device, _ = fleets(on_broken_bound="warn")
     with pytest.raises(InputError, match="wait"):
         device.tell(on_device(told(np.random.default_rng(0), SIZE)), wait=False)
+
+
+def test_a_refused_call_that_nobody_waited_for_is_left_out_of_what_is_read_and_of_what_came_after():
+    rng = np.random.default_rng(1)
+    device, mirror = fleets()[0], fleets()[0]
+    good = [on_device(told(rng, SIZE)) for _ in range(3)]
+    bad = good[1]._replace(constraint=good[1].constraint.at[2].set(np.nan))
+    for feedback in (good[0], bad, good[1], good[2]):
+        device.tell(feedback, wait=False)
+    for feedback in good:
+        mirror.tell(feedback)
+    for mine, theirs in zip(device.state, mirror.state, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(device.signed_violation, mirror.signed_violation)
+    with pytest.raises(NonFiniteError, match="learner 2"):
+        device.check()
+    device.check()
+
+
+def test_tiles_are_the_same_rounds():
+    """What a GPU runs, in the interpreter: one pass over rows of a power of two of numbers."""
+    from longterm.live import fleet_jax
+
+    rng = np.random.default_rng(2)
+    size, d = 2 * fleet_jax.TILE, 4
+    rule = AOGD(Ball(d), ConvexSchedule(2.0, 4.0, beta=np.linspace(0.5, 0.8, size)))
+    rows = Fleet(rule, size, dtype=np.float32, engine="jax")._rows
+    with jax.enable_x64(True):
+        limits = fleet_jax.Limits.declared(rule, np.zeros(d, dtype=np.float32))
+        limits = fleet_jax.Limits(*(jax.numpy.asarray(limit, dtype=np.float32) for limit in limits))
+        for bad in (False, True):
+            arrays = {"loss_gradient": (size, d), "constraint": (size,), "constraint_gradient": (size, d)}
+            given = {n: jax.numpy.asarray(rng.uniform(-1, 1, s).astype(np.float32)) for n, s in arrays.items()}
+            given["loss_gradient"] = given["loss_gradient"].at[20, 1].set(np.nan if bad else 0.0)
+            told_all = rows._state, rows._totals, rows._hyper, limits, given
+            tiled = fleet_jax.tell_all_in_tiles(rule, *told_all, interpret=True)
+            plain = fleet_jax._tell_all(rule, *told_all)
+            assert bool(tiled[2]) == bool(plain[2]) == (not bad)
+            for mine, theirs in zip(jax.tree.leaves(tiled), jax.tree.leaves(plain), strict=True):
+                np.testing.assert_allclose(mine, theirs, atol=1e-6)

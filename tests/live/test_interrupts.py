@@ -63,25 +63,31 @@ def interrupted(call, seconds):
 
 @pytest.mark.parametrize("journaled", [True, False], ids=["journal", "no journal"])
 def test_interrupted_thousands_of_times_and_saved_and_loaded_after_each(tmp_path, journaled):
-    """The mirror is a learner that nothing happens to. step() depends on nothing but the state."""
+    """The mirror is a learner that nothing happens to. step() depends on nothing but the state.
+
+    1,800 interrupts with a journal and as many without.
+    """
     dice = random.Random(0)
     mirror = fresh()
     live = start(tmp_path, fsync=False) if journaled else fresh()
     hits = {"step": 0, "save": 0}
+    patience = {"step": 1e-4, "save": 1e-3}  # about as long as a call takes here: half of the timers go off in one
     done = 0
     with raising_handler():
-        while hits["step"] < 2000 or hits["save"] < 300:
+        while hits["step"] < 1500 or hits["save"] < 300:
             before = position(mirror)
             saving = dice.random() < 0.2
             call = partial(live.save, tmp_path / "state") if saving else next_call(live)
-            hit = interrupted(call, dice.uniform(1e-6, 4e-3 if saving else 6e-4))
+            kind = "save" if saving else "step"
+            hit = interrupted(call, dice.uniform(1e-6, patience[kind]))
+            patience[kind] *= 1.03 if hit else 0.97
             while position(mirror) < position(live):
                 step(mirror)
                 done += 1
             assert position(mirror) - before <= (0 if saving else 1)
             assert image(live) == image(mirror)
             if hit:
-                hits["save" if saving else "step"] += 1
+                hits[kind] += 1
                 if dice.random() < 0.5:  # what a finally does
                     live.save(tmp_path / "state")
                 elif not (tmp_path / "state").exists():
@@ -100,6 +106,8 @@ def test_interrupted_thousands_of_times_and_saved_and_loaded_after_each(tmp_path
 class Trace:
     """Raises before the n-th line of the library that is run, and before each of the `more` lines after it.
 
+    Not in what only computes, from its arguments, what a learner is in words: nothing is half-done there.
+
     Not at `with` and `try`, where a trace function is called and a signal handler never is: before __exit__, and at an
     instruction that does nothing and that no handler of exceptions covers.
     """
@@ -109,7 +117,7 @@ class Trace:
 
     def __call__(self, frame, event, argument):
         file = frame.f_code.co_filename
-        if "longterm/live" not in file and "longterm/storage" not in file:
+        if ("longterm/live" not in file and "longterm/storage" not in file) or file.endswith("specification.py"):
             return None
         if event == "line" and not linecache.getline(file, frame.f_lineno).lstrip().startswith(("with ", "try:")):
             self.left -= 1
@@ -188,7 +196,7 @@ def test_a_signal_handler_that_calls_the_learner_is_refused_and_does_not_wait_fo
     answers = []
 
     def handler(frame, event, argument):
-        if frame.f_code.co_name == "make":
+        if frame.f_code.co_name == "apply":
             with pytest.raises(InUseError, match="signal handler"):
                 live.save("nowhere")
             answers.append(True)

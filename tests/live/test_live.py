@@ -61,7 +61,7 @@ def test_without_delay_it_is_the_loop_bit_for_bit(game):
     for i in range(40):
         loss, constraint = [a[i] for a in block.loss], [a[i] for a in block.constraint]
         learner.tell(learner.ask(), loss_parameters=loss, constraint_parameters=constraint)
-    for mine, theirs in zip(learner._memory.state, trace.state, strict=True):
+    for mine, theirs in zip(learner._recorded.memory.state, trace.state, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     state = learner.state
     for name in ("cumulative_loss", "signed_violation", "hard_violation", "squared_violation", "largest_violation"):
@@ -199,8 +199,8 @@ def test_what_is_remembered_of_tokens_is_bounded():
         token = learner.ask()
         if t % 3:
             learner.tell(token, loss_parameters=TARGET)
-    assert len(learner._memory.window.closed) <= 11
-    assert len(learner._memory.window.open) <= 11
+    assert len(learner._recorded.memory.window.closed) <= 11
+    assert len(learner._recorded.memory.window.open) <= 11
 
 
 def test_a_full_window_refuses_and_recovers():

@@ -121,10 +121,12 @@ def test_lives_are_remembered_for_so_long(tmp_path):
         with start(tmp_path, fsync=False) as live:
             token = live.ask()
             first = first or token
-            assert len(live._memory.window.lives) <= LIVES_KEPT
+            assert len(live._recorded.memory.window.lives) <= LIVES_KEPT
     with start(tmp_path, fsync=False) as live:
         with pytest.raises(ExpiredTokenError):
-            live.tell(token._replace(number=token.number - 20, life=live._memory.window.life_of(token.number - 20)))
+            live.tell(
+                token._replace(number=token.number - 20, life=live._recorded.memory.window.life_of(token.number - 20))
+            )
         with pytest.raises(UnknownTokenError, match="another life"):
             live.tell(first, loss_parameters=TARGET)
 

@@ -163,7 +163,7 @@ def test_a_save_where_open_files_cannot_be_replaced(tmp_path, monkeypatch, fails
         replace = journal.write_atomically
 
         def replaced(path, data):
-            assert live._journal._now.file.closed
+            assert live._recorded.journal._now.file.closed
             if fails:
                 raise PermissionError
             replace(path, data)

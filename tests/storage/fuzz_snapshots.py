@@ -9,6 +9,7 @@ the file that did it is left behind.
 
 import json
 import math
+import os
 import resource
 import signal
 import struct
@@ -320,7 +321,7 @@ def main(count, seed):
                 kind.play(path)  # as it is, it loads and goes on; and every kernel is compiled before memory is limited
         limit_memory()
         signal.signal(signal.SIGALRM, hangs)
-        left = Path(tempfile.gettempdir()) / f"longterm-forged-{seed}"
+        left = Path(tempfile.gettempdir()) / f"longterm-forged-{seed}-{os.getpid()}"
         signal.signal(signal.SIGTERM, stop)  # what was done until then is shown
         for number in range(count):
             if STOPPED:

@@ -1,9 +1,18 @@
 """Files that are there whole or not at all."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import longterm
 from longterm.storage.files import write_atomically
+from longterm.storage.snapshot import Snapshot, write_snapshot
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(longterm.__file__).parents[1])}
 
 
 def test_bytes_or_a_function_that_writes(tmp_path):
@@ -41,3 +50,22 @@ def test_two_writers_at_once_leave_one_of_two_whole_files(tmp_path):
     write_atomically(path, interrupted)
     assert path.read_bytes() == b"first"
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_what_killed_writers_left_is_removed_by_the_next_save_and_what_is_being_written_is_not(tmp_path):
+    path = tmp_path / "fleet"
+    snapshot = Snapshot("fleet", 1, {}, {})
+    dies = "import os, sys, pathlib; from longterm.storage.files import write_atomically as write; "
+    dies += "write(pathlib.Path(sys.argv[1]), lambda file: os._exit(0))"  # in the middle of it
+    subprocess.run([sys.executable, "-c", dies, str(path)], check=True, env=ENVIRONMENT)
+    (tmp_path / "fleet.mine.partial").write_bytes(b"something else")
+    assert len(list(tmp_path.glob("fleet.????????.partial"))) == 1
+
+    def meanwhile(file):
+        write_snapshot(path, snapshot)
+        assert len(list(tmp_path.glob("fleet.????????.partial"))) == 1  # this one, which goes on
+        file.write(b"whole")
+
+    write_atomically(path, meanwhile)
+    assert path.read_bytes() == b"whole"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["fleet", "fleet.mine.partial"]

@@ -1,13 +1,17 @@
 """Objects for one thread refuse a second one, or serve it; no state or file is torn. The threads are real."""
 
+import os
 import pickle
+import subprocess
 import sys
 import threading
 from copy import deepcopy
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import longterm
 from longterm import AOGD, Fleet, observe
 from longterm._one_thread import OneThread
 from longterm.errors import InUseError
@@ -144,3 +148,22 @@ def test_the_turn_of_a_thread():
                 pass
     with turn():
         pass
+
+
+FORKED = """
+import os, sys
+from longterm._one_thread import OneThread
+turn = OneThread("fleet")
+with turn():  # as if another thread were in the middle of a call
+    child = os.fork()
+    if child == 0:
+        with turn():
+            os._exit(7)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_is_not_refused_for_a_thread_that_it_has_not():
+    environment = os.environ | {"PYTHONPATH": str(Path(longterm.__file__).parents[1])}
+    assert subprocess.run([sys.executable, "-c", FORKED], env=environment, check=False).returncode == 7

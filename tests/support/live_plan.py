@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ PROBLEM = two_dimensional()
 SAVE_EVERY = 5
 
 
+@cache
 def learner() -> AOGD:
     return AOGD.for_problem(PROBLEM, steps="strongly convex", beta=0.5)
 
@@ -69,7 +70,7 @@ def step(live: LiveLearner) -> None:
 
 def image(live: LiveLearner) -> bytes:
     """Everything the learner remembers, to the bit."""
-    return pack(live._memory.metadata(), live._memory.arrays())
+    return pack(live._recorded.memory.metadata(), live._recorded.memory.arrays())
 
 
 def undisturbed(steps: int) -> list[bytes]:

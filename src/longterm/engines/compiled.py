@@ -24,6 +24,7 @@ from longterm.learners.checks import BOUNDED, Limits, OnBrokenBound, require_mat
 from longterm.learners.feedback import observe
 from longterm.problems import Problem
 from longterm.streams import Block
+from longterm.streams.base import ChunkedStream
 
 try:
     import jax
@@ -31,6 +32,8 @@ try:
     from jax import numpy as jnp
 except ImportError as error:
     raise ImportError("engine='jax' needs JAX: install longterm[jax]") from error
+
+from longterm.engines.drawn import DrawnBlock
 
 
 class Carry(NamedTuple):
@@ -48,18 +51,24 @@ class Carry(NamedTuple):
     """For each of `checks.BOUNDED`, where in the block its declared bound was first broken, if the run goes on."""
 
 
-Advance = Callable[[Carry, tuple[Array, ...], tuple[Array, ...], int], Carry]
+Parameters = tuple[tuple[Array, ...], tuple[Array, ...]] | Array
+"""A block on the device: the parameters of f and of g, or the random numbers that they are made of."""
+Advance = Callable[[Carry, Parameters, int], Carry]
 NEVER = np.iinfo(np.int64).max
+STRETCH = 16
+"""Rounds that are played without asking, on the device, whether to go on: a GPU would have to ask the host."""
 
 
 @lru_cache(maxsize=64)
-def _compiled(problem: Problem, learner: Learner[Any], stop_at_broken_bound: bool) -> Advance:
+def _compiled(
+    problem: Problem, learner: Learner[Any], stop_at_broken_bound: bool, stream: ChunkedStream | None
+) -> Advance:
     """The loop for a problem and a learner: plays from where the carry stands up to a position of the block."""
 
-    def play_one(carry: Carry, loss: tuple[Array, ...], constraint: tuple[Array, ...]) -> Carry:
+    def play_one(carry: Carry, block: Parameters) -> Carry:
         x = learner.ask(carry.state)
         here = carry.position
-        feedback = observe(problem, x, [_at(array, here) for array in loss], [_at(array, here) for array in constraint])
+        feedback = observe(problem, x, *_parameters(stream, block, here, x.dtype))
         require_match(feedback, x, None)
         limits = Limits.declared(learner, x, problem)
         sound = jnp.all((limits if stop_at_broken_bound else Limits.around(x)).acceptable(feedback))
@@ -77,19 +86,31 @@ def _compiled(problem: Problem, learner: Learner[Any], stop_at_broken_bound: boo
             first_broken=first_broken,
         )
 
-    def advance(carry: Carry, loss: tuple[Array, ...], constraint: tuple[Array, ...], stop: Any) -> Carry:
-        def up_to(carry: Carry, end: Any) -> Carry:
-            return lax.while_loop(
-                lambda c: (c.position < end) & c.sound, lambda c: play_one(c, loss, constraint), carry
-            )
-
-        # All rounds but the last, then the last: what the learner reports is wanted of that one only.
-        carry = up_to(carry, stop - 1)
-        one_more = (carry.position < stop) & carry.sound
-        report = _choose(one_more, learner.report(carry.state), carry.report)
-        return up_to(carry._replace(report=report), stop)
+    def advance(carry: Carry, block: Parameters, stop: Any) -> Carry:
+        # A round that is not acceptable leaves everything as it was, so the rounds after it in a stretch do nothing.
+        carry = lax.while_loop(
+            lambda c: (c.position + STRETCH < stop) & c.sound,
+            lambda c: lax.fori_loop(0, STRETCH, lambda _, now: play_one(now, block), c),
+            carry,
+        )
+        # Of the last round what the learner reports is wanted: of these few it is taken down of each.
+        return lax.while_loop(
+            lambda c: (c.position < stop) & c.sound,
+            lambda c: play_one(c._replace(report=learner.report(c.state)), block),
+            carry,
+        )
 
     return jax.jit(advance)
+
+
+def _parameters(
+    stream: ChunkedStream | None, block: Parameters, position: Any, dtype: Any
+) -> tuple[list[Array], list[Array]]:
+    """The parameters of the round at this place of a block."""
+    loss, constraint = block if stream is None else stream.expand(_at(block, position))[:2]
+    if stream is None:
+        return [_at(array, position) for array in loss], [_at(array, position) for array in constraint]
+    return [array.astype(dtype) for array in loss], [array.astype(dtype) for array in constraint]
 
 
 def _choose(condition: Array, new: Any, old: Any) -> Any:
@@ -117,7 +138,8 @@ class CompiledPlayer:
         self._problem = problem
         self._learner = learner
         self._recorder = recorder
-        self._advance = _compiled(problem, learner, on_broken_bound == "raise")
+        self._stops = on_broken_bound == "raise"
+        self._stream: ChunkedStream | None = None
         self._warned: dict[str, str] = {} if resume is None else dict(resume.warnings)
         self._block_rounds = 0
         self.played = 0 if resume is None else resume.last_round
@@ -132,40 +154,44 @@ class CompiledPlayer:
             self._carry = Carry(jnp.asarray(0, dtype=jnp.int64), state, sums, report, jnp.asarray(True), never)
             self._dtype = learner.ask(state).dtype
 
-    def play(self, block: Block, first: int) -> None:
+    def play(self, block: Block | DrawnBlock, first: int) -> None:
         """Play the rounds of a block that starts at round `first`, those that are still ahead."""
         with jax.enable_x64(True):
-            loss, constraint = self._on_device(block.loss), self._on_device(block.constraint)
+            there = self._on_device(block)
             self._carry = self._carry._replace(
                 position=jnp.asarray(self.played + 1 - first), first_broken=self._carry.first_broken * 0 + NEVER
             )
             while self.played + 1 < first + block.rounds:
                 wanted = self._recorder.next
                 stop = block.rounds if wanted is None else min(block.rounds, wanted - first + 1)
-                start, self._carry = self._carry, self._stretch(self._carry, loss, constraint, stop)
+                start, self._carry = self._carry, self._stretch(self._carry, there, stop)
                 self.played = first - 1 + int(self._carry.position)
-                self._note_broken_bounds(start, loss, constraint, first)
+                self._note_broken_bounds(start, there, first)
                 if not self._carry.sound:
-                    self._carry = self._advance(start, loss, constraint, int(self._carry.position))
-                    raise self._refusal(loss, constraint)
+                    self._carry = self._advance(start, there, int(self._carry.position))
+                    raise self._refusal(there)
                 if self.played == wanted:
                     self._recorder.keep(wanted, *jax.tree.map(np.asarray, (self._carry.sums, self._carry.report)))
 
-    def _on_device(self, arrays: tuple[NDArray[Any], ...]) -> tuple[Array, ...]:
-        """A block's parameters, the last block filled up to the length of the others: another shape compiles anew."""
-        if not arrays:
-            return ()
-        rounds = len(arrays[0])
-        self._block_rounds = max(self._block_rounds, rounds)
-        missing = self._block_rounds - rounds
-        full = [
-            np.concatenate([array, np.repeat(array[-1:], missing, axis=0)]) if missing else array for array in arrays
-        ]
-        return tuple(jnp.asarray(array, dtype=self._dtype) for array in full)
+    def _on_device(self, block: Block | DrawnBlock) -> Parameters:
+        """A block's parameters; the last block filled up to the length of the others: another shape compiles anew."""
+        stream = block.stream if isinstance(block, DrawnBlock) else None
+        self._stream = stream
+        self._advance = _compiled(self._problem, self._learner, self._stops, stream)
+        if isinstance(block, DrawnBlock):
+            return block.drawn
+        self._block_rounds = max(self._block_rounds, block.rounds)
+        missing = self._block_rounds - block.rounds
 
-    def _stretch(self, carry: Carry, loss: tuple[Array, ...], constraint: tuple[Array, ...], stop: int) -> Carry:
+        def filled(arrays: tuple[NDArray[Any], ...]) -> tuple[Array, ...]:
+            full = [np.concatenate([a, np.repeat(a[-1:], missing, axis=0)]) if missing else a for a in arrays]
+            return tuple(jnp.asarray(array, dtype=self._dtype) for array in full)
+
+        return filled(block.loss), filled(block.constraint)
+
+    def _stretch(self, carry: Carry, block: Parameters, stop: int) -> Carry:
         try:
-            return self._advance(carry, loss, constraint, stop)
+            return self._advance(carry, block, stop)
         except (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError, AttributeError, IndexError) as error:
             raise InputError(
                 "engine",
@@ -175,29 +201,27 @@ class CompiledPlayer:
                 "or use engine='numpy'",
             ) from error
 
-    def _faults(self, carry: Carry, loss: tuple[Array, ...], constraint: tuple[Array, ...], t: int) -> list[InputError]:
+    def _faults(self, carry: Carry, block: Parameters, t: int) -> list[InputError]:
         """The words for the round that the carry stands before, from the code that the reference engine uses."""
         x, here = self._learner.ask(carry.state), int(carry.position)
-        feedback = observe(self._problem, x, [array[here] for array in loss], [array[here] for array in constraint])
+        feedback = observe(self._problem, x, *_parameters(self._stream, block, here, x.dtype))
         return list(Limits.declared(self._learner, x, self._problem).faults(feedback, t))
 
-    def _refusal(self, loss: tuple[Array, ...], constraint: tuple[Array, ...]) -> InputError:
-        faults = self._faults(self._carry, loss, constraint, self.played + 1)
+    def _refusal(self, block: Parameters) -> InputError:
+        faults = self._faults(self._carry, block, self.played + 1)
         if faults:
             return faults[0]
         # Compiled and step-by-step arithmetic may differ in the last digit, right at a bound.
         what = "a declared bound was exceeded by rounding"
         return BrokenBoundError("feedback", what, "Declare bounds with a little room", round=self.played + 1)
 
-    def _note_broken_bounds(
-        self, start: Carry, loss: tuple[Array, ...], constraint: tuple[Array, ...], first: int
-    ) -> None:
+    def _note_broken_bounds(self, start: Carry, block: Parameters, first: int) -> None:
         """Where the run goes on past a broken bound: the first round of each, by playing up to it once more."""
         for argument, position in zip(BOUNDED, np.asarray(self._carry.first_broken).tolist(), strict=True):
             played = position < int(self._carry.position)  # a round that stopped the run was not played
             if played and argument not in self._warned:
-                there = self._advance(start, loss, constraint, position)
-                faults = self._faults(there, loss, constraint, first + position)
+                there = self._advance(start, block, position)
+                faults = self._faults(there, block, first + position)
                 words = {fault.argument: str(fault) for fault in faults}
                 self._warned[argument] = words.get(argument, f"{argument} in round {first + position}: at its bound")
 

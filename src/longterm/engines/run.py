@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +22,7 @@ from longterm.streams.base import checked_seeds
 
 if TYPE_CHECKING:
     from longterm.engines.compiled import CompiledPlayer
+    from longterm.engines.drawn import DrawnBlock
 
 Engine = Literal["numpy", "jax"]
 """The reference engine, and the compiled one (extra `jax`)."""
@@ -206,11 +207,11 @@ def compare(
     total = rounds if rounds is not None else stream.length
     with reporter(progress, title) as report:
         try:
-            for block in stream.blocks(seeds, start, rounds):
-                require_fit(problem, block, seed_axes, done + 1)
+            for first, block in _blocks(engine, stream, seeds, start, rounds):
+                require_fit(problem, block if isinstance(block, Block) else block.at(0), seed_axes, first)
                 for player in players.values():
-                    player.play(block, done + 1)
-                done += block.rounds
+                    player.play(block, first)  # type: ignore[arg-type]
+                done = first - 1 + block.rounds
                 report(done, total)
             if done == 0 or (rounds is not None and done < rounds):
                 what = "is empty" if done == 0 else f"ended after round {done}, {rounds} were asked for"
@@ -220,6 +221,23 @@ def compare(
             error.trace = {name: player.trace() for name, player in players.items()}  # type: ignore[attr-defined]
             raise
     return Comparison({name: player.trace() for name, player in players.items()})
+
+
+def _blocks(
+    engine: Engine, stream: Stream, seeds: Seeds, start: int, stop: int | None
+) -> Iterator[tuple[int, Block | DrawnBlock]]:
+    """The rounds start + 1 … stop, in blocks with the number of their first round; drawn where they are played."""
+    if engine == "jax" and stop is not None:
+        from longterm.engines import drawn
+
+        if drawn.can_draw(stream, seeds):
+            last = stop if stream.length is None else min(stop, stream.length)
+            yield from drawn.drawn_blocks(stream, seeds, start, last)  # type: ignore[arg-type]
+            return
+    first = start + 1
+    for block in stream.blocks(seeds, start, stop):
+        yield first, block
+        first += block.rounds
 
 
 def _require_kinds(problem: Any, learners: Any, stream: Any) -> None:

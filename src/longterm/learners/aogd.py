@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import Array, FloatArray, column, namespace
+from longterm._arrays import Array, FloatArray, at_least, scaled
 from longterm._validate import Hyper
 from longterm.learners.base import Learner, require_strong_convexity
 from longterm.learners.feedback import Feedback
@@ -149,12 +149,12 @@ class AOGD(Learner[AOGDState]):
 
     def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
         theta, eta, mu = self.schedule.at(state.round, state.x)
-        descent = feedback.loss_gradient + column(state.multiplier) * feedback.constraint_gradient
+        descent = feedback.loss_gradient + scaled(state.multiplier, feedback.constraint_gradient)
         ascent = feedback.constraint - theta * self.penalty.derivative(state.multiplier)
         return AOGDState(
             round=state.round + 1,
-            x=self.enclosing_set.project(state.x - column(eta) * descent),
-            multiplier=namespace(state.x).maximum(state.multiplier + mu * ascent, 0.0),
+            x=self.enclosing_set.project(state.x - scaled(eta, descent)),
+            multiplier=at_least(state.multiplier + mu * ascent, 0.0),
         )
 
     def report(self, state: AOGDState) -> dict[str, Array]:

@@ -211,7 +211,10 @@ class Learner(PerLearner, ABC, Generic[S]):
     def tell(self, state: S, feedback: Feedback, *, on_broken_bound: OnBrokenBound = "raise") -> S:
         """The state after round t, once what it is told has been checked. `state` itself never changes."""
         x, t = self.ask(state), int(np.max(np.asarray(state.round)))
-        return self.update(state, FeedbackCheck(self, x, on_broken_bound=on_broken_bound).accept(feedback, t))
+        check = FeedbackCheck(self, x, on_broken_bound=on_broken_bound)
+        with np.errstate(all="ignore"):
+            feedback = check.accept(feedback, t)
+        return self.update(state, feedback)
 
 
 def require_strong_convexity(problem: Problem, steps: str) -> float:

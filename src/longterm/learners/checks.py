@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,8 +91,8 @@ class Limits(NamedTuple):
     def within(self, feedback: Feedback) -> tuple[Array, Array, Array]:
         """Per learner, for each of BOUNDED: is it within its limit? A NaN is never ≤ anything."""
         return (
-            dot(feedback.loss_gradient, feedback.loss_gradient) <= self.loss_gradient_square,
-            dot(feedback.constraint_gradient, feedback.constraint_gradient) <= self.constraint_gradient_square,
+            _square(feedback.loss_gradient) <= self.loss_gradient_square,
+            _square(feedback.constraint_gradient) <= self.constraint_gradient_square,
             namespace(feedback.loss_gradient).abs(feedback.constraint) <= self.constraint,
         )
 
@@ -177,30 +177,23 @@ class FeedbackCheck:
             and loss_gradient.shape == shape == constraint_gradient.shape
             and loss_gradient.dtype is dtype
             and constraint_gradient.dtype is dtype
-            and isinstance(constraint, (np.generic, np.ndarray))
-            and constraint.shape == ()
-            and constraint.dtype is dtype
+            and (type(constraint) is dtype.type or _is_single(constraint, dtype))
         ):
             return False
-        if loss is not None and not (
-            isinstance(loss, (np.generic, np.ndarray))
-            and loss.shape == ()
-            and loss.dtype is dtype
-            and math.isfinite(loss)
-        ):
+        if loss is not None and not ((type(loss) is dtype.type or _is_single(loss, dtype)) and math.isfinite(loss)):
             return False
         first, second, third = self._numbers
-        with np.errstate(all="ignore"):
-            return bool(
-                loss_gradient.dot(loss_gradient) <= first
-                and constraint_gradient.dot(constraint_gradient) <= second
-                and abs(float(constraint)) <= third
-            )
+        return bool(
+            loss_gradient.dot(loss_gradient) <= first
+            and constraint_gradient.dot(constraint_gradient) <= second
+            and abs(float(constraint)) <= third
+        )
 
     def accept(self, feedback: Feedback, t: int | None) -> Feedback:
         """The feedback of round t, ready for `update`: it matches the state, is finite and within the limits.
 
-        Called by what users call: warnings point at their line.
+        Called by what users call: warnings point at their line. To be called with NumPy's own warnings switched off
+        (`np.errstate`): what is not finite is refused in words.
         """
         x = self._x
         if self._is_plain and feedback.hint is None and self._passes(feedback):
@@ -209,8 +202,7 @@ class FeedbackCheck:
         require_match(feedback, x, t)
         self._learner.require(feedback, x, t, self._on_broken_bound)
         feedback = _as_arrays(feedback, x)
-        with np.errstate(all="ignore"):  # what is not finite is refused in words
-            good = self.limits.acceptable(feedback)
+        good = self.limits.acceptable(feedback)
         if not (good if good.ndim == 0 else namespace(x).all(good)):
             raise_or_warn(self.faults(feedback, t), self._on_broken_bound, stacklevel=4)
         return feedback
@@ -218,6 +210,16 @@ class FeedbackCheck:
     def faults(self, feedback: Feedback, t: int | None) -> list[NonFiniteError] | list[BrokenBoundError]:
         """What is wrong with feedback that is not acceptable, in words."""
         return self.limits.faults(feedback, t)
+
+
+def _square(x: Array) -> Array:
+    """‖x‖², to rounding: for many short rows einsum takes half the time of a dot product for each."""
+    return np.einsum("ij,ij->i", x, x) if type(x) is np.ndarray and x.ndim == 2 else dot(x, x)
+
+
+def _is_single(number: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether it is an array of NumPy that holds one number of this dtype."""
+    return type(number) is np.ndarray and number.shape == () and number.dtype is dtype
 
 
 def require_known(on_broken_bound: str) -> None:

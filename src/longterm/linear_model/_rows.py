@@ -16,10 +16,9 @@ from scipy import sparse
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
+from longterm.linear_model.kernels.round import LONGEST_GRADIENT
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 
-LARGEST_GRADIENT = 1e90
-"""Above this, squares of gradients and their sums would come near the largest float."""
 IN_ORDER = np.empty(0, dtype=np.int64)
 """Stands for the order of the file."""
 
@@ -188,7 +187,7 @@ def is_row(indices: NDArray[Any], values: NDArray[Any], dimension: int) -> bool:
 def is_moderate(longest: float, label: float, weight: float, radius: float) -> bool:
     """Whether no gradient can come near the largest float: |slope| ≤ 2 weight (1 + radius ‖u‖ + |y|), any loss."""
     reach = 1.0 + longest
-    return 2.0 * weight * (1.0 + radius * reach + label) * reach <= LARGEST_GRADIENT
+    return 2.0 * weight * (1.0 + radius * reach + label) * reach <= LONGEST_GRADIENT
 
 
 def require_moderate(block: RowBlock, labels: FloatArray, weights: FloatArray, radius: float) -> None:

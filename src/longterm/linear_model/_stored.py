@@ -47,7 +47,7 @@ CLOSE, LITTLE = 1e-6, 1e-150
 NOTHING = -690.0
 """The logarithm of a share that is none: the kernels' exponential ends at −700."""
 FARTHEST = 1e200
-"""Losses of scales that are larger could overflow in a few rounds; gradients are at most 1e100."""
+"""Losses of scales that are larger could overflow in a few rounds; gradients are at most 1e90."""
 KEYS = frozenset(["settings", "widens", "sparse", "level", "seed"])
 
 

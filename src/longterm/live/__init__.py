@@ -2,7 +2,7 @@
 
 from longterm.live.fleet import Fleet
 from longterm.live.learner import LiveLearner
-from longterm.live.memory import LiveState
+from longterm.live.state import LiveState
 from longterm.live.tokens import Token
 
 __all__ = ["Fleet", "LiveLearner", "LiveState", "Token"]

@@ -7,7 +7,6 @@ few, `tell` updates them and no others, at the cost of the few. A campaign, a de
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -21,7 +20,8 @@ from longterm.errors import BrokenBoundError, InputError, NonFiniteError, Snapsh
 from longterm.learners.base import Learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound, require_known
 from longterm.learners.feedback import Feedback
-from longterm.live.stored import require_near
+from longterm.live.fleet_numpy import NumpyRows
+from longterm.live.soundness import require_near
 from longterm.storage.packing import require_sound, restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
@@ -84,6 +84,8 @@ class Fleet:
     ) -> None:
         self._turn = OneThread("fleet")
         self._unanswered: list[tuple[Any, Feedback, Who]] = []
+        self._refused: list[tuple[Feedback, Who]] = []
+        """Calls that did not wait and were refused, until someone is told."""
         self.size = validate.dimension("size", size)
         if learner.batch_shape not in ((), (self.size,)):
             what = f"its hyper-parameters have shape {learner.batch_shape}"
@@ -126,6 +128,7 @@ class Fleet:
     @property
     def state(self) -> Any:
         """The learners' states, one row each, as NumPy arrays: a view that cannot be written to and changes later."""
+        self._read_answers(0)
         return type(self._rows.state)(*(_read_only(field) for field in self._rows.state))
 
     @property
@@ -136,11 +139,13 @@ class Fleet:
     @property
     def signed_violation(self) -> NDArray[np.float64]:
         """Σ g(x_t) so far, per learner."""
+        self._read_answers(0)
         return np.asarray(self._rows.totals["signed_violation"])
 
     @property
     def hard_violation(self) -> NDArray[np.float64]:
         """Σ [g(x_t)]₊ so far, per learner."""
+        self._read_answers(0)
         return np.asarray(self._rows.totals["hard_violation"])
 
     def ask(self, who: Who = None, *, on_device: bool = False) -> Any:
@@ -180,13 +185,33 @@ class Fleet:
             self._resolve(0)
 
     def _resolve(self, left: int) -> None:
-        """Read the answers of calls that did not wait, the oldest first, but for so many."""
+        """Read the answers of calls that did not wait, the oldest first, but for so many; raise if one was refused."""
+        self._read_answers(left)
+        if self._refused:
+            feedback, who = self._refused.pop(0)
+            with np.errstate(all="ignore"):
+                self._rows_check(self._numbers(who)).accept(_on_host(feedback), None)
+            raise InputError("feedback", "a state would not be finite", "Check the feedback of this call")
+
+    def _read_answers(self, left: int) -> None:
         while len(self._unanswered) > left:
             answer, feedback, who = self._unanswered.pop(0)
-            if not bool(answer):
-                numbers = self._numbers(who)
-                self._rows_check(numbers).accept(_on_host(feedback), None)
-                raise InputError("feedback", "a state would not be finite", "Check the feedback of this call")
+            if bool(answer):
+                if who is None:
+                    self._rows.confirm()  # type: ignore[union-attr]
+                continue
+            self._refused.append((feedback, who))
+            if who is None:
+                # It was taken to be sound, and what came after was built on it: that is done again, without it.
+                self._rows.undo()  # type: ignore[union-attr]
+                later, self._unanswered = self._unanswered, []
+                for _, told, _ in later:
+                    self._send(told, None)
+
+    def _send(self, feedback: Feedback, who: Who) -> None:
+        """Let the device check and apply it; its answer is read by `_resolve`."""
+        answer = self._rows.tell_on_device(feedback, who, self._template)  # type: ignore[union-attr]
+        self._unanswered.append((answer, feedback, who))
 
     def _rows_check(self, numbers: NDArray[np.int64] | None) -> RowsCheck:
         x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
@@ -224,7 +249,8 @@ class Fleet:
                     return
                 feedback = _on_host(feedback)  # to find the words, or to warn and go on
             numbers = self._numbers(who)
-            self._rows.advance(numbers, self._rows_check(numbers).accept(feedback, None))
+            with np.errstate(all="ignore"):  # what is not finite is refused, in words
+                self._rows.tell(numbers, feedback, lambda: self._rows_check(numbers))
 
     def _told_on_device(self, feedback: Feedback, who: Who, wait: bool) -> bool:
         """Whether this call was about arrays on the device, with the right shapes, and every row was sound."""
@@ -236,17 +262,26 @@ class Fleet:
         numbers = who if there else self._numbers(who)
         count = self.size if numbers is None else len(numbers)  # type: ignore[arg-type]
         shape = (count, *self._template.shape)
-        for name, wanted in (("loss_gradient", shape), ("constraint_gradient", shape), ("constraint", (count,))):
-            value = getattr(feedback, name)
-            if (
-                getattr(value, "shape", None) != wanted
-                or str(value.dtype).rpartition(".")[2] != self._template.dtype.name
-            ):
+        for value, wanted in (
+            (feedback.loss_gradient, shape),
+            (feedback.constraint_gradient, shape),
+            (feedback.constraint, (count,)),
+        ):
+            if getattr(value, "shape", None) != wanted or not self._is_dtype(value.dtype):
                 return False
-        answer = self._rows.tell_on_device(feedback, numbers, self._template, wait=wait)  # type: ignore[union-attr]
+        if numbers is not None and any(who is None for *_, who in self._unanswered):
+            self._resolve(0)  # what is updated in place cannot be undone
+        self._send(feedback, numbers)
         if not wait:
-            self._unanswered.append((answer, feedback, who))
-        return bool(answer) if wait else True
+            return True
+        answer, *_ = self._unanswered.pop()
+        if numbers is None:
+            (self._rows.confirm if answer else self._rows.undo)()  # type: ignore[union-attr]
+        return bool(answer)
+
+    def _is_dtype(self, dtype: Any) -> bool:
+        """Whether an array of any library has the dtype of the decisions."""
+        return dtype is self._template.dtype or str(dtype).rpartition(".")[2] == self._template.dtype.name
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the whole fleet to a file, atomically: a crash leaves the old file or the new one.
@@ -300,9 +335,11 @@ class Fleet:
             size, dtype = stored.metadata["size"], np.dtype(stored.metadata["dtype"])
             _require_totals(stored.arrays, size)
             fleet = cls(learner, size, dtype=dtype, on_broken_bound=on_broken_bound, engine=engine)
-            other = difference(stored.metadata["learner"], specification(fleet.learner))
-            if other is not None:
-                raise SnapshotError(path, "another learner", other, "Make the learner with the saved hyper-parameters")
+            what_differs = difference(stored.metadata["learner"], specification(fleet.learner))
+            if what_differs is not None:
+                raise SnapshotError(
+                    path, "another learner", what_differs, "Make the learner with the saved hyper-parameters"
+                )
             state = restored_state(fleet.state, {name: np.array(array) for name, array in stored.arrays.items()})
             require_sound(fleet.state, state)
             require_near(fleet.learner, fleet.learner.ask(state))
@@ -362,13 +399,6 @@ def _require_totals(arrays: Mapping[str, Any], size: Any) -> None:
             raise ValueError(f"{name} is not a number for each of {size!r:.40} learners")
 
 
-def _require_finite(state: Any) -> None:
-    for name, value in state._asdict().items():
-        if value.dtype.kind == "f" and not np.isfinite(value).all():
-            what = "would hold a number that is not finite after this update"
-            raise NonFiniteError(name, what, "Check the feedback of this round; the state is as it was")
-
-
 def _on_host(feedback: Feedback) -> Feedback:
     """The same in NumPy arrays; functions as they are."""
     numbers = {n: v for n, v in feedback._asdict().items() if not (v is None or callable(v))}
@@ -386,42 +416,3 @@ def _names_twice(numbers: NDArray[np.int64]) -> bool:
     """Whether a number appears more than once; sorting integers costs less than the update they ask for."""
     ordered = np.sort(numbers)
     return bool(np.any(ordered[1:] == ordered[:-1]))
-
-
-class NumpyRows:
-    """The rows of a fleet in NumPy arrays, updated in place."""
-
-    def __init__(self, learner: Learner[Any], state: Any, totals: dict[str, NDArray[np.float64]]) -> None:
-        self._learner = learner
-        self.state = state
-        self.totals = totals
-
-    @cached_property
-    def _hyper(self) -> dict[str, NDArray[Any]]:
-        return self._learner.hyper_arrays()
-
-    def decisions(self, numbers: NDArray[np.int64] | None) -> NDArray[Any]:
-        """X of these rows, copied."""
-        x = self._learner.ask(self.state)
-        return np.array(x) if numbers is None else x[numbers]
-
-    def advance(self, numbers: NDArray[np.int64] | None, feedback: Feedback) -> None:
-        """Apply the rule to these rows."""
-        worst = np.asarray(feedback.constraint, dtype=np.float64)
-        if numbers is None:
-            with np.errstate(all="ignore"):  # what is not finite is refused, in words
-                state = self._learner.update(self.state, feedback)
-            _require_finite(state)
-            self.state = state
-            self.totals["signed_violation"] += worst
-            self.totals["hard_violation"] += np.maximum(worst, 0)
-            return
-        learner = self._learner.with_hyper_arrays({path: array[numbers] for path, array in self._hyper.items()})
-        rows = type(self.state)(*(field[numbers] for field in self.state))
-        with np.errstate(all="ignore"):
-            state = learner.update(rows, feedback)
-        _require_finite(state)
-        for field, new in zip(self.state, state, strict=True):
-            field[numbers] = new
-        self.totals["signed_violation"][numbers] += worst
-        self.totals["hard_violation"][numbers] += np.maximum(worst, 0)

@@ -210,7 +210,7 @@ class Journal:
                 "See that nothing else writes it, and load the learner again",
             )
         numbers = _RECORD.pack(len(payload), sequence)
-        record = numbers + _CRC.pack(zlib.crc32(numbers)) + payload
+        record = b"".join((numbers, _CRC.pack(zlib.crc32(numbers)), payload))
         checksum = _checksum(at.checksum + record)
         record += checksum
         after = Position(sequence, checksum, at.offset + len(record))

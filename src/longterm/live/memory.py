@@ -1,8 +1,8 @@
-"""Everything a live learner remembers, the three things that can happen to it, and what can be read of it.
+"""Everything a live learner remembers, and the three things that can happen to it.
 
-What happens is first worked out, as a `Change`, then written to the journal as the change's record, then made.
-Calls and the replay of a journal make the same changes, so they cannot drift apart. Making a change checks nothing:
-by then it has been found good and written down.
+What happens is first worked out, as a change, then written to the journal as the change's record, then applied.
+Calls and the replay of a journal apply the same changes, so they cannot drift apart. Applying a change checks nothing:
+by then it has been found good and written down. It puts values in place, so that applying it twice is applying it once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +20,9 @@ from longterm.engines.trace import Sums
 from longterm.errors import NonFiniteError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.live.records import Asked, Event, Skipped, StateLayout, Told
-from longterm.live.stored import check_book
+from longterm.live.records import SkipRecord, StateLayout, TellRecord, encode_ask, encode_skip
+from longterm.live.soundness import check_counters
+from longterm.live.state import LiveState
 from longterm.live.tokens import Closed, Lives, Token, Window
 from longterm.storage.packing import require_sound, restored_state, state_arrays
 
@@ -38,20 +39,72 @@ class Counters(NamedTuple):
     largest_delay: int = 0
 
 
-class Change(NamedTuple):
-    """What one call does to the memory: values to be put in place, so that making it twice is making it once."""
+class RoundOpened(NamedTuple):
+    """An ask: a token is given out, and those that became too old are forgotten."""
 
-    event: Event
-    """What the journal is told."""
+    token: Token
+    expired: tuple[int, ...]
+    lives: Lives
+    new_life: int | None
+    counters: Counters
+
+    def record(self, layout: StateLayout) -> bytes:
+        """What the journal is given."""
+        return encode_ask(self.new_life)
+
+    def apply(self, memory: Memory) -> None:
+        """Let it happen."""
+        token, expired, lives, _, counters = self
+        window, number = memory.window, token.number
+        for old in expired:
+            window.open.pop(old, None)
+        window.open[number] = token
+        window.closed.pop(number - window.expire_after - 1, None)
+        window.lives = lives
+        window.asked = number
+        memory.counters = counters
+
+
+class RoundTold(NamedTuple):
+    """A tell: the feedback of a round led to a state."""
+
+    number: int
     state: Any
+    constraint: Array
+    loss: Array | None
     sums: Sums
     counters: Counters
-    asked: int
-    lives: Lives
-    leaving: tuple[int, ...] = ()
-    """Tokens that are open no longer."""
-    opened: Token | None = None
-    closed: tuple[int, Closed] | None = None
+
+    def record(self, layout: StateLayout) -> bytes:
+        """What the journal is given."""
+        return layout.encode_tell(self.number, self.state, self.constraint, self.loss)
+
+    def apply(self, memory: Memory) -> None:
+        """Let it happen."""
+        number, memory.state, _, _, memory.sums, memory.counters = self
+        window = memory.window
+        window.open.pop(number, None)
+        window.closed[number] = "told"
+
+
+class RoundSkipped(NamedTuple):
+    """A skip: a round is given up."""
+
+    number: int
+    counters: Counters
+
+    def record(self, layout: StateLayout) -> bytes:
+        """What the journal is given."""
+        return encode_skip(self.number)
+
+    def apply(self, memory: Memory) -> None:
+        """Let it happen."""
+        memory.window.open.pop(self.number, None)
+        memory.window.closed[self.number] = "skipped"
+        memory.counters = self.counters
+
+
+Change = RoundOpened | RoundTold | RoundSkipped
 
 
 class Memory:
@@ -60,7 +113,7 @@ class Memory:
     def __init__(self, state: Any, x: Array, window: Window) -> None:
         self.state = state
         self.layout = StateLayout(state, x)
-        self._x = x
+        self._x, self._is_single = x, x.ndim == 1
         self.sums = Sums.zero(x.shape[:-1], 0)
         self._no_loss, self._no_values = self.sums.loss, self.sums.per_constraint
         self.window = window
@@ -80,92 +133,71 @@ class Memory:
 
     # --- what can happen -------------------------------------------------------------------------------------
 
-    def asking(self, x: Array, life: int) -> Change:
+    def change_of_ask(self, x: Array, life: int) -> RoundOpened:
         """A round begins with the decision x; its token belongs to this life."""
         window, counters = self.window, self.counters
-        number, expired = window.asked + 1, window.expiring()
-        decision = np.array(x)
-        decision.setflags(write=False)
+        expired, lives = window.expiring(), window.lives_with(life)
         if expired:
             counters = counters._replace(expired=counters.expired + len(expired))
-        lives = window.lives_with(life)
-        event = Asked() if lives is window.lives else Asked(life)
-        return Change(
-            event, self.state, self.sums, counters, number, lives, expired, Token(number, decision, life), None
-        )
+        decision = np.array(x)
+        decision.setflags(write=False)
+        new_life = None if lives is window.lives else life
+        return RoundOpened(Token(window.asked + 1, decision, life), expired, lives, new_life, counters)
 
-    def telling(self, event: Told) -> Change:
+    def change_of_tell(self, number: int, state: Any, constraint: Array, loss: Array | None) -> RoundTold:
         """The feedback of an open round led to a state; a NonFiniteError if that is none."""
-        number, state, constraint, loss = event
-        self._require_open(number)
-        for place, value in enumerate(self.layout.leaves(state)):
-            if not _is_finite(value):
-                what = "would hold a number that is not finite after this update"
-                remedy = "Check the feedback of this round; the state is as it was"
-                raise NonFiniteError(f"state.{self.layout.name(place)}", what, remedy, round=number)
-        window, (told, skipped, expired, losses_told, delay) = self.window, self.counters
-        asked = window.asked
-        if asked - number > delay:
-            delay = asked - number
-        counters = Counters(told + 1, skipped, expired, losses_told + (loss is not None), delay)
-        sums = self._sums_with(constraint, loss)
-        return Change(event, state, sums, counters, asked, window.lives, (number,), None, (number, "told"))
-
-    def skipping(self, number: int) -> Change:
-        """An open round is given up."""
-        self._require_open(number)
-        window, counters = self.window, self.counters._replace(skipped=self.counters.skipped + 1)
-        closed: tuple[int, Closed] = (number, "skipped")
-        return Change(
-            Skipped(number), self.state, self.sums, counters, window.asked, window.lives, (number,), None, closed
+        for value in self.layout.leaves(state):
+            if not (b"\0" not in np.isfinite(value).tobytes() if type(value) is np.ndarray else math.isfinite(value)):
+                raise self._not_finite(state, number)
+        told, skipped, expired, losses_told, largest_delay = self.counters
+        delay = self.window.asked - number
+        counters = Counters(
+            told + 1,
+            skipped,
+            expired,
+            losses_told if loss is None else losses_told + 1,
+            delay if delay > largest_delay else largest_delay,
         )
+        return RoundTold(number, state, constraint, loss, self._sums_with(constraint, loss), counters)
+
+    def change_of_skip(self, number: int) -> RoundSkipped:
+        """An open round is given up."""
+        return RoundSkipped(number, self.counters._replace(skipped=self.counters.skipped + 1))
 
     def _sums_with(self, constraint: Array, loss: Array | None) -> Sums:
         """`Sums.add`; for a single learner without arrays made to hold one number."""
-        sums = self.sums
-        if np.ndim(constraint) != 0:
+        if not self._is_single:
             value = self._no_loss if loss is None else loss
-            return sums.add(Feedback(None, constraint, None, value, self._no_values))
+            return self.sums.add(Feedback(None, constraint, None, value, self._no_values))
+        total_loss, signed, hard, squared, largest, per_constraint = self.sums
         worst = float(constraint)
         positive = worst if worst > 0.0 else 0.0
         return Sums(
-            sums.loss + (0.0 if loss is None else float(loss)),
-            sums.signed + worst,
-            sums.hard + positive,
-            sums.squared + positive * positive,
-            np.float64(worst) if worst > sums.largest else sums.largest,
-            sums.per_constraint,
+            total_loss if loss is None else total_loss + float(loss),
+            signed + worst,
+            hard + positive,
+            squared + positive * positive,
+            np.float64(worst) if worst > largest else largest,
+            per_constraint,
         )
 
-    def _require_open(self, number: int) -> None:
-        if number not in self.window.open:
-            raise KeyError(f"token {number} is not open")
+    def _not_finite(self, state: Any, number: int) -> NonFiniteError:
+        leaves = self.layout.leaves(state)
+        place = next(place for place, value in enumerate(leaves) if not np.isfinite(value).all())
+        what = "would hold a number that is not finite after this update"
+        remedy = "Check the feedback of this round; the state is as it was"
+        return NonFiniteError(f"state.{self.layout.name(place)}", what, remedy, round=number)
 
-    def recorded(self, record: bytes, learner: Learner[Any]) -> Change:
-        """The change that this record of a journal is about; ValueError, KeyError or TypeError if it makes no sense."""
-        event = self.layout.decode(record, self.state)
-        if isinstance(event, Told):
-            return self.telling(event)
-        if isinstance(event, Skipped):
-            return self.skipping(event.number)
+    def change_recorded(self, record: bytes, learner: Learner[Any]) -> Change:
+        """The change that this record of a journal is of; ValueError, KeyError or TypeError if it makes no sense."""
+        said = self.layout.decode(record, self.state)
+        if isinstance(said, (TellRecord, SkipRecord)):
+            if said.number not in self.window.open:
+                raise KeyError(f"token {said.number} is not open")
+            return self.change_of_tell(*said) if isinstance(said, TellRecord) else self.change_of_skip(said.number)
         lives = self.window.lives
-        life = event.life if event.life is not None else lives[-1][1] if lives else 0
-        return self.asking(learner.ask(self.state), life)
-
-    def make(self, change: Change) -> None:
-        """Let it happen."""
-        window = self.window
-        for number in change.leaving:
-            window.open.pop(number, None)
-        if change.opened is not None:
-            window.open[change.asked] = change.opened
-            window.closed.pop(change.asked - window.expire_after - 1, None)
-            window.lives = change.lives
-        if change.closed is not None:
-            number, how = change.closed
-            window.closed[number] = how
-        window.asked = change.asked
-        self.state, self.sums, self.counters = change.state, change.sums, change.counters
+        life = said.life if said.life is not None else lives[-1][1] if lives else 0
+        return self.change_of_ask(learner.ask(self.state), life)
 
     # --- files -----------------------------------------------------------------------------------------------
 
@@ -190,7 +222,7 @@ class Memory:
 
     def restore(self, metadata: Mapping[str, Any], lives: Sequence[Any], arrays: Mapping[str, Array]) -> None:
         """Take on what `metadata` and `arrays` of another memory said; ValueError or KeyError if it makes no sense."""
-        check_book(metadata, arrays, self._x, self.sums._asdict())
+        check_counters(metadata, arrays, self._x, self.sums._asdict())
         state = restored_state(self.state, arrays)
         require_sound(self.state, state)
         if int(np.max(np.asarray(state.round))) > metadata["told"] + 1:
@@ -229,91 +261,6 @@ class Memory:
             largest_violation=_copied(sums.largest),
             **self.counters._asdict(),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class LiveState:
-    """One moment of a live learner; it does not change when the learner does.
-
-    Violations and losses are sums over the rounds told, at the decisions that were played in them. They are
-    scalars for one learner, arrays for a batch.
-
-    Parameters
-    ----------
-    round : int
-        The learner's own counter t, from 1: one more than the rounds told. The steps below are those of t.
-    x : array
-        What the next ask would return.
-    report : mapping of str to array
-        What the learner reports: multiplier, theta, eta, mu, …
-    asked, told, skipped, expired, in_flight : int
-        How many rounds were asked for, came back, were skipped, expired, and are still out.
-    largest_delay : int
-        τ: the most rounds that were asked for between a round and its feedback. `theory.lemma_5_delayed` wants it.
-    cumulative_loss : array
-        Σ f_s(x_s), over the rounds whose feedback had a loss.
-    losses_told : int
-        How many rounds those are.
-    signed_violation : array
-        Σ g_s(x_s): what the theorem bounds.
-    hard_violation : array
-        Σ [g_s(x_s)]₊.
-    squared_violation : array
-        Σ [g_s(x_s)]₊².
-    largest_violation : array
-        max g_s(x_s); −∞ before the first feedback.
-    """
-
-    round: int
-    x: Array
-    report: Mapping[str, Array]
-    asked: int
-    told: int
-    skipped: int
-    expired: int
-    in_flight: int
-    largest_delay: int
-    cumulative_loss: Array
-    losses_told: int
-    signed_violation: Array
-    hard_violation: Array
-    squared_violation: Array
-    largest_violation: Array
-
-    @property
-    def multiplier(self) -> Array:
-        """λ_t; None if the learner has none."""
-        return self.report.get("multiplier")
-
-    @property
-    def theta(self) -> Array:
-        """θ_t; None if the learner has none."""
-        return self.report.get("theta")
-
-    @property
-    def eta(self) -> Array:
-        """η_t; None if the learner has none."""
-        return self.report.get("eta")
-
-    @property
-    def mu(self) -> Array:
-        """μ_t; None if the learner has none."""
-        return self.report.get("mu")
-
-    def budget_used(self, allowance: float) -> Array:
-        """The share used of what the rounds told so far allow, where g = cost − `allowance` in every round.
-
-        Σ cost / (allowance · rounds told): 1 is exactly on budget. NaN before the first feedback.
-        """
-        spent = self.signed_violation + self.told * allowance
-        return spent / (self.told * allowance) if self.told else spent * float("nan")
-
-
-def _is_finite(value: Array) -> bool:
-    """Whether every number is."""
-    if not isinstance(value, np.ndarray) or value.ndim == 0:
-        return math.isfinite(value)
-    return b"\0" not in np.isfinite(value).tobytes()  # a third of what .all() takes
 
 
 def _copied(value: Array) -> Array:

@@ -15,6 +15,7 @@ state is not what its learner began with.
 
 from __future__ import annotations
 
+import math
 import struct
 import sys
 from collections.abc import Mapping
@@ -30,30 +31,24 @@ _ASK, _SKIP, _TELL = (letter + _MARK for letter in (b"A", b"S", b"T"))
 _NUMBER = struct.Struct("<4sQ")
 _HEAD = struct.Struct("<4sQQB")
 _BITS = 64
+_CODES = {"float64": "d", "float32": "f", "int64": "q", "int32": "i", "uint64": "Q", "uint32": "I", "bool": "?"}
+"""How `struct` calls single numbers."""
 _SWAPPED = sys.byteorder == "big"
 
 
-class Asked(NamedTuple):
+class AskRecord(NamedTuple):
     """A round began; `life` is that of its token where it differs from the life of the token before."""
 
     life: int | None = None
 
-    def encode(self, layout: StateLayout) -> bytes:
-        """The record."""
-        return _ASK if self.life is None else _NUMBER.pack(_ASK, self.life)
 
-
-class Skipped(NamedTuple):
+class SkipRecord(NamedTuple):
     """A round was given up."""
 
     number: int
 
-    def encode(self, layout: StateLayout) -> bytes:
-        """The record."""
-        return _NUMBER.pack(_SKIP, self.number)
 
-
-class Told(NamedTuple):
+class TellRecord(NamedTuple):
     """The feedback of a round led to this state."""
 
     number: int
@@ -61,19 +56,15 @@ class Told(NamedTuple):
     constraint: Array
     loss: Array | None
 
-    def encode(self, layout: StateLayout) -> bytes:
-        """The record."""
-        number, state, constraint, loss = self
-        scalars, parts = layout.parts(state)
-        if parts is None or not layout.is_value(constraint) or not (loss is None or layout.is_value(loss)):
-            arrays = state_arrays(state) | {"constraint": constraint} | ({} if loss is None else {"loss": loss})
-            return pack({"op": "tell", "token": number}, arrays)
-        if loss is None:
-            return b"".join([_HEAD.pack(_TELL, number, scalars, 0), *parts, _raw(constraint)])
-        return b"".join([_HEAD.pack(_TELL, number, scalars, 1), *parts, _raw(constraint), _raw(loss)])
+
+def encode_ask(life: int | None) -> bytes:
+    """The record of an ask; `life`, if it is the first of its life."""
+    return _ASK if life is None else _NUMBER.pack(_ASK, life)
 
 
-Event = Asked | Skipped | Told
+def encode_skip(number: int) -> bytes:
+    """The record of a skip."""
+    return _NUMBER.pack(_SKIP, number)
 
 
 class StateLayout:
@@ -86,8 +77,8 @@ class StateLayout:
         self._kinds = [(np.asarray(leaf).dtype, np.shape(leaf)) for leaf in leaves.values()]
         self._is_flat = not any(hasattr(field, "_asdict") for field in template)
         self._value = (x.dtype, x.shape[:-1])
+        self._is_single = x.ndim == 1
         self._seen: tuple[type, ...] = ()
-        self._scalars: int | None = None
 
     def leaves(self, state: Any) -> tuple[Array, ...]:
         """The arrays of a state, one after another."""
@@ -97,37 +88,53 @@ class StateLayout:
         """What the state calls one of them."""
         return self._names[place]
 
-    def is_value(self, value: Array) -> bool:
-        """Whether it is one number for each decision, of their dtype."""
-        dtype, shape = self._value
-        return bool(value.dtype is dtype and value.shape == shape)
-
-    def parts(self, state: Any) -> tuple[int, list[bytes] | None]:
-        """Which fields are NumPy scalars, as bits, and the bytes of all; None where a field is not as it was."""
+    def encode_tell(self, number: int, state: Any, constraint: Array, loss: Array | None) -> bytes:
+        """The record of a tell."""
         leaves = self.leaves(state)
         kinds = tuple(map(type, leaves))
         if kinds != self._seen:
             self._look_at(kinds)
-        if self._scalars is None:
-            return 0, None
-        for leaf, (dtype, shape) in zip(leaves, self._kinds, strict=True):
-            if isinstance(leaf, np.ndarray) and (leaf.dtype is not dtype or leaf.shape != shape):
-                return 0, None
-        return self._scalars, [_raw(leaf) for leaf in leaves] if _SWAPPED else [leaf.tobytes() for leaf in leaves]
+        dtype, shape = self._value
+        fits = self._fits and constraint.dtype is dtype and constraint.shape == shape
+        if loss is not None:
+            fits = fits and loss.dtype is dtype and loss.shape == shape
+        parts = list(leaves)
+        for place, dtype, shape in self._arrays:
+            leaf = leaves[place]
+            fits = fits and leaf.dtype is dtype and leaf.shape == shape
+            parts[place] = _raw(leaf)
+        if not fits:
+            arrays = state_arrays(state) | {"constraint": constraint} | ({} if loss is None else {"loss": loss})
+            return pack({"op": "tell", "token": number}, arrays)
+        if not self._is_single:
+            constraint, loss = _raw(constraint), None if loss is None else _raw(loss)
+        if loss is None:
+            return self._without_loss.pack(_TELL, number, self._scalars, 0, *parts, constraint)
+        return self._with_loss.pack(_TELL, number, self._scalars, 1, *parts, constraint, loss)
 
     def _look_at(self, kinds: tuple[type, ...]) -> None:
-        """Which fields are scalars; None if one is neither an array nor the scalar that belongs there."""
-        bits, fits = 0, len(kinds) < _BITS
+        """Which fields are NumPy scalars, as bits, which are arrays, and how all of them are packed in one go.
+
+        It does not fit if one is neither an array nor the scalar that belongs there.
+        """
+        self._scalars, self._fits, self._arrays, codes = 0, len(kinds) < _BITS, [], ""
         for place, (kind, (dtype, shape)) in enumerate(zip(kinds, self._kinds, strict=True)):
             if issubclass(kind, np.generic):
-                bits |= 1 << place
-                fits = fits and kind is dtype.type and shape == ()
+                self._scalars |= 1 << place
+                self._fits = self._fits and kind is dtype.type and shape == () and dtype.name in _CODES
+                codes += _CODES.get(dtype.name, "x")
             else:
-                fits = fits and kind is np.ndarray
-        self._seen, self._scalars = kinds, bits if fits else None
+                self._fits = self._fits and kind is np.ndarray
+                self._arrays.append((place, dtype, shape))
+                codes += _bytes_of(dtype, shape)
+        dtype, shape = self._value
+        value = _CODES[dtype.name] if self._is_single else _bytes_of(dtype, shape)
+        self._without_loss = struct.Struct(_HEAD.format + codes + value)
+        self._with_loss = struct.Struct(_HEAD.format + codes + value + value)
+        self._seen = kinds
 
-    def decode(self, record: bytes, present: Any) -> Event:
-        """The event that a record is about; ValueError, KeyError or TypeError if it makes no sense.
+    def decode(self, record: bytes, present: Any) -> AskRecord | SkipRecord | TellRecord:
+        """What a record says; ValueError, KeyError or TypeError if it makes no sense.
 
         `present` is the state before it, which a state of an older record is compared with.
         """
@@ -136,26 +143,23 @@ class StateLayout:
         kind = record[:4]
         try:
             if kind == _ASK:
-                return Asked() if len(record) == len(_ASK) else Asked(_whole(_NUMBER, record)[1])
+                return AskRecord() if len(record) == len(_ASK) else AskRecord(_whole(_NUMBER, record)[1])
             if kind == _SKIP:
-                return Skipped(_whole(_NUMBER, record)[1])
+                return SkipRecord(_whole(_NUMBER, record)[1])
             if kind == _TELL:
-                return self._told(record)
+                return self._decode_tell(record)
         except struct.error as error:
             raise MalformedError(str(error)) from None
         raise MalformedError(f"{kind[:1]!r} is none of ask, tell and skip")
 
-    def _told(self, record: bytes) -> Told:
+    def _decode_tell(self, record: bytes) -> TellRecord:
         _, number, scalars, has_loss = _HEAD.unpack_from(record)
         kinds = [*self._kinds, self._value] + ([self._value] if has_loss else [])
         place, arrays = _HEAD.size, []
         if has_loss > 1 or scalars >> len(self._kinds):
             raise MalformedError("its flags make no sense")
         for dtype, shape in kinds:
-            count = 1
-            for n in shape:
-                count *= n
-            stop = place + count * dtype.itemsize
+            stop = place + math.prod(shape) * dtype.itemsize
             if stop > len(record):
                 raise MalformedError("it is too short")
             # From bytes of its own: aligned, and the record is not kept.
@@ -166,12 +170,16 @@ class StateLayout:
             raise MalformedError("it is too long")
         leaves = [array[()] if scalars >> k & 1 else array for k, array in enumerate(arrays[: len(self._kinds)])]
         state = type(self._template)(*leaves) if self._is_flat else filled_state(self._template, leaves)
-        return Told(number, state, arrays[len(self._kinds)], arrays[-1] if has_loss else None)
+        return TellRecord(number, state, arrays[len(self._kinds)], arrays[-1] if has_loss else None)
 
 
 def _raw(value: Array) -> bytes:
     raw: bytes = (value.astype(value.dtype.newbyteorder("<")) if _SWAPPED else value).tobytes()
     return raw
+
+
+def _bytes_of(dtype: np.dtype[Any], shape: tuple[int, ...]) -> str:
+    return f"{math.prod(shape) * dtype.itemsize}s"
 
 
 def _whole(layout: struct.Struct, record: bytes) -> tuple[Any, ...]:
@@ -180,13 +188,13 @@ def _whole(layout: struct.Struct, record: bytes) -> tuple[Any, ...]:
     return layout.unpack(record)
 
 
-def _older(record: bytes, present: Any) -> Event:
+def _older(record: bytes, present: Any) -> AskRecord | SkipRecord | TellRecord:
     metadata: Mapping[str, Any]
     metadata, arrays = unpack(record)
     if metadata["op"] == "ask":
-        return Asked()
+        return AskRecord()
     if metadata["op"] == "skip":
-        return Skipped(int(metadata["token"]))
+        return SkipRecord(int(metadata["token"]))
     if metadata["op"] != "tell":
         raise MalformedError(f"{metadata['op']!r} is none of ask, tell and skip")
-    return Told(int(metadata["token"]), restored_state(present, arrays), arrays["constraint"], arrays.get("loss"))
+    return TellRecord(int(metadata["token"]), restored_state(present, arrays), arrays["constraint"], arrays.get("loss"))

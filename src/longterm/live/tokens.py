@@ -69,11 +69,11 @@ class Token(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Token:
         """The token that this text was made of, without its decision; an UnknownTokenError if there is none."""
-        found = _TEXT.fullmatch(text) if isinstance(text, str) else None
-        if found is None:
+        match = _TEXT.fullmatch(text) if isinstance(text, str) else None
+        if match is None:
             shown = repr(text)[:60]
             raise UnknownTokenError(0, f"{shown} is not the text of a token", _REMEDY)
-        return cls(int(found[2]), None, int(found[1], 16))
+        return cls(int(match[2]), None, int(match[1], 16))
 
     def __str__(self) -> str:
         return f"{self.life:0{LIFE_BITS // 4}x}-{self.number}"

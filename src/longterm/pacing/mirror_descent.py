@@ -151,7 +151,8 @@ class DualMirrorDescent(Pacer[DualState]):
 
     def unguarded_bid(self, state: DualState, value: Array) -> Array:
         if type(state.price) is np.float64 and type(value) in PLAIN:  # one live bid: no arrays to hold one number
-            return np.float64(value / state.price if value < state.price * state.remaining else state.remaining)
+            price, left = float(state.price), state.remaining
+            return np.float64(value / price) if value < price * float(left) else np.float64(left)
         return affordable(value, state.price, state.remaining)
 
     def accept(self, state: DualState, value: Array, cost: Array) -> Array:
@@ -162,9 +163,10 @@ class DualMirrorDescent(Pacer[DualState]):
         return (value >= state.price * cost) & (cost <= state.remaining)
 
     def update(self, state: DualState, outcome: Outcome) -> DualState:
-        if type(state.price) is np.float64 and type(outcome.paid) in PLAIN and type(self.step) is float:
-            return self._plain_update(state, float(outcome.paid))
-        xp, paid = namespace(state.price), outcome.paid
+        paid = outcome.paid
+        if type(state.price) is np.float64 and type(paid) in PLAIN and type(self.step) is float:
+            return self._plain_update(state, float(paid))
+        xp = namespace(state.price)
         lowest = self._moved(state.price, paid - like(self.rate, state.price))
         highest = self._moved(state.price, paid - like(self.floor / self.horizon, state.price))
         anchor = like(self.cost_weight, state.price)
@@ -176,13 +178,14 @@ class DualMirrorDescent(Pacer[DualState]):
 
     def _plain_update(self, state: DualState, paid: float) -> DualState:
         """The same for one pacer, in numbers."""
-        price, step, start = float(state.price), self.step, self.start
-        anchor = float(self.cost_weight)
+        t, money, left = state
+        price, step, start = float(money), self.step, self.start
+        anchor: float = self.cost_weight  # type: ignore[assignment]
         new = _plain_move(price, step * (paid - self.budget / self.horizon), start, self.mirror)  # type: ignore[arg-type]
         if anchor > new:
             floor = _plain_move(price, step * (paid - self.floor / self.horizon), start, self.mirror)  # type: ignore[arg-type]
             new = max(new, min(floor, anchor))
-        return DualState(state.round + 1, np.float64(new), np.float64(state.remaining - paid))
+        return DualState(t + 1, np.float64(new), left - paid)
 
     def _moved(self, price: Array, excess: Array) -> Array:
         move = like(self.step, price) * excess
@@ -204,11 +207,17 @@ def entropic_step(price: Array, move: Array, start: Array) -> Array:
 
 
 def _plain_move(price: float, move: float, start: float, mirror: Mirror) -> float:
-    """π ⊕ move, of numbers."""
+    """π ⊕ move, of numbers; compared by `if`, in half the time of min and max."""
     if mirror == "euclidean":
         return price + move
-    factor = math.exp(min(max(move, -LONGEST_MOVE), LONGEST_MOVE))
-    return min(max(price * factor, start / FARTHEST), start * FARTHEST)
+    if not -LONGEST_MOVE <= move <= LONGEST_MOVE:
+        move = LONGEST_MOVE if move > 0 else -LONGEST_MOVE
+    new = price * math.exp(move)
+    lowest = start / FARTHEST
+    if new < lowest:
+        return lowest
+    highest = start * FARTHEST
+    return highest if new > highest else new
 
 
 # What it promises, as numbers. The proofs are in docs/pacing.md.

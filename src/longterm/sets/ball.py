@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, length, like, namespace, norm
+from longterm._arrays import Array, FloatArray, at_least, column, length, like, namespace, norm, scaled
 from longterm.sets.base import Set
 
 
@@ -79,14 +79,33 @@ class Ball(Set):
     def _shrink(self, offset: Array) -> Array:
         # Inside the ball the factor is reach / reach, exactly 1: the point comes back bit for bit.
         reach = self.radius * self._unit
+        if type(offset) is np.ndarray and offset.ndim == 1 and offset.dtype == np.float64 and reach == self.radius:
+            away = math.sqrt(offset.dot(offset))  # one point: the same arithmetic on one number, not on an array of one
+            if away <= reach:
+                return offset.copy()
+            if away < math.inf:
+                return offset * (reach / away)
         near = norm(offset if self._unit == 1.0 else offset * self._unit)
         if not isinstance(offset, np.ndarray):
-            shrunk = offset * column(reach / namespace(offset).maximum(near, reach))
-            return namespace(offset).where(column(namespace(offset).isfinite(near)), shrunk, self._from_afar(offset))
-        shrunk = offset * column(reach / np.maximum(near, reach))
+            xp = namespace(offset)
+            shrunk = offset * column(reach / xp.maximum(near, reach))
+            return xp.where(column(near < math.inf), shrunk, self._compiled_from_afar(offset))
+        shrunk = scaled(reach / at_least(near, reach), offset)
         if (near if near.ndim == 0 else np.maximum.reduce(near, axis=None, initial=0.0)) < np.inf:
             return shrunk
         return np.where(column(np.isfinite(near)), shrunk, self._from_afar(offset))
+
+    def _compiled_from_afar(self, offset: Array) -> Array:
+        """`_from_afar` where it is worked out for every point: with one reduction, which goes along with `near`.
+
+        At usual radii the square of a distance overflows from 2^512 (float32: 2^64) on; a constant brings all those to
+        where it does not.
+        """
+        if self._unit != 1.0:
+            return self._from_afar(offset)
+        least = 2.0**-9 if "32" in str(offset.dtype) else 2.0**-49
+        small = offset * (least * 2.0 ** (-63 if least > 2.0**-40 else -511))
+        return small * column(self.radius / namespace(offset).maximum(norm(small), least))
 
     def _from_afar(self, offset: Array) -> Array:
         """The projection of points so far away that the square of their distance overflows."""

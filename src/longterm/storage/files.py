@@ -9,7 +9,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
+from types import ModuleType
 from typing import BinaryIO
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 _PARTIAL = re.compile(r"\.[0-9a-f]{8}\.partial")
 
@@ -17,7 +24,8 @@ _PARTIAL = re.compile(r"\.[0-9a-f]{8}\.partial")
 def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
     """Write beside it, force that to the disk, rename it over `path`, force the rename to the disk.
 
-    A failure takes what was written away again. A crash may leave a file that ends in ``.partial``; it is never read.
+    A failure takes what was written away again. A crash may leave a file that ends in ``.partial``; it is never read,
+    and `remove_abandoned` knows it by its lock, which nobody holds any more.
     Several processes may write the same path at once: the last one stands, whole.
 
     Parameters
@@ -27,9 +35,17 @@ def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object]) 
     content : bytes, or a function of an open binary file
         What to write, or what writes it.
     """
+    while not _written_beside(path, content):
+        pass  # someone took what had just been begun for a dead writer's: once more, under another name
+    sync_folder(path.parent)
+
+
+def _written_beside(path: Path, content: bytes | Callable[[BinaryIO], object]) -> bool:
     partial = partial_beside(path)
     try:
         with partial.open("xb") as file:
+            if not _claimed(file):
+                return False
             if callable(content):
                 content(file)
                 file.flush()
@@ -41,7 +57,36 @@ def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object]) 
         with suppress(OSError):
             partial.unlink()
         raise
-    sync_folder(path.parent)
+    return True
+
+
+def _claimed(file: BinaryIO) -> bool:
+    """Whether the lock of a file could be had, and the file is still there. True where there are no locks."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return os.fstat(file.fileno()).st_nlink > 0
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove what writers of `path` that died left behind; those that are still writing hold a lock."""
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        for name in [entry.name for entry in entries if entry.name.startswith(f"{path.name}.")]:
+            if not _PARTIAL.fullmatch(name[len(path.name) :]):
+                continue
+            left = path.with_name(name)
+            with suppress(OSError), left.open("r+b") as file:
+                if fcntl is not None:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    left.unlink()
+            if fcntl is None:  # Windows removes nothing that is open
+                with suppress(OSError):
+                    left.unlink()
 
 
 def partial_beside(path: Path) -> Path:

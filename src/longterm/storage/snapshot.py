@@ -25,7 +25,7 @@ from typing import Any
 import longterm
 from longterm._arrays import Array
 from longterm.errors import SnapshotError
-from longterm.storage.files import write_atomically
+from longterm.storage.files import remove_abandoned, write_atomically
 from longterm.storage.packing import MalformedError, pack, unpack
 
 MAGIC = b"\x89LTSNAP\n"
@@ -61,8 +61,12 @@ def identity_of(data: bytes) -> bytes:
 
 
 def write_snapshot(path: Path, snapshot: Snapshot) -> bytes:
-    """Write it atomically: a crash leaves the old file or the new one. Returns its identity."""
+    """Write it atomically: a crash leaves the old file or the new one. Returns its identity.
+
+    What earlier writers of the file left behind when they died is removed first: it may be the room that is needed.
+    """
     data = replace(snapshot, library=longterm.__version__).encode()
+    remove_abandoned(path)
     write_atomically(path, data)
     return identity_of(data)
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from longterm._arrays import Array
 from longterm._display import Shown
 from longterm.errors import InputError
 
@@ -83,14 +84,25 @@ CHUNK = 64
 
 
 class ChunkedStream(Stream):
-    """A random stream, drawn chunk by chunk."""
+    """A random stream, drawn chunk by chunk.
 
-    @abstractmethod
+    One that is made of uniform numbers alone says so (`uniforms_per_round`), and is written for arrays of any library:
+    then a compiled engine draws the same numbers itself, on its device (`streams.generator`).
+    """
+
+    uniforms_per_round: int | None = None
+    """How many numbers, uniform in [0, 1), a round is made of; None: it is made of something else."""
+
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
         """The random numbers of CHUNK rounds, rounds on the leading axis, as compact as can be."""
+        return np.asarray(self.compact(rng.random((CHUNK, self.uniforms_per_round or 0))))
+
+    def compact(self, uniforms: Array) -> Array:
+        """What is kept of uniform numbers, shape (..., uniforms_per_round)."""
+        return uniforms
 
     @abstractmethod
-    def expand(self, drawn: NDArray[Any]) -> Block:
+    def expand(self, drawn: Array) -> Block:
         """The parameters that these random numbers stand for."""
 
     def drawn(self, seed: int, start: int, stop: int) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import FloatArray
+from longterm._arrays import Array, FloatArray, namespace
 from longterm.errors import InputError
 from longterm.streams.base import CHUNK, Block, ChunkedStream
 
@@ -37,12 +37,17 @@ class RandomPermutations(ChunkedStream):
     def __post_init__(self) -> None:
         validate.remember(self, size=validate.dimension("size", self.size))
 
-    def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
-        return np.argsort(rng.random((CHUNK, self.size)), axis=1)
+    @property
+    def uniforms_per_round(self) -> int:  # type: ignore[override]
+        return self.size
 
-    def expand(self, drawn: NDArray[Any]) -> Block:
-        matrices = (drawn[:, :, None] == np.arange(self.size)).astype(np.float64)
-        return Block((matrices.reshape(len(drawn), -1),))
+    def compact(self, uniforms: Array) -> Array:
+        return (np if isinstance(uniforms, np.ndarray) else namespace(uniforms)).argsort(uniforms, axis=-1)
+
+    def expand(self, drawn: Array) -> Block:
+        xp = namespace(drawn)
+        matrices = xp.astype(drawn[..., None] == xp.arange(self.size, dtype=drawn.dtype), xp.float64)
+        return Block((xp.reshape(matrices, (*drawn.shape[:-1], -1)),))
 
 
 @dataclass(frozen=True)

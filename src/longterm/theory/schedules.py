@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, like, namespace
+from longterm._arrays import Array, FloatArray, as_float, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError, ScheduleError
 from longterm.theory.per_learner import PerLearner
@@ -86,7 +86,7 @@ class ConvexSchedule(Schedule):
         )
 
     def at(self, t: Array, x: Array) -> Steps:
-        t = namespace(x).astype(t, x.dtype)
+        t = as_float(t, x)
         decay = t ** like(self.beta, x)
         theta = like(3 * self.diameter * self.gradient_bound, x) / decay
         eta = like(self.diameter / (2 * self.gradient_bound), x) / decay
@@ -113,7 +113,7 @@ class StronglyConvexSchedule(Schedule):
         )
 
     def at(self, t: Array, x: Array) -> Steps:
-        t = namespace(x).astype(t, x.dtype)
+        t = as_float(t, x)
         theta = like(6 * self.gradient_bound**2 / self.strong_convexity, x) / t ** like(self.beta, x)
         return Steps(theta, 1 / (like(self.strong_convexity, x) * t), 1 / (theta * (t + 1)))
 
@@ -137,7 +137,7 @@ class ConstantSchedule(Schedule):
         )
 
     def at(self, t: Array, x: Array) -> Steps:
-        one = namespace(x).astype(t, x.dtype) ** 0
+        one = as_float(t, x) ** 0
         return Steps(like(self.theta, x) * one, like(self.eta, x) * one, like(self.mu, x) * one)
 
 
@@ -196,7 +196,7 @@ class DecoupledSchedule(Schedule):
         )
 
     def at(self, t: Array, x: Array) -> Steps:
-        t = namespace(x).astype(t, x.dtype)
+        t = as_float(t, x)
         theta = like(self.theta_0, x) / t ** like(self.beta, x)
         return Steps(theta, like(self.step, x) / t**0.5, 1 / (theta * (t + 1)))
 
@@ -219,7 +219,7 @@ class StronglyConvexDecoupledSchedule(Schedule):
         )
 
     def at(self, t: Array, x: Array) -> Steps:
-        t = namespace(x).astype(t, x.dtype)
+        t = as_float(t, x)
         theta = like(self.theta_0, x) / t ** like(self.beta, x)
         return Steps(theta, 1 / (like(self.strong_convexity, x) * t), 1 / (theta * (t + 1)))
 
@@ -256,7 +256,7 @@ class PenaltySchedule(Schedule):
             raise InputError("factor", f"{self.factor!r} is not above 1", "Give 2, with which the bound is smallest")
 
     def at(self, t: Array, x: Array) -> Steps:
-        t = namespace(x).astype(t, x.dtype)
+        t = as_float(t, x)
         eta = like(self.step, x) / t ** like(self.decay, x)
         theta = like(self.factor, x) * like(self.curvature, x) * eta
         return Steps(theta, eta, 1 / theta)

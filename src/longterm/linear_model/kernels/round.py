@@ -25,8 +25,8 @@ from longterm.linear_model.kernels.mixture import (
     settle,
 )
 
-LONGEST_GRADIENT = 1e100
-"""A row with a longer gradient is refused: sums of squares would overflow."""
+LONGEST_GRADIENT = 1e90
+"""A row with a longer gradient is refused: squares of gradients and their sums would come near the largest float."""
 
 
 @helper

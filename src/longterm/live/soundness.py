@@ -19,12 +19,14 @@ FAR = 10.0
 """Diameters. Decisions are in the set but for rounding."""
 
 
-def check_book(book: Mapping[str, Any], arrays: Mapping[str, Array], x: Array, sums: Mapping[str, Array]) -> None:
+def check_counters(
+    counters: Mapping[str, Any], arrays: Mapping[str, Array], x: Array, sums: Mapping[str, Array]
+) -> None:
     """ValueError, in words, unless counters, sums and tokens fit together.
 
     Parameters
     ----------
-    book : mapping
+    counters : mapping
         The counters of a snapshot.
     arrays : mapping of str to array
         Its arrays.
@@ -33,14 +35,14 @@ def check_book(book: Mapping[str, Any], arrays: Mapping[str, Array], x: Array, s
     sums : mapping of str to array
         Sums over no rounds, for their shapes and dtypes.
     """
-    _require(isinstance(book, Mapping), "there are no counters")
+    _require(isinstance(counters, Mapping), "there are no counters")
     for name in (*COUNTERS, "max_in_flight", "expire_after", "asked"):
-        count = book.get(name)
+        count = counters.get(name)
         _require(type(count) is int and 0 <= count <= LARGEST_COUNT, f"{name} is {count!r:.40}")
-    asked, told, expire_after = book["asked"], book["told"], book["expire_after"]
-    _require(book["max_in_flight"] >= 1, "max_in_flight is 0")
-    _require(book["losses_told"] <= told, "there are losses of more rounds than were told")
-    _require(book["largest_delay"] <= min(asked, expire_after), "a delay is longer than could be")
+    asked, told, expire_after = counters["asked"], counters["told"], counters["expire_after"]
+    _require(counters["max_in_flight"] >= 1, "max_in_flight is 0")
+    _require(counters["losses_told"] <= told, "there are losses of more rounds than were told")
+    _require(counters["largest_delay"] <= min(asked, expire_after), "a delay is longer than could be")
     for name, like in sums.items():
         value: Any = arrays.get(f"sums.{name}")
         _require(value is not None and _kind(value) == _kind(like), f"the sum {name} has the wrong shape or dtype")
@@ -48,8 +50,8 @@ def check_book(book: Mapping[str, Any], arrays: Mapping[str, Array], x: Array, s
     number, closed = _numbers(arrays, "open.number"), _numbers(arrays, "closed.number")
     decisions: Any = arrays.get("open.x")
     how: Any = arrays.get("closed.how")
-    _require(book["skipped"] + told + book["expired"] + len(number) == asked, "the rounds do not add up")
-    _require(len(number) <= book["max_in_flight"], "more rounds are open than are allowed")
+    _require(counters["skipped"] + told + counters["expired"] + len(number) == asked, "the rounds do not add up")
+    _require(len(number) <= counters["max_in_flight"], "more rounds are open than are allowed")
     _require(bool((number[1:] > number[:-1]).all()), "open rounds are not in order")
     for some in (number, closed):
         young = (some >= 1) & (some <= asked) & (asked - some <= expire_after)
@@ -64,7 +66,7 @@ def check_book(book: Mapping[str, Any], arrays: Mapping[str, Array], x: Array, s
     _require(fits and bool((how <= 1).all()), "it is not said how rounds were closed")
     both = np.concatenate([number, closed])
     _require(len(np.unique(both)) == len(both), "a round is there twice")
-    _require(len(closed) <= told + book["skipped"], "more rounds are closed than were told or skipped")
+    _require(len(closed) <= told + counters["skipped"], "more rounds are closed than were told or skipped")
 
 
 def require_near(learner: Learner[Any], *decisions: Array) -> None:
@@ -77,9 +79,9 @@ def require_near(learner: Learner[Any], *decisions: Array) -> None:
 
 
 def _numbers(arrays: Mapping[str, Array], name: str) -> Array:
-    found = arrays.get(name)
-    _require(isinstance(found, np.ndarray) and found.ndim == 1 and found.dtype == np.int64, f"{name} is missing")
-    return found
+    numbers = arrays.get(name)
+    _require(isinstance(numbers, np.ndarray) and numbers.ndim == 1 and numbers.dtype == np.int64, f"{name} is missing")
+    return numbers
 
 
 def _kind(value: Array) -> tuple[Any, Any]:

@@ -1,0 +1,208 @@
+"""A learner's memory and its journal, which change together.
+
+Interrupts: an exception may come out of any instruction (a signal handler that raises). What is about to happen is
+noted in one store, `interrupted`, before anything changes; it has happened once its record is in the journal. Whatever
+is left half-done is seen to before the next thing is done or read: undone where the record is not whole, or finished.
+
+Nothing here knows of threads: one call at a time, under the learner's lock.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from longterm.errors import InputError
+from longterm.learners.base import Learner
+from longterm.live.checkpoints import CheckpointAfter, Checkpoints, base
+from longterm.live.journal import Compaction, Follows, Journal, recover
+from longterm.live.memory import Change, Memory
+from longterm.live.snapshots import (
+    fresh_snapshot,
+    locked_while_written,
+    require_without_journal,
+    restore,
+    same_place,
+    snapshot_of,
+)
+from longterm.storage.lock import FileLock
+from longterm.storage.packing import unpack
+from longterm.storage.snapshot import identity_of, write_snapshot
+
+PLACES = 64
+"""So many snapshots taken in the middle of a journal are remembered in it."""
+
+
+class RecordedMemory:
+    """What a learner remembers, its journal, and the snapshot that this belongs to."""
+
+    def __init__(self, learner: Learner[Any], memory: Memory, checkpoint_after: CheckpointAfter) -> None:
+        self._learner = learner
+        self.memory = memory
+        self.journal: Journal | None = None
+        self.interrupted: tuple[Change | None, int] | None = None
+        """What is being done: a change and its place in the order of things, or a save."""
+        self.places: tuple[str, ...] = ()
+        """The checksums of the places in the journal that snapshots were taken at."""
+        self._snapshot_lock: FileLock | None = None
+        """The right to write the snapshot that the journal belongs to."""
+        self.checkpoints = Checkpoints(checkpoint_after)
+        self._fresh_identity = identity_of(fresh_snapshot(learner, memory).encode())  # finds what cannot be stored
+
+    # --- what happens ----------------------------------------------------------------------------------------
+
+    def apply(self, change: Change, lock: threading.RLock) -> None:
+        """Write it to the journal, then let it happen. `lock` is for a checkpoint in the background."""
+        memory, journal = self.memory, self.journal
+        if journal is None:
+            self.interrupted = change, 0
+            change.apply(memory)
+            self.interrupted = None
+            return
+        record = change.record(memory.layout)
+        sequence = memory.sequence + 1
+        self.interrupted = change, sequence
+        try:
+            end = journal.append(record, sequence)
+            change.apply(memory)
+        except BaseException:
+            self.finish_interrupted()
+            raise
+        self.interrupted = None
+        if self.checkpoints.are_due(end):
+            self.checkpoints.begin(self, journal, lock)
+
+    def finish_interrupted(self) -> None:
+        """Undo or finish what was interrupted. Done twice it is done once, so it may be interrupted itself."""
+        interrupted = self.interrupted
+        if interrupted is None:
+            return
+        if self.journal is not None:
+            self.journal.settle()
+        change, sequence = interrupted
+        if change is not None and (self.journal is None or self.journal.at.sequence == sequence):
+            change.apply(self.memory)
+        self.interrupted = None
+
+    # --- coming up -------------------------------------------------------------------------------------------
+
+    def begin(self, journal: FileLock | None, snapshot: FileLock | None = None, *, fsync: bool) -> None:
+        """Come up without a snapshot: as a fresh learner, and with what the journal, if there is one, knows."""
+        self._recover(journal, self._fresh_identity, None, False, fsync)
+        self._snapshot_lock = snapshot
+
+    def load(self, path: Path, journal: FileLock | None, snapshot: FileLock | None = None, *, fsync: bool) -> None:
+        """Come up with a snapshot, and with what the journal, if there is one, knows besides."""
+        identity, follows, required = restore(path, self._learner, self.memory)
+        if follows is not None:
+            self.places = (follows[1],)
+        self._recover(journal, identity, follows, required, fsync)
+        self._snapshot_lock = snapshot
+
+    def _recover(self, lock: FileLock | None, identity: bytes, follows: Follows, required: bool, fsync: bool) -> None:
+        """Let everything in the journal, if there is one, happen again, and go on writing it."""
+        if lock is None:
+            return
+        self.journal = recover(lock, identity, self.memory.sequence, follows, required, self, fsync=fsync)
+        self.checkpoints.plan(self.journal)
+
+    def restore(self, base: bytes) -> tuple[str, ...]:
+        """Become what a journal begins with. Called by `recover`."""
+        metadata, arrays = unpack(base)
+        self.memory.restore(metadata["book"], metadata["lives"], arrays)
+        self.places = tuple(str(place) for place in metadata["places"])
+        return self.places
+
+    def replay(self, record: bytes) -> None:
+        """Let what a journal recorded happen again. Called by `recover`."""
+        self.memory.change_recorded(record, self._learner).apply(self.memory)
+
+    # --- files -----------------------------------------------------------------------------------------------
+
+    def save(self, path: Path) -> None:
+        """Write the snapshot that the journal belongs to, and start the journal afresh; a backup, if it is another."""
+        journal = self._require_apart(path)
+        if journal is None:
+            self._write_copy(path)
+            return
+        if self._snapshot_lock is not None and not same_place(self._snapshot_lock.path, path):
+            self._write_copy(path)
+            return
+        lock = FileLock(path).acquire() if self._snapshot_lock is None else self._snapshot_lock
+        try:
+            self._before_snapshot(journal)
+            identity = write_snapshot(path, snapshot_of(self._learner, self.memory, journal, required=True))
+            journal.rotate(identity)
+            self._snapshot_lock = lock
+            self.places = ()
+            self.checkpoints.plan(journal)
+        except BaseException:
+            if lock is not self._snapshot_lock:
+                lock.release()
+            self.finish_interrupted()
+            raise
+        self.interrupted = None
+
+    def backup(self, path: Path) -> None:
+        """Write a copy; journal and snapshot stay as they are."""
+        self._require_apart(path)
+        if self._snapshot_lock is not None and same_place(self._snapshot_lock.path, path):
+            raise InputError("path", f"{path} is the journal's own snapshot", "Save it, or name another file")
+        self._write_copy(path)
+
+    def _write_copy(self, path: Path) -> None:
+        """A snapshot that no journal needs."""
+        with locked_while_written(path):
+            require_without_journal(path)
+            if self.journal is not None:
+                self._before_snapshot(self.journal)
+                self.interrupted = None
+            write_snapshot(path, snapshot_of(self._learner, self.memory, self.journal, required=False))
+
+    def _require_apart(self, path: Path) -> Journal | None:
+        """The journal, once it is known to be open and not the file at `path`."""
+        journal = self.journal
+        if journal is not None:
+            journal.require_open()
+            if same_place(path, journal.path):
+                raise InputError("path", f"{path} is the journal", "Save under another name, beside it")
+        return journal
+
+    def _before_snapshot(self, journal: Journal) -> None:
+        """A snapshot refers to the journal's last record: that must be there, and known as a place of a snapshot."""
+        journal.sync()
+        place = journal.at.checksum.hex()
+        if place not in self.places:
+            self.places = (*self.places, place)[-PLACES:]
+        self.interrupted = None, self.memory.sequence
+
+    def checkpoint(self) -> None:
+        """Shorten the journal now."""
+        journal = self.journal
+        if journal is None:
+            return
+        journal.require_open()
+        self.interrupted = None, self.memory.sequence
+        try:
+            work = Compaction(journal)
+            try:
+                work.write(base(self.memory, self.places))
+                work.finish()
+            finally:
+                work.abandon()
+            self.checkpoints.plan(journal)
+        except BaseException:
+            self.finish_interrupted()
+            raise
+        self.interrupted = None
+
+    def close(self) -> None:
+        """Close the journal, and let others write it and its snapshot."""
+        try:
+            self.finish_interrupted()
+        finally:
+            if self.journal is not None:
+                self.journal.close()
+            if self._snapshot_lock is not None:
+                self._snapshot_lock.release()
