@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -186,15 +186,21 @@ class HedgedCuts(Learner[HedgedCutsState]):
         rule = rule_called(meta or ("adapt-ml-prod" if sigma > 0 else "adahedge"))
         return cls(problem.enclosing_set, factors, count, cuts, bank, rule, sigma, P)
 
-    @property
+    @cached_property
     def curved(self) -> bool:
         """Whether one expert has steps 1/(σt)."""
         return bool(np.any(np.asarray(self.sigma) > 0))
 
-    @property
+    @cached_property
     def experts(self) -> int:
         """K, that one included."""
         return len(self.factors) + self.curved
+
+    @cached_property  # not a field: those are one value per learner
+    def _rows(self) -> tuple[FloatArray, FloatArray]:
+        """c_k, 0 for steps 1/(σt); and 1 for those, else 0."""
+        factors = np.asarray([*self.factors, *([0.0] if self.curved else [])])
+        return factors, (np.arange(len(factors)) == len(self.factors)).astype(np.float64)
 
     @property
     def strong_convexity(self) -> Hyper:
@@ -330,14 +336,17 @@ class HedgedCuts(Learner[HedgedCutsState]):
 
     def _moved(self, ahead: Array, t: Array, square_sum: Array, x: Array, values: Array, feedback: Feedback) -> Array:
         """From x + `ahead`, experts first: a step of each, then the cuts."""
-        xp, steps = namespace(x), self.enclosing_set.diameter / namespace(x).sqrt(square_sum)
-        factors = like(_as_array(self.factors), x)
-        steps = factors * steps if steps.ndim == 0 else xp.reshape(factors, (-1, *(1 for _ in steps.shape))) * steps
+        xp = namespace(x)
+        factors, curved = self._rows
+        factors, curved = like(factors, x), like(curved, x)
+        if square_sum.ndim:
+            axes = (-1, *(1 for _ in square_sum.shape))
+            factors, curved = xp.reshape(factors, axes), xp.reshape(curved, axes)
+        steps = factors * (self.enclosing_set.diameter / xp.sqrt(square_sum))
         if self.curved:
-            step = 1 / (like(self.sigma, x) * xp.astype(t, x.dtype)) + xp.zeros_like(square_sum)
-            steps = xp.concat([steps, step[None]], axis=0)
-            nearer = ahead[-1:] * (1 - 1 / xp.astype(t, x.dtype))  # its gradient is n + σ(x^k − x)
-            ahead = xp.concat([ahead[:-1], nearer], axis=0) if self.factors else ahead
+            share = curved / xp.astype(t, x.dtype)
+            steps = steps + share / like(self.sigma, x)
+            ahead = ahead - column(share) * ahead if self.factors else ahead  # its gradient is n + σ(x^k − x)
         return _back(self._cut(ahead - column(steps) * feedback.loss_gradient, x, values, feedback))
 
     def relaxed(self, totals: Array, feedback: Feedback) -> tuple[Array, Array]:
@@ -353,31 +362,27 @@ class HedgedCuts(Learner[HedgedCutsState]):
         """From x + `ahead`, `cuts` times onto the half-space that the linearised constraints leave, and back into B."""
         xp, project = namespace(x), self.enclosing_set.project
         nothing, normal = (ROUNDING * self.enclosing_set.diameter) ** 2, feedback.constraint_gradient
+        least = floored(0 * values[..., 0])
         if one := self.constraints == 1:
-            values, square = values[..., 0], floored(dot(normal, normal))
+            values, square = values[..., 0], xp.maximum(xp.vecdot(normal, normal), least)
         y = x + ahead
         for cut in range(self.cuts):
             ahead = y - x if cut else ahead
             if one:
-                excess = xp.maximum(values + dot(ahead, normal), 0.0)
+                excess = xp.maximum(values + xp.vecdot(ahead, normal), 0.0)
             else:
                 broken = xp.maximum(values + feedback.pushforward(ahead), 0.0)  # type: ignore[misc]
                 normal = feedback.pullback(broken)  # type: ignore[misc]
-                excess, square = dot(broken, broken), floored(dot(normal, normal))
-            if cut and surely_none(excess * excess > nothing * square):  # as far as it would move them is rounding
+                excess, square = xp.vecdot(broken, broken), xp.maximum(xp.vecdot(normal, normal), least)
+            share = excess / square
+            if cut and surely_none(share * excess > nothing):  # as far as it would move them is rounding
                 break
-            y = project(y - column(excess / square) * normal)
+            y = project(y - column(share) * normal)
         return y
 
     def report(self, state: HedgedCutsState) -> dict[str, Array]:
         weights = self.meta.weights(state.memory)
         return {f"weight_{k}": weights[..., k] for k in range(self.experts)}
-
-
-@cache
-def _as_array(factors: tuple[float, ...]) -> FloatArray:
-    """The factors as one read-only array; kept, as a round is short. Not a field: those are one value per learner."""
-    return validate.frozen(np.asarray(factors))
 
 
 def _front(experts: Array) -> Array:

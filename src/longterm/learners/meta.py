@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from longterm._arrays import Array, FloatArray, column, dot, floored, namespace, smallest
+from longterm._arrays import Array, FloatArray, column, dot, floored, largest, namespace, smallest
 from longterm.errors import InputError
 
 MetaName = Literal["adahedge", "adapt-ml-prod"]
@@ -103,7 +103,7 @@ class AdaptMLProd(Meta):
     Proof. Σ_k p_kr_k = 0, and x^{1/α} ≤ x + (α − 1)/e for α ≥ 1, so Σ_k w_k ≤ K + A/e. And ln w_k/e_k adds up to
     Σ ln(1 + er)/e ≥ Σ r − e r², as |er| ≤ ½; |r_t| ≤ B_{t−1}, so Σ e_{t−1}r_t² ≤ √ln K Σ r_t²/√V_t ≤ 2√(V ln K).
     Clipping took Σ |ℓ|(1 − B_{t−1}/B_t) ≤ B. For A: e_{t−1}/e_t ≤ (B_t/B_{t−1})(1 + r_t²/(2(B_{t−1}² + V_{t−1}))). ∎
-    Kept: ln w_k, then V_k, then B and A.
+    Kept: ln w_k, then V_k, then e_k, then p_k, then B and A.
 
     Examples
     --------
@@ -117,46 +117,42 @@ class AdaptMLProd(Meta):
     """
 
     def start(self, losses: Array) -> Array:
-        xp = namespace(losses)
+        xp, K = namespace(losses), losses.shape[-1]
         zero = xp.zeros_like(losses)
-        return xp.concat([zero, zero, zero[..., :1], zero[..., :1]], axis=-1)
+        return xp.concat([zero, zero, zero, zero + 1 / K, zero[..., :1], zero[..., :1]], axis=-1)
 
     def weights(self, memory: Array) -> Array:
-        xp, K = namespace(memory), memory.shape[-1] // 2 - 1
-        rates = _rates(memory[..., K : 2 * K], memory[..., 2 * K : 2 * K + 1])
-        powers = rates * xp.exp(memory[..., :K] + smallest(-memory[..., :K]))
-        return powers / xp.sum(powers, axis=-1, keepdims=True)
+        K = memory.shape[-1] // 4
+        return memory[..., 3 * K : 4 * K]
 
     def update(self, memory: Array, losses: Array) -> Array:
         xp, K = namespace(memory), losses.shape[-1]
-        logs, squares = memory[..., :K], memory[..., K : 2 * K]
-        reach, risen = memory[..., 2 * K : 2 * K + 1], memory[..., 2 * K + 1 :]
-        farther = xp.maximum(reach, -smallest(-xp.abs(losses)))
-        gains = losses * (reach / -floored(farther))
-        more = squares + gains * gains
-        after = _rates(more, farther)
-        rates = xp.where(reach > 0, _rates(squares, reach), after)  # as long as nothing was seen there is no rate
-        falls = rates / after
+        log, ones = math.log(max(K, 2)), xp.ones(K, dtype=memory.dtype)  # a product with 1 is faster than a sum
+        logs, squares, rates = memory[..., :K], memory[..., K : 2 * K], memory[..., 2 * K : 3 * K]
+        reach, risen = memory[..., -2:-1], memory[..., -1:]
+        farther = xp.maximum(reach, largest(xp.abs(losses)))
+        divisor = floored(farther)
+        gains = losses * (reach / -divisor)
+        squares = squares + gains * gains
+        least = divisor * divisor
+        after = xp.sqrt(log / xp.maximum(squares + least, 4 * log * least))
+        falls = xp.where(reach > 0, rates, after) / after  # as long as nothing was seen there is no rate
         logs = (logs + xp.log1p(rates * gains)) / falls
-        risen = risen + xp.sum(falls - 1.0, axis=-1, keepdims=True)
-        return xp.concat([logs, more, farther, risen], axis=-1)
+        powers = after * xp.exp(logs - largest(logs))
+        risen = risen + (column(xp.vecdot(falls, ones)) - K)
+        return xp.concat([logs, squares, after, powers / column(xp.vecdot(powers, ones)), farther, risen], axis=-1)
 
     def regret(self, memory: FloatArray) -> FloatArray:
-        K = memory.shape[-1] // 2 - 1
-        log, squares, reach = math.log(max(K, 2)), self.squares(memory), memory[..., 2 * K : 2 * K + 1]
+        K = memory.shape[-1] // 4
+        log, squares, reach = math.log(max(K, 2)), self.squares(memory), memory[..., -2:-1]
         spread = np.maximum(2 * reach, np.sqrt((reach**2 + squares) / log))
-        grown = np.log(K + memory[..., 2 * K + 1 :] / math.e)
+        grown = np.log(K + memory[..., -1:] / math.e)
         return np.asarray(2 * np.sqrt(squares * log) + grown * spread + reach)
 
     def squares(self, memory: FloatArray) -> FloatArray:
         """V_k, at most Σ_t ℓ_{t,k}²."""
-        K = memory.shape[-1] // 2 - 1
+        K = memory.shape[-1] // 4
         return memory[..., K : 2 * K]
-
-
-def _rates(squares: Array, reach: Array) -> Array:
-    xp, log = namespace(squares), math.log(max(squares.shape[-1], 2))
-    return xp.minimum(0.5 / floored(reach), xp.sqrt(log / floored(reach * reach + squares)))
 
 
 RULES: Mapping[MetaName, Meta] = {"adahedge": AdaHedge(), "adapt-ml-prod": AdaptMLProd()}
