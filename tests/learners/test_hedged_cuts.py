@@ -187,7 +187,7 @@ def test_strongly_convex_bounds_hold(seed: int, push: float, steps: Any, meta: A
 
 
 def test_curvature_is_found_among_the_experts() -> None:
-    """Noisy targets: the regret comes near to that of steps 1/(σt) alone, and its bound is the smaller one, O(log T)."""
+    """Noisy targets: the regret comes near to that of steps 1/(σt) alone, and its bound is the smaller, O(log T)."""
     problem = Problem(Ball(2), SquaredDistance(2, targets=Ball(2)), L2Budget(2, budget=0.4))
     rng, T = np.random.default_rng(0), 1500
     targets = Ball(2).project(np.array([0.3, 0.2]) + 0.5 * rng.standard_normal((T, 2)))
