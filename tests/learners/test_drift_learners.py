@@ -70,7 +70,7 @@ def moving(seed: int, speed: float, B: Set) -> np.ndarray:
     return np.array(points)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), speed=st.sampled_from([0.0, 0.05, 1.0]), ball=st.booleans())
 def test_bounds_hold_against_paths(seed: int, speed: float, ball: bool) -> None:
     B: Set = Ball(2) if ball else Box.cube(2, -1.0, 1.0)
@@ -299,6 +299,7 @@ LEARNERS = {
     "latest set": lambda p: LatestCut.for_problem(p, onto="set"),
     "Ader": lambda p: TrackedPenalty.for_problem(p, horizon=1000),
     "strongly adaptive": lambda p: TrackedPenalty.for_problem(p, horizon=1000, tracker="strongly adaptive"),
+    "hedged restarts": lambda p: TrackedPenalty.for_problem(p, horizon=1000, tracker="restarts"),
     "movement budget": lambda p: MovementBudget.for_problem(p, horizon=1000, dead_zone=0.01),
 }
 
