@@ -92,7 +92,7 @@ def run_experiment(
                 prepared = kept.read(Job("problem"))
         if failed:
             stopped = "\n  ".join(failed)
-            raise LongtermError(f"{len(failed)} runs stopped:\n  {stopped}\nThe others are kept: mend it, and run again")
+            raise LongtermError(f"{len(failed)} runs stopped:\n  {stopped}\nThe others are kept: correct it, run again")
         result = load_result(folder)
         kept.write_json("summary.json", summary_of(result))
     return result
