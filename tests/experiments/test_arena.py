@@ -24,7 +24,7 @@ from longterm.experiments.arena.spec import every_learner, every_problem, proble
 from longterm.experiments.arena.tables import league_text, write_tables
 from longterm.experiments.catalogue import find_learner, find_problem
 from longterm.experiments.spec import ProblemSpec
-from longterm.learners import AOGD, HedgedCuts, MahdaviOGD, Need
+from longterm.learners import HedgedCuts, MahdaviOGD, Need
 
 ALONE = Backend("sequential")
 LEARNERS = ("aogd", "mahdavi_ogd", "mirror_prox", "projected_ogd")
