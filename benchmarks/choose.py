@@ -47,6 +47,7 @@ from longterm.learners import (
     QuadraticPenaltyOGD,
     Restarted,
     SinhaVaze,
+    TrackedPenalty,
     TwoPointBandit,
     YuLeeLee,
     YuNeely,
@@ -317,6 +318,9 @@ def drift() -> Scene:
     # The best point of the ℓ1 ball for a linear cost c is a corner, with loss −max |c_i|.
     best = -np.abs(costs.reshape(-1, stretch, d).sum(axis=1)).max(axis=1).sum()
     learners = {
+        "TrackedPenalty, restarts, T known": TrackedPenalty.for_problem(
+            problem, horizon=T, tracker="restarts", penalty="projection"
+        ),
         "Restarted(PenalisedFTRL, every=300)": Restarted(PenalisedFTRL.for_problem(problem), every=300),
         "Restarted(ProjectedOGD, every=300)": Restarted(ProjectedOGD.for_problem(problem), every=300),
         "Restarted(AFTRL, every=300)": Restarted(AFTRL.for_problem(problem), every=300),

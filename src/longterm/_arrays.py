@@ -119,6 +119,13 @@ def smallest(values: Array) -> Array:
     return namespace(values).min(values, axis=-1, keepdims=True)
 
 
+def largest(values: Array) -> Array:
+    """Max along the last axis, which is kept, shape (..., 1)."""
+    if isinstance(values, np.ndarray):
+        return np.maximum.reduce(values, axis=-1, keepdims=True)
+    return namespace(values).max(values, axis=-1, keepdims=True)
+
+
 def floored(positive: Array) -> Array:
     """At least the root of the smallest number there is: to divide by, where 0 stands for "nothing yet"."""
     xp = namespace(positive)

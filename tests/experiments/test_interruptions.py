@@ -32,19 +32,11 @@ def whole(tmp_path_factory):
 
 # A shell's background job ignores interrupts, and so would all that it starts: listen to them again.
 LISTENING = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); import longterm.cli as c; "
-COMMAND = [
-    *(
-        sys.executable,
-        "-c",
-        LISTENING + "sys.exit(c.main())",
-        "run",
-        "--problem",
-        "doubly_stochastic size=3",
-        "--rounds",
-        "2000",
-    ),
-    *("--sequences", "10", "--engine", "numpy", "--no-report", "--workers", "2", "--learners", "aogd", "mirror_prox"),
-]
+WORDS = (
+    *("run", "--problem", "doubly_stochastic size=3", "--rounds", "2000", "--sequences", "10", "--engine", "numpy"),
+    *("--no-report", "--learners", "aogd", "mirror_prox"),
+)
+COMMAND = [sys.executable, "-c", LISTENING + "sys.exit(c.main())", *WORDS, "--workers", "2"]
 
 
 def start(folder):
@@ -68,8 +60,10 @@ def wait_for(process, folder, count):
 @pytest.mark.slow
 def test_killed_at_random_moments_it_ends_with_the_same_files(tmp_path):
     pytest.importorskip("tyro", reason="the command line is of the extra `experiments`")
+    from longterm.cli import main
+
     undisturbed, folder, draw = tmp_path / "undisturbed", tmp_path / "killed", random.Random(1)
-    assert end(start(undisturbed), undisturbed)[0] == 0
+    assert main([*WORDS, "--workers", "1", "--out", str(undisturbed)]) == 0
     for count in (draw.randint(0, 2), draw.randint(3, 7)):
         process = start(folder)
         wait_for(process, folder, count)
@@ -85,7 +79,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_files(tmp_path):
     assert "the same command goes on" in said
     assert "Traceback" not in said
     assert not (folder / "summary.json").exists()
-    assert end(start(folder), folder)[0] == 0
+    assert main([*WORDS, "--workers", "1", "--out", str(folder)]) == 0
     assert files(folder) == files(undisturbed)
 
 

@@ -18,9 +18,9 @@ from longterm.losses import Linear
 from longterm.problems import two_dimensional
 from longterm.sets import Ball, Box
 from longterm.streams import NoisyTargets, Replay
-from longterm.testing import CHECKS
+from longterm.testing import CHECKS, engines_agree
 
-T = 1500
+T = 1000
 RULES = (OptimisticOGD, HintedCuts, OptimisticAFTRL)
 
 
@@ -150,11 +150,16 @@ def test_what_is_refused() -> None:
     assert not OptimisticOGD.for_problem(problem).bound(problem, 10)
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize(
-    "hints", [LastGradient(), Seasonal(3), GivenHints(np.ones((50, 2)))], ids=["last", "season", "given"]
-)
-def test_what_every_learner_must_do(rule: Any, hints: HintModel, check: Any) -> None:
+HINTS = {"last": LastGradient(), "season": Seasonal(3), "given": GivenHints(np.ones((50, 2)))}
+EVERY = [
+    pytest.param(rule, hints, check, marks=[pytest.mark.cross] if hints == "season" and check is engines_agree else [])
+    for rule in RULES
+    for hints in HINTS
+    for check in CHECKS
+]
+
+
+@pytest.mark.parametrize(("rule", "hints", "check"), EVERY)
+def test_what_every_learner_must_do(rule: Any, hints: str, check: Any) -> None:
     problem = two_dimensional()
-    check(problem, rule.for_problem(problem, hints=hints), NoisyTargets([0.5, 0.2], spread=0.2))
+    check(problem, rule.for_problem(problem, hints=HINTS[hints]), NoisyTargets([0.5, 0.2], spread=0.2))

@@ -91,8 +91,8 @@ def run_experiment(
                     report(done, len(todo))
                 prepared = kept.read(Job("problem"))
         if failed:
-            told = "\n  ".join(failed)
-            raise LongtermError(f"{len(failed)} runs stopped:\n  {told}\nThe others are kept: mend it, and run again")
+            stopped = "\n  ".join(failed)
+            raise LongtermError(f"{len(failed)} runs stopped:\n  {stopped}\nThe others are kept: correct it, run again")
         result = load_result(folder)
         kept.write_json("summary.json", summary_of(result))
     return result

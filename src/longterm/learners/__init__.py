@@ -46,7 +46,7 @@ from longterm.learners.recoo import RECOO
 from longterm.learners.restarts import Restarted
 from longterm.learners.sinha_vaze import SinhaVaze
 from longterm.learners.tracked_penalty import TrackedPenalty
-from longterm.learners.tracking import Ader, StronglyAdaptive
+from longterm.learners.tracking import Ader, HedgedRestarts, StronglyAdaptive
 from longterm.learners.two_point_bandit import TwoPointBandit
 from longterm.learners.yu_lee_lee import Published, Rates, Sharp, YuLeeLee
 from longterm.learners.yu_neely import YuNeely
@@ -73,6 +73,7 @@ __all__ = [
     "Feedback",
     "GivenHints",
     "HedgedCuts",
+    "HedgedRestarts",
     "HintModel",
     "HintedCuts",
     "Inner",

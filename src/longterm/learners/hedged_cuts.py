@@ -24,7 +24,11 @@ Against u_t that move, each feasible in its round, with a path Σ‖u_t − u_{t
 
 `bank` β > 0 relaxes the cut of constraint j by β[−Σ_{s≤t} g_{s,j}(x_s)]₊, so that slack rounds pay for others: the
 regret line stays, the second line holds for the **long-term** violation, and the hard violation has no bound.
-Steps 1/(σt) for σ-strongly convex losses, with one expert: regret (G_f²/(2σ))(1 + ln T), Σ [g]₊² = O(ln T).
+Where the losses are declared σ-strongly convex one expert more has y = x^k_t − (n_t + σ(x^k_t − x_t))/(σt), and the
+meta rule is Adapt-ML-Prod, which loses C√V + C' to that expert, V = Σ⟨n_t, x^k_t − x_t⟩². Besides the first line (with
+another meta term) the regret is at most ((G_f + σΔ)²/(2σ))(1 + ln T) + C√V + C' − σV/(2G_f²) = O(log T), where C and C'
+grow as ln ln T; its moves are added to the lines of the violation, which stay those of the other experts. That expert
+alone: regret (G_f²/(2σ))(1 + ln T), Σ [g]₊² = O(ln T).
 Not promised: anything against x* that is feasible on average only (a test shows linear regret); for `bank` a regret
 against such an x* is open.
 """
@@ -33,8 +37,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +50,7 @@ from longterm.errors import InputError
 from longterm.learners.aogd import Steps
 from longterm.learners.base import Learner, OnBrokenBound, require_strong_convexity
 from longterm.learners.feedback import Feedback
-from longterm.learners.meta import AdaHedge, Meta, MetaName, rule_called
+from longterm.learners.meta import AdaHedge, AdaptMLProd, Meta, MetaName, rule_called
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, LONG_TERM, REGRET, SQUARED, NoTheoremError, horizons_of
@@ -79,7 +83,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
     enclosing_set : Set
         B.
     factors : tuple of float
-        c_k, one expert each; for strongly convex losses a single 1.
+        c_k, one expert each.
     constraints : int
         m: 1 cuts with the maximum's subgradient, more with all of them at once.
     cuts : int
@@ -89,7 +93,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
     meta : Meta
         How the experts are weighed.
     sigma : float or array
-        The σ of steps 1/(σt); 0 for steps c_kΔ/√S_t.
+        σ > 0 adds an expert with steps 1/(σt), the last one.
     path : float
         P: `bound` speaks of the regret against points u_1, u_2, … with Σ‖u_t − u_{t−1}‖ ≤ P, each feasible in its
         round; 0 is the best fixed decision. The rule does not read it.
@@ -127,10 +131,8 @@ class HedgedCuts(Learner[HedgedCutsState]):
 
     def __post_init__(self) -> None:
         factors = tuple(float(validate.positive_scalar("factors", factor)) for factor in self.factors)
-        if not factors:
+        if not factors and not self.curved:
             raise InputError("factors", "is empty", "Give at least one step factor")
-        if np.any(np.asarray(self.sigma) > 0) and len(factors) > 1:
-            raise InputError("factors", "steps 1/(σt) are for one expert", "Give factors=(1.0,)")
         validate.remember(
             self,
             factors=factors,
@@ -146,11 +148,11 @@ class HedgedCuts(Learner[HedgedCutsState]):
         cls,
         problem: Problem,
         *,
-        steps: Steps = "convex",
+        steps: Steps | Literal["universal"] = "universal",
         experts: int = 4,
         cuts: int = 3,
         bank: Hyper = 0.0,
-        meta: MetaName = "adahedge",
+        meta: MetaName | None = None,
         path: float = 0.0,
     ) -> HedgedCuts:
         """Hedged cuts: no constants, no horizon, no projection; the learner to start with.
@@ -159,29 +161,46 @@ class HedgedCuts(Learner[HedgedCutsState]):
         ----------
         problem : Problem
             Gives B, the number of constraints and, for strongly convex steps, σ.
-        steps : {"convex", "strongly convex"}
-            The second is one expert with steps 1/(σt).
+        steps : {"universal", "convex", "strongly convex"}
+            c_kΔ/√S_t, and 1/(σt) besides where σ > 0; only the first; only the second.
         experts : int
             K, with step factors ½, ⅛, 1/32, …
         cuts : int
             Cuts a round; the theorem needs one.
         bank : float or array
             Let slack rounds pay for others: for the long-term violation. 0.1 is a good value.
-        meta : {"adahedge", "adapt-ml-prod"}
-            How the experts are weighed.
+        meta : {"adahedge", "adapt-ml-prod"}, optional
+            How the experts are weighed; left out, by the second where one of them has steps 1/(σt).
         path : float
             The path Σ‖u_t − u_{t−1}‖ of moving comparators to be ready for: adds experts with longer steps.
         """
-        count = problem.constraint.count
-        if steps != "convex":
+        c, count, P = problem.constants, problem.constraint.count, validate.non_negative_scalar("path", path)
+        if steps not in ("convex", "universal"):
             sigma = require_strong_convexity(problem, steps)
-            return cls(problem.enclosing_set, (1.0,), count, cuts, bank, sigma=sigma)
-        c, P = problem.constants, validate.non_negative_scalar("path", path)
+            return cls(problem.enclosing_set, (), count, cuts, bank, sigma=sigma)
+        sigma = c.strong_convexity if steps == "universal" else 0.0
         longest = 0
         while P > 0 and 0.5 * 4.0**longest < np.sqrt(0.5 + P / c.diameter):
             longest += 1
         factors = tuple(0.5 * 4.0**k for k in range(longest, -validate.count("experts", experts), -1))
-        return cls(problem.enclosing_set, factors, count, cuts, bank, rule_called(meta, problem), path=P)
+        rule = rule_called(meta or ("adapt-ml-prod" if sigma > 0 else "adahedge"))
+        return cls(problem.enclosing_set, factors, count, cuts, bank, rule, sigma, P)
+
+    @cached_property
+    def curved(self) -> bool:
+        """Whether one expert has steps 1/(σt)."""
+        return bool(np.any(np.asarray(self.sigma) > 0))
+
+    @cached_property
+    def experts(self) -> int:
+        """K, that one included."""
+        return len(self.factors) + self.curved
+
+    @cached_property  # not a field: those are one value per learner
+    def _rows(self) -> tuple[FloatArray, FloatArray]:
+        """c_k, 0 for steps 1/(σt); and 1 for those, else 0."""
+        factors = np.asarray([*self.factors, *([0.0] if self.curved else [])])
+        return factors, (np.arange(len(factors)) == len(self.factors)).astype(np.float64)
 
     @property
     def strong_convexity(self) -> Hyper:
@@ -208,44 +227,61 @@ class HedgedCuts(Learner[HedgedCutsState]):
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         G = c.loss_gradient_bound
-        if np.any(np.asarray(self.sigma) > 0):
+        if not self.factors:
             return self._strongly_convex(problem, T)
         if not isinstance(self.meta, AdaHedge):
             why = "Adapt-ML-Prod's theorem is about what happened"
             raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
         # Before the run S_T ≤ G²T is all that is known; the violation depends on Σ‖n‖²/S, so it is bounded afterwards.
-        log = np.log(len(self.factors))
+        log = np.log(self.experts)
         spread = self.of_experts(c.diameter).min() + np.sqrt(log)
         return {REGRET: spread * c.diameter * G * np.sqrt(T) + (4 / 3 * log + 2) * c.diameter * G}
 
     def of_experts(self, diameter: float) -> FloatArray:
-        """(½ + P/Δ)/c_k + c_k: what an expert loses to the comparator, in Δ√S_T."""
+        """(½ + P/Δ)/c_k + c_k: what an expert with steps c_kΔ/√S_t loses to the comparator, in Δ√S_T."""
         factors = np.asarray(self.factors)
         return np.asarray((0.5 + self.path / diameter) / factors + factors)
 
     def theorem_after(self, problem: Problem, state: HedgedCutsState) -> Mapping[str, FloatArray]:
         c, T = problem.constants, _numbers(state.round) - 1
-        if np.any(np.asarray(self.sigma) > 0):
+        if not self.factors:
             return self._strongly_convex(problem, T)
-        S, log = _numbers(state.square_sum), _numbers(state.log_sum)
-        factors, K = np.asarray(self.factors), len(self.factors)
+        S, log, memory = _numbers(state.square_sum), _numbers(state.log_sum), _numbers(state.memory)
+        factors, wide = np.asarray(self.factors), c.diameter
         # Whatever k: the regret is what was lost to expert k, and what expert k lost.
-        lost = self.of_experts(c.diameter) * c.diameter * np.sqrt(S)[..., None]
-        regret = np.min(lost + (self.meta.regret(_numbers(state.memory)) if K > 1 else 0.0), axis=-1)
-        L, reach = self._joint(problem), factors.max() * c.constraint_gradient_bound * c.diameter
-        cut = K * (1 + 2 * self.path / c.diameter) + 2 * factors.sum() * np.sqrt(T * log) + (factors**2).sum() * log
-        violation = L * c.diameter * np.sqrt(T * cut) + reach * np.sqrt(T * log)
+        lost = self.of_experts(wide) * wide * np.sqrt(S)[..., None]
+        to_them = np.broadcast_to(self.meta.regret(memory), (*S.shape, self.experts)) if self.experts > 1 else 0 * lost
+        regret = np.min(lost + to_them[..., : len(factors)], axis=-1)
+        L, reach = self._joint(problem), factors.max() * c.constraint_gradient_bound * wide
+        cut = len(factors) + 2 * factors.sum() * np.sqrt(T * log) + (factors**2).sum() * log
+        cut = cut + 2 * self.experts * self.path / wide
+        moves, squares = reach * np.sqrt(T * log), reach**2 * log
+        if self.curved:
+            alone, away, away_squared = self._of_curved(problem, T, shared=True)
+            if self.path == 0 and isinstance(self.meta, AdaptMLProd):
+                # −(σ/2)‖x_t − x^k_t‖² ≤ −(σ/(2G²))⟨n_t, x_t − x^k_t⟩² pays for the root in what was lost to it.
+                paid = np.asarray(self.sigma) / (2 * c.loss_gradient_bound**2) * self.meta.squares(memory)[..., -1]
+                regret = np.minimum(regret, alone + to_them[..., -1] - paid)
+            cut = cut + 1 + (2 * away + away_squared / wide) / wide
+            moves = moves + c.constraint_gradient_bound * away
+            squares = squares + c.constraint_gradient_bound**2 * away_squared
+        violation = L * wide * np.sqrt(T * cut) + moves
         if np.any(np.asarray(self.bank) > 0):
             return {REGRET: regret, LONG_TERM: violation}
-        squared = 2 * (L * c.diameter) ** 2 * cut + 2 * reach**2 * log
-        return {REGRET: regret, HARD: violation, SQUARED: squared}
+        return {REGRET: regret, HARD: violation, SQUARED: 2 * (L * wide) ** 2 * cut + 2 * squares}
+
+    def _of_curved(self, problem: Problem, T: FloatArray, *, shared: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Of steps 1/(σt): the regret on f_t, or on its quadratic lower bound at x_t; Σ η‖·‖ and Σ η²‖·‖² at most."""
+        c, sigma = problem.constants, np.asarray(self.sigma)
+        G = c.loss_gradient_bound + (sigma * c.diameter if shared else 0.0)
+        harmonic = 1 + np.log(np.maximum(T, 1))
+        return G**2 / (2 * sigma) * harmonic, G / sigma * harmonic, 2 * (G / sigma) ** 2 + 0 * harmonic
 
     def _strongly_convex(self, problem: Problem, T: FloatArray) -> Mapping[str, FloatArray]:
-        c, sigma, L = problem.constants, np.asarray(self.sigma), self._joint(problem)
-        G, harmonic = c.loss_gradient_bound, 1 + np.log(T)
-        regret = G**2 / (2 * sigma) * harmonic
-        moved = c.diameter**2 + 2 * G * c.diameter / sigma * harmonic + 2 * (G / sigma) ** 2
-        squared = 2 * L**2 * moved + 4 * (c.constraint_gradient_bound * G / sigma) ** 2
+        c, L = problem.constants, self._joint(problem)
+        regret, away, away_squared = self._of_curved(problem, T, shared=False)
+        moved = c.diameter**2 + 2 * c.diameter * away + away_squared
+        squared = 2 * L**2 * moved + 2 * c.constraint_gradient_bound**2 * away_squared
         if np.any(np.asarray(self.bank) > 0):
             return {REGRET: regret, LONG_TERM: np.sqrt(T * squared)}
         return {REGRET: regret, HARD: np.sqrt(T * squared), SQUARED: squared}
@@ -256,7 +292,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> HedgedCutsState:
         x = self.at_the_centre(batch_shape, xp, dtype)
-        shape, K = tuple(x.shape[:-1]), len(self.factors)
+        shape, K = tuple(x.shape[:-1]), self.experts
         experts = xp.broadcast_to(x[..., None, :], (*shape, K, x.shape[-1]))
         zero = xp.zeros(shape, dtype=x.dtype)
         memory = self.meta.start(xp.zeros((*shape, K), dtype=x.dtype))
@@ -278,10 +314,9 @@ class HedgedCuts(Learner[HedgedCutsState]):
         divisor = floored(square_sum)  # while S is 0 so is the gradient, and any step will do
         totals, values = self.relaxed(state.totals, feedback)
         ahead = _front(state.experts) - x
-        steps = self._steps(state.round, divisor, x)
-        y = _back(self._cut(ahead - column(steps) * gradient, x, values, feedback))
+        y = self._moved(ahead, state.round, divisor, x, values, feedback)
         memory, x_next = state.memory, y[..., 0, :]
-        if len(self.factors) > 1:
+        if self.experts > 1:
             losses = dot(ahead, gradient)
             memory = self.meta.update(memory, losses if losses.ndim == 1 else namespace(x).moveaxis(losses, 0, -1))
             x_next = (self.meta.weights(memory)[..., None, :] @ y)[..., 0, :]
@@ -295,20 +330,24 @@ class HedgedCuts(Learner[HedgedCutsState]):
             totals=totals,
         )
 
-    def _steps(self, t: Array, square_sum: Array, x: Array) -> Array:
-        """η_k, experts first: c_kΔ/√S; or 1/(σt)."""
-        xp = namespace(x)
-        if np.any(np.asarray(self.sigma) > 0):
-            step = 1 / (like(self.sigma, x) * xp.astype(t, x.dtype)) + xp.zeros_like(square_sum)
-        else:
-            step = self.enclosing_set.diameter / xp.sqrt(square_sum)
-        factors = like(_as_array(self.factors), x)
-        return factors * step if step.ndim == 0 else xp.reshape(factors, (-1, *(1 for _ in step.shape))) * step
-
     def moved(self, experts: Array, t: Array, square_sum: Array, x: Array, values: Array, feedback: Feedback) -> Array:
         """The experts (..., K, d) after round t, whoever else had a part in x: for learners with other experts, too."""
-        ahead = _front(experts) - x - column(self._steps(t, square_sum, x)) * feedback.loss_gradient
-        return _back(self._cut(ahead, x, values, feedback))
+        return self._moved(_front(experts) - x, t, square_sum, x, values, feedback)
+
+    def _moved(self, ahead: Array, t: Array, square_sum: Array, x: Array, values: Array, feedback: Feedback) -> Array:
+        """From x + `ahead`, experts first: a step of each, then the cuts."""
+        xp = namespace(x)
+        factors, curved = self._rows
+        factors, curved = like(factors, x), like(curved, x)
+        if square_sum.ndim:
+            axes = (-1, *(1 for _ in square_sum.shape))
+            factors, curved = xp.reshape(factors, axes), xp.reshape(curved, axes)
+        steps = factors * (self.enclosing_set.diameter / xp.sqrt(square_sum))
+        if self.curved:
+            share = curved / xp.astype(t, x.dtype)
+            steps = steps + share / like(self.sigma, x)
+            ahead = ahead - column(share) * ahead if self.factors else ahead  # its gradient is n + σ(x^k − x)
+        return _back(self._cut(ahead - column(steps) * feedback.loss_gradient, x, values, feedback))
 
     def relaxed(self, totals: Array, feedback: Feedback) -> tuple[Array, Array]:
         """Σ g_j with this round, and g_j(x_t) − β[−Σ g_j]₊, which is what is cut."""
@@ -323,31 +362,27 @@ class HedgedCuts(Learner[HedgedCutsState]):
         """From x + `ahead`, `cuts` times onto the half-space that the linearised constraints leave, and back into B."""
         xp, project = namespace(x), self.enclosing_set.project
         nothing, normal = (ROUNDING * self.enclosing_set.diameter) ** 2, feedback.constraint_gradient
+        least = floored(0 * values[..., 0])
         if one := self.constraints == 1:
-            values, square = values[..., 0], floored(dot(normal, normal))
+            values, square = values[..., 0], xp.maximum(xp.vecdot(normal, normal), least)
         y = x + ahead
         for cut in range(self.cuts):
             ahead = y - x if cut else ahead
             if one:
-                excess = xp.maximum(values + dot(ahead, normal), 0.0)
+                excess = xp.maximum(values + xp.vecdot(ahead, normal), 0.0)
             else:
                 broken = xp.maximum(values + feedback.pushforward(ahead), 0.0)  # type: ignore[misc]
                 normal = feedback.pullback(broken)  # type: ignore[misc]
-                excess, square = dot(broken, broken), floored(dot(normal, normal))
-            if cut and surely_none(excess * excess > nothing * square):  # as far as it would move them is rounding
+                excess, square = xp.vecdot(broken, broken), xp.maximum(xp.vecdot(normal, normal), least)
+            share = excess / square
+            if cut and surely_none(share * excess > nothing):  # as far as it would move them is rounding
                 break
-            y = project(y - column(excess / square) * normal)
+            y = project(y - column(share) * normal)
         return y
 
     def report(self, state: HedgedCutsState) -> dict[str, Array]:
         weights = self.meta.weights(state.memory)
-        return {f"weight_{k}": weights[..., k] for k in range(len(self.factors))}
-
-
-@cache
-def _as_array(factors: tuple[float, ...]) -> FloatArray:
-    """The factors as one read-only array; kept, as a round is short. Not a field: those are one value per learner."""
-    return validate.frozen(np.asarray(factors))
+        return {f"weight_{k}": weights[..., k] for k in range(self.experts)}
 
 
 def _front(experts: Array) -> Array:

@@ -111,7 +111,7 @@ class HintedCuts(Learner[HintedCutsState]):
         """
         model = LastGradient() if hints is None else hints
         known = None if problem.constraint.parameters or bank > 0 else problem.constraint
-        return cls(HedgedCuts.for_problem(problem, experts=experts, bank=bank), known, model)
+        return cls(HedgedCuts.for_problem(problem, steps="convex", experts=experts, bank=bank), known, model)
 
     @property
     def reads_pullback(self) -> bool:

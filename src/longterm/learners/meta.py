@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, floored, namespace, smallest
+from longterm._arrays import Array, FloatArray, column, dot, floored, largest, namespace, smallest
 from longterm.errors import InputError
-from longterm.problems import Problem
 
 MetaName = Literal["adahedge", "adapt-ml-prod"]
 """The rules that can be named."""
@@ -93,57 +92,74 @@ class AdaHedge(Meta):
 
 @dataclass(frozen=True, eq=False)
 class AdaptMLProd(Meta):
-    """Adapt-ML-Prod (Gaillard, Stoltz, van Erven 2014): a regret to expert k of order √(ln K Σ ℓ_k²), its own losses.
+    """Adapt-ML-Prod (Gaillard, Stoltz, van Erven 2014), its range learned by clipping: √(ln K Σ ℓ_k²) to expert k.
 
-    With r_k = −ℓ_k/reach in [−1, 1], e_k = min(½, √(ln K/(1 + Σ r_k²))): w_k ← (w_k(1 + e_kr_k))^{e_k'/e_k} and
-    p_k ∝ e_k w_k. Kept: ln w_k (from w_k = 1), then Σ r_k², then the rounds.
+    With B_t = max_{s≤t,k} |ℓ_{s,k}|, r_{t,k} = −ℓ_{t,k} B_{t−1}/B_t, V_k = Σ r_k²,
+    e_k = min(1/(2B), √(ln K/(B² + V_k))): w_k ← (w_k(1 + e_k r_k))^{e_k'/e_k} from w_k = 1, and p_k ∝ e_k w_k. Then
 
-    Parameters
-    ----------
-    reach : float
-        |ℓ_k| ≤ reach: ΔG_f.
+        −Σ_t ℓ_{t,k} ≤ 2√(V_k ln K) + ln(K + A/e) max(2B, √((B² + V_k)/ln K)) + B,    A = Σ_tΣ_k (e_{t−1,k}/e_{t,k} − 1)
+
+    and A ≤ K(1.5 R + ln(1 + TR²)), R the last B over the first: ln A is of order ln K + ln R + ln ln T.
+    Proof. Σ_k p_kr_k = 0, and x^{1/α} ≤ x + (α − 1)/e for α ≥ 1, so Σ_k w_k ≤ K + A/e. And ln w_k/e_k adds up to
+    Σ ln(1 + er)/e ≥ Σ r − e r², as |er| ≤ ½; |r_t| ≤ B_{t−1}, so Σ e_{t−1}r_t² ≤ √ln K Σ r_t²/√V_t ≤ 2√(V ln K).
+    Clipping took Σ |ℓ|(1 − B_{t−1}/B_t) ≤ B. For A: e_{t−1}/e_t ≤ (B_t/B_{t−1})(1 + r_t²/(2(B_{t−1}² + V_{t−1}))). ∎
+    Kept: ln w_k, then V_k, then e_k, then p_k, then B and A.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.learners.meta import AdaptMLProd
+    >>> rule, memory = AdaptMLProd(), AdaptMLProd().start(np.zeros(2))
+    >>> for _ in range(3):  # the first round only shows how large losses are
+    ...     memory = rule.update(memory, np.array([-3.0, 3.0]))
+    >>> rule.weights(memory).round(3)
+    array([0.892, 0.108])
     """
 
-    reach: float
-
-    def __post_init__(self) -> None:
-        validate.remember(self, reach=validate.positive_scalar("reach", self.reach))
-
     def start(self, losses: Array) -> Array:
-        xp = namespace(losses)
+        xp, K = namespace(losses), losses.shape[-1]
         zero = xp.zeros_like(losses)
-        return xp.concat([zero, zero, zero[..., :1]], axis=-1)
+        return xp.concat([zero, zero, zero, zero + 1 / K, zero[..., :1], zero[..., :1]], axis=-1)
 
     def weights(self, memory: Array) -> Array:
-        xp, K = namespace(memory), memory.shape[-1] // 2
-        powers = xp.log(_rates(memory[..., K : 2 * K])) + memory[..., :K]
-        powers = xp.exp(powers + smallest(-powers))
-        return powers / xp.sum(powers, axis=-1, keepdims=True)
+        K = memory.shape[-1] // 4
+        return memory[..., 3 * K : 4 * K]
 
     def update(self, memory: Array, losses: Array) -> Array:
         xp, K = namespace(memory), losses.shape[-1]
-        logs, squares, gains = memory[..., :K], memory[..., K : 2 * K], losses / -self.reach
-        rates, more = _rates(squares), squares + gains * gains
-        logs = (logs + xp.log1p(rates * gains)) * _rates(more) / rates
-        return xp.concat([logs, more, memory[..., 2 * K :] + 1.0], axis=-1)
+        log, ones = math.log(max(K, 2)), xp.ones(K, dtype=memory.dtype)  # a product with 1 is faster than a sum
+        logs, squares, rates = memory[..., :K], memory[..., K : 2 * K], memory[..., 2 * K : 3 * K]
+        reach, risen = memory[..., -2:-1], memory[..., -1:]
+        farther = xp.maximum(reach, largest(xp.abs(losses)))
+        divisor = floored(farther)
+        gains = losses * (reach / -divisor)
+        squares = squares + gains * gains
+        least = divisor * divisor
+        after = xp.sqrt(log / xp.maximum(squares + least, 4 * log * least))
+        falls = xp.where(reach > 0, rates, after) / after  # as long as nothing was seen there is no rate
+        logs = (logs + xp.log1p(rates * gains)) / falls
+        powers = after * xp.exp(logs - largest(logs))
+        risen = risen + (column(xp.vecdot(falls, ones)) - K)
+        return xp.concat([logs, squares, after, powers / column(xp.vecdot(powers, ones)), farther, risen], axis=-1)
 
     def regret(self, memory: FloatArray) -> FloatArray:
-        """(Q/√ln K) √(1 + Σr_k²) + 2Q, Q = 3 ln K + ln(1 + (K/2e)(1 + ln(T + 1))), times reach: their Corollary 4."""
-        K = memory.shape[-1] // 2
-        log, squares = math.log(max(K, 2)), memory[..., K : 2 * K]
-        Q = 3 * log + np.log1p(K / (2 * math.e) * (1 + np.log1p(memory[..., 2 * K :])))
-        return np.asarray(self.reach * (Q / math.sqrt(log) * np.sqrt(1 + squares) + 2 * Q))
+        K = memory.shape[-1] // 4
+        log, squares, reach = math.log(max(K, 2)), self.squares(memory), memory[..., -2:-1]
+        spread = np.maximum(2 * reach, np.sqrt((reach**2 + squares) / log))
+        grown = np.log(K + memory[..., -1:] / math.e)
+        return np.asarray(2 * np.sqrt(squares * log) + grown * spread + reach)
+
+    def squares(self, memory: FloatArray) -> FloatArray:
+        """V_k, at most Σ_t ℓ_{t,k}²."""
+        K = memory.shape[-1] // 4
+        return memory[..., K : 2 * K]
 
 
-def _rates(squares: Array) -> Array:
-    log = math.log(max(squares.shape[-1], 2))
-    return namespace(squares).minimum(namespace(squares).sqrt(log / (1 + squares)), 0.5)
+RULES: Mapping[MetaName, Meta] = {"adahedge": AdaHedge(), "adapt-ml-prod": AdaptMLProd()}
 
 
-def rule_called(name: MetaName, problem: Problem) -> Meta:
-    """The rule of that name, with the problem's constants where it needs them."""
-    if name == "adahedge":
-        return AdaHedge()
-    if name == "adapt-ml-prod":
-        return AdaptMLProd(problem.constants.loss_gradient_bound * problem.constants.diameter)
-    raise InputError("meta", f"{name!r} is not known", "Choose 'adahedge' or 'adapt-ml-prod'")
+def rule_called(name: MetaName) -> Meta:
+    """The rule of that name."""
+    if name not in RULES:
+        raise InputError("meta", f"{name!r} is not known", f"Choose from {sorted(RULES)}")
+    return RULES[name]

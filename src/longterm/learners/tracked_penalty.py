@@ -1,4 +1,4 @@
-"""Follow what moves, constraints by a penalty without memory: Ader or a strongly adaptive rule on f_t plus a penalty.
+"""Follow what moves, constraints by a penalty without memory: a rule for moving comparators on f_t plus a penalty.
 
     d_t = a subgradient at x_t of   f_t                                  penalty "none"
                                     f_t + 2G_f dist(·, X) + [g]₊         "distance": fixed g, its projection known
@@ -34,13 +34,13 @@ from longterm.learners._given_projection import Projection
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
-from longterm.learners.tracking import Ader, StronglyAdaptive, Tracker
+from longterm.learners.tracking import RULES, Tracker
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import REGRET, horizons_of
 
 PenaltyKind = Literal["none", "distance", "slater", "projection"]
-TrackerName = Literal["ader", "strongly adaptive"]
+TrackerName = Literal["ader", "strongly adaptive", "restarts"]
 
 
 class TrackedPenaltyState(NamedTuple):
@@ -100,6 +100,7 @@ class TrackedPenalty(Learner[TrackedPenaltyState]):
     drifting: ClassVar[tuple[Mapping[str, Any], ...]] = (
         {"slater": 0.3},
         {"slater": 0.3, "tracker": "strongly adaptive"},
+        {"slater": 0.3, "tracker": "restarts"},
     )
 
     def __post_init__(self) -> None:
@@ -122,7 +123,7 @@ class TrackedPenalty(Learner[TrackedPenaltyState]):
         slater: float | None = None,
         path: float = 0.0,
     ) -> TrackedPenalty:
-        """Ader, or a strongly adaptive rule, on the loss and a penalty without memory: for what drifts.
+        """Ader, a strongly adaptive rule or hedged restarts on the loss and a penalty without memory: for what drifts.
 
         Parameters
         ----------
@@ -130,8 +131,8 @@ class TrackedPenalty(Learner[TrackedPenaltyState]):
             Gives B, Δ, G_f, G_g, the projection or the Slater point.
         horizon : int
             T.
-        tracker : {"ader", "strongly adaptive"}
-            The best rate against paths, or small regret on every interval.
+        tracker : {"ader", "strongly adaptive", "restarts"}
+            The best rate against paths; small regret on every interval; or restarts whose period need not be known.
         penalty : {"none", "distance", "slater", "projection"}, optional
             Left out: the distance where the projection is known, else that of a Slater point. "projection" is no
             penalty: all experts are projected onto X, and nothing is broken.
@@ -163,12 +164,11 @@ class TrackedPenalty(Learner[TrackedPenaltyState]):
                 raise InputError("slater", what, "Give ε, such that in every round some point has g ≤ −ε")
             price = 1 + c.loss_gradient_bound * c.diameter / validate.positive_scalar("slater", epsilon)
         G = c.loss_gradient_bound + price * c.constraint_gradient_bound + far
-        rules = {"ader": Ader, "strongly adaptive": StronglyAdaptive}
-        if tracker not in rules:
-            raise InputError("tracker", f"{tracker!r} is not known", f"Choose from {sorted(rules)}")
+        if tracker not in RULES:
+            raise InputError("tracker", f"{tracker!r} is not known", f"Choose from {sorted(RULES)}")
         if penalty == "projection":
-            return cls(rules[tracker](B, G, horizon, onto), path=path)
-        return cls(rules[tracker](B, G, horizon), price, far, onto, path)
+            return cls(RULES[tracker](B, G, horizon, onto), path=path)
+        return cls(RULES[tracker](B, G, horizon), price, far, onto, path)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """Of the regret against u with Σ ‖u_t − u_{t−1}‖ ≤ `path`, each feasible in its round."""

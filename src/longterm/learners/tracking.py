@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, namespace, smallest
+from longterm._arrays import Array, FloatArray, column, dot, floored, namespace, smallest
 from longterm.learners._given_projection import Projection
 from longterm.learners.inner import Inner
 from longterm.sets import Set
@@ -22,7 +23,7 @@ from longterm.sets import Set
 class Tracker(Inner):
     """An inner learner for moving comparators, made for T rounds of gradients no longer than G'.
 
-    Its memory is (..., N, d + 1): the points of N experts, and the logarithm of their weights.
+    Its memory is (..., N, n): the points of N experts first, then what weighs them.
     """
 
     gradient_bound: float
@@ -70,11 +71,7 @@ class Ader(Tracker):
     projection: Projection | None = None
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            gradient_bound=validate.positive_scalar("gradient_bound", self.gradient_bound),
-            horizon=validate.count("horizon", self.horizon),
-        )
+        _remember_constants(self)
 
     @property
     def experts(self) -> int:
@@ -143,11 +140,7 @@ class StronglyAdaptive(Tracker):
     projection: Projection | None = None
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            gradient_bound=validate.positive_scalar("gradient_bound", self.gradient_bound),
-            horizon=validate.count("horizon", self.horizon),
-        )
+        _remember_constants(self)
 
     @property
     def levels(self) -> int:
@@ -187,3 +180,111 @@ class StronglyAdaptive(Tracker):
         t = np.asarray(rounds, dtype=np.float64)[..., None]
         n = np.minimum(2.0 ** np.arange(self.levels + 1), t)
         return np.asarray(np.min(np.ceil(t / n) * self.interval_regret(n) + self.gradient_bound * n * path, axis=-1))
+
+
+@dataclass(frozen=True, eq=False)
+class HedgedRestarts(Tracker):
+    """Leaders begun anew every 1, 2, 4, … rounds, mixed by AdaHedge with a fixed share: no period to know (ours).
+
+    Level k of N = ⌊log₂ T⌋ + 1 has blocks of n = 2^k rounds. It begins each at x°, the mixture of all levels then, and
+    follows the leader of the block: x^k = Π(x° − (Δ/√S) Σ d), S = Σ ‖d‖² over the block so far. With
+    ℓ_k = ⟨d_t, x^k_t − x_t⟩, C = 2 ln(N(T + 1)), 1/η_t = Γ_{t−1}/C:
+
+        δ_t = (1/η_t) ln Σ_k w_k e^{−η_tℓ_k},  Γ_t = Γ_{t−1} + δ_t,  v_k ∝ w_k e^{−η_tℓ_k},  w_k ← (t v_k + 1/N)/(t + 1)
+
+    On every block b of every level, for every u: Σ_b ⟨d_t, x^k_t − u⟩ ≤ 5.34 Δ√S_b; and what is lost to the levels:
+
+        to any one of them:               Σ_t ⟨d_t, x_t − x^k_t⟩     ≤ 2Γ_T,   Γ_T ≤ √(C/4) Δ√S_T + (⅔C + 1) Δ max‖d_t‖
+        to levels that change M times:    Σ_t ⟨d_t, x_t − x^{k_t}_t⟩ ≤ (2 + M/2) Γ_T
+
+    So it is no worse than these restarts with the best period 2^k in hindsight, but for 2Γ_T = Õ(√T).
+    Proof. **A level** follows the leader with regularisers (√S_{t−1}/(2Δ))‖x − x°‖² that grow: its regret on the block
+    is at most that of u at the end, ½Δ√S_b, and Σ min(½Δ‖d_t‖²/√S_{t−1}, Δ‖d_t‖). Where ‖d_t‖² ≤ S_{t−1} the first is
+    at most Δ‖d_t‖²/√(2S_t), √2Δ√S_b in all; elsewhere S doubles, and the second is 3.42Δ√S_b in all.
+    **The mixture.** −δ_t − ℓ_{t,k} = (1/η_t) ln(v_{t,k}/w_{t,k}), w_{t+1} ≥ v_t t/(t + 1) and w_{t+1} ≥ 1/(N(t + 1)).
+    On a stretch with one k, as 1/η_t does not fall, the sum of (ln w_{t+1,k} − ln w_{t,k})/η_t is at most
+    ln(N(T + 1))/η_T ≤ Γ_T/2, and that of ln((t + 1)/t)/η_t, over all stretches, at most Γ_T/2; add Σ δ_t = Γ_T. Γ_T as
+    for AdaHedge (`docs/hedged_cuts.md`), C in the place of ln K. ∎
+    Against paths: blocks of n rounds, u fixed in each: ⌈T/n⌉ 5.34 G'Δ√n + G' n P + 2Γ_T for every n = 2^k.
+
+    Parameters
+    ----------
+    enclosing_set : Set
+        The set B that it is played on.
+    gradient_bound : float
+        G', for `dynamic_regret`; the rule does not read it.
+    horizon : int
+        The number of rounds it is made for.
+    projection : callable, optional
+        Onto a smaller set that the comparator lives in.
+    """
+
+    enclosing_set: Set
+    gradient_bound: float
+    horizon: int
+    projection: Projection | None = None
+
+    def __post_init__(self) -> None:
+        _remember_constants(self)
+
+    @property
+    def levels(self) -> int:
+        """N: k = 0, 1, … while 2^k ≤ T."""
+        return int(math.log2(self.horizon)) + 1
+
+    @property
+    def complexity(self) -> float:
+        """C."""
+        return 2 * math.log(self.levels * (self.horizon + 1))
+
+    def memory(self, x: Array) -> Array:
+        """(..., N, 3d + 3): each level's point, its x°, −Σ d, S; w; Γ."""
+        xp, N, d = namespace(x), self.levels, x.shape[-1]
+        points = xp.broadcast_to(x[..., None, :], (*x.shape[:-1], N, d))
+        zero = xp.zeros_like(points)
+        return xp.concat([points, points, zero, zero[..., :1], zero[..., :1] + 1 / N, zero[..., :1]], axis=-1)
+
+    def step(self, x: Array, memory: Array, gradient: Array, t: Array) -> tuple[Array, Array]:
+        xp, N, d = namespace(x), self.levels, x.shape[-1]
+        points, starts, sums = (memory[..., i * d : (i + 1) * d] for i in range(3))
+        squares, weights, gap = memory[..., -3], memory[..., -2], memory[..., :1, -1]
+        losses = dot(points - x[..., None, :], gradient[..., None, :])
+        least, slow = smallest(losses), floored(gap) / self.complexity
+        powers = weights * xp.exp((least - losses) / slow)
+        mass = xp.sum(powers, axis=-1, keepdims=True)
+        gap = gap + xp.maximum(slow * xp.log(floored(mass)) - least, 0.0)
+        rounds = xp.astype(t, x.dtype)
+        weights = (rounds * powers / floored(mass) + 1 / N) / (rounds + 1)
+        sums, squares = sums - gradient[..., None, :], squares + column(dot(gradient, gradient))
+        points = self.project(starts + self.enclosing_set.diameter * sums / column(xp.sqrt(floored(squares))))
+        ends = t % xp.asarray(2 ** np.arange(N), dtype=xp.int64) == 0
+        anew, start = ends[:, None], weights[..., None, :] @ points
+        points, starts = (xp.where(anew, start, one) for one in (points, starts))
+        sums, squares = xp.where(anew, xp.zeros_like(sums), sums), xp.where(ends, xp.zeros_like(squares), squares)
+        mixed = (weights[..., None, :] @ points)[..., 0, :]
+        kept = (points, starts, sums, column(squares), column(weights), column(gap + xp.zeros_like(weights)))
+        return mixed, xp.concat(kept, axis=-1)
+
+    def dynamic_regret(self, rounds: FloatArray, path: float) -> FloatArray:
+        t, C = np.asarray(rounds, dtype=np.float64), self.complexity
+        each = self.gradient_bound * self.enclosing_set.diameter
+        meta = 2 * each * (np.sqrt(C / 4 * t) + 2 / 3 * C + 1)
+        n = 2.0 ** np.arange(self.levels)
+        blocks = np.ceil(t[..., None] / n) * 5.34 * each * np.sqrt(n) + self.gradient_bound * n * path
+        return np.asarray(np.min(blocks, axis=-1) + meta)
+
+
+def _remember_constants(tracker: Tracker) -> None:
+    validate.remember(
+        tracker,
+        gradient_bound=validate.positive_scalar("gradient_bound", tracker.gradient_bound),
+        horizon=validate.count("horizon", tracker.horizon),
+    )
+
+
+RULES: Mapping[str, type[Ader] | type[StronglyAdaptive] | type[HedgedRestarts]] = {
+    "ader": Ader,
+    "strongly adaptive": StronglyAdaptive,
+    "restarts": HedgedRestarts,
+}
+"""By name."""

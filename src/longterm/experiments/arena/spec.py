@@ -178,7 +178,7 @@ def every_problem(league: League = "static", held_out: int | None = None) -> tup
 
 def problem_name(problem: ProblemSpec) -> str:
     """How tables call it."""
-    given = ", ".join(f"{key} = {value}" for key, value in problem.parameters.items())
+    given = ", ".join(f"{key} = {value}" for key, value in sorted(problem.parameters.items()))
     own = problem.parameters == find_problem(problem.name).arena
     return problem.name.replace("_", " ") + (f", {given}" if given and not own else "")
 
