@@ -22,7 +22,6 @@ from longterm.linear_model.kernels.mixture import (
     FACTOR,
     IDLE,
     INVERSE,
-    LANES,
     LOSS,
     PACE,
     PRIOR,
@@ -33,6 +32,7 @@ from longterm.linear_model.kernels.mixture import (
     SHARE,
 )
 from longterm.linear_model.kernels.rule import CODES, CompiledRule, begun_mixture, rule_class
+from longterm.linear_model.kernels.vectors import LANES
 
 LAST_ROUND = 2**53
 """Rounds are counted exactly up to here, as floats too."""
@@ -44,8 +44,8 @@ SIGNED = frozenset(
 """Numbers that may be below 0; so may the sums of a sparse memory, by a rounding."""
 CLOSE, LITTLE = 1e-6, 1e-150
 """By how much, relatively, numbers may differ that are the same but for rounding; and where squares underflow."""
-NOTHING = -690.0
-"""The logarithm of a share that is none: the kernels' exponential ends at −700."""
+NOTHING = -25.0
+"""The logarithm of a share that is none: it moves no decision, and kernels do not keep it exact."""
 FARTHEST = 1e200
 """Losses of scales that are larger could overflow in a few rounds; gradients are at most 1e100."""
 KEYS = frozenset(["settings", "widens", "sparse", "level", "seed"])

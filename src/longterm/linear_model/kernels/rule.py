@@ -28,7 +28,6 @@ from longterm.linear_model.kernels.layout import (
 from longterm.linear_model.kernels.mixture import (
     IDLE,
     INVERSE,
-    LANES,
     NEVER,
     POWER,
     PRIOR,
@@ -41,6 +40,8 @@ from longterm.linear_model.kernels.mixture import (
     prefer,
 )
 from longterm.linear_model.kernels.play import block_kernel, row_kernel, sparse_row_kernel
+from longterm.linear_model.kernels.rows import LINE
+from longterm.linear_model.kernels.vectors import LANES
 
 NO_NUMBERS, NO_ROUNDS, NO_TRACE = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=TRACE)
 CODES = {"a-ftrl": AFTRL, "a-ogd": AOGD, "mahdavi": AOGD, "penalised-ftrl": PENALISED_FTRL}
@@ -81,6 +82,13 @@ def zeros_apart(length: int) -> FloatArray:
     return np.zeros(length + 2 * APART)[APART : APART + length]
 
 
+def _in_lines(length: int) -> FloatArray:
+    """So many zeros from the beginning of a cache line on: a vector across two lines is slow to be read again."""
+    room = np.zeros(length + LINE // 8)
+    first = -room.ctypes.data % LINE // 8
+    return room[first : first + length]
+
+
 class CompiledRule(ABC):
     """One learner's memory, and the kernels that play on it. Nothing is checked but what kernels check themselves."""
 
@@ -100,7 +108,7 @@ class CompiledRule(ABC):
         self.scalars: Any = np.zeros(1, dtype=SCALARS)
         self.scalars["round"], self.scalars["scale"] = 1, 1.0  # before round 1: x_1 = 0, λ_1 = 0, nothing seen
         self.parameters: Any = np.zeros(1, dtype=PARAMETERS)
-        self.mixture = np.zeros((ROWS, LANES))
+        self.mixture = _in_lines(ROWS * LANES).reshape(ROWS, LANES)
         self.mixture[RADIUS] = self.mixture[INVERSE] = 1.0
         self.mixture[PRIOR] = NEVER
         own = {"parameters": self.parameters, "scalars": self.scalars, "mixture": self.mixture}
