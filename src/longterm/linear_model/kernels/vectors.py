@@ -106,7 +106,8 @@ class Lanes:
             for coefficient in some[-2::-1]:
                 part = part * square + coefficient
             parts.append(part)
-        return parts[1] * self + parts[0]
+        odd, even = parts[1], parts[0]
+        return Lanes(self._builder, (odd * self + even).vector)
 
     def _constant(self, number: float) -> Lanes:
         return Lanes(self._builder, self._vector_of(number))
