@@ -275,6 +275,8 @@ def test_a_budget_that_leaves_a_constant_warns_and_one_that_does_not_bind_says_s
     with pytest.warns(BudgetWarning, match="constant"):
         BudgetLinearClassifier(1e-9, random_state=0, max_features=None, rule="penalised-ftrl", l2=0.0).fit(0 * X, y)
     assert not BudgetLinearClassifier(random_state=0).fit(X, y).budget_binds_
+    with pytest.warns(BudgetWarning, match="never reached"):
+        assert not BudgetLinearClassifier(1e6, random_state=0).fit(X, y).budget_binds_
     assert BudgetLinearClassifier(0.1, random_state=0).fit(X, y).budget_binds_
 
 
