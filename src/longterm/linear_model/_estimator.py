@@ -30,9 +30,9 @@ ENOUGH_ROUNDS, MOST_PASSES = 20_000, 10
 """How far `fit` goes by itself: small data sets are gone through often, large ones once."""
 PLAIN = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
 MODELS = ("auto", "recent", "last", "average", "within_budget")
-SAMPLES, COLUMNS_A_ROUND, DECAY = 256, 1024, 3
+SAMPLES, COLUMNS_A_ROUND, DECAY = 256, 1024, 2
 """`fit` averages so many decisions, or fewer where a pass over the columns would cost more than learning does; the n-th
-counts ∝ n³, so that half of the weight is on the last sixth of the rounds."""
+counts ∝ n², so that half of the weight is on the last fifth of the rounds."""
 GENEROUS = 250.0
 """Without a budget, R is this (regression: times the targets' deviation): scaled rows have lengths about 1."""
 
@@ -44,7 +44,7 @@ class BudgetWarning(UserWarning):
 
 
 class _Recent:
-    """An average of decisions that forgets the first ones: the n-th of them counts ∝ n³ (polynomial decay)."""
+    """An average of decisions that forgets the first ones: the n-th of them counts ∝ n² (polynomial decay)."""
 
     def __init__(self) -> None:
         self.count, self.mean = 0, np.empty(0)

@@ -104,7 +104,8 @@ class LearnerMemory:
         own = project_onto_elastic_net(own, s.budget, s.l1, s.l2)
         while g.values(own)[0] > 0:  # by a rounding
             own = own * (1 - 1e-15)
-        return own * factors
+        made: FloatArray = own * factors
+        return made
 
     @property
     def binds(self) -> bool:
