@@ -114,6 +114,14 @@ class FeatureScale:
         self.factors = new
         return change, 1 / before
 
+    def require_room(self, vector: FloatArray) -> None:
+        """ValueError if a learner's sum of gradients would be too long with factors made anew: a file is not sound."""
+        with np.errstate(all="ignore"):
+            change, lengths = FeatureScale.restored(len(self.factors), self.arrays()).renewed()
+            longest = float(np.sum(np.square(vector * change)))
+        if not (longest < FARTHEST**3 and 0 < lengths < FARTHEST**2):
+            raise ValueError("the features' scale is not one of this learner's rows")
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The whole state."""
         return {name: getattr(self, name).copy() for name in NAMES}
@@ -131,7 +139,7 @@ class FeatureScale:
             setattr(made, name, given.copy())
         if not (made.factors > 0).all():
             raise ValueError("the features' scale has factors of 0")
-        if not (made.seen <= made.counts[0]).all():
+        if not ((made.seen <= made.counts[0]).all() and made.counts[0] <= 2**53):
             raise ValueError("the features' scale has counted too much")
         return made
 

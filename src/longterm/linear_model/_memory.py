@@ -214,6 +214,8 @@ class LearnerMemory:
         self._rule.restore({name.removeprefix("game."): a for name, a in arrays.items() if name.startswith("game.")})
         scale = {name.removeprefix("scale."): array for name, array in arrays.items() if name.startswith("scale.")}
         self._scale = FeatureScale.restored(settings.dimension, scale) if scale else None
+        if self._scale is not None:
+            self._scale.require_room(self._rule.vector[:: self._rule.numbers_per_coordinate])
         self._average = Average(settings.dimension, int(specification["seed"]))
         self._average.sampled = Sampled(arrays["average.stretches"], arrays["average.total"])
         self._plan_average()

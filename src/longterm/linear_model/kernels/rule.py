@@ -96,6 +96,8 @@ def _in_lines(length: int) -> FloatArray:
 class CompiledRule(ABC):
     """One learner's memory, and the kernels that play on it. Nothing is checked but what kernels check themselves."""
 
+    vector: FloatArray
+    """z, or x up to its factor; with a word beside each number where the memory is sparse."""
     is_sparse: ClassVar[bool]
     """Whether the memory is laid out for sparse rows, and blocks must be CSR."""
     counts: ClassVar[tuple[str, ...]]
