@@ -12,7 +12,7 @@ import importlib
 import importlib.util
 import sys
 
-PARTS = {"a": "dense", "b": "sparse", "c": "one_row", "d": "memory"}
+PARTS = {"a": "dense", "b": "sparse", "c": "one_row", "d": "memory", "e": "mixture"}
 """Each is a module linear_<name> beside this file with `measure()`, which yields the lines of its part."""
 
 

@@ -123,6 +123,7 @@ def test_every_rule_and_loss_classifies(rule, loss):
     assert hasattr(model, "predict_proba") == (loss == "logistic")
 
 
+@pytest.mark.filterwarnings("ignore:the budget of .* was never reached")
 @pytest.mark.parametrize("rule", ["a-ftrl", "a-ogd", "penalised-ftrl"])
 @pytest.mark.parametrize("loss", ["squared", "huber", "quantile"])
 def test_every_rule_and_loss_regresses_at_any_level_and_scale(rule, loss):
@@ -173,6 +174,7 @@ def test_the_weight_of_a_class_is_that_of_its_rows():
     same(part, other.fit(X, y, sample_weight=np.where(y == "yes", 3.0, 0.5)))
 
 
+@pytest.mark.filterwarnings("ignore:the budget of .* was never reached")
 def test_a_warm_start_goes_on():
     X, y = targets()
     warm = BudgetLinearRegressor(10.0, warm_start=True, passes=1, shuffle=False, random_state=0)

@@ -2,6 +2,7 @@
 
 import math
 
+import numba
 import numpy as np
 import pytest
 from scipy import sparse
@@ -54,13 +55,31 @@ def test_sparse_rounds_are_dense_ones():
     assert dense.intercept == pytest.approx(by_rows.intercept, abs=1e-9)
 
 
-def test_exponential_and_logarithm_are_those_of_the_library():
-    x = np.concatenate([-np.geomspace(1e-20, 690, 3000), [0.0]])
-    np.testing.assert_allclose([mixture.exponential(v) for v in x], np.exp(x), rtol=1e-15)
-    h = np.linspace(-0.5, 0.5, 1001)
-    np.testing.assert_allclose([mixture.minus_log_of_rest(v) for v in h], -np.log1p(-h), rtol=1e-15, atol=1e-300)
-    little = np.linspace(-1 / 16, 1 / 16, 1001)
-    np.testing.assert_allclose([mixture.minus_log_of_little(v) for v in little], -np.log1p(-little), rtol=1e-15)
+@numba.njit
+def _shares_of(lanes):
+    mixture.evaluate(lanes.ctypes.data, 0.0, 0.0)
+
+
+@numba.njit
+def _paid_by(lanes, share):
+    if share <= mixture.LITTLE:
+        mixture._pay_little(lanes.ctypes.data, share, share, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
+    else:
+        mixture._pay(lanes.ctypes.data, share, share, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
+
+
+def test_exponentials_and_logarithms_on_vectors_are_those_of_the_library():
+    lanes = np.zeros((mixture.ROWS, 16))
+    for x in np.concatenate([-np.geomspace(1e-20, 490, 496), np.linspace(0, 29, 16)]).reshape(-1, 16):
+        lanes[mixture.PRIOR] = x
+        _shares_of(lanes)
+        np.testing.assert_allclose(lanes[mixture.SHARE], np.exp(x), rtol=1e-15)
+    lanes[mixture.RADIUS] = lanes[mixture.INVERSE] = 1.0
+    lanes[mixture.FACTOR] = np.linspace(-1, 1, 16)
+    for most in (1e-9, 1e-3, 1 / 16, 0.1, 0.5):
+        lanes[mixture.LOSS] = 0.0
+        _paid_by(lanes, most)
+        np.testing.assert_allclose(lanes[mixture.LOSS], -np.log1p(-most * lanes[mixture.FACTOR]), rtol=1e-15)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -256,6 +275,8 @@ def test_a_budget_that_leaves_a_constant_warns_and_one_that_does_not_bind_says_s
     with pytest.warns(BudgetWarning, match="constant"):
         BudgetLinearClassifier(1e-9, random_state=0, max_features=None, rule="penalised-ftrl", l2=0.0).fit(0 * X, y)
     assert not BudgetLinearClassifier(random_state=0).fit(X, y).budget_binds_
+    with pytest.warns(BudgetWarning, match="never reached"):
+        assert not BudgetLinearClassifier(1e6, random_state=0).fit(X, y).budget_binds_
     assert BudgetLinearClassifier(0.1, random_state=0).fit(X, y).budget_binds_
 
 

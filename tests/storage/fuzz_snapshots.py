@@ -142,6 +142,8 @@ KINDS = {
     "mixed, within a bound": Linear("a-ftrl", 6, scales="mixed", intercept_bound=1.0),
     "priced": Linear("a-ftrl", 6, scales="priced"),
     "mixed penalised-ftrl": Linear("penalised-ftrl", 6, scales="mixed", max_features=2),
+    "scaled": Linear("a-ftrl", 6, scale_features=True),
+    "scaled, sparse": Linear("a-ftrl", 40, sparse=True, scale_features=True),
     "mixed, sparse": Linear("a-ftrl", 40, sparse=True, scales="mixed"),
     "mixed, sparse, regression": Linear("a-ftrl", 12, sparse=True, regression=True, scales="mixed"),
     "live, a-ogd": Live(lambda: AOGD.for_problem(PROBLEM)),

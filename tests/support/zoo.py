@@ -28,7 +28,7 @@ from longterm.constraints import (
     Stack,
     VaryingAffine,
 )
-from longterm.constraints.prox import PenaltyProx
+from longterm.constraints.prox import ElasticNetProx, PenaltyProx
 from longterm.learners import (
     AFTRL,
     COLDQ,
@@ -47,6 +47,8 @@ from longterm.learners import (
     Learner,
     MahdaviOGD,
     MirrorProx,
+    MixedAFTRL,
+    MixedPenalisedFTRL,
     NetworkedSaddlePoint,
     NoViolationAOGD,
     NoViolationMahdaviOGD,
@@ -344,6 +346,10 @@ def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:
     if isinstance(prox, PenaltyProx):
         made["penalised FTRL"] = PenalisedFTRL.for_problem(problem)
         made["penalised FTRL, constants found"] = AdaptivePenalisedFTRL.for_problem(problem)
+    if isinstance(prox, ElasticNetProx):
+        c = prox.values_norm_bound() ** 2
+        made["A-FTRL, a mixture"] = MixedAFTRL.for_problem(problem, dual_scale=c, priced=True)
+        made["penalised FTRL, a mixture"] = MixedPenalisedFTRL.for_problem(problem)
     return made
 
 

@@ -30,21 +30,21 @@ ENOUGH_ROUNDS, MOST_PASSES = 20_000, 10
 """How far `fit` goes by itself: small data sets are gone through often, large ones once."""
 PLAIN = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
 MODELS = ("auto", "recent", "last", "average", "within_budget")
-SAMPLES, COLUMNS_A_ROUND, DECAY = 256, 1024, 3
+SAMPLES, COLUMNS_A_ROUND, DECAY = 256, 1024, 2
 """`fit` averages so many decisions, or fewer where a pass over the columns would cost more than learning does; the n-th
-counts ∝ n³, so that half of the weight is on the last sixth of the rounds."""
-GENEROUS = 1000.0
-"""Without a budget, R is this over the length of a typical row (regression: times the targets' deviation)."""
+counts ∝ n², so that half of the weight is on the last fifth of the rounds."""
+GENEROUS = 250.0
+"""Without a budget, R is this (regression: times the targets' deviation): scaled rows have lengths about 1."""
 
 ONE_SCALE = 10.0
 
 
 class BudgetWarning(UserWarning):
-    """A budget that leaves nothing to predict with."""
+    """A budget that leaves nothing to predict with, or that is never reached."""
 
 
 class _Recent:
-    """An average of decisions that forgets the first ones: the n-th of them counts ∝ n³ (polynomial decay)."""
+    """An average of decisions that forgets the first ones: the n-th of them counts ∝ n² (polynomial decay)."""
 
     def __init__(self) -> None:
         self.count, self.mean = 0, np.empty(0)
@@ -60,6 +60,8 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
     """Base of `BudgetLinearClassifier` and `BudgetLinearRegressor`."""
 
     _learners: list[BudgetLinearLearner]
+    _streams: bool
+    """Whether learning began with `partial_fit`."""
     n_features_in_: int
 
     budget: float | None
@@ -74,6 +76,7 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
     constants: str | Mapping[str, float]
     scales: str | None
     max_features: int | None
+    scale_features: bool | None
     beta: float
     growth: float
     passes: int | None
@@ -90,7 +93,14 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
         seeds = random.randint(2**31, size=count)
         self._recent: list[_Recent] = []
         rule = "penalised-ftrl" if self.max_features is not None and self.rule == "a-ftrl" else self.rule
-        budget = self._generous_budget(X, deviation) if self.budget is None else self.budget
+        mixed = self.scales != "one" and self.rule in LEADERS and isinstance(self.constants, str)
+        scaled = bool(self.scale_features)
+        if self.scale_features is None:
+            scaled = mixed and self._streams and self.budget is None
+        if self.budget is not None:
+            budget = self.budget
+        else:
+            budget = self._generous_budget(X, deviation, scaled) if mixed else ONE_SCALE
         return [
             BudgetLinearLearner(
                 X.shape[1],
@@ -107,25 +117,28 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
                 growth=self.growth,
                 scales=self.scales,
                 max_features=self.max_features,
+                scale_features=scaled,
                 sparse=sparse.issparse(X) and rule == "a-ftrl",
                 seed=int(seed),
             )
             for seed in seeds
         ]
 
-    def _generous_budget(self, X: Any, deviation: float) -> float:
-        """A budget that will not bind, in the units of these rows: that of R = 1000 · deviation/‖u‖, u a median row.
+    def _generous_budget(self, X: Any, deviation: float, scaled: bool) -> float:
+        """A budget that will not bind: that of R = 250 · deviation, of scaled features; else over ‖u‖, u a median row.
 
         With a mixture of scales its size does no harm: eight radii, from R down to R/16384, are tried at once. Where
         there is one scale the budget sets the steps, and 10 it is.
         """
-        if self.scales == "one" or self.rule not in LEADERS or not isinstance(self.constants, str):
-            return ONE_SCALE
-        self._block(X)  # rows are checked before they are computed with
-        few = X[:1000]
-        lengths = np.sqrt(np.asarray(few.multiply(few).sum(axis=1) if sparse.issparse(X) else (few * few).sum(axis=1)))
-        lengths = lengths[(lengths > 0) & np.isfinite(lengths)]
-        radius = GENEROUS * (deviation or 1.0) / (float(np.median(lengths)) if lengths.size else 1.0)
+        length = 1.0
+        if not scaled:
+            self._block(X)  # rows are checked before they are computed with
+            few = X[:1000]
+            squares = few.multiply(few).sum(axis=1) if sparse.issparse(X) else (few * few).sum(axis=1)
+            lengths = np.sqrt(np.asarray(squares))
+            lengths = lengths[(lengths > 0) & np.isfinite(lengths)]
+            length = float(np.median(lengths)) if lengths.size else 1.0
+        radius = GENEROUS * (deviation or 1.0) / length
         return self.l1 * radius + 0.5 * self.l2 * radius**2
 
     def _learn_block(
@@ -151,6 +164,9 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
         if not any(learner.nonzeros for learner in self._learners) and any(np.ptp(y) > 0 for y in targets):
             what = f"the budget of {self.budget_:g} left no weight other than 0: the model is a constant"
             warnings.warn(f"{what}. Give more, or none (budget=None)", BudgetWarning, stacklevel=4)
+        elif self.budget is not None and not any(one.binds or one.settings.scales == "one" for one in self._learners):
+            what = f"the budget of {self.budget_:g} was never reached: the model is that without a budget"
+            warnings.warn(f"{what}. Give less, or none (budget=None)", BudgetWarning, stacklevel=4)
 
     def _passes_over(self, rows: int) -> int:
         if self.passes is None:

@@ -15,6 +15,7 @@ import longterm
 from longterm._arrays import FloatArray
 from longterm._one_thread import OneThread, one_thread_at_a_time
 from longterm.errors import SnapshotError
+from longterm.linear_model._feature_scale import FeatureScale
 from longterm.linear_model._settings import Settings
 from longterm.linear_model._stored import checked_settings, older_layout, stretch_length
 from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
@@ -43,6 +44,8 @@ class LearnerMemory:
     _has_level: bool
     _level: float
     """The first target, which that interval is about; 0 where there is none."""
+    _scale: FeatureScale | None
+    """What rows are multiplied by before they are learned."""
 
     def _use(self, settings: Settings) -> None:
         self._settings = settings
@@ -74,7 +77,8 @@ class LearnerMemory:
     @property
     def weights(self) -> FloatArray:
         """x_{T+1}, the decision in force: what the next row would be scored with. O(d)."""
-        return self._rule.x()
+        x = self._rule.x()
+        return x if self._scale is None else x * self._scale.factors
 
     @property
     def intercept(self) -> float:
@@ -91,14 +95,17 @@ class LearnerMemory:
         return self.nearest_within_budget(x), intercept
 
     def nearest_within_budget(self, x: FloatArray) -> FloatArray:
-        """The nearest weights with g ≤ 0, in floating-point numbers too."""
+        """The nearest weights with g ≤ 0, in floating-point numbers too; where features are scaled, g is of those."""
         s, g = self._settings, self._settings.constraint
-        if g.values(x)[0] <= 0:
+        factors = 1.0 if self._scale is None else self._scale.factors
+        own = x / factors
+        if g.values(own)[0] <= 0:
             return x
-        x = project_onto_elastic_net(x, s.budget, s.l1, s.l2)
-        while g.values(x)[0] > 0:  # by a rounding
-            x = x * (1 - 1e-15)
-        return x
+        own = project_onto_elastic_net(own, s.budget, s.l1, s.l2)
+        while g.values(own)[0] > 0:  # by a rounding
+            own = own * (1 - 1e-15)
+        made: FloatArray = own * factors
+        return made
 
     @property
     def binds(self) -> bool:
@@ -191,9 +198,11 @@ class LearnerMemory:
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         # "game" is what snapshots of version 1 call the rule's state
-        return {f"game.{name}": array for name, array in self._rule.arrays().items()} | {
-            f"average.{name}": array for name, array in self._average.sampled._asdict().items()
-        }
+        return (
+            {f"game.{name}": array for name, array in self._rule.arrays().items()}
+            | {f"average.{name}": array for name, array in self._average.sampled._asdict().items()}
+            | ({f"scale.{name}": a for name, a in self._scale.arrays().items()} if self._scale is not None else {})
+        )
 
     def _restore(self, specification: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         self._turn = OneThread(type(self).__name__)
@@ -203,6 +212,10 @@ class LearnerMemory:
         self._rule = compiled_rule(settings.rule, settings.dimension, self._sparse)
         self._use(settings)  # the state is of a layout that depends on them
         self._rule.restore({name.removeprefix("game."): a for name, a in arrays.items() if name.startswith("game.")})
+        scale = {name.removeprefix("scale."): array for name, array in arrays.items() if name.startswith("scale.")}
+        self._scale = FeatureScale.restored(settings.dimension, scale) if scale else None
+        if self._scale is not None:
+            self._scale.require_room(self._rule.vector[:: self._rule.numbers_per_coordinate])
         self._average = Average(settings.dimension, int(specification["seed"]))
         self._average.sampled = Sampled(arrays["average.stretches"], arrays["average.total"])
         self._plan_average()

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
+from longterm.linear_model._feature_scale import NAMES
 from longterm.linear_model._settings import Settings
 from longterm.linear_model.kernels.heap import ARITY, room
 from longterm.linear_model.kernels.layout import AOGD, MIXED_NUMBERS, PENALISED_FTRL
@@ -22,7 +23,6 @@ from longterm.linear_model.kernels.mixture import (
     FACTOR,
     IDLE,
     INVERSE,
-    LANES,
     LOSS,
     PACE,
     PRIOR,
@@ -33,6 +33,7 @@ from longterm.linear_model.kernels.mixture import (
     SHARE,
 )
 from longterm.linear_model.kernels.rule import CODES, CompiledRule, begun_mixture, rule_class
+from longterm.linear_model.kernels.vectors import LANES
 
 LAST_ROUND = 2**53
 """Rounds are counted exactly up to here, as floats too."""
@@ -44,8 +45,8 @@ SIGNED = frozenset(
 """Numbers that may be below 0; so may the sums of a sparse memory, by a rounding."""
 CLOSE, LITTLE = 1e-6, 1e-150
 """By how much, relatively, numbers may differ that are the same but for rounding; and where squares underflow."""
-NOTHING = -690.0
-"""The logarithm of a share that is none: the kernels' exponential ends at −700."""
+NOTHING = -25.0
+"""The logarithm of a share that is none: it moves no decision, and kernels do not keep it exact."""
 FARTHEST = 1e200
 """Losses of scales that are larger could overflow in a few rounds; gradients are at most 1e90."""
 KEYS = frozenset(["settings", "widens", "sparse", "level", "seed"])
@@ -92,10 +93,13 @@ def checked_settings(specification: Mapping[str, Any], arrays: Mapping[str, NDAr
         else:
             _check_mixture(settings, scalars, _mixture(state))
             _check_offset(settings, specification["widens"], scalars)
-        _check_average(settings, float(level or 0.0), int(scalars["round"]) - 1, arrays)
+        _check_average(settings, float(level or 0.0), int(scalars["round"]) - 1, arrays, "scale.factors" in arrays)
     mixed = () if settings.scales == "one" else ("mixed", "mixture")
     known = {f"game.{name}" for name in (*made.array_names, "round", "numbers", *mixed)}
-    _require(set(arrays) == known | {"average.stretches", "average.total"}, "it has arrays that no learner has")
+    known |= {"average.stretches", "average.total"}
+    if settings.scales != "one":
+        known |= {f"scale.{name}" for name in NAMES} if "scale.factors" in arrays else set()
+    _require(set(arrays) == known, "it has arrays that no learner has")
     return settings
 
 
@@ -279,7 +283,9 @@ def _check_heap(
     _require(bounds, "an active coordinate has no entry, or one above its length")
 
 
-def _check_average(settings: Settings, level: float, rounds: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+def _check_average(
+    settings: Settings, level: float, rounds: int, arrays: Mapping[str, NDArray[Any]], scaled: bool
+) -> None:
     stretches = int(_array(arrays, "average.stretches", np.int64, 1)[0])
     length = stretch_length(settings.dimension)
     _require(0 <= stretches <= rounds // length + 1, f"{stretches} stretches were drawn from {rounds} rounds")
@@ -288,6 +294,7 @@ def _check_average(settings: Settings, level: float, rounds: int, arrays: Mappin
     if stretches:
         largest = float(np.abs(total[:-1]).max()), abs(float(total[-1]))
         bounds = settings.constraint.enclosing_ball().radius, _most_intercept(settings, rounds) + abs(level)
+        bounds = (math.inf if scaled else bounds[0]), bounds[1]  # the ball is that of scaled weights
         inside = all(given <= stretches * bound * (1 + CLOSE) for given, bound in zip(largest, bounds, strict=True))
         _require(inside, "the average is outside of the decisions' set")
 

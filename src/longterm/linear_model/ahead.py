@@ -5,6 +5,7 @@ from __future__ import annotations
 from longterm.linear_model.kernels.layout import AFTRL, AOGD, PENALISED_FTRL, SPARSE_AFTRL
 from longterm.linear_model.kernels.play import block_kernel, row_kernel, sparse_row_kernel
 from longterm.linear_model.kernels.rule import CODES
+from longterm.linear_model.kernels.squares import dense_squares, sparse_squares
 
 VALUES, INDICES = ("float64", "float32"), (None, "int32", "int64")
 
@@ -39,4 +40,8 @@ def compile_all(*rules: str) -> int:
         else:
             row_kernel(code)
         ready += 1
+    if codes & {AFTRL, PENALISED_FTRL}:  # features may be scaled
+        for kernel in (dense_squares, sparse_squares):
+            kernel()
+            ready += 1
     return ready

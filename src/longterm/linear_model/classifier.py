@@ -59,6 +59,10 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         multiplier, too; or the budget's own radius alone. None: "mixed" where the rule has it.
     max_features : int, optional
         At most so many weights other than 0, in every round. Penalised FTRL holds it, and is taken for "a-ftrl".
+    scale_features : bool, optional
+        Whether features are multiplied by factors, found on the stream, that make them alike in size; the budget is
+        then one of weights of scaled features, while `coef_` is for rows as they come. None: in a stream
+        (`partial_fit`) without a budget. (Many passes make too much of rare features.)
     beta : float
         β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values have less violation and more regret.
     growth : float
@@ -108,6 +112,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         constants: str | Mapping[str, float] = "online",
         scales: str | None = None,
         max_features: int | None = None,
+        scale_features: bool | None = None,
         beta: float = 2 / 3,
         growth: float = 0.5,
         passes: int | None = None,
@@ -127,6 +132,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         self.constants = constants
         self.scales = scales
         self.max_features = max_features
+        self.scale_features = scale_features
         self.beta = beta
         self.growth = growth
         self.passes = passes
@@ -163,6 +169,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
             classes = unique_labels(y)
             if goes_on:
                 classes = self._known(y)
+            self._streams = False
             self._start(classes, X, random, goes_on)
             weights = self._class_weights(y, self._weights(sample_weight, X))
             self._learn_block(self._block(X), self._targets(y), weights, self._passes_over(len(y)), random)
@@ -210,6 +217,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
                 raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit")
             if self.class_weight == "balanced":
                 raise ValueError("class_weight 'balanced' is for fit: a stream's shares are not known. Give a mapping.")
+            self._streams = True
             self._start(known, X, self._random(), not first)
             weights = self._class_weights(y, self._weights(sample_weight, X))
             self._learn_block(self._block(X), self._targets(y), weights, 1, None)

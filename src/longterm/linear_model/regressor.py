@@ -50,6 +50,10 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         multiplier, too; or the budget's own radius alone. None: "mixed" where the rule has it.
     max_features : int, optional
         At most so many weights other than 0, in every round. Penalised FTRL holds it, and is taken for "a-ftrl".
+    scale_features : bool, optional
+        Whether features are multiplied by factors, found on the stream, that make them alike in size; the budget is
+        then one of weights of scaled features, while `coef_` is for rows as they come. None: in a stream
+        (`partial_fit`) without a budget. (Many passes make too much of rare features.)
     beta : float
         β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values have less violation and more regret.
     growth : float
@@ -98,6 +102,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         constants: str | Mapping[str, float] = "online",
         scales: str | None = None,
         max_features: int | None = None,
+        scale_features: bool | None = None,
         beta: float = 2 / 3,
         growth: float = 0.5,
         passes: int | None = None,
@@ -117,6 +122,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         self.constants = constants
         self.scales = scales
         self.max_features = max_features
+        self.scale_features = scale_features
         self.beta = beta
         self.growth = growth
         self.passes = passes
@@ -176,6 +182,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
                 raise InputError("loss", f"{self.loss!r} is not a loss of targets", f"Choose one of {', '.join(names)}")
             goes_on, random = goes_on and hasattr(self, "_learners"), self._random()
             X, y = self._validated(X, y, reset=not goes_on, y_numeric=True)
+            self._streams = streams
             if not goes_on:
                 self._learners = self._make_learners(1, X, random, float(np.std(y[:1000])) or float(np.abs(y[0])))
             labels, weights = labels_for(y, X.shape[0], classifies=False), self._weights(sample_weight, X)

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from longterm._arrays import FloatArray
 from longterm._one_thread import OneThread, one_thread_at_a_time
 from longterm.errors import InputError, NonFiniteError
+from longterm.linear_model._feature_scale import FeatureScale, gathered
 from longterm.linear_model._memory import Average, LearnerMemory
 from longterm.linear_model._rows import (
     IN_ORDER,
@@ -79,6 +80,9 @@ class BudgetLinearLearner(LearnerMemory):
         Penalised FTRL: no decision has more weights other than 0 than this.
     beta, growth : float
         θ_t ∝ t^−β; penalised FTRL's weights w_t ∝ t^(1 + growth).
+    scale_features : bool
+        Whether features are multiplied by factors, found on the stream, that make them alike in size (FTRL with a
+        mixture of scales). The budget is then one of weights of scaled features.
     sparse : bool
         Whether the memory is laid out for sparse rows (A-FTRL only: rounds then cost what they touch). Rows of the
         other kind are converted.
@@ -115,6 +119,7 @@ class BudgetLinearLearner(LearnerMemory):
         growth: float = 0.5,
         scales: str | None = None,
         max_features: int | None = None,
+        scale_features: bool = False,
         sparse: bool = False,
         seed: int = 0,
     ) -> None:
@@ -142,6 +147,9 @@ class BudgetLinearLearner(LearnerMemory):
         elif fit_intercept:
             offset = "log-odds" if settings.loss == "logistic" else "none"
             settings = replace(settings, offset=offset, residual_radius=LOG_ODDS)
+        if scale_features and scales == "one":
+            raise InputError("scale_features", "is for a mixture of scales", 'Use scales="mixed", or scale the rows')
+        self._scale = FeatureScale(settings.dimension) if scale_features else None
         self._sparse = sparse
         self._rule = compiled_rule(rule, settings.dimension, sparse)
         self._average = Average(settings.dimension, seed)
@@ -176,9 +184,12 @@ class BudgetLinearLearner(LearnerMemory):
             raise self._turn.refusal()
         with lock:
             level, label = self._level, self._label_for(u, y, weight)
-            margin = self._rule.step_dense(u, label, weight)
+            seen = u if self._scale is None or not np.isfinite(u).all() else self._scaled(u[None])[0]
+            margin = self._rule.step_dense(seen, label, weight)
             if margin != margin:  # NaN: the kernel refused the row
                 raise self._refusal(u)
+            if self._scale is not None:
+                self._scale.count(u[None])
             self._until_sample -= 1
         return margin + level
 
@@ -211,12 +222,17 @@ class BudgetLinearLearner(LearnerMemory):
             if not self._rule.is_sparse and not is_row(columns, u, self._settings.dimension):  # sparse kernels look
                 raise self._refusal(u, columns)
             level, label = self._level, self._label_for(u, y, weight, columns)
+            rows, seen = (u, columns, np.array([0, u.size])), u
+            if self._scale is not None and is_row(columns, u, self._settings.dimension) and np.isfinite(u).all():
+                seen = self._scaled(rows)[0]
             try:
-                margin = self._rule.step(columns, u, label, weight)
+                margin = self._rule.step(columns, seen, label, weight)
             except TypeError:  # not vectors
                 margin = math.nan
             if margin != margin:
                 raise self._refusal(u, columns)
+            if self._scale is not None:
+                self._scale.count(rows)
             self._until_sample -= 1
         return margin + level
 
@@ -351,7 +367,16 @@ class BudgetLinearLearner(LearnerMemory):
             if self._widens:
                 stop = self._widened_for(labels[order[start:stop]] if shuffled else labels[start:stop], start)
             some = margins[start:stop] if len(margins) else NO_NUMBERS
-            if shuffled:
+            if self._scale is not None:
+                stop = min(stop, start + self._scale.until_due)
+                chosen = order[start:stop] if shuffled else slice(start, stop)
+                part = gathered(block.rows, order[start:stop], self._settings.dimension) if shuffled else None
+                part = block.part(start, stop) if part is None else part
+                of_rows = weights[chosen] if len(weights) else weights
+                seen = self._scaled(part)
+                played = self._rule.play(seen, IN_ORDER, labels[chosen], of_rows, record, trace, some[: stop - start])
+                self._scale.count(part)
+            elif shuffled:
                 played = self._rule.play(block.rows, order[start:stop], labels, weights, record, trace, some)
             else:
                 part, part_weights = block.part(start, stop), weights[start:stop]
@@ -363,6 +388,14 @@ class BudgetLinearLearner(LearnerMemory):
         if self._widens and len(margins):
             margins[0] += before  # the first target of all was not known before it came
             margins[1:] += self._level
+
+    def _scaled(self, rows: Any) -> Any:
+        """Rows as the kernel is to see them; factors are made anew where they are due."""
+        assert self._scale is not None
+        self._scale.begin(rows)
+        if self._scale.is_due():
+            self._rule.rescale(*self._scale.renewed())
+        return self._scale.scaled(rows)
 
     def require(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> None:
         """Raise if a number of the block is too large to be learned from."""

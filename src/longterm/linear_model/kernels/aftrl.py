@@ -11,47 +11,96 @@ A round costs O(d), on sparse rows too. Found online, b has a curvature of its o
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from longterm.linear_model.kernels.compile import helper
+import numpy as np
+from numba.extending import overload
+
+from longterm.linear_model.kernels.compile import OPTIONS, helper
 from longterm.linear_model.kernels.round import (
     add_gradient,
     ascend,
     charge,
     clip,
+    nonzeros,
     pay_scales,
     place_intercept,
     place_leader,
     shrink,
 )
-from longterm.linear_model.kernels.rows import clear, dot_and_length, whole_row
+from longterm.linear_model.kernels.rows import clear, dot_and_length, is_dense, whole_row, zeros_like_row
+
+
+def begin(memory: Any, rows: Any, first: Any) -> Any:
+    """Make w from z; ⟨u, w⟩ and ‖u‖² of row `first`, which is played first."""
+
+
+def step(memory: Any, rows: Any, k: Any, slope: Any, threshold: Any, following: Any) -> Any:
+    """Add slope · u of row k to z, make the next w; ‖w‖₁ and ‖w‖², and ⟨u, w⟩ and ‖u‖² of the row that follows."""
 
 
 @helper
-def begin(memory):
-    """Make w from z."""
-    shrink(memory.vector, memory.scalars[0].multiplier_sum * memory.parameters[0].l1, memory.point)
+def play_row(memory, rows, k, following, ahead, label, weight):
+    """Play row k: whether it was played (else nothing was changed), and the margin from before it was learned.
 
-
-@helper
-def play_row(memory, rows, k, following, label, weight):
-    """Play row k: whether it was played (else nothing was changed), and the margin from before it was learned."""
+    `ahead` is ⟨u, w⟩ and ‖u‖² of this row; returned with the rest are those of the row that follows.
+    """
     p, s = memory.parameters[0], memory.scalars[0]
-    dot, length = dot_and_length(rows, k, memory.point)
+    dot, length = ahead
     margin = s.scale * dot + s.intercept
     accepted, slope, g = charge(p, s, margin, length, label, weight)
     if not accepted:
-        return False, margin
-    pay_scales(p, s, memory.mixture, dot, length, slope)
+        return False, margin, ahead
     add_gradient(p, s, slope, length)
     ascend(p, s, g)
     s.multiplier_sum += s.multiplier
-    u = whole_row(rows, k, memory.row)
-    s.norm_1, s.norm_2 = add_and_shrink(memory.vector, u, slope, s.multiplier_sum * p.l1, memory.point)
-    clear(rows, k, memory.row)
-    place_leader(p, s, memory.mixture, s.multiplier_sum, s.norm_1, s.norm_2, False)
+    s.norm_1, s.norm_2, next_dot, next_length = step(memory, rows, k, slope, s.multiplier_sum * p.l1, following)
+    pay_scales(p, s, memory.mixture, dot, length, slope)
+    place_leader(p, s, memory.mixture, s.multiplier_sum, s.norm_1, s.norm_2)
     place_intercept(p, s, memory.mixture, slope, label, weight)
-    return True, margin
+    return True, margin, (next_dot, next_length)
+
+
+@helper
+def active(memory):
+    """How many coordinates of x_t are not 0."""
+    return nonzeros(memory.point)
+
+
+@overload(begin, jit_options=OPTIONS)
+def _begin(memory, rows, first):
+    if is_dense(rows):
+
+        def dense(memory, rows, first):
+            threshold = memory.scalars[0].multiplier_sum * memory.parameters[0].l1
+            nothing = zeros_like_row(rows, memory.row)
+            _, _, dot, length = add_shrink_and_look(memory.vector, nothing, 0.0, threshold, memory.point, rows[first])
+            return dot, length
+
+        return dense
+
+    def sparse(memory, rows, first):
+        shrink(memory.vector, memory.scalars[0].multiplier_sum * memory.parameters[0].l1, memory.point)
+        return dot_and_length(rows, first, memory.point)
+
+    return sparse
+
+
+@overload(step, jit_options=OPTIONS)
+def _step(memory, rows, k, slope, threshold, following):
+    if is_dense(rows):
+        return lambda memory, rows, k, slope, threshold, following: add_shrink_and_look(
+            memory.vector, rows[k], slope, threshold, memory.point, rows[following]
+        )
+
+    def sparse(memory, rows, k, slope, threshold, following):
+        u = whole_row(rows, k, memory.row)
+        norm_1, norm_2 = add_and_shrink(memory.vector, u, slope, threshold, memory.point)
+        clear(rows, k, memory.row)
+        dot, length = dot_and_length(rows, following, memory.point)
+        return norm_1, norm_2, dot, length
+
+    return sparse
 
 
 @helper
@@ -67,3 +116,23 @@ def add_and_shrink(z, u, slope, threshold, point):
         norm_1 += abs(new)
         norm_2 += new * new
     return norm_1, norm_2
+
+
+@helper
+def add_shrink_and_look(z, u, slope, threshold, point, following):
+    """The same, with ⟨u, point⟩ and ‖u‖² of the row that follows: one pass is all that a round takes."""
+    norm_1 = 0.0
+    norm_2 = 0.0
+    dot = 0.0
+    length = 0.0
+    for j in range(len(u)):
+        total = z[j] + slope * np.float64(u[j])
+        z[j] = total
+        new = clip(total, threshold) - total
+        point[j] = new
+        norm_1 += abs(new)
+        norm_2 += new * new
+        value = np.float64(following[j])
+        dot += value * new
+        length += value * value
+    return norm_1, norm_2, dot, length

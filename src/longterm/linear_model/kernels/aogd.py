@@ -18,24 +18,25 @@ import math
 import numpy as np
 
 from longterm.linear_model.kernels.compile import helper
-from longterm.linear_model.kernels.round import ascend, charge, clip, within_ball
+from longterm.linear_model.kernels.round import ascend, charge, clip, nonzeros, within_ball
 from longterm.linear_model.kernels.rows import clear, dot_and_length, whole_row
 
 
 @helper
-def begin(memory):
+def begin(memory, rows, first):
     """Nothing: x_t is the state's vector, up to its factor."""
+    return 0.0, 0.0
 
 
 @helper
-def play_row(memory, rows, k, following, label, weight):
+def play_row(memory, rows, k, following, ahead, label, weight):
     """Play row k: whether it was played (else nothing was changed), and the margin from before it was learned."""
     p, s, v = memory.parameters[0], memory.scalars[0], memory.vector
     dot, length = dot_and_length(rows, k, v)
     margin = s.scale * dot + s.intercept
     accepted, slope, g = charge(p, s, margin, length, label, weight)
     if not accepted:
-        return False, margin
+        return False, margin, ahead
     u = whole_row(rows, k, memory.row)
     pull_1, pull_2 = s.multiplier * p.l1, s.multiplier * p.l2
     if p.mu > 0.0:  # Mahdavi's constant steps
@@ -56,7 +57,7 @@ def play_row(memory, rows, k, following, label, weight):
             s.intercept_squares += slope * slope
             eta = adagrad_step(p.intercept_bound, s.intercept_squares)
         s.intercept = clip(s.intercept - eta * slope, p.intercept_bound)
-    return True, margin
+    return True, margin, ahead
 
 
 @helper
@@ -92,3 +93,9 @@ def descend(v, u, keep, sign, step):
         norm_1 += abs(new)
         norm_2 += new * new
     return norm_1, norm_2
+
+
+@helper
+def active(memory):
+    """How many coordinates of x_t are not 0."""
+    return nonzeros(memory.vector)

@@ -22,6 +22,8 @@ import math
 
 import numba
 
+from longterm.linear_model.kernels.functions import exponential, log1p_of_share
+
 LOGISTIC, HINGE, SQUARED_HINGE, SQUARED, HUBER, QUANTILE = range(6)
 
 CODES = {
@@ -43,9 +45,9 @@ def value_and_slope(code, parameter, margin, y):
     """f(margin) and f′(margin). One exponential at most."""
     if code == LOGISTIC:
         z = y * margin
-        small = math.exp(-abs(z))  # never above 1
-        pull = small / (1.0 + small) if z >= 0.0 else 1.0 / (1.0 + small)
-        return max(-z, 0.0) + math.log1p(small), -y * pull
+        small = exponential(-abs(z))  # never above 1
+        pull = (small if z >= 0.0 else 1.0) / (1.0 + small)  # no branch: whether a row is right cannot be guessed
+        return max(-z, 0.0) + log1p_of_share(small), -y * pull
     if code <= SQUARED_HINGE:
         gap = 1.0 - y * margin
         if gap <= 0.0:

@@ -6,8 +6,8 @@ them, its length and t^β are computed once, and everything else is done on vect
 coordinates are read for the margin. What remains for every coordinate in every round are ‖w‖₁ and ‖w‖², w = soft(z, τ).
 
 The three loops over coordinates are written for LLVM's vectors directly: Numba cannot know that `z` and the sums lie in
-different memory, and would keep the sums there. exp and log1p are polynomials, good to a few units in the last place,
-because calls of the mathematics library would take the lanes one by one.
+different memory, and would keep the sums there. exp and log1p are those of `functions`: calls of the mathematics
+library would take the lanes one by one.
 
 Rows are CSR in the order in which they are played; `gather` makes them of dense or sparse ones.
 """
@@ -25,6 +25,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from longterm.linear_model.kernels.compile import OPTIONS, compiled, helper, keep_under, pointer, readonly
+from longterm.linear_model.kernels.functions import exponential, log1p_of_share
 from longterm.linear_model.kernels.keep import sources
 from longterm.linear_model.kernels.layout import PARAMETERS, SCALARS
 from longterm.linear_model.kernels.losses import LOGISTIC, value_and_slope
@@ -172,61 +173,6 @@ dot: Any = intrinsic(_dot)
 add: Any = intrinsic(_add)
 norms: Any = intrinsic(_norms)
 
-# --- functions of one number, without calls ---------------------------------------------------------------------
-
-LOG2_E, LN_2_HIGH, LN_2_LOW = 1.4426950408889634, 6.93147180369123816490e-01, 1.90821492927058770002e-10
-SHIFT = float(2**52 + 1023)
-
-
-@helper
-def exp_of_negative(x):
-    """exp(x) for x ≤ 0, by its series on ±½ log 2; what is below 1e-307 comes out as that."""
-    x = max(x, -707.0)
-    whole = np.floor(x * LOG2_E + 0.5)
-    r = (x - whole * LN_2_HIGH) - whole * LN_2_LOW
-    series = 1.0 / 479001600.0
-    series = series * r + 1.0 / 39916800.0
-    series = series * r + 1.0 / 3628800.0
-    series = series * r + 1.0 / 362880.0
-    series = series * r + 1.0 / 40320.0
-    series = series * r + 1.0 / 5040.0
-    series = series * r + 1.0 / 720.0
-    series = series * r + 1.0 / 120.0
-    series = series * r + 1.0 / 24.0
-    series = series * r + 1.0 / 6.0
-    series = series * r + 1.0 / 2.0
-    series = series * r + 1.0 / 1.0
-    series = series * r + 1.0
-    bits = np.float64(whole + SHIFT).view(np.uint64) << np.uint64(52)
-    return series * np.uint64(bits).view(np.float64)
-
-
-@helper
-def log1p_of_share(s):
-    """log(1 + s) for s in [0, 1]: 2 artanh(w), w = s/(2 + s) ≤ 1/3."""
-    w = s / (2.0 + s)
-    square = w * w
-    series = 1.0 / 35.0
-    series = series * square + 1.0 / 33.0
-    series = series * square + 1.0 / 31.0
-    series = series * square + 1.0 / 29.0
-    series = series * square + 1.0 / 27.0
-    series = series * square + 1.0 / 25.0
-    series = series * square + 1.0 / 23.0
-    series = series * square + 1.0 / 21.0
-    series = series * square + 1.0 / 19.0
-    series = series * square + 1.0 / 17.0
-    series = series * square + 1.0 / 15.0
-    series = series * square + 1.0 / 13.0
-    series = series * square + 1.0 / 11.0
-    series = series * square + 1.0 / 9.0
-    series = series * square + 1.0 / 7.0
-    series = series * square + 1.0 / 5.0
-    series = series * square + 1.0 / 3.0
-    series = series * square + 1.0
-    return 2.0 * w * series
-
-
 # --- a block of rows --------------------------------------------------------------------------------------------
 
 
@@ -236,7 +182,7 @@ def charge(code, p, s, room, label, weight, length):
     if code == LOGISTIC:
         for lane in range(LANES):
             z = label * (s[SCALE, lane] * room[DOT, lane] + s[INTERCEPT, lane])
-            small = exp_of_negative(-abs(z))
+            small = exponential(-abs(z))
             room[VALUE, lane] = weight * (max(-z, 0.0) + log1p_of_share(small))
             room[SLOPE, lane] = -label * weight * ((small if z >= 0.0 else 1.0) / (1.0 + small))
     else:

@@ -29,11 +29,12 @@ import numpy as np
 
 from longterm.linear_model.kernels.compile import helper
 from longterm.linear_model.kernels.layout import ONE
-from longterm.linear_model.kernels.mixture import SCALES, mixed, place_scales, settle
+from longterm.linear_model.kernels.mixture import place_scales
 from longterm.linear_model.kernels.round import (
     add_gradient,
     charge,
     leader_curvature,
+    nonzeros,
     pay_scales,
     place_intercept,
     place_leader,
@@ -45,24 +46,24 @@ MOST_PASSES, MOST_STEPS, FEW_PASSES = 50, 100, 4
 
 
 @helper
-def begin(memory):
+def begin(memory, rows, first):
     """Make w from z; before round 1 of constants given, W_1 = w_1."""
     p, s = memory.parameters[0], memory.scalars[0]
     if s.round == 1 and p.step > 0.0:
         s.multiplier_sum = p.weight_0
     shrink(memory.vector, s.multiplier * p.l1, memory.point)
+    return 0.0, 0.0
 
 
 @helper
-def play_row(memory, rows, k, following, label, weight):
+def play_row(memory, rows, k, following, ahead, label, weight):
     """Play row k: whether it was played (else nothing was changed), and the margin from before it was learned."""
     p, s, z = memory.parameters[0], memory.scalars[0], memory.vector
     dot, length = dot_and_length(rows, k, memory.point)
     margin = s.scale * dot + s.intercept
     accepted, slope, _ = charge(p, s, margin, length, label, weight)
     if not accepted:
-        return False, margin
-    pay_scales(p, s, memory.mixture, dot, length, slope)
+        return False, margin, ahead
     add_gradient(p, s, slope, length)
     s.multiplier_sum += next_weight(p, s)
     u = whole_row(rows, k, memory.row)
@@ -71,16 +72,16 @@ def play_row(memory, rows, k, following, label, weight):
         weight_in_force = least_weight(p, leader_curvature(p, s), z, above)
     else:
         add(z, u, slope)
-        settle(memory.mixture, s)
+        pay_scales(p, s, memory.mixture, dot, length, slope)
         weight_in_force = raised_weight(p, s, memory.mixture, z)
     clear(rows, k, memory.row)
     s.multiplier = min(weight_in_force, s.multiplier_sum)
     if p.max_features > 0:
         s.multiplier = max(s.multiplier, weight_for_few(p, z, s.multiplier))
     s.norm_1, s.norm_2 = shrink(z, s.multiplier * p.l1, memory.point)
-    place_leader(p, s, memory.mixture, s.multiplier, s.norm_1, s.norm_2, True)
+    place_leader(p, s, memory.mixture, s.multiplier, s.norm_1, s.norm_2)
     place_intercept(p, s, memory.mixture, slope, label, weight)
-    return True, margin
+    return True, margin, ahead
 
 
 @helper
@@ -187,8 +188,7 @@ def above_and_least(z, threshold):
 @helper
 def mixture_excess(p, s, mixture, weight, norm_1, norm_2):
     """The G above."""
-    place_scales(mixture, math.sqrt(s.gradient_squares), weight * p.l2, norm_2)
-    scale = mixed(mixture, 0, SCALES)
+    scale = place_scales(mixture, math.sqrt(s.gradient_squares), weight * p.l2, norm_2)
     return scale * (p.l1 * norm_1 + 0.5 * p.l2 * scale * norm_2) - p.budget
 
 
@@ -284,3 +284,9 @@ def add_and_count(z, u, slope, threshold):
         total += kept
         squares += kept * kept
     return count, total, squares
+
+
+@helper
+def active(memory):
+    """How many coordinates of x_t are not 0."""
+    return nonzeros(memory.point)

@@ -25,19 +25,21 @@ from longterm.linear_model.kernels.layout import (
     TRACE,
     memory_at,
 )
-from longterm.linear_model.kernels.round import nonzeros
-from longterm.linear_model.kernels.rows import AHEAD, fetch, number_of_rows
+from longterm.linear_model.kernels.rows import AHEAD, bare, fetch, number_of_rows
 
 RULES: Any = {AOGD: aogd, AFTRL: aftrl, PENALISED_FTRL: penalised_ftrl, SPARSE_AFTRL: sparse_aftrl}
 NUMBA_TYPES = {"float32": float32, "float64": float64, "int32": int32, "int64": int64}
 
 
-def begin(rule: Any, memory: Any) -> Any:
-    """Make what rounds need and the state does not hold."""
+def begin(rule: Any, memory: Any, rows: Any, first: Any) -> Any:
+    """Make what rounds need and the state does not hold; what the rule wants to know of the row played first."""
 
 
-def play_row(rule: Any, memory: Any, rows: Any, k: Any, following: Any, label: Any, weight: Any) -> Any:
-    """Play row k, before row `following`: whether it was played (else nothing was changed), and its margin."""
+def play_row(rule: Any, memory: Any, rows: Any, k: Any, following: Any, ahead: Any, label: Any, weight: Any) -> Any:
+    """Play row k, before row `following`: whether it was played (else nothing was changed), and its margin.
+
+    `ahead` is what the rule wanted to know of row k; last comes what it wants to know of the row that follows.
+    """
 
 
 def active(rule: Any, memory: Any) -> Any:
@@ -45,28 +47,29 @@ def active(rule: Any, memory: Any) -> Any:
 
 
 @overload(begin, prefer_literal=True, jit_options=OPTIONS)
-def _begin(rule, memory):
+def _begin(rule, memory, rows, first):
     if not isinstance(rule, types.IntegerLiteral):
         return None
     chosen = RULES[rule.literal_value].begin
-    return lambda rule, memory: chosen(memory)
+    return lambda rule, memory, rows, first: chosen(memory, rows, first)
 
 
 @overload(play_row, prefer_literal=True, jit_options=OPTIONS)
-def _play_row(rule, memory, rows, k, following, label, weight):
+def _play_row(rule, memory, rows, k, following, ahead, label, weight):
     if not isinstance(rule, types.IntegerLiteral):
         return None
     chosen = RULES[rule.literal_value].play_row
-    return lambda rule, memory, rows, k, following, label, weight: chosen(memory, rows, k, following, label, weight)
+    return lambda rule, memory, rows, k, following, ahead, label, weight: chosen(
+        memory, rows, k, following, ahead, label, weight
+    )
 
 
 @overload(active, prefer_literal=True, jit_options=OPTIONS)
 def _active(rule, memory):
     if not isinstance(rule, types.IntegerLiteral):
         return None
-    if rule.literal_value == SPARSE_AFTRL:
-        return lambda rule, memory: memory.scalars[0].active
-    return lambda rule, memory: nonzeros(memory.point)
+    chosen = RULES[rule.literal_value].active
+    return lambda rule, memory: chosen(memory)
 
 
 @cache
@@ -79,8 +82,10 @@ def block_kernel(rule: int, values: str, indices: str | None = None) -> Any:
     """
     digest = sources()
 
-    def play(addresses, rows, order, labels, weights, record, trace, margins):
+    def play(addresses, given_rows, given_order, given_labels, given_weights, record, trace, given_margins):
         keep_under(digest)
+        rows, order, labels = bare(given_rows), bare(given_order), bare(given_labels)
+        weights, margins = bare(given_weights), bare(given_margins)
         memory = memory_at(rule, addresses)
         s = memory.scalars[0]
         shuffled = len(order) > 0
@@ -88,7 +93,9 @@ def block_kernel(rule: int, values: str, indices: str | None = None) -> Any:
         recorded = 0
         while recorded < len(record) and record[recorded] < s.round:
             recorded += 1
-        begin(rule, memory)
+        if count == 0:
+            return 0
+        ahead = begin(rule, memory, rows, order[0] if shuffled else 0)
         for i in range(count):
             k = order[i] if shuffled else i
             if shuffled and i + AHEAD < count:
@@ -99,7 +106,7 @@ def block_kernel(rule: int, values: str, indices: str | None = None) -> Any:
                 line = trace[recorded]
                 line.round, line.nonzeros, line.multiplier = s.round, active(rule, memory), s.multiplier
             weight = weights[k] if len(weights) > 0 else 1.0
-            played, margin = play_row(rule, memory, rows, k, following, labels[k], weight)
+            played, margin, ahead = play_row(rule, memory, rows, k, following, ahead, labels[k], weight)
             if not played:
                 return i
             if len(margins) > 0:
@@ -132,8 +139,8 @@ def row_kernel(rule: int) -> Any:
     def play(addresses, row, label, weight):
         keep_under(digest)
         memory = memory_at(rule, addresses)
-        begin(rule, memory)
-        played, margin = play_row(rule, memory, row.reshape((1, len(row))), 0, 0, label, weight)
+        rows = bare(row).reshape((1, len(row)))
+        played, margin, _ = play_row(rule, memory, rows, 0, 0, begin(rule, memory, rows, 0), label, weight)
         if not played:
             return math.nan
         memory.scalars[0].round += 1
@@ -152,7 +159,8 @@ def sparse_row_kernel() -> Any:
         if not sparse_aftrl.is_canonical(values, indices, addresses[0].dimension):
             return math.nan
         memory = memory_at(rule, addresses)
-        played, margin = play_row(rule, memory, (values, indices), 0, 0, label, weight)
+        rows = bare(values), bare(indices)
+        played, margin, _ = play_row(rule, memory, rows, 0, 0, begin(rule, memory, rows, 0), label, weight)
         if not played:
             return math.nan
         memory.scalars[0].round += 1

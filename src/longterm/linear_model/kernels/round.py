@@ -10,14 +10,11 @@ import math
 import numpy as np
 
 from longterm.linear_model.kernels.compile import helper
+from longterm.linear_model.kernels.functions import falling_power, logarithm
 from longterm.linear_model.kernels.layout import MEAN, NO_OFFSET, ONE, PRICED
 from longterm.linear_model.kernels.losses import value_and_slope
 from longterm.linear_model.kernels.mixture import (
-    LANES,
-    RESIDUAL,
-    SCALES,
     begin_mixture,
-    mixed,
     pay,
     place_residual,
     place_scales,
@@ -68,7 +65,7 @@ def ascend(p, s, g):
     θ_t = theta_0/t^β; found online theta_0/(M_t t^β), and while M_t is 0 there is no θ_t, and λ stays as it was.
     """
     t, online = s.round, p.step == 0.0
-    theta = p.theta_0 / t**p.beta
+    theta = p.theta_0 * falling_power(t, p.beta)
     if online:
         theta = theta / s.longest_gradient if s.longest_gradient > 0.0 else 0.0
     if theta > 0.0:
@@ -88,27 +85,25 @@ def leader_curvature(p, s):
 
 @helper
 def pay_scales(p, s, mixture, dot, length, slope):
-    """The scales of the mixture, where there is one, pay for the round; `dot` is ⟨u, −soft(z, τ)⟩."""
+    """The scales of the mixture, where there is one, pay for the round, and p is made; `dot` is ⟨u, −soft(z, τ)⟩."""
     if p.scales > ONE:
         begin_mixture(mixture, s, length)
         pay(mixture, s, slope * dot, -slope * s.intercept_slope)
+        if p.scales != PRICED:  # else they have not paid for the multiplier yet
+            settle(mixture, s)
 
 
 @helper
-def place_leader(p, s, mixture, weight, norm_1, norm_2, settled):
-    """The factor of x_{t+1} = −s soft(z, τ), s = min(1/(a + weight l2), R/‖soft(z, τ)‖), or the mixture's Σ p_k s_k.
-
-    `settled`: whether p is that of the round to come already.
-    """
+def place_leader(p, s, mixture, weight, norm_1, norm_2):
+    """The factor of x_{t+1} = −s soft(z, τ), s = min(1/(a + weight l2), R/‖soft(z, τ)‖), or the mixture's Σ p_k s_k."""
     if p.scales == ONE:
         s.scale = within_ball(1.0 / (leader_curvature(p, s) + weight * p.l2), norm_2, p.radius)
         return
-    place_scales(mixture, math.sqrt(s.gradient_squares), weight * p.l2, norm_2)
+    s.scale = place_scales(mixture, math.sqrt(s.gradient_squares), weight * p.l2, norm_2)
     if p.scales == PRICED:
         price(mixture, s.multiplier, p.l1 * norm_1, 0.5 * p.l2 * norm_2, p.budget)
-    if not settled:
         settle(mixture, s)
-    s.scale = mixed(mixture, 0, SCALES)
+        s.scale = place_scales(mixture, math.sqrt(s.gradient_squares), weight * p.l2, norm_2)
 
 
 @helper
@@ -127,8 +122,7 @@ def place_intercept(p, s, mixture, slope, label, weight):
             s.intercept = clip(-s.intercept_slope / curvature, p.intercept_bound)
     elif p.scales > ONE:
         if p.residual_radius > 0.0:
-            place_residual(mixture, s.intercept_slope, s.intercept_squares)
-            s.residual = -s.intercept_slope * mixed(mixture, RESIDUAL, LANES)
+            s.residual = -s.intercept_slope * place_residual(mixture, s.intercept_slope, s.intercept_squares)
         s.intercept = next_offset(p, s, label, weight) + s.residual
 
 
@@ -142,11 +136,9 @@ def next_offset(p, s, label, weight):
         s.positive_weight += weight
         s.negative_weight += weight * label
         return s.negative_weight / s.positive_weight
-    if label > 0.0:
-        s.positive_weight += weight
-    else:
-        s.negative_weight += weight
-    return math.log((s.positive_weight + 0.5 * s.heaviest) / (s.negative_weight + 0.5 * s.heaviest))
+    s.positive_weight += weight if label > 0.0 else 0.0  # not a branch: labels cannot be guessed
+    s.negative_weight += 0.0 if label > 0.0 else weight
+    return logarithm((s.positive_weight + 0.5 * s.heaviest) / (s.negative_weight + 0.5 * s.heaviest))
 
 
 @helper

@@ -10,15 +10,23 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
+from numba import carray, types  # type: ignore[attr-defined]
 from numba.extending import overload
+from numba.np.numpy_support import as_dtype
 
-from longterm.linear_model.kernels.compile import OPTIONS, helper, prefetch
+from longterm.linear_model.kernels.compile import OPTIONS, helper, pointer, prefetch
 
 AHEAD = 8
 """How many rows ahead are fetched."""
 LINE = 64
 """Bytes that memory hands over at once."""
+
+
+def bare(rows: Any) -> Any:
+    """The same memory, without the count of its users: to count takes locks, and the processor waits at each of them.
+
+    Whoever calls a kernel holds its arrays until it returns.
+    """
 
 
 def number_of_rows(rows: Any) -> Any:
@@ -41,17 +49,30 @@ def clear(rows: Any, k: Any, room: Any) -> Any:
     """Make `room` 0 everywhere again."""
 
 
+def zeros_like_row(rows: Any, room: Any) -> Any:
+    """A row of zeros of the same type as these; `room` has zeros."""
+
+
 def fetch(rows: Any, labels: Any, k: Any) -> Any:
     """Begin to load row k and its label."""
 
 
-def _is_dense(rows: Any) -> bool:
+def is_dense(rows: Any) -> bool:
+    """Whether rows of this type of Numba are a matrix."""
     return isinstance(rows, types.Array)
+
+
+@overload(bare, jit_options=OPTIONS)
+def _bare(rows):
+    if not is_dense(rows):
+        return lambda rows: (bare(rows[0]), bare(rows[1]), bare(rows[2]))
+    dtype = as_dtype(rows.dtype)
+    return lambda rows: carray(pointer(rows.ctypes.data), rows.shape, dtype)
 
 
 @overload(number_of_rows, jit_options=OPTIONS)
 def _number_of_rows(rows):
-    return (lambda rows: len(rows)) if _is_dense(rows) else (lambda rows: len(rows[2]) - 1)
+    return (lambda rows: len(rows)) if is_dense(rows) else (lambda rows: len(rows[2]) - 1)
 
 
 @overload(sparse_row, jit_options=OPTIONS)
@@ -74,7 +95,7 @@ def _dense_products(u, v):
 
 @overload(dot_and_length, jit_options=OPTIONS)
 def _dot_and_length(rows, k, v):
-    if _is_dense(rows):
+    if is_dense(rows):
         return lambda rows, k, v: _dense_products(rows[k], v)
 
     def sparse(rows, k, v):
@@ -92,7 +113,7 @@ def _dot_and_length(rows, k, v):
 
 @overload(whole_row, jit_options=OPTIONS)
 def _whole_row(rows, k, room):
-    if _is_dense(rows):
+    if is_dense(rows):
         return lambda rows, k, room: rows[k]
 
     def sparse(rows, k, room):
@@ -106,7 +127,7 @@ def _whole_row(rows, k, room):
 
 @overload(clear, jit_options=OPTIONS)
 def _clear(rows, k, room):
-    if _is_dense(rows):
+    if is_dense(rows):
         return lambda rows, k, room: None
 
     def sparse(rows, k, room):
@@ -117,9 +138,16 @@ def _clear(rows, k, room):
     return sparse
 
 
+@overload(zeros_like_row, jit_options=OPTIONS)
+def _zeros_like_row(rows, room):
+    if rows.dtype == room.dtype:
+        return lambda rows, room: room
+    return lambda rows, room: np.zeros(rows.shape[1], rows.dtype)
+
+
 @overload(fetch, jit_options=OPTIONS)
 def _fetch(rows, labels, k):
-    if _is_dense(rows):
+    if is_dense(rows):
 
         def dense(rows, labels, k):
             begin, end = k * rows.strides[0], (k + 1) * rows.strides[0]

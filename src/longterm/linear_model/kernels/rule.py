@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
+from longterm.linear_model.kernels import heap
 from longterm.linear_model.kernels.heap import room
 from longterm.linear_model.kernels.layout import (
     ADDRESSES,
@@ -26,9 +28,9 @@ from longterm.linear_model.kernels.layout import (
     Parameters,
 )
 from longterm.linear_model.kernels.mixture import (
+    FACTOR,
     IDLE,
     INVERSE,
-    LANES,
     NEVER,
     POWER,
     PRIOR,
@@ -38,9 +40,12 @@ from longterm.linear_model.kernels.mixture import (
     RESIDUAL_POWER,
     ROWS,
     SCALES,
+    SHARE,
     prefer,
 )
 from longterm.linear_model.kernels.play import block_kernel, row_kernel, sparse_row_kernel
+from longterm.linear_model.kernels.rows import LINE
+from longterm.linear_model.kernels.vectors import LANES
 
 NO_NUMBERS, NO_ROUNDS, NO_TRACE = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=TRACE)
 CODES = {"a-ftrl": AFTRL, "a-ogd": AOGD, "mahdavi": AOGD, "penalised-ftrl": PENALISED_FTRL}
@@ -81,9 +86,18 @@ def zeros_apart(length: int) -> FloatArray:
     return np.zeros(length + 2 * APART)[APART : APART + length]
 
 
+def _in_lines(length: int) -> FloatArray:
+    """So many zeros from the beginning of a cache line on: a vector across two lines is slow to be read again."""
+    room = np.zeros(length + LINE // 8)
+    first = -room.ctypes.data % LINE // 8
+    return room[first : first + length]
+
+
 class CompiledRule(ABC):
     """One learner's memory, and the kernels that play on it. Nothing is checked but what kernels check themselves."""
 
+    vector: FloatArray
+    """z, or x up to its factor; with a word beside each number where the memory is sparse."""
     is_sparse: ClassVar[bool]
     """Whether the memory is laid out for sparse rows, and blocks must be CSR."""
     counts: ClassVar[tuple[str, ...]]
@@ -100,7 +114,7 @@ class CompiledRule(ABC):
         self.scalars: Any = np.zeros(1, dtype=SCALARS)
         self.scalars["round"], self.scalars["scale"] = 1, 1.0  # before round 1: x_1 = 0, λ_1 = 0, nothing seen
         self.parameters: Any = np.zeros(1, dtype=PARAMETERS)
-        self.mixture = np.zeros((ROWS, LANES))
+        self.mixture = _in_lines(ROWS * LANES).reshape(ROWS, LANES)
         self.mixture[RADIUS] = self.mixture[INVERSE] = 1.0
         self.mixture[PRIOR] = NEVER
         own = {"parameters": self.parameters, "scalars": self.scalars, "mixture": self.mixture}
@@ -186,6 +200,33 @@ class CompiledRule(ABC):
         threshold = self.number(weight) * float(self.parameters["l1"][0])
         return self.number("scale") * (np.clip(z, -threshold, threshold) - z) + 0.0
 
+    @abstractmethod
+    def rescale(self, change: FloatArray, lengths: float) -> None:
+        """Go on with features that are multiplied by `change`, and squared lengths of rows by `lengths`; FTRL only."""
+
+    def _rescaled(self, z: FloatArray, lengths: float) -> FloatArray:
+        """The leader's numbers for this z, with p as it is; what is left of |z| above the threshold."""
+        s, p = self.scalars, self.parameters
+        name = "multiplier" if self._code == PENALISED_FTRL else "multiplier_sum"
+        most = int(p["max_features"][0])
+        if most and np.count_nonzero(np.abs(z) > self.number(name) * self.number_of("l1")) > most:
+            wanted = float(np.partition(np.abs(z), -most - 1)[-most - 1])
+            s[name] = wanted / self.number_of("l1")
+            while self.number(name) * self.number_of("l1") < wanted:
+                s[name] = np.nextafter(self.number(name), np.inf)
+        left = np.maximum(np.abs(z) - self.number(name) * self.number_of("l1"), 0.0)
+        s["norm_1"], s["norm_2"] = left.sum(), (left * left).sum()
+        s["longest_gradient"] = self.number("longest_gradient") * max(math.sqrt(lengths), 1.0)
+        squares = max(self.number("gradient_squares") * lengths, self.number("clipped_squares"))
+        s["gradient_squares"] = squares
+        pull = self.number(name) * self.number_of("l2")
+        if squares > 0.0:  # as `mixture.place_scales` does
+            radii, longest = self.mixture[RADIUS, :SCALES], math.sqrt(self.number("norm_2"))
+            factors = 1.0 / (math.sqrt(squares) * self.mixture[INVERSE, :SCALES] + pull)
+            self.mixture[FACTOR, :SCALES] = np.minimum(factors, radii / longest) if longest > 0.0 else factors
+            s["scale"] = self.mixture[SHARE, :SCALES] @ self.mixture[FACTOR, :SCALES]
+        return left
+
     def _scalars_as_arrays(self) -> dict[str, NDArray[Any]]:
         whole = np.array([self.scalars[name][0] for name in self.counts], dtype=np.int64)
         made = {"round": whole, "numbers": np.array([self.scalars[name][0] for name in self.numbers])}
@@ -241,6 +282,10 @@ class DenseRule(CompiledRule):
         self._restore_scalars(arrays)
         self.vector[...] = arrays["vector"]
 
+    def rescale(self, change: FloatArray, lengths: float) -> None:
+        self.vector *= change
+        self._rescaled(self.vector, lengths)
+
 
 class SparseRule(CompiledRule):
     """A-FTRL on CSR rows: rounds cost what they touch, and so does memory, 16 bytes a coordinate and the heap."""
@@ -277,6 +322,20 @@ class SparseRule(CompiledRule):
         self._restore_scalars(arrays)
         self.vector[...] = arrays["memory"]
         self.heap[: len(arrays["heap"])] = arrays["heap"]
+
+    def rescale(self, change: FloatArray, lengths: float) -> None:
+        self.vector[::2] *= change
+        left = self._rescaled(self.vector[::2], lengths)
+        threshold, places = self.number("multiplier_sum") * self.number_of("l1"), np.uint64(self.dimension.bit_length())
+        active = np.flatnonzero(left)
+        bits = (threshold + heap.SHARE * left[active]).view(np.uint64) << np.uint64(1)
+        words = self.vector.view(np.uint64)[1::2]
+        words[:] = 0
+        words[active] = bits >> places << places | (active + 1).astype(np.uint64)
+        self.heap[: len(active)] = np.sort(words[active])  # what is sorted is a heap
+        for name in ("active", "live", "entries"):
+            self.scalars[name] = len(active)
+        self.scalars["norm_1_low"] = self.scalars["norm_2_low"] = 0.0
 
 
 def compiled_rule(rule: str, dimension: int, sparse: bool) -> CompiledRule:

@@ -48,22 +48,32 @@ def is_canonical(values, indices, dimension):
 
 
 @exact
-def begin(memory):
-    """Nothing: only the row's own coordinates of x_t are ever computed."""
+def begin(memory, rows, first):
+    """⟨u, −soft(z, τ)⟩ and ‖u‖² of row `first`."""
+    values, indices = sparse_row(rows, first)
+    return dot_and_length(memory, values, indices, memory.scalars[0].multiplier_sum * memory.parameters[0].l1)
 
 
 @exact
-def play_row(memory, rows, k, following, label, weight):
-    """Play row k: whether it was played (else nothing was changed), and the margin from before it was learned."""
+def active(memory):
+    """How many coordinates of x_t are not 0."""
+    return memory.scalars[0].active
+
+
+@exact
+def play_row(memory, rows, k, following, ahead, label, weight):
+    """Play row k: whether it was played (else nothing was changed), and the margin from before it was learned.
+
+    `ahead` is ⟨u, −soft(z, τ)⟩ and ‖u‖² of this row; returned with the rest are those of the row that follows.
+    """
     p, s = memory.parameters[0], memory.scalars[0]
     values, indices = sparse_row(rows, k)
     threshold = s.multiplier_sum * p.l1
-    dot, length = dot_and_length(memory, values, indices, threshold)
+    dot, length = ahead
     margin = s.scale * dot + s.intercept
     accepted, slope, g = charge(p, s, margin, length, label, weight)
     if not accepted:
-        return False, margin
-    pay_scales(p, s, memory.mixture, dot, length, slope)
+        return False, margin, ahead
     add_gradient(p, s, slope, length)
     ascend(p, s, g)
     s.multiplier_sum += s.multiplier
@@ -73,15 +83,18 @@ def play_row(memory, rows, k, following, label, weight):
     full = s.entries > 2 * s.live + SLACK or s.entries + len(indices) > len(memory.heap)
     if full or s.round % PERIOD == 0:
         rebuild(memory, risen)
-    gain_1, gain_2 = learn(memory, values, indices, slope, risen, sparse_row(rows, following)[1])
+    next_values, next_indices = sparse_row(rows, following)
+    gain_1, gain_2 = learn(memory, values, indices, slope, risen, next_indices)
+    ahead = dot_and_length(memory, next_values, next_indices, risen)
     s.norm_1, s.norm_1_low = add(s.norm_1, s.norm_1_low, gain_1)
     s.norm_2, s.norm_2_low = add(s.norm_2, s.norm_2_low, gain_2)
     if s.active == 0:
         s.norm_1 = s.norm_1_low = s.norm_2 = s.norm_2_low = 0.0
     norm_1, norm_2 = s.norm_1 + s.norm_1_low, s.norm_2 + s.norm_2_low
-    place_leader(p, s, memory.mixture, s.multiplier_sum, norm_1, norm_2, False)
+    pay_scales(p, s, memory.mixture, dot, length, slope)
+    place_leader(p, s, memory.mixture, s.multiplier_sum, norm_1, norm_2)
     place_intercept(p, s, memory.mixture, slope, label, weight)
-    return True, margin
+    return True, margin, ahead
 
 
 @helper

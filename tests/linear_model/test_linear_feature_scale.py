@@ -1,0 +1,129 @@
+"""Factors for features, found on the stream: the same decisions however rows come, and units that do not matter."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from linear_learners import rows_and_labels, same
+from longterm.errors import InputError
+from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner
+from longterm.linear_model._feature_scale import FeatureScale
+
+UNITS = np.array([1.0, 1e-3, 50.0, 1.0, 7.0, 1e4, 0.3])
+
+
+def scaled_learner(**more):
+    return BudgetLinearLearner(7, **({"budget": 1e4, "scale_features": True} | more))
+
+
+def rows(n=150):
+    X, y = rows_and_labels(n=n)
+    X[:, 3] *= np.arange(n) % 5 == 0  # seldom other than 0
+    return X * UNITS, y
+
+
+@pytest.mark.parametrize(("rule", "kind"), [("a-ftrl", False), ("a-ftrl", True), ("penalised-ftrl", False)])
+def test_blocks_rows_orders_and_files_change_nothing(tmp_path, rule, kind):
+    X, y = rows()
+    whole, single, split, ordered = (scaled_learner(rule=rule, sparse=kind) for _ in range(4))
+    margins = whole.learn(X, y)
+    np.testing.assert_array_equal(margins, [single.step_dense(row, label) for row, label in zip(X, y, strict=True)])
+    split.learn(X[:40], y[:40])
+    split.save(tmp_path / "file")
+    split = BudgetLinearLearner.load(tmp_path / "file")
+    np.testing.assert_array_equal(margins[40:], split.learn(X[40:], y[40:]))
+    reverse = np.arange(len(y))[::-1]
+    ordered.learn(X[::-1], y[::-1], order=reverse)
+    for other in (single, split, ordered):
+        same(whole, other)
+
+
+def test_sparse_rows_are_dense_rows():
+    X, y = rows(400)
+    dense, by_rows, by_steps = scaled_learner(), scaled_learner(sparse=True), scaled_learner(sparse=True)
+    np.testing.assert_allclose(dense.learn(X, y), by_rows.learn(sparse.csr_array(X), y), atol=1e-7)
+    for row, label in zip(X, y, strict=True):
+        columns = np.flatnonzero(row)
+        by_steps.step(columns, row[columns], label)
+    np.testing.assert_allclose(dense.weights, by_rows.weights, rtol=1e-6)
+    same(by_rows, by_steps)
+
+
+def test_weights_are_those_of_rows_as_they_come():
+    X, y = rows(100)
+    learner = scaled_learner()
+    learner.learn(X[:70], y[:70])
+    expected = learner.margins(X[70:71])[0]
+    assert learner.step_dense(X[70], y[70]) == pytest.approx(expected, rel=1e-12)
+
+
+def test_new_factors_leave_the_sum_of_gradients_and_meet_the_checks_of_a_file():
+    X, y = rows(64)
+    for kind in (False, True):
+        learner = scaled_learner(sparse=kind, budget=5.0)  # it binds: the threshold is above 0
+        learner.learn(X, y)
+        scale, vector = learner._scale, learner._rule.vector
+        z = vector[:: 2 if kind else 1]
+        before = z / scale.factors
+        learner._scaled(X[:1])
+        np.testing.assert_allclose(z / scale.factors, before, rtol=1e-12)
+        same(learner, BudgetLinearLearner.__new__(BudgetLinearLearner).__setstate__(learner.__getstate__()) or learner)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_the_unit_of_a_feature_slows_nothing_down_for_long(factor):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1000, 8))
+    y = np.where(X[:, 0] - X[:, 1] + 0.5 * rng.logistic(size=1000) > 0, 1.0, -1.0)
+    losses = []
+    for unit in (1.0, factor):
+        X[:, 0] *= unit
+        model = BudgetLinearClassifier().partial_fit(X[:300], y[:300], classes=[-1, 1])
+        before = model.cumulative_loss_
+        losses.append(model.partial_fit(X[300:], y[300:]).cumulative_loss_ - before)
+    assert losses[1] == pytest.approx(losses[0], rel=0.03)
+
+
+def test_one_row_that_is_too_large_spoils_no_feature():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((400, 6))
+    scale, spoilt = FeatureScale(6), FeatureScale(6)
+    scale.count(X)
+    X[50] *= 1000.0
+    for row in X:
+        if spoilt.is_due():
+            spoilt.renewed()
+        spoilt.count(row[None])
+    for one in (scale, spoilt):
+        one.renewed()
+    np.testing.assert_allclose(spoilt.factors, scale.factors, rtol=0.2)
+
+
+def test_no_more_features_than_allowed_whatever_the_factors():
+    X, y = rows(300)
+    learner = scaled_learner(rule="penalised-ftrl", max_features=2)
+    for row, label in zip(X, y, strict=True):
+        learner.step_dense(row, label)
+        assert learner.nonzeros <= 2
+
+
+def test_estimators_scale_streams_without_a_budget():
+    X, y = rows()
+    for more, scaled in (({}, True), ({"budget": 3.0}, False), ({"scale_features": False}, False)):
+        model = BudgetLinearClassifier(**more).partial_fit(X, y, classes=[-1, 1])
+        assert (model._learners[0]._scale is not None) == scaled
+    assert BudgetLinearClassifier().fit(X, y)._learners[0]._scale is None
+    with pytest.raises(InputError, match="scale_features"):
+        BudgetLinearClassifier(scale_features=True, rule="a-ogd").fit(X, y)
+
+
+def test_a_scale_that_is_none_is_refused():
+    X, y = rows(20)
+    learner = scaled_learner()
+    learner.learn(X, y)
+    stored = learner.__getstate__()
+    for name, value in (("factors", 0.0), ("squares", np.nan), ("counts", -1), ("seen", 21.0)):
+        broken = {key: array.copy() for key, array in stored["arrays"].items()}
+        broken[f"scale.{name}"][0] = value
+        with pytest.raises(ValueError, match="scale"):
+            learner.__setstate__({"specification": stored["specification"], "arrays": broken})
