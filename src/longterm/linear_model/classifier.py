@@ -19,6 +19,7 @@ from longterm._arrays import FloatArray
 from longterm._one_thread import one_thread_at_a_time
 from longterm.errors import InputError
 from longterm.linear_model._estimator import BudgetLinearModel
+from longterm.linear_model._estimator_files import stored_classes, taken_classes
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 
@@ -225,7 +226,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
             raise ValueError(f"The number of classes has to be greater than one; got {len(classes)} class")
         if not goes_on:
             self.classes_ = classes
-            self._learners = self._make_learners(1 if len(classes) == 2 else len(classes), X, random)
+            self._learners = self._make_learners(self._learners_of(), X, random)
         self._class_weight_values = self._values_of_class_weight()
         self._class_weight_read = self.class_weight
 
@@ -266,6 +267,19 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
             return weights
         of_rows = values[np.searchsorted(self.classes_, y)]
         return of_rows if weights is NO_NUMBERS else of_rows * weights
+
+    def _learners_of(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _stored_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        metadata, arrays = super()._stored_parts()
+        return {"classes": stored_classes(self.classes_), **metadata}, arrays
+
+    def _take_parts(self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self.classes_ = taken_classes(metadata.pop("classes", None))
+        super()._take_parts(metadata, arrays)
+        self._class_weight_values = self._values_of_class_weight()
+        self._class_weight_read = self.class_weight
 
     def _intercepts(self, intercepts: NDArray[Any]) -> Any:
         return intercepts
