@@ -54,12 +54,13 @@ def register_converters() -> None:
     """
     options: dict[str, list[Any]] = {name: [True, False] for name in ("raw_scores", "output_class_labels", "nocl")}
     options["zipmap"] = [True, False, "columns"]
-    for kind in CLASSIFIERS:
-        shapes = calculate_linear_classifier_output_shapes
-        update_registered_converter(kind, f"Longterm{kind.__name__}", shapes, _convert_classifier, options=options)
-    for kind in REGRESSORS:
-        shapes = calculate_linear_regressor_output_shapes
-        update_registered_converter(kind, f"Longterm{kind.__name__}", shapes, _convert_regressor)
+    shapes = calculate_linear_classifier_output_shapes
+    for classifier in CLASSIFIERS:
+        name = f"Longterm{classifier.__name__}"
+        update_registered_converter(classifier, name, shapes, _convert_classifier, options=options)
+    shapes = calculate_linear_regressor_output_shapes
+    for regressor in REGRESSORS:
+        update_registered_converter(regressor, f"Longterm{regressor.__name__}", shapes, _convert_regressor)
 
 
 class _Graph:
