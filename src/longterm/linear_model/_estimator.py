@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from longterm.linear_model._memory import VERSION as LEARNER_VERSION
 from longterm.linear_model._rows import RowBlock, row_block, weights_for
 from longterm.linear_model._settings import LEADERS
 from longterm.linear_model._summary import SummarisedModel
+from longterm.linear_model.evolving import EvolvingLinearLearner
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner
 
@@ -84,6 +86,8 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
     constants: str | Mapping[str, float]
     scales: str | None
     max_features: int | None
+    half_life: float | None = None
+    """Paths of budgets have none."""
     beta: float
     growth: float
     passes: int | None
@@ -101,8 +105,11 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         self._recent: list[_Recent] = []
         rule = "penalised-ftrl" if self.max_features is not None and self.rule == "a-ftrl" else self.rule
         budget = self._generous_budget(X, deviation) if self.budget is None else self.budget
+        kind: Any = BudgetLinearLearner
+        if self.half_life is not None:
+            kind = partial(EvolvingLinearLearner, half_life=self.half_life)
         return [
-            BudgetLinearLearner(
+            kind(
                 X.shape[1],
                 budget,
                 l1=self.l1,
@@ -146,6 +153,11 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             learner.require(block, labels, weights)
         self._kept: dict[str, tuple[FloatArray, FloatArray]] = {}
         self._fitted = random is not None
+        if self.half_life is not None:  # the order of the rows is that of time
+            for _ in range(passes):
+                for learner, labels in zip(self._learners, targets, strict=True):
+                    learner.learn_checked(block, labels, weights)
+            return
         if not self._fitted:
             for learner, labels in zip(self._learners, targets, strict=True):
                 learner.learn_checked(block, labels, weights)
@@ -163,6 +175,8 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             warnings.warn(f"{what}. Give more, or none (budget=None)", BudgetWarning, stacklevel=4)
 
     def _passes_over(self, rows: int) -> int:
+        if self.passes is None and self.half_life is not None:
+            return 1
         if self.passes is None:
             return min(-(-ENOUGH_ROUNDS // rows), MOST_PASSES)
         return validate.count("passes", self.passes)
@@ -248,7 +262,8 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         learners = []
         for number, specification in enumerate(specifications):
             require(isinstance(specification, dict), f"learner {number} has no specification")
-            learner = BudgetLinearLearner.__new__(BudgetLinearLearner)
+            kind = EvolvingLinearLearner if "half_life" in specification else BudgetLinearLearner
+            learner = kind.__new__(kind)
             own = without_prefix(f"learner.{number}", arrays)
             learner.__setstate__({"specification": specification, "arrays": own})
             learners.append(learner)

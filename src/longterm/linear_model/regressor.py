@@ -50,6 +50,10 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         multiplier, too; or the budget's own radius alone. None: "mixed" where the rule has it.
     max_features : int, optional
         At most so many weights other than 0, in every round. Penalised FTRL holds it, and is taken for "a-ftrl".
+    half_life : float, optional
+        After so many rows a row counts half: for streams that drift, `rule` "a-ftrl" and "penalised-ftrl". `fit` then
+        takes its rows once, in their order, and predicts with the last decision. On every interval I the regret is
+        O(|I|/√h + h): `docs/linear_model.md`, *What drifts*.
     beta : float
         β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values have less violation and more regret.
     growth : float
@@ -98,6 +102,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         constants: str | Mapping[str, float] = "online",
         scales: str | None = None,
         max_features: int | None = None,
+        half_life: float | None = None,
         beta: float = 2 / 3,
         growth: float = 0.5,
         passes: int | None = None,
@@ -117,6 +122,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         self.constants = constants
         self.scales = scales
         self.max_features = max_features
+        self.half_life = half_life
         self.beta = beta
         self.growth = growth
         self.passes = passes

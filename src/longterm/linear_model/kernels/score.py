@@ -1,7 +1,8 @@
-"""Scores without learning, compiled: the margin of a sparse row, and sums of losses at margins that are known."""
+"""For learners that evolve, compiled: the margin of a sparse row, a row in any order, sums of losses that are known."""
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -11,7 +12,7 @@ from longterm.linear_model.kernels.compile import compiled, keep_under, readonly
 from longterm.linear_model.kernels.keep import sources
 from longterm.linear_model.kernels.layout import ADDRESSES, SPARSE_AFTRL, memory_at
 from longterm.linear_model.kernels.losses import value_and_slope
-from longterm.linear_model.kernels.sparse_aftrl import dot_and_length
+from longterm.linear_model.kernels.sparse_aftrl import dot_and_length, play_row
 
 
 @cache
@@ -27,6 +28,32 @@ def margin_kernel() -> Any:
         return s.scale * dot + s.intercept
 
     return compiled(margin, (readonly(from_dtype(ADDRESSES)), readonly(int64), readonly(float64)))
+
+
+@cache
+def unsorted_row_kernel() -> Any:
+    """One sparse row whose columns, each named once and within 0 … d − 1, are in any order.
+
+    Called as kernel(addresses, indices, values, label, weight); the margin from before it was learned, NaN: refused.
+    """
+    digest, rule = sources(), SPARSE_AFTRL
+
+    def play(addresses, indices, values, label, weight):
+        keep_under(digest)
+        wrong = 0
+        for j in range(len(values)):
+            wrong |= not abs(values[j]) < math.inf
+        if wrong:
+            return math.nan
+        memory = memory_at(rule, addresses)
+        played, margin = play_row(memory, (values, indices), 0, 0, label, weight)
+        if not played:
+            return math.nan
+        memory.scalars[0].round += 1
+        return margin
+
+    numbers = readonly(float64)
+    return compiled(play, (readonly(from_dtype(ADDRESSES)), readonly(int64), numbers, float64, float64))
 
 
 @cache
