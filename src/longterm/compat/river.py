@@ -49,8 +49,10 @@ class _Stream:
         self._learner: EvolvingLinearLearner | None = None
         self._waiting: list[tuple[dict[Hashable, float], float, float]] = []
         # What the last dictionary was like: its names with their columns, and the whole of it as a row.
-        self._known: tuple[tuple[Hashable, ...], NDArray[np.int64]] | None = None
-        self._last: tuple[tuple[Hashable, ...], tuple[Any, ...], tuple[NDArray[np.int64], FloatArray]] | None = None
+        nothing = np.empty(0, np.int64)
+        self._known: tuple[tuple[Hashable, ...], NDArray[np.int64]] = (), nothing
+        self._last: tuple[tuple[Hashable, ...], tuple[Any, ...], tuple[NDArray[np.int64], FloatArray]]
+        self._last = (), (), (nothing, np.empty(0))
         self._target_name: str | None = None
 
     @property
@@ -78,15 +80,15 @@ class _Stream:
 
     def _row(self, x: Mapping[Hashable, Any], add: bool) -> tuple[NDArray[np.int64], FloatArray]:
         """Columns, and the values there. New names get a column, or are left out."""
-        names, numbers = tuple(x), tuple(x.values())
-        if self._last is not None and self._last[0] == names and self._last[1] == numbers:  # scored, now learned
-            return self._last[2]
+        names, numbers, last = tuple(x), tuple(x.values()), self._last
+        if numbers == last[1] and names == last[0]:  # scored, now learned
+            return last[2]
         try:
             values = np.array(numbers, np.float64)
         except (TypeError, ValueError):
             name = next(name for name, value in x.items() if not isinstance(value, int | float | np.number))
             raise InputError("x", f"{name!r} is {x[name]!r:.40}", "Give numbers: encode texts first") from None
-        if self._known is not None and self._known[0] == names:
+        if names == self._known[0]:
             row = self._known[1], values
         else:
             columns = self._columns
@@ -120,19 +122,21 @@ class _Stream:
         return self._learner.margin_checked(*self._row(x, add=False))
 
     def _learn(self, x: Mapping[Hashable, Any], y: float, weight: float) -> None:
-        if self._learner is None:
-            if self.budget is None:
-                self._row(x, add=False)  # refused now rather than later
-                if not math.isfinite(y):
-                    raise InputError("y", f"is {y!r}", "Give finite targets")
-                self._waiting.append((dict(x), y, weight))
-                if len(self._waiting) < WARM:
-                    return
-            self._start()
-            if self.budget is None:
-                return
-        assert self._learner is not None
-        self._learner.step_checked(*self._row(x, add=True), y, weight)
+        learner = self._learner
+        if learner is not None:
+            columns, values = self._row(x, True)
+            learner.step_checked(columns, values, y, weight)
+            return
+        if self.budget is None:
+            self._row(x, add=False)  # refused now rather than later
+            if not math.isfinite(y):
+                raise InputError("y", f"is {y!r}", "Give finite targets")
+            self._waiting.append((dict(x), y, weight))
+            if len(self._waiting) == WARM:
+                self._start()
+            return
+        self._start()
+        self._learn(x, y, weight)
 
     def _start(self) -> None:
         budget = self._generous() if self.budget is None else self.budget

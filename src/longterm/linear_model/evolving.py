@@ -11,9 +11,9 @@ and splitting rows into blocks still changes nothing.
 
 *Proof.* Let r_t = f_t(x_t) − f_t(x), D_t = Σ_{s≤t}γ^{t−s}r_s. The theorem of the rule (`docs/scales.md`), on the losses
 ω_tf_t and divided by ω_t, is D_t ≤ B_h for every t: V_t/ω_t² ≤ M²/(1 − γ²) ≤ M²(h/(2 ln 2) + 1) there, and all else
-grows no faster. As r_t = D_t − γD_{t−1}, Σ_{t=a}^b r_t = D_b + (1 − γ)Σ_{t=a}^{b−1}D_t − γD_{a−1}, with 1 − γ ≤ ln 2/h and
-−D_{a−1} ≤ F/(1 − γ) ≤ F(h/ln 2 + 1). ∎ The last term is real: z may have grown to Mh against what is best in I. With h of
-the order of |I|^{2/3} the whole is O(|I|^{2/3}); `Restarted` with stretches of h has the same order.
+grows no faster. As r_t = D_t − γD_{t−1}, Σ_{t=a}^b r_t = D_b + (1 − γ)Σ_{t=a}^{b−1}D_t − γD_{a−1}, with 1 − γ ≤ ln 2/h
+and −D_{a−1} ≤ F/(1 − γ) ≤ F(h/ln 2 + 1). ∎ The last term is real: z may have grown to Mh against what is best in I. With
+h of the order of |I|^{2/3} the whole is O(|I|^{2/3}); `Restarted` with stretches of h has the same order.
 
 **Violation.** Penalised FTRL's w_t ∝ M_{t−1}t^{1+e} grow with ω_t, and Σ_{s≤t}w_s[g(x_s)]₊ ≤ Khω_t, so as in
 `docs/aftrl.md` Σ[g(x_t)]₊ ≤ KhΣω_t/w_t = O(h) for every T. A-FTRL's λ_t fades, too: it is made of the violation of the
@@ -217,22 +217,23 @@ class EvolvingLinearLearner(BudgetLinearLearner):
 
     def margin_checked(self, indices: NDArray[np.int64], values: FloatArray) -> float:
         """`margin` for what is known to be a row."""
-        if not isinstance(self._rule, SparseRule):
+        if not self._rule.is_sparse:
             return float(values @ self.weights[indices]) + self.intercept
         return self._margin(self._rule._addresses, indices, values) + self._level  # type: ignore[no-any-return]
 
     def step_checked(self, indices: NDArray[np.int64], values: FloatArray, y: float, weight: float) -> None:
         """`step` with sparse memory, of columns known to be such, each once, in any order; labels ±1; by one thread."""
-        grown = weight if self._half_life is None else self._grown(weight)
-        level, label = self._level, y
-        if not self._classifies or not 0.0 <= grown <= HEAVIEST:
-            label = self._label_for(values, y, grown)
-        margin = self._unsorted(self._rule._addresses, indices, values, label, grown)
+        if self._half_life is None and self._classifies and 0.0 <= weight <= HEAVIEST:
+            margin = self._unsorted(self._rule._addresses, indices, values, y, weight)
+        else:
+            grown = weight if self._half_life is None else self._grown(weight)
+            level, label = self._level, self._label_for(values, y, grown)
+            margin = self._unsorted(self._rule._addresses, indices, values, label, grown)
+            if margin == margin and self._half_life is not None:
+                self._counted(margin + level, y, weight)
         if margin != margin:
             order = np.argsort(indices)
             raise self._refusal(values[order], indices[order])
-        if self._half_life is not None:
-            self._counted(margin + level, y, weight)
 
     def step(self, indices: ArrayLike, values: ArrayLike, y: float, weight: float = 1.0) -> float:
         if self._half_life is None:
