@@ -12,8 +12,8 @@ and splitting rows into blocks still changes nothing.
 *Proof.* Let r_t = f_t(x_t) − f_t(x), D_t = Σ_{s≤t}γ^{t−s}r_s. The theorem of the rule (`docs/scales.md`), on the losses
 ω_tf_t and divided by ω_t, is D_t ≤ B_h for every t: V_t/ω_t² ≤ M²/(1 − γ²) ≤ M²(h/(2 ln 2) + 1) there, and all else
 grows no faster. As r_t = D_t − γD_{t−1}, Σ_{t=a}^b r_t = D_b + (1 − γ)Σ_{t=a}^{b−1}D_t − γD_{a−1}, with 1 − γ ≤ ln 2/h
-and −D_{a−1} ≤ F/(1 − γ) ≤ F(h/ln 2 + 1). ∎ The last term is real: z may have grown to Mh against what is best in I. With
-h of the order of |I|^{2/3} the whole is O(|I|^{2/3}); `Restarted` with stretches of h has the same order.
+and −D_{a−1} ≤ F/(1 − γ) ≤ F(h/ln 2 + 1). ∎ The last term is real: z may have grown to Mh against what is best in I.
+With h of the order of |I|^{2/3} the whole is O(|I|^{2/3}); `Restarted` with stretches of h has the same order.
 
 **Violation.** Penalised FTRL's w_t ∝ M_{t−1}t^{1+e} grow with ω_t, and Σ_{s≤t}w_s[g(x_s)]₊ ≤ Khω_t, so as in
 `docs/aftrl.md` Σ[g(x_t)]₊ ≤ KhΣω_t/w_t = O(h) for every T. A-FTRL's λ_t fades, too: it is made of the violation of the
