@@ -40,7 +40,7 @@ def _sparse_rows(name: str) -> Any:
 
 def _part(setting: str, rows: Any, budget: float) -> Iterator[Line]:
     X, y = rows
-    contestants = _ours(X, y, budget) | _peers(X, y)
+    contestants = _ours(X, y, budget) | _peers(X, y, budget)
     times: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(TURNS + 1):  # the first turn warms up
         for name, learn in contestants.items():
@@ -78,10 +78,12 @@ def _ours(X: Any, y: Any, budget: float) -> dict[str, Callable[[int], object]]:
     return {"step": step, "partial_fit": lambda i: model.partial_fit(single[i], y[i : i + 1])}
 
 
-def _peers(X: Any, y: Any) -> dict[str, Callable[[int], object]]:
+def _peers(X: Any, y: Any, budget: float) -> dict[str, Callable[[int], object]]:
     import vowpalwabbit
     from river import linear_model, optim
     from sklearn.linear_model import SGDClassifier
+
+    from longterm.compat.river import BudgetLinearClassifier as RiverClassifier
 
     single = [X[i : i + 1] for i in range(ROWS)]
     sgd = SGDClassifier(loss="log_loss", penalty="elasticnet")
@@ -89,18 +91,23 @@ def _peers(X: Any, y: Any) -> dict[str, Callable[[int], object]]:
     entries = [_entries(row) for row in single]
     rows = [{f"f{j}": value for j, value in row} for row in entries]
     positive = [bool(label > 0) for label in y]
-    river = linear_model.LogisticRegression(optimizer=optim.SGD(0.1), l1=1e-6)
+    penalised = linear_model.LogisticRegression(optimizer=optim.SGD(0.1), l1=1e-6)
 
-    def score_and_learn(i: int) -> object:
-        margin = river.predict_proba_one(rows[i])
-        river.learn_one(rows[i], positive[i])
-        return margin
+    def score_and_learn(model: Any) -> Callable[[int], object]:
+        def one(i: int) -> object:
+            margin = model.predict_proba_one(rows[i])
+            model.learn_one(rows[i], positive[i])
+            return margin
+
+        return one
 
     wabbit = vowpalwabbit.Workspace("--loss_function logistic --l1 1e-6 -b 18 --quiet")
     lines = [f"{int(y[i])} | " + " ".join(f"{j}:{v:.6g}" for j, v in row) for i, row in enumerate(entries)]
     examples = [wabbit.parse(line) for line in lines]
     return {
-        "River": score_and_learn,
+        "River": score_and_learn(penalised),
+        "River, no penalty": score_and_learn(linear_model.LogisticRegression()),
+        "ours by River's door": score_and_learn(RiverClassifier(budget)),
         "Vowpal Wabbit, line": lambda i: wabbit.learn(lines[i]),
         "Vowpal Wabbit, parsed": lambda i: wabbit.learn(examples[i]),
         "SGD partial_fit": lambda i: sgd.partial_fit(single[i], y[i : i + 1]),

@@ -17,6 +17,7 @@ from longterm.cli import COMMANDS, parse
 
 WITHOUT_PAGE = {"storage"}
 """Rooms whose names are for the others."""
+COMPAT = ("onnx", "river")
 
 
 def modules() -> dict[str, ModuleType]:
@@ -24,7 +25,9 @@ def modules() -> dict[str, ModuleType]:
     found = {"longterm": longterm}
     for room in longterm.ROOMS:
         module = import_module(f"longterm.{room}")
-        if room not in WITHOUT_PAGE:
+        if room == "compat":  # each of its modules is of an extra
+            found |= {one.__name__: one for one in map(import_module, (f"longterm.compat.{name}" for name in COMPAT))}
+        elif room not in WITHOUT_PAGE:
             found[module.__name__] = module
     return found
 

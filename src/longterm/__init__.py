@@ -21,6 +21,7 @@ __version__ = "0.1.0"
 
 ROOMS = (
     "autodiff",
+    "compat",
     "constraints",
     "data",
     "decisions",

@@ -121,6 +121,12 @@ class Restarted(Restarts):
     every : int
         n, the rounds of a stretch.
 
+    Notes
+    -----
+    On every interval I of rounds, and against every feasible u, the regret is at most (|I|/n + 1) r(n) + (n − 1) F,
+    where r(n) ≥ 0 bounds that of n rounds and does not fall with n, and F is the range of a loss: up to n − 1 rounds
+    until the next stretch begins, |I|/n whole stretches, and the beginning of one more.
+
     Examples
     --------
     >>> import numpy as np

@@ -3,6 +3,7 @@
 BudgetLinearClassifier, BudgetLinearRegressor     scikit-learn's interface
 BudgetPathClassifier, BudgetPathRegressor         the same with the budget chosen out of many, in one pass
 BudgetLinearLearner                               one row at a time, for services; scikit-learn is not imported
+EvolvingLinearLearner                             the same where the past fades and features appear
 compile_all                                       every kernel ahead of the first request
 BudgetPath                                        many such learners on the same rows: which budget?
 kernels                                           the compiled rules themselves, a private matter
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from longterm.linear_model.ahead import compile_all
     from longterm.linear_model.classifier import BudgetLinearClassifier
+    from longterm.linear_model.evolving import EvolvingLinearLearner
     from longterm.linear_model.path import BudgetPath, PathPoint, budgets_for
     from longterm.linear_model.path_estimators import BudgetPathClassifier, BudgetPathRegressor
     from longterm.linear_model.regressor import BudgetLinearRegressor
@@ -29,6 +31,7 @@ __all__ = [
     "BudgetPath",
     "BudgetPathClassifier",
     "BudgetPathRegressor",
+    "EvolvingLinearLearner",
     "PathPoint",
     "budgets_for",
     "compile_all",
@@ -38,6 +41,7 @@ _MODULES = {
     "BudgetLinearClassifier": "classifier",
     "BudgetLinearRegressor": "regressor",
     "BudgetLinearLearner": "streaming",
+    "EvolvingLinearLearner": "evolving",
     "compile_all": "ahead",
     "BudgetPath": "path",
     "BudgetPathClassifier": "path_estimators",

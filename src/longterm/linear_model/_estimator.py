@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,19 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
+from longterm.linear_model._estimator_files import (
+    StoredModel,
+    require,
+    stored_names,
+    take_names,
+    with_prefix,
+    without_prefix,
+)
+from longterm.linear_model._memory import VERSION as LEARNER_VERSION
 from longterm.linear_model._rows import RowBlock, row_block, weights_for
 from longterm.linear_model._settings import LEADERS
+from longterm.linear_model._summary import SummarisedModel
+from longterm.linear_model.evolving import EvolvingLinearLearner
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner
 
@@ -56,7 +68,7 @@ class _Recent:
         self.mean = new if self.count == 1 else self.mean + share * (new - self.mean)
 
 
-class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
+class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: ignore[misc]
     """Base of `BudgetLinearClassifier` and `BudgetLinearRegressor`."""
 
     _learners: list[BudgetLinearLearner]
@@ -77,6 +89,8 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
     scales: str | None
     max_features: int | None
     scale_features: bool | None
+    half_life: float | None = None
+    """Paths of budgets have none."""
     beta: float
     growth: float
     passes: int | None
@@ -96,13 +110,16 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
         mixed = self.scales != "one" and self.rule in LEADERS and isinstance(self.constants, str)
         scaled = bool(self.scale_features)
         if self.scale_features is None:
-            scaled = mixed and self._streams and self.budget is None
+            scaled = mixed and self._streams and self.budget is None and self.half_life is None
         if self.budget is not None:
             budget = self.budget
         else:
             budget = self._generous_budget(X, deviation, scaled) if mixed else ONE_SCALE
+        kind: Any = BudgetLinearLearner
+        if self.half_life is not None:
+            kind = partial(EvolvingLinearLearner, half_life=self.half_life)
         return [
-            BudgetLinearLearner(
+            kind(
                 X.shape[1],
                 budget,
                 l1=self.l1,
@@ -149,6 +166,11 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
             learner.require(block, labels, weights)
         self._kept: dict[str, tuple[FloatArray, FloatArray]] = {}
         self._fitted = random is not None
+        if self.half_life is not None:  # the order of the rows is that of time
+            for _ in range(passes):
+                for learner, labels in zip(self._learners, targets, strict=True):
+                    learner.learn_checked(block, labels, weights)
+            return
         if not self._fitted:
             for learner, labels in zip(self._learners, targets, strict=True):
                 learner.learn_checked(block, labels, weights)
@@ -169,6 +191,8 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
             warnings.warn(f"{what}. Give less, or none (budget=None)", BudgetWarning, stacklevel=4)
 
     def _passes_over(self, rows: int) -> int:
+        if self.passes is None and self.half_life is not None:
+            return 1
         if self.passes is None:
             return min(-(-ENOUGH_ROUNDS // rows), MOST_PASSES)
         return validate.count("passes", self.passes)
@@ -219,6 +243,73 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    # --- files ------------------------------------------------------------------------------------------------
+
+    def _every_learner(self) -> list[BudgetLinearLearner]:
+        return self._learners
+
+    def _learners_of(self) -> int:
+        """How many learners there are in one model."""
+        return 1
+
+    def _stored_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        arrays: dict[str, NDArray[Any]] = {}
+        for number, learner in enumerate(self._every_learner()):
+            arrays |= with_prefix(f"learner.{number}", learner._arrays())
+        recent = getattr(self, "_recent", [])
+        arrays |= {f"recent.{number}": one.mean for number, one in enumerate(recent)}
+        metadata = {
+            "feature_names": stored_names(self),
+            "fitted": getattr(self, "_fitted", False),
+            "samples": [one.count for one in recent],
+            "learner_version": LEARNER_VERSION,
+            "learners": [learner._specification() for learner in self._every_learner()],
+        }
+        return metadata, arrays
+
+    def _take_parts(self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        wanted = {"feature_names", "fitted", "samples", "learner_version", "learners"}
+        require(set(metadata) == wanted, f"it has {sorted(map(str, metadata))}, not {sorted(wanted)}")
+        version, specifications = metadata["learner_version"], metadata["learners"]
+        known = type(version) is int and 1 <= version <= LEARNER_VERSION
+        require(known, f"its learners are version {version!r:.20}, and this library knows up to {LEARNER_VERSION}")
+        require(isinstance(specifications, list) and len(specifications) > 0, "there are no learners")
+        learners = []
+        for number, specification in enumerate(specifications):
+            require(isinstance(specification, dict), f"learner {number} has no specification")
+            kind = EvolvingLinearLearner if "half_life" in specification else BudgetLinearLearner
+            learner = kind.__new__(kind)
+            own = without_prefix(f"learner.{number}", arrays)
+            learner.__setstate__({"specification": specification, "arrays": own})
+            learners.append(learner)
+        first = learners[0]
+        for learner in learners:
+            kinds = [(s.dimension, s.loss, s.loss_parameter) for s in (first.settings, learner.settings)]
+            require(kinds[0] == kinds[1] and learner.rounds == first.rounds, "its learners do not belong together")
+        require(first.settings.classifies == hasattr(self, "classes_"), "its loss is not one of this estimator")
+        take_names(self, metadata["feature_names"], first.settings.dimension)
+        require(type(metadata["fitted"]) is bool, "fitted is neither true nor false")
+        self._fitted, self._kept = metadata["fitted"], {}
+        self._take_learners(learners, arrays)
+        self._take_recent(metadata["samples"], arrays)
+        require(not arrays, "it has arrays that no estimator has")
+
+    def _take_learners(self, learners: list[BudgetLinearLearner], arrays: dict[str, NDArray[Any]]) -> None:
+        require(len(learners) == self._learners_of(), f"{len(learners)} learners are not {self._learners_of()}")
+        require(self.predict_with in MODELS, f"{self.predict_with!r:.40} is no model")
+        self._learners = learners
+
+    def _take_recent(self, samples: Any, arrays: dict[str, NDArray[Any]]) -> None:
+        good = isinstance(samples, list) and all(type(count) is int and count >= 1 for count in samples)
+        require(good and len(samples) in (0, self._learners_of()), "the recent average is of no learner")
+        self._recent = []
+        for number, count in enumerate(samples):
+            recent, mean = _Recent(), arrays.pop(f"recent.{number}")
+            fits = mean.dtype == np.float64 and mean.shape == (self.n_features_in_ + 1,)
+            require(fits and bool(np.isfinite(mean).all()), "the recent average is not one of these features")
+            recent.count, recent.mean = count, mean
+            self._recent.append(recent)
 
     # --- what is known ----------------------------------------------------------------------------------------
 

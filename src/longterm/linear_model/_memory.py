@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ _MASK = 2**64 - 1
 class LearnerMemory:
     """The state of a `BudgetLinearLearner`."""
 
+    kind: ClassVar[str] = KIND
+    """What its files are of."""
     _turn: OneThread
     _rule: CompiledRule
     _average: Average
@@ -169,12 +171,12 @@ class LearnerMemory:
     @one_thread_at_a_time
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to `path`, atomically: a crash leaves the old file or the new one."""
-        write_snapshot(Path(path), Snapshot(KIND, VERSION, self._specification(), self._arrays()))
+        write_snapshot(Path(path), Snapshot(self.kind, VERSION, self._specification(), self._arrays()))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """The learner that was saved; it goes on bit for bit. A SnapshotError says what is wrong with a bad file."""
-        stored, _ = read_snapshot(Path(path), KIND, VERSION)
+        stored, _ = read_snapshot(Path(path), cls.kind, VERSION)
         if stored.version == 1 and older_layout(stored.metadata, stored.arrays):
             what = "a longterm before 0.1.0 wrote it, in which the intercept had no step of its own"
             remedy = f"Go on with that version, or learn anew: this is longterm {longterm.__version__}"

@@ -19,6 +19,7 @@ from longterm._arrays import FloatArray
 from longterm._one_thread import one_thread_at_a_time
 from longterm.errors import InputError
 from longterm.linear_model._estimator import BudgetLinearModel
+from longterm.linear_model._estimator_files import stored_classes, taken_classes
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 
@@ -63,6 +64,10 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         Whether features are multiplied by factors, found on the stream, that make them alike in size; the budget is
         then one of weights of scaled features, while `coef_` is for rows as they come. None: in a stream
         (`partial_fit`) without a budget. (Many passes make too much of rare features.)
+    half_life : float, optional
+        After so many rows a row counts half: for streams that drift, `rule` "a-ftrl" and "penalised-ftrl". `fit` then
+        takes its rows once, in their order, and predicts with the last decision. On every interval I the regret is
+        O(|I|/√h + h): `docs/linear_model.md`, *What drifts*.
     beta : float
         β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values have less violation and more regret.
     growth : float
@@ -113,6 +118,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         scales: str | None = None,
         max_features: int | None = None,
         scale_features: bool | None = None,
+        half_life: float | None = None,
         beta: float = 2 / 3,
         growth: float = 0.5,
         passes: int | None = None,
@@ -133,6 +139,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         self.scales = scales
         self.max_features = max_features
         self.scale_features = scale_features
+        self.half_life = half_life
         self.beta = beta
         self.growth = growth
         self.passes = passes
@@ -233,7 +240,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
             raise ValueError(f"The number of classes has to be greater than one; got {len(classes)} class")
         if not goes_on:
             self.classes_ = classes
-            self._learners = self._make_learners(1 if len(classes) == 2 else len(classes), X, random)
+            self._learners = self._make_learners(self._learners_of(), X, random)
         self._class_weight_values = self._values_of_class_weight()
         self._class_weight_read = self.class_weight
 
@@ -274,6 +281,19 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
             return weights
         of_rows = values[np.searchsorted(self.classes_, y)]
         return of_rows if weights is NO_NUMBERS else of_rows * weights
+
+    def _learners_of(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _stored_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        metadata, arrays = super()._stored_parts()
+        return {"classes": stored_classes(self.classes_), **metadata}, arrays
+
+    def _take_parts(self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self.classes_ = taken_classes(metadata.pop("classes", None))
+        super()._take_parts(metadata, arrays)
+        self._class_weight_values = self._values_of_class_weight()
+        self._class_weight_read = self.class_weight
 
     def _intercepts(self, intercepts: NDArray[Any]) -> Any:
         return intercepts

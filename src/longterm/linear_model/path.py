@@ -261,6 +261,28 @@ class BudgetPath:
             for place, learner, loss, error in zip(self._grid, self.learners, losses, errors, strict=True)
         )  # fmt: skip
 
+    def stored_scores(self) -> dict[str, NDArray[Any]]:
+        """What a file has of a path beside its learners: how their losses were counted."""
+        return self._scores.arrays()
+
+    @classmethod
+    def of_learners(
+        cls, learners: Sequence[BudgetLinearLearner], scores: dict[str, NDArray[Any]], n_jobs: int | None = None
+    ) -> BudgetPath:
+        """A path again, from learners and from `stored_scores`; ValueError if they do not fit together."""
+        made = cls.__new__(cls)
+        made.learners = tuple(learners)
+        settings = [learner.settings for learner in learners]
+        made._grid = [
+            (s.budget, s.beta, s.rule, learner._average.seed) for s, learner in zip(settings, learners, strict=True)
+        ]
+        made._dimension, made._classifies = settings[0].dimension, settings[0].classifies
+        made._jobs = cores() if n_jobs is None else validate.count("n_jobs", n_jobs)
+        made._groups, made._gpu = groups_of(made.learners), None
+        made._scores = Scores(len(learners))
+        made._scores.restore(scores, learners[0].rounds)
+        return made
+
     def best(self) -> PathPoint:
         """The point of the lowest progressive loss; of equals, the smallest budget."""
         return best_of(self.points)
@@ -395,6 +417,31 @@ class Scores:
         """Rows that do not count, and their losses."""
         self._skipped += count
         self._not_counted = self._not_counted + sums
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All of it, for a file."""
+        counts = np.array([self._rounds, self._skipped, self._length], dtype=np.int64)
+        return {"counts": counts, "sums": self._sums, "not_counted": self._not_counted, "ends": self._ends}
+
+    def restore(self, arrays: dict[str, NDArray[Any]], rounds: int) -> None:
+        """What `arrays` gave, of learners that have played so many rounds; ValueError if it cannot be that."""
+        n, (counts, sums, not_counted, ends) = (
+            len(self._sums),
+            (arrays[name] for name in ("counts", "sums", "not_counted", "ends")),
+        )
+        if len(arrays) != 4 or counts.dtype != np.int64 or counts.shape != (3,):
+            raise ValueError("the scores' counts are missing")
+        scored, skipped, length = (int(count) for count in counts)
+        shortest = length // SHORTEST_BATCH
+        fits = min(scored, skipped) >= 0 and scored + skipped == rounds and shortest >= 1
+        if not fits or length % SHORTEST_BATCH or shortest & (shortest - 1) or scored // length > BATCHES:
+            raise ValueError("the scores are not those of these rounds")
+        wanted = {"sums": (sums, (n,)), "not_counted": (not_counted, (n,)), "ends": (ends, (scored // length + 1, n))}
+        for name, (array, shape) in wanted.items():
+            if array.dtype != np.float64 or array.shape != shape or not np.isfinite(array).all():
+                raise ValueError(f"the scores' {name} are not those of {n} learners")
+        self._rounds, self._skipped, self._length = scored, skipped, length
+        self._sums, self._not_counted, self._ends = sums, not_counted, ends
 
     def means(self) -> FloatArray:
         """Losses per row; NaN before the first."""

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
+from longterm.linear_model._estimator_files import require, with_prefix, without_prefix
 from longterm.linear_model._rows import IN_ORDER, RowBlock
 from longterm.linear_model.classifier import BudgetLinearClassifier
 from longterm.linear_model.path import BudgetPath, PathPoint, at_most_of, best_of, budgets_for, smallest_of
@@ -64,9 +65,7 @@ class _PathModel:
             order = random.permutation(block.count) if self.shuffle and random is not None else IN_ORDER
             for path, labels in zip(self.paths_, targets, strict=True):
                 path.learn_checked(block, labels, weights, order, scored=number == 0)
-        self._points = self._summed()
-        place = self._chosen_place()
-        self._learners = [path.learners[place] for path in self.paths_]
+        self._choose()
         self._kept: dict[str, tuple[FloatArray, FloatArray]] = {}
 
     def _make_paths(self: Any, block: RowBlock, targets: list[FloatArray]) -> None:
@@ -106,6 +105,38 @@ class _PathModel:
             )
             for seed in self._seeds
         ]
+
+    def _every_learner(self: Any) -> list[BudgetLinearLearner]:
+        return [learner for path in self.paths_ for learner in path.learners]
+
+    def _stored_parts(self: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        metadata, arrays = super()._stored_parts()  # type: ignore[misc]
+        for number, path in enumerate(self.paths_):
+            arrays |= with_prefix(f"scores.{number}", path.stored_scores())
+        return metadata, arrays
+
+    def _take_learners(self: Any, learners: list[BudgetLinearLearner], arrays: dict[str, NDArray[Any]]) -> None:
+        count = self._learners_of()
+        each, left = divmod(len(learners), count)
+        require(each > 0 and left == 0, f"{len(learners)} learners are not {count} paths")
+        require(self.predict_with in MODELS and self.choose in CHOICES, "it predicts with no model that there is")
+        self.paths_ = [
+            BudgetPath.of_learners(
+                learners[k * each : (k + 1) * each], without_prefix(f"scores.{k}", arrays), self.n_jobs
+            )
+            for k in range(count)
+        ]
+        self.budgets_ = np.array([learner.settings.budget for learner in learners[:each]])
+        for path in self.paths_:
+            own = [learner.settings.budget for learner in path.learners]
+            require(own == self.budgets_.tolist(), "its paths have different budgets")
+        self._seeds = [path.points[0].seed for path in self.paths_]
+        self._choose()
+
+    def _choose(self: Any) -> None:
+        self._points = self._summed()
+        place = self._chosen_place()
+        self._learners = [path.learners[place] for path in self.paths_]
 
     def _summed(self: Any) -> list[PathPoint]:
         """The points of all paths together: losses and features added up, errors as if they were independent."""

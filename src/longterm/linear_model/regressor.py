@@ -54,6 +54,10 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         Whether features are multiplied by factors, found on the stream, that make them alike in size; the budget is
         then one of weights of scaled features, while `coef_` is for rows as they come. None: in a stream
         (`partial_fit`) without a budget. (Many passes make too much of rare features.)
+    half_life : float, optional
+        After so many rows a row counts half: for streams that drift, `rule` "a-ftrl" and "penalised-ftrl". `fit` then
+        takes its rows once, in their order, and predicts with the last decision. On every interval I the regret is
+        O(|I|/√h + h): `docs/linear_model.md`, *What drifts*.
     beta : float
         β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values have less violation and more regret.
     growth : float
@@ -103,6 +107,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         scales: str | None = None,
         max_features: int | None = None,
         scale_features: bool | None = None,
+        half_life: float | None = None,
         beta: float = 2 / 3,
         growth: float = 0.5,
         passes: int | None = None,
@@ -123,6 +128,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         self.scales = scales
         self.max_features = max_features
         self.scale_features = scale_features
+        self.half_life = half_life
         self.beta = beta
         self.growth = growth
         self.passes = passes

@@ -1,0 +1,55 @@
+"""
+Forget what has drifted away
+============================
+
+New South Wales' electricity, half hour by half hour: is the price above its mean of the last day? In May 1997 a second market opens next door, and what was right before is right no longer. A learner with a
+half-life follows. Without the data set a stream that turns every 3,000 rows stands in for it.
+"""
+
+# %%
+# Five columns, but not the price itself: what the label is made of would give it away.
+import matplotlib.pyplot as plt
+import numpy as np
+
+from longterm.data import load_elec2
+from longterm.errors import DataError
+from longterm.linear_model import BudgetLinearClassifier
+
+try:
+    elec = load_elec2()
+    X = np.stack([elec.period, elec.nsw_demand, elec.vic_price, elec.vic_demand, elec.transfer], axis=1)
+    y, week = elec.labels, 48 * 7
+except DataError as error:
+    print(f"{error}\nA stream that turns stands in.")
+    rng = np.random.default_rng(0)
+    X, week = rng.standard_normal((12_000, 5)), 336
+    y = np.sign(X[:, 0] + 0.5 * rng.standard_normal(12_000)) * np.where(np.arange(12_000) // 3000 % 2, -1, 1)
+
+# %%
+# Each week is scored before it is learned.
+lives = {"never forgets": None, "half-life of four weeks": 4 * week, "half-life of half a week": week // 2}
+losses = {}
+for name, half_life in lives.items():
+    model, seen = BudgetLinearClassifier(half_life=half_life, random_state=0), []
+    for start in range(0, len(y) - week, week):
+        before = model.cumulative_loss_ if start else 0.0
+        model.partial_fit(X[start : start + week], y[start : start + week], classes=[-1, 1])
+        seen.append((model.cumulative_loss_ - before) / week)
+    losses[name] = np.array(seen)
+    print(f"{name:<26}{losses[name].mean():.4f}")
+
+# %%
+# Means over a quarter. Too short a life pays for finding everything anew, the scale of the weights too.
+figure, axis = plt.subplots(figsize=(8, 4))
+quarter = 13
+for name, seen in losses.items():
+    smooth = np.convolve(seen, np.ones(quarter) / quarter, mode="valid")
+    axis.plot(np.arange(len(smooth)) + quarter, smooth, label=name)
+axis.axhline(np.log(2), color="grey", linewidth=0.8, linestyle=":")
+axis.annotate("a coin", (quarter, np.log(2)), xytext=(0, 3), textcoords="offset points", color="grey", fontsize=8)
+axis.set(xlabel="week", ylabel="progressive loss, mean of 13 weeks", title="What a half-life buys")
+axis.legend(frameon=False)
+figure.tight_layout()
+
+# %%
+# Give it the price too, and the first of them wins: what a price says about its own mean does not drift. A half-life is a bet that something does; the progressive loss says who is right.

@@ -1,0 +1,64 @@
+"""A fitted linear model as a table that can be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from longterm import _validate as validate
+from longterm._display import Table, figure
+
+INTERCEPT = "(intercept)"
+
+
+class SummarisedModel:
+    """Mixin: `summary`."""
+
+    def summary(self: Any, top: int = 20) -> Table:
+        """The largest weights by name, what they cost, and what the budget is worth.
+
+        Parameters
+        ----------
+        top : int
+            How many features to show, those with the largest weights first; with several classes by the largest of
+            a feature's weights.
+
+        Returns
+        -------
+        table : Table
+            Text in a terminal, a table in a notebook. The title says how much of the budget the model that `predict`
+            uses takes, and the price: what one more unit would have saved, in loss per row. Names are those of the
+            data frame, else x0, x1, ….
+        """
+        check_is_fitted(self)
+        top = validate.count("top", top)
+        weights, intercepts = self._chosen()
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            names = [f"x{k}" for k in range(weights.shape[1])]
+        sizes = np.abs(weights).max(axis=0)
+        shown = [k for k in np.argsort(-sizes, kind="stable")[:top] if sizes[k] > 0]
+        rows = [(INTERCEPT, *map(figure, intercepts))] if self.fit_intercept else []
+        rows += [(str(names[k]), *map(figure, weights[:, k])) for k in shown]
+        left = int(np.count_nonzero(sizes)) - len(shown)
+        if left > 0:
+            rows.append((f"… {left:,} more", *("" for _ in intercepts)))
+        return Table(("feature", *self._columns_of_summary()), rows, title=self._title_of_summary(weights))
+
+    def _columns_of_summary(self: Any) -> tuple[str, ...]:
+        classes = getattr(self, "classes_", None)
+        if classes is None:
+            return ("weight",)
+        return (str(classes[1]),) if len(classes) == 2 else tuple(str(one) for one in classes)
+
+    def _title_of_summary(self: Any, weights: Any) -> str:
+        features = int(np.count_nonzero(np.abs(weights).max(axis=0)))
+        one = f"{type(self).__name__}: {features:,} of {weights.shape[1]:,} features, {self.n_rounds_:,} rounds"
+        sizes = [float(self._learners[0].settings.constraint.values(x)[0]) + self.budget_ for x in weights]
+        most, prices = max(sizes), np.atleast_1d(self.multiplier_)
+        each = "" if len(sizes) == 1 else " (largest of a class)"
+        binds = "" if np.any(self.budget_binds_) else "; the budget does not bind"
+        two = f"budget {figure(self.budget_)}, used {figure(most)} ({most / self.budget_:.1%}){each}"
+        return f"{one}\n{two}, price {figure(float(prices.max()))}{binds}"

@@ -1,0 +1,74 @@
+"""For learners that evolve, compiled: the margin of a sparse row, a row in any order, sums of losses that are known."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+from numba import float64, from_dtype, int64
+
+from longterm.linear_model.kernels.compile import compiled, keep_under, readonly
+from longterm.linear_model.kernels.keep import sources
+from longterm.linear_model.kernels.layout import ADDRESSES, SPARSE_AFTRL, memory_at
+from longterm.linear_model.kernels.losses import value_and_slope
+from longterm.linear_model.kernels.sparse_aftrl import dot_and_length, play_row
+
+
+@cache
+def margin_kernel() -> Any:
+    """⟨u, x_t⟩ + b_t for a memory of sparse rows: kernel(addresses, indices, values), indices within 0 … d − 1."""
+    digest, rule = sources(), SPARSE_AFTRL
+
+    def margin(addresses, indices, values):
+        keep_under(digest)
+        memory = memory_at(rule, addresses)
+        p, s = memory.parameters[0], memory.scalars[0]
+        dot, _ = dot_and_length(memory, values, indices, s.multiplier_sum * p.l1)
+        return s.scale * dot + s.intercept
+
+    return compiled(margin, (readonly(from_dtype(ADDRESSES)), readonly(int64), readonly(float64)))
+
+
+@cache
+def unsorted_row_kernel() -> Any:
+    """One sparse row whose columns, each named once and within 0 … d − 1, are in any order.
+
+    Called as kernel(addresses, indices, values, label, weight); the margin from before it was learned, NaN: refused.
+    """
+    digest, rule = sources(), SPARSE_AFTRL
+
+    def play(addresses, indices, values, label, weight):
+        keep_under(digest)
+        wrong = 0
+        for j in range(len(values)):
+            wrong |= not abs(values[j]) < math.inf
+        if wrong:
+            return math.nan
+        memory = memory_at(rule, addresses)
+        played, margin = play_row(memory, (values, indices), 0, 0, label, weight)
+        if not played:
+            return math.nan
+        memory.scalars[0].round += 1
+        return margin
+
+    numbers = readonly(float64)
+    return compiled(play, (readonly(from_dtype(ADDRESSES)), readonly(int64), numbers, float64, float64))
+
+
+@cache
+def losses_kernel() -> Any:
+    """`total` and the weighted losses of rows after it, one by one: kernel(code, parameter, margins, labels, weights,
+    total); no weights are weights of 1.
+    """
+    digest = sources()
+
+    def add_losses(code, parameter, margins, labels, weights, total):
+        keep_under(digest)
+        for i in range(len(margins)):
+            value, _ = value_and_slope(code, parameter, margins[i], labels[i])
+            total += value * (weights[i] if len(weights) > 0 else 1.0)
+        return total
+
+    numbers = readonly(float64)
+    return compiled(add_losses, (int64, float64, numbers, numbers, numbers, float64))

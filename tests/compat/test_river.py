@@ -1,0 +1,82 @@
+"""River's interface: its own checks, features that come and go, frames, and the learner behind it."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longterm.errors import InputError
+from longterm.linear_model import EvolvingLinearLearner
+
+checks = pytest.importorskip("river.checks", reason="the extra river is not installed")
+ours = pytest.importorskip("longterm.compat.river")
+
+
+def rows(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 4))
+    y = X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(n)
+    return [dict(zip("abcd", row.tolist(), strict=True)) for row in X], y
+
+
+@pytest.mark.filterwarnings("ignore")  # its checks try what warns
+@pytest.mark.parametrize("model", [ours.BudgetLinearClassifier(), ours.BudgetLinearRegressor(half_life=50.0)], ids=str)
+def test_rivers_own_checks_pass(model):
+    assert not model._unit_test_skips()
+    checks.check_estimator(model)
+
+
+@pytest.mark.parametrize("budget", [None, 20.0])
+def test_it_is_the_learner_behind_it(budget):
+    X, y = rows()
+    model = ours.BudgetLinearRegressor(budget)
+    predicted = []
+    for x, target in zip(X, y, strict=True):
+        predicted.append(model.predict_one(x))
+        model.learn_one(x, target)
+    used = model.learner.settings.budget
+    learner = EvolvingLinearLearner(64, used, loss="squared", sparse=True)
+    wide = np.pad(np.array([list(x.values()) for x in X]), ((0, 0), (0, 60)))
+    known = 16 if budget is None else 0  # before that there is no scale, and the mean is all that is known
+    np.testing.assert_allclose(predicted[known:], learner.learn(wide, y)[known:], rtol=1e-9, atol=1e-9)
+    assert model.weights == pytest.approx(dict(zip("abcd", learner.weights[:4], strict=True)))
+    if budget is None:
+        assert predicted[13] == pytest.approx(np.mean(y[:13]))
+
+
+def test_names_that_appear_double_the_memory_and_change_no_prediction():
+    model, again = ours.BudgetLinearClassifier(50.0), ours.BudgetLinearClassifier(50.0)
+    X, y = rows(400)
+    for t, (x, target) in enumerate(zip(X, y, strict=True)):
+        model.learn_one(x | {f"new {t}": 0.0}, target > 0)
+        again.learn_one(x, target > 0)
+    assert model.learner.settings.dimension == 512
+    assert again.learner.settings.dimension == 64
+    assert model.predict_proba_one(X[0]) == again.predict_proba_one(X[0])
+    assert model.predict_proba_one({"unheard of": 1.0}) == again.predict_proba_one({})
+    assert model.predict_one({}) in (True, False)
+
+
+def test_frames_of_any_columns_are_as_rows_one_by_one():
+    X, y = rows(200)
+    one, many = ours.BudgetLinearClassifier(half_life=40.0), ours.BudgetLinearClassifier(half_life=40.0)
+    for x, target in zip(X, y, strict=True):
+        one.learn_one({name: value for name, value in x.items() if value > -1}, target > 0, 2.0)
+    frame = pd.DataFrame(X)[["d", "b", "a", "c"]]
+    frame = frame.where(frame > -1)  # what is missing is not there
+    for start, stop in ((0, 7), (7, 120), (120, 200)):
+        many.learn_many(frame[start:stop], pd.Series(y > 0)[start:stop], 2.0)
+    assert many.weights == pytest.approx(one.weights, rel=1e-9)
+    proba = many.predict_proba_many(pd.DataFrame(X[:5]))
+    assert proba[True].to_numpy() == pytest.approx([one.predict_proba_one(x)[True] for x in X[:5]], rel=1e-9)
+    assert pickle.loads(pickle.dumps(many)).weights == many.weights
+
+
+def test_what_cannot_be_learned_is_refused_in_words():
+    model = ours.BudgetLinearClassifier(1.0)
+    with pytest.raises(InputError, match="'colour' is 'red'"):
+        model.learn_one({"size": 1.0, "colour": "red"}, True)
+    with pytest.raises(InputError, match="NaN"):
+        model.learn_one({"size": float("nan")}, True)
+    assert model.predict_proba_one({"size": 1.0}) == {False: 0.5, True: 0.5}
