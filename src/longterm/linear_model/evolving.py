@@ -317,7 +317,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
                 rule.scalars[name] = np.ldexp(rule.scalars[name], by * power)
         rule.mixture[LOSS] = np.ldexp(rule.mixture[LOSS], by)
         rule.mixture[FACTOR] = np.ldexp(rule.mixture[FACTOR], -by)
-        vector = rule.vector[::2] if isinstance(rule, SparseRule) else rule.vector  # type: ignore[attr-defined]
+        vector = rule.vector[::2] if isinstance(rule, SparseRule) else rule.vector
         vector[...] = np.ldexp(vector, by)
         self._make_heap()
 

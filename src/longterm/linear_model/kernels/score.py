@@ -12,7 +12,8 @@ from longterm.linear_model.kernels.compile import compiled, keep_under, readonly
 from longterm.linear_model.kernels.keep import sources
 from longterm.linear_model.kernels.layout import ADDRESSES, SPARSE_AFTRL, memory_at
 from longterm.linear_model.kernels.losses import value_and_slope
-from longterm.linear_model.kernels.sparse_aftrl import dot_and_length, play_row
+from longterm.linear_model.kernels.rows import bare
+from longterm.linear_model.kernels.sparse_aftrl import begin, dot_and_length, play_row
 
 
 @cache
@@ -46,7 +47,8 @@ def unsorted_row_kernel() -> Any:
         if wrong:
             return math.nan
         memory = memory_at(rule, addresses)
-        played, margin = play_row(memory, (values, indices), 0, 0, label, weight)
+        rows = bare(values), bare(indices)
+        played, margin, _ = play_row(memory, rows, 0, 0, begin(memory, rows, 0), label, weight)
         if not played:
             return math.nan
         memory.scalars[0].round += 1
