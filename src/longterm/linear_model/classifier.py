@@ -67,7 +67,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     half_life : float, optional
         After so many rows a row counts half: for streams that drift, `rule` "a-ftrl" and "penalised-ftrl". `fit` then
         takes its rows once, in their order, and predicts with the last decision. On every interval I the regret is
-        O(|I|/√h + h): `docs/linear_model.md`, *What drifts*.
+        O(|I|/√h + h) with "penalised-ftrl", O(|I|h^(β−1) + |I|/√h + h) with "a-ftrl": `docs/linear_model.md`.
     beta : float
         β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values have less violation and more regret.
     growth : float

@@ -7,7 +7,10 @@ and splitting rows into blocks still changes nothing.
 
 **On every interval I**, for every x within the budget, with F the range of a loss, M the longest gradient,
 
-    Σ_{t∈I} f_t(x_t) − f_t(x) ≤ B_h(1 + |I| ln 2/h) + F(h/ln 2 + 1),      B_h = O(RM√h).
+    Σ_{t∈I} f_t(x_t) − f_t(x) ≤ B_h(1 + |I| ln 2/h) + F(h/ln 2 + 1),      B_h = O(RM√h);
+
+A-FTRL's multiplier adds Q_t/ω_t = O(RMh^β) to B_h. All of it is for the weights: of the intercept's
+offset nothing is proved.
 
 *Proof.* Let r_t = f_t(x_t) − f_t(x), D_t = Σ_{s≤t}γ^{t−s}r_s. The theorem of the rule (`docs/scales.md`), on the losses
 ω_tf_t and divided by ω_t, is D_t ≤ B_h for every t: V_t/ω_t² ≤ M²/(1 − γ²) ≤ M²(h/(2 ln 2) + 1) there, and all else
@@ -102,8 +105,9 @@ class EvolvingLinearLearner(BudgetLinearLearner):
 
     Notes
     -----
-    On every interval I the regret is at most B_h(1 + |I| ln 2/h) + F(h/ln 2 + 1), with B_h = O(RM√h): the top of this
-    file has the proof. With penalised FTRL the hard violation is O(h) for every T; with A-FTRL the price of the budget
+    On every interval I the regret is at most B_h(1 + |I| ln 2/h) + F(h/ln 2 + 1), with B_h = O(RM√h), for A-FTRL
+    O(RM(√h + h^β)): the top of this file has the proof.
+    With penalised FTRL the hard violation is O(h) for every T; with A-FTRL the price of the budget
     fades as the losses do, and nothing is promised of the violation.
 
     Examples
