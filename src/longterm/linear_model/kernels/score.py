@@ -8,7 +8,7 @@ from typing import Any
 
 from numba import float64, from_dtype, int64
 
-from longterm.linear_model.kernels.compile import compiled, keep_under, readonly
+from longterm.linear_model.kernels.compile import compiled, exact, keep_under, readonly
 from longterm.linear_model.kernels.keep import sources
 from longterm.linear_model.kernels.layout import ADDRESSES, SPARSE_AFTRL, memory_at
 from longterm.linear_model.kernels.losses import value_and_slope
@@ -58,6 +58,12 @@ def unsorted_row_kernel() -> Any:
     return compiled(play, (readonly(from_dtype(ADDRESSES)), readonly(int64), numbers, float64, float64))
 
 
+@exact
+def plus(total, value):
+    """Their sum, in this order: in lanes, blocks would be summed in another one than rows."""
+    return total + value
+
+
 @cache
 def losses_kernel() -> Any:
     """`total` and the weighted losses of rows after it, one by one: kernel(code, parameter, margins, labels, weights,
@@ -69,7 +75,7 @@ def losses_kernel() -> Any:
         keep_under(digest)
         for i in range(len(margins)):
             value, _ = value_and_slope(code, parameter, margins[i], labels[i])
-            total += value * (weights[i] if len(weights) > 0 else 1.0)
+            total = plus(total, value * (weights[i] if len(weights) > 0 else 1.0))
         return total
 
     numbers = readonly(float64)
