@@ -229,7 +229,7 @@ def test_figures_and_numbers_are_saved(driver, figure, tmp_path, kind):
         texts = [one.text for one in ElementTree.fromstring(saved[0].read_text(encoding="utf-8")).iter() if one.text]
         assert {"Doubly-stochastic matrices: regret", "round t", "regret", "Convex mirror prox"} <= set(texts)
     else:
-        rows = list(csv.DictReader(saved[0].open(encoding="utf-8")))
+        rows = list(csv.DictReader(saved[0].read_text(encoding="utf-8").splitlines()))
         result = dsm(8, 200, 3)
         assert len(rows) == len(result.rounds) * len(result.curves)
         assert float(rows[-1]["regret max"]) == pytest.approx(result.curves[-1].measures["regret"][-1].max())
