@@ -23,6 +23,7 @@ is left half-done is settled before the next thing is done or read: undone where
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import sys
 import threading
@@ -54,6 +55,8 @@ from longterm.storage.lock import FileLock, writing
 from longterm.storage.packing import pack, unpack
 from longterm.storage.snapshot import Snapshot, identity_of, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
+
+logger = logging.getLogger("longterm.live")
 
 KIND = "live learner"
 VERSION = 2
@@ -506,9 +509,10 @@ class LiveLearner:
             work.write(self._base(memory, places))
             with self._lock:
                 self._settle()
-                if places == self._places:
-                    work.finish()
+                finished = places == self._places and work.finish()
                 self._plan_checkpoint()
+            if finished:
+                logger.info("a checkpoint has shortened the journal")
         except (OSError, JournalError) as error:
             # A full disk, or the learner was closed. The old journal is whole and goes on; it is tried again later.
             with self._lock:
@@ -715,8 +719,10 @@ class LiveLearner:
         """Let everything in the journal, if there is one, happen again, and go on writing it."""
         if lock is None:
             return
-        self._journal = recover(lock, identity, self._memory.sequence, follows, required, _Recovery(self), fsync=fsync)
+        before = self._memory.sequence
+        self._journal = recover(lock, identity, before, follows, required, _Recovery(self), fsync=fsync)
         self._plan_checkpoint()
+        logger.info("%s: %d records read again", self._journal.path, self._memory.sequence - before)
 
 
 class _Recovery:

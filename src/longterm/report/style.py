@@ -76,6 +76,23 @@ def save_figure(drawing: Any, folder: str | Path, name: str) -> list[Path]:
     return paths
 
 
+def plain_log_ticks(axis: Any) -> None:
+    """Ticks of a logarithmic axis at 1, 2 and 5 times the powers of ten, in plain numbers, where it is short.
+
+    matplotlib writes 6×10⁰ between two powers, which runs into what stands beside it.
+
+    Parameters
+    ----------
+    axis : matplotlib.axis.Axis
+    """
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100 * low else (1.0,)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda value, _: f"{value:,g}")
+
+
 class Look(NamedTuple):
     """How one learner is drawn everywhere."""
 
