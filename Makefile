@@ -17,7 +17,7 @@ help:
 	@echo "make test        the whole suite: style, types, tests, doctests"
 	@echo "make test-all    and the full cross of learners, problems and engines"
 	@echo "make quick       the part of the tests to run while working"
-	@echo "make pacing      spend a budget over real auctions, second and first price, returns on spend: tables, figures in results/"
+	@echo "make pacing      spend a budget over auctions (real where LONGTERM_DATA has them, else invented): tables, figures in results/"
 	@echo "make routing     route prompts to language models under a budget: every method on two tables, figures in results/"
 	@echo "make soak        kills, signals, full disks, second processes, hostile files: SECONDS=600 of them, and what was lost"
 	@echo "make docs        the site, docs/_build/html: a warning is an error"
@@ -72,7 +72,7 @@ tables: $(READY)
 
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
-	COLUMNS=100 $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	COLUMNS=100 JAX_PLATFORMS=cpu $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 
 package: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[release]"

@@ -36,9 +36,8 @@ from longterm.pacing import (
     best_return,
     play_first_price,
     play_return,
-    synthetic_auctions,
 )
-from pacing import load_auctions, load_history
+from pacing import chosen_auctions
 
 CELLS = 20
 
@@ -185,17 +184,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--shares", nargs="+", type=float, default=[1 / 2, 1 / 8, 1 / 32], help="budgets, of the log's price"
     )
     parser.add_argument("--targets", nargs="+", type=float, default=[2.0, 4.0], help="returns asked for")
-    parser.add_argument("--log", type=Path, help="another log: lines of click, price, predicted rate")
+    parser.add_argument(
+        "--log",
+        type=Path,
+        help="your own: a CSV with columns value, price, click; or lines of click, price, predicted rate",
+    )
     parser.add_argument("--synthetic", type=int, metavar="SEED", help="an invented log instead")
     parser.add_argument("--rounds", type=int, default=20_000, help="of an invented log")
     parser.add_argument("--out", type=Path, default=Path("results"))
     chosen = parser.parse_args(arguments)
     try:
-        if chosen.synthetic is not None:
-            auctions = synthetic_auctions(chosen.rounds, chosen.synthetic)
-            history = PriceHistory.of(synthetic_auctions(chosen.rounds, chosen.synthetic + 1))
-        else:
-            auctions, history = load_auctions(chosen.log), load_history(None)
+        auctions, history, _ = chosen_auctions(chosen.log, None, chosen.synthetic, chosen.rounds)
         text, found = first_price_table(auctions, history, chosen.shares)
         sys.stdout.write(text + "\n\n")
         worth = float(history.counts @ history.prices / history.counts.sum() / history.mean_value)
