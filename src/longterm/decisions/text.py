@@ -34,6 +34,9 @@ class WordHash:
         Places for words.
     limit : int
         Characters read: what keeps a decision below a millisecond for any text.
+    constant : float
+        The constant feature. A linear belief lets actions differ in level by `constant` times its `own`: make it
+        large and `own` small where actions are better or worse more than they are good at different things.
 
     Examples
     --------
@@ -44,10 +47,12 @@ class WordHash:
 
     size: int = 32
     limit: int = 4000
+    constant: float = 1.0
 
     def __post_init__(self) -> None:
         validate.count("size", self.size)
         validate.count("limit", self.limit)
+        validate.remember(self, constant=validate.positive_scalar("constant", self.constant))
 
     @property
     def features(self) -> int:
@@ -75,7 +80,7 @@ class WordHash:
         signs = len(codes) - digits - capitals - letters - blanks
         mean = min(sum(map(len, words)) / len(words), 20.0) if words else 4.0
         surface = [
-            1.0,
+            self.constant,
             np.log1p(whole) / 8 - 0.7,
             digits / length * 4,
             capitals / length * 4,
