@@ -262,13 +262,15 @@ def best_first_price(auctions: Auctions, budget: float, pacer: FirstPricePacer, 
     for cell in np.unique(cells):
         mine = cells == cell
         law = np.searchsorted(np.sort(auctions.prices[mine]), bids, side="right") / mine.sum()
-        groups.append((np.sort(auctions.values[mine]), law))
+        values = np.sort(auctions.values[mine])
+        groups.append((values, np.append(0.0, np.cumsum(values)), *_worth_bidding(bids, law)))
 
     def dual(price: float) -> float:
         total = price * budget
-        for values, law in groups:
-            payoff = np.maximum.reduce([(values - price * b) * g for b, g in zip(bids, law, strict=True)])
-            total += float(payoff.sum())
+        for values, sums, chance, cost, turns in groups:
+            # Who bids what is known by where v/λ lies between the turns: no bid is tried for any value.
+            cuts = np.concatenate([[0], np.searchsorted(values, price * turns), [len(values)]])
+            total += float(chance @ np.diff(sums[cuts]) - price * (cost @ np.diff(cuts)))
         return total
 
     low, high = 0.0, float(auctions.values.max()) / max(float(bids[1]), 1e-300)
@@ -289,6 +291,28 @@ def best_first_price(auctions: Auctions, budget: float, pacer: FirstPricePacer, 
             at_b = dual(float(np.exp(b)))
         best = min(best, at_a, at_b)
     return best
+
+
+def _worth_bidding(bids: FloatArray, law: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The bids that are best for some value: their chances G(b), their costs b G(b), and where one gives way to the next.
+
+    v G(b) − λ b G(b) is largest on the lower convex hull of the points (G(b), b G(b)), where its slope is v/λ.
+    """
+    hull: list[tuple[float, float]] = []
+    turns: list[float] = []
+    for chance, cost in zip(law.tolist(), (bids * law).tolist(), strict=True):
+        if hull and chance <= hull[-1][0]:
+            continue  # it wins no more, and costs more
+        while hull:
+            turn = (cost - hull[-1][1]) / (chance - hull[-1][0])
+            if not turns or turn > turns[-1]:
+                turns.append(turn)
+                break
+            hull.pop()
+            turns.pop()
+        hull.append((chance, cost))
+    chances, costs = np.array(hull).T
+    return chances, costs, np.array(turns)
 
 
 def _number(name: str, value: float, state: FirstPriceState) -> float:
