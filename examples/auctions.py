@@ -147,8 +147,8 @@ def return_table(
                 spent, value = float(paced.spent), float(paced.value) * worth
                 worst = float(np.cumsum(money.values * paced.won / target - paced.paid).min())
                 lines.append(
-                    f"{target:>6g}{name:>10}  {'budget only':<12}{spent:>10.0f}{value:>12.0f}{value / best.value:>14.2%}"
-                    f"{value / max(spent, 1e-9):>8.3f}{worst:>13.0f}"
+                    f"{target:>6g}{name:>10}  {'budget only':<12}{spent:>10.0f}{value:>12.0f}"
+                    f"{value / best.value:>14.2%}{value / max(spent, 1e-9):>8.3f}{worst:>13.0f}"
                 )
             value, spent = truthful(money, target, budget)
             lines.append(

@@ -73,7 +73,7 @@ def _play(  # type: ignore[no-untyped-def]
                 chance[j - 1] = 1.0 - (first[j] / at_risk if at_risk > 0 else 0.0)
             for j in range(n - 2, -1, -1):
                 chance[j] *= chance[j + 1]
-        else:  # isotonic regression: neighbours that fall are pooled; a bid never tried has the chance of the next tried
+        else:  # isotonic regression: what falls is pooled; a bid never tried has the chance of the next one tried
             blocks = 0
             begins[0] = 0
             for j in range(n):

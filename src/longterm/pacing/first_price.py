@@ -328,7 +328,7 @@ def best_first_price(auctions: Auctions, budget: float, pacer: FirstPricePacer, 
 
 
 def _worth_bidding(bids: FloatArray, law: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The bids that are best for some value: their chances G(b), their costs b G(b), and where one gives way to the next.
+    """The bids that are best for some value: their chances G(b), their costs b G(b), where one gives way to the next.
 
     v G(b) − λ b G(b) is largest on the lower convex hull of the points (G(b), b G(b)), where its slope is v/λ.
     """
