@@ -64,10 +64,8 @@ class WordHash:
         whole = len(text)
         text = text[: self.limit]
         words = _WORD.findall(text.lower())
-        places = np.zeros(self.size)
-        for word in set(words):
-            code = zlib.crc32(word.encode("utf-8", "replace"))
-            places[(code >> 1) % self.size] += 1.0 if code & 1 else -1.0
+        hashes = np.array([zlib.crc32(word.encode("utf-8", "replace")) for word in set(words)], dtype=np.int64)
+        places = np.bincount((hashes >> 1) % self.size, weights=2.0 * (hashes & 1) - 1.0, minlength=self.size)
         norm = float(np.sqrt(places @ places))
         if norm > 0:
             places /= norm
