@@ -10,7 +10,7 @@ ifneq ($(LONGTERM_DATA),)
 export LONGTERM_DATA
 endif
 
-.PHONY: help reproduce pacing routing test test-all quick lint tables docs package soak bench bench-live bench-linear bench-scale bench-gpu test-gpu clean
+.PHONY: help reproduce pacing routing test test-all quick lint tables docs package soak bench bench-live bench-linear bench-models bench-scale bench-gpu test-gpu clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
 	@echo "make bench-live  time ask and tell in a service, fleets of up to a million learners, decisions under a budget"
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
+	@echo "make bench-models  linear models with default settings beside scikit-learn, River and Vowpal Wabbit: losses, non-zeros, time"
 	@echo "make bench-scale many learners at once: paths of budgets, memory, pacing of whole logs; what docs/what_it_costs.md quotes"
 	@echo "make bench-gpu   the part of it that wants a GPU (extra cuda); make test-gpu: the tests that do"
 
@@ -99,6 +100,11 @@ bench-linear: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/linear.py
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/linear_regret.py
+
+bench-models: $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
+	mkdir -p results
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/models.py --figure results/models.png
 
 bench-scale: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py

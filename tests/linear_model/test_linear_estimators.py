@@ -85,8 +85,8 @@ def same(one, other):
 def test_parts_make_the_whole_bit_for_bit(kind):
     X, y = two_classes()
     X = sparse.csr_array(X) if kind == "sparse" else X
-    whole = BudgetLinearClassifier(passes=1, shuffle=False, random_state=3).fit(X, y)
-    parts = BudgetLinearClassifier(random_state=3)
+    whole = BudgetLinearClassifier(10.0, passes=1, shuffle=False, random_state=3).fit(X, y)
+    parts = BudgetLinearClassifier(10.0, random_state=3)
     for stretch in (slice(0, 1), slice(1, 2), slice(2, 250), slice(250, 600)):
         parts.partial_fit(X[stretch], y[stretch], classes=["no", "yes"] if stretch.start == 0 else None)
     same(parts, whole)
@@ -167,25 +167,25 @@ def test_the_weight_of_a_class_is_that_of_its_rows():
     balanced = BudgetLinearClassifier(class_weight="balanced", random_state=0).fit(X, y)
     shares = BudgetLinearClassifier(random_state=0).fit(X, y, sample_weight=np.where(y == "no", *(300 / counts)))
     np.testing.assert_allclose(balanced.coef_, shares.coef_, atol=1e-9)
-    part = BudgetLinearClassifier(class_weight={"yes": 3.0, "no": 0.5}, random_state=0)
+    part = BudgetLinearClassifier(10.0, class_weight={"yes": 3.0, "no": 0.5}, random_state=0)
     part.partial_fit(X[:1], y[:1], classes=["no", "yes"]).partial_fit(X[1:], y[1:])
-    other = BudgetLinearClassifier(random_state=0, passes=1, shuffle=False)
+    other = BudgetLinearClassifier(10.0, random_state=0, passes=1, shuffle=False)
     same(part, other.fit(X, y, sample_weight=np.where(y == "yes", 3.0, 0.5)))
 
 
 def test_a_warm_start_goes_on():
     X, y = targets()
-    warm = BudgetLinearRegressor(warm_start=True, passes=1, shuffle=False, random_state=0)
+    warm = BudgetLinearRegressor(10.0, warm_start=True, passes=1, shuffle=False, random_state=0)
     warm.fit(X[:300], y[:300]).fit(X[300:], y[300:])
-    same(warm, BudgetLinearRegressor(passes=1, shuffle=False, random_state=0).fit(X, y))
-    cold = BudgetLinearRegressor(passes=1, shuffle=False, random_state=0).fit(X[:300], y[:300]).fit(X, y)
+    same(warm, BudgetLinearRegressor(10.0, passes=1, shuffle=False, random_state=0).fit(X, y))
+    cold = BudgetLinearRegressor(10.0, passes=1, shuffle=False, random_state=0).fit(X[:300], y[:300]).fit(X, y)
     assert cold.n_rounds_ == 600
 
 
 def test_passes_by_default_make_enough_rounds():
     X, y = two_classes(n=600)
-    assert BudgetLinearClassifier().fit(X, y).n_rounds_ == 34 * 600
-    assert BudgetLinearClassifier().fit(X[:10], y[:10]).n_rounds_ == 1000
+    assert BudgetLinearClassifier().fit(X, y).n_rounds_ == 10 * 600
+    assert BudgetLinearClassifier().fit(X[:10], y[:10]).n_rounds_ == 100
     assert BudgetLinearClassifier(passes=2).fit(X, y).n_rounds_ == 1200
 
 
@@ -207,7 +207,7 @@ def test_pickles_clones_pipelines_and_grid_search():
 
 def test_attributes_say_what_the_learner_knows():
     X, y = two_classes(n=5000)
-    model = BudgetLinearClassifier(1.0, passes=1, shuffle=False, random_state=0).fit(X, y)
+    model = BudgetLinearClassifier(1.0, passes=1, shuffle=False, random_state=0, predict_with="last").fit(X, y)
     learner = BudgetLinearLearner(8, 1.0, seed=model._learners[0]._average.seed)
     learner.learn(X, np.where(y == "yes", 1.0, -1.0))
     g = ElasticNetBudget(8, 1.0)

@@ -42,7 +42,7 @@ def rows(loss):
 def learners(loss, rule, online):
     constants = "online" if online else {"feature_norm": 8.0} | ({} if loss in LOSSES[:3] else {"label_bound": 9.0})
     options = {"loss": loss, "rule": rule, "constants": constants, "intercept_bound": 2.0}
-    return [BudgetLinearLearner(D, budget, **options) for budget in np.geomspace(0.1, 10, COUNT)]
+    return [BudgetLinearLearner(D, budget, scales="one", **options) for budget in np.geomspace(0.1, 10, COUNT)]
 
 
 def test_fields_are_those_of_the_layout():

@@ -66,7 +66,7 @@ def test_a_path_is_its_learners(loss):
     path = BudgetPath(X.shape[1], np.geomspace(0.1, 30, 9), betas=[0.5, 0.7], loss=loss)
     path.learn(X, y, weights)
     for point in path.points:
-        single = BudgetLinearLearner(X.shape[1], point.budget, beta=point.beta, loss=loss)
+        single = BudgetLinearLearner(X.shape[1], point.budget, beta=point.beta, loss=loss, scales="one")
         single.learn(X, y, weights)
         require_same(point.learner, single)
         np.testing.assert_allclose(point.loss, single.cumulative_loss / len(y), **CLOSE)
@@ -97,9 +97,23 @@ def test_forms_of_rows(form, shuffled):
     path = BudgetPath(X.shape[1], np.geomspace(0.3, 10, 6), sparse=in_sparse_memory, fit_intercept=not shuffled)
     path.learn(given, y, order=order)
     for point in path.points:
-        single = BudgetLinearLearner(X.shape[1], point.budget, fit_intercept=not shuffled, sparse=in_sparse_memory)
+        single = BudgetLinearLearner(
+            X.shape[1], point.budget, fit_intercept=not shuffled, sparse=in_sparse_memory, scales="one"
+        )
         single.learn(given, y, order=order)
         require_same(point.learner, single)
+
+
+@pytest.mark.parametrize("scales", ["mixed", "priced"])
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_mixtures_of_scales(loss, scales):
+    X, y = rows(n=2000, classes=loss == "logistic")
+    path = BudgetPath(X.shape[1], np.geomspace(0.3, 30, 5), loss=loss, scales=scales).learn(X, y)
+    for point in path.points:
+        single = BudgetLinearLearner(X.shape[1], point.budget, loss=loss, scales=scales)
+        single.learn(X, y)
+        require_same(point.learner, single)
+        np.testing.assert_array_equal(point.learner._rule.mixture, single._rule.mixture)
 
 
 def test_rules_and_seeds_side_by_side():
@@ -107,7 +121,7 @@ def test_rules_and_seeds_side_by_side():
     path = BudgetPath(23, [0.5, 5.0], rules=["a-ftrl", "a-ogd", "penalised-ftrl"], seeds=[0, 7], n_jobs=1).learn(X, y)
     assert len(path.points) == 12
     for point in path.points:
-        single = BudgetLinearLearner(23, point.budget, rule=point.rule, seed=point.seed)
+        single = BudgetLinearLearner(23, point.budget, rule=point.rule, seed=point.seed, scales="one")
         single.learn(X, y)
         require_same(point.learner, single)
 
@@ -131,7 +145,7 @@ def test_standard_error_is_that_of_independent_losses():
     X, y = rows(n=20000, d=6)
     path = BudgetPath(6, np.geomspace(0.01, 0.05, 4), fit_intercept=False).learn(X, y)
     point = path.points[2]
-    learner = BudgetLinearLearner(6, point.budget, fit_intercept=False)
+    learner = BudgetLinearLearner(6, point.budget, fit_intercept=False, scales="one")
     margins = learner.learn(X, y)
     losses = np.log1p(np.exp(-y * margins))
     np.testing.assert_allclose(point.standard_error, losses.std() / np.sqrt(len(y)), rtol=0.25)
@@ -145,7 +159,7 @@ def test_rows_that_are_not_scored():
     assert [(point.loss, point.standard_error) for point in path.points] == before
     assert path.learners[0].rounds == 2000
     path.learn(X, y)
-    third = BudgetLinearLearner(6, 2.0)
+    third = BudgetLinearLearner(6, 2.0, scales="one")
     third.learn(X, y)
     first = third.cumulative_loss
     third.learn(X, y)
@@ -218,7 +232,7 @@ def test_classifier_is_the_learner_it_chose():
     assert len(model.budgets_) == 32
     place = int(np.argmin(model.loss_path_))
     assert model.budget_ == model.budgets_[place]
-    single = BudgetLinearLearner(23, model.budget_)
+    single = BudgetLinearLearner(23, model.budget_, scales="one")
     single.learn(X, y)
     np.testing.assert_allclose(model.coef_[0], single.weights, **CLOSE)
     assert model.n_nonzero_ == model.nonzero_path_[place] == single.nonzeros
@@ -254,7 +268,7 @@ def test_three_classes_share_a_budget():
 def test_regressor_with_an_interval_that_widens():
     X, y = rows(classes=False)
     model = BudgetPathRegressor(random_state=0, shuffle=False, passes=1).fit(X, y)
-    single = BudgetLinearLearner(23, model.budget_, loss="squared")
+    single = BudgetLinearLearner(23, model.budget_, loss="squared", scales="one")
     single.learn(X, y)
     np.testing.assert_allclose(model.coef_, single.weights, **CLOSE)
     np.testing.assert_allclose(model.intercept_, single.intercept, **CLOSE)
@@ -272,7 +286,13 @@ def test_wide_sparse_rows_have_sparse_memory():
 
 
 @pytest.mark.parametrize(
-    ("options", "named"), [({"budgets": "many"}, "budgets"), ({"choose": "worst"}, "choose"), ({"n_jobs": 0}, "n_jobs")]
+    ("options", "named"),
+    [
+        ({"budgets": "many"}, "budgets"),
+        ({"choose": "worst"}, "choose"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"predict_with": "recent"}, "predict_with"),
+    ],
 )
 def test_what_estimators_refuse(options, named):
     X, y = rows(n=50)

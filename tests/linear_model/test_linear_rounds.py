@@ -216,9 +216,8 @@ def test_a_single_row_and_a_block_take_the_same_targets(target, of):
     assert taken == [target < 1e89] * 2
 
 
-@pytest.mark.xfail(strict=False, reason="a fault: sums of penalised FTRL differ in their last bits in about 1 of 100")
 def test_the_same_rows_give_the_same_bytes_to_every_learner():
-    """Of penalised FTRL; what the test of refused rows noticed while it compared two learners."""
+    """Wherever their memory lies: sums are made in one order, which is that of SIMD lanes (`rule.APART`)."""
     rows, labels, _ = some_rows()
     learners = [plain_learner("penalised-ftrl", loss="hinge") for _ in range(200)]
     for learner in learners:

@@ -72,7 +72,7 @@ def test_coordinates_a_hair_above_the_threshold_wait_for_it(low):
     require_sound(learner)
     rule = learner._rule
     words = rule.vector.view(np.uint64)
-    memory = SparseMemory(rule.parameters, rule.scalars, rule.vector, words, rule.heap, np.uint64(10))
+    memory = SparseMemory(rule.parameters, rule.scalars, rule.vector, words, rule.heap, np.uint64(10), rule.mixture)
     heap.rebuild(memory, low)
     require_sound(learner)
     for high in (1.0 + 500 * ulp, 1.0 + 700 * ulp, 1.0 + 2000 * ulp):

@@ -128,7 +128,7 @@ def test_a_run_is_that_of_the_reference_learner():
     X, y = rows_and_labels(n=200, d=5)
     reference, ours = (
         AdaptiveAFTRL.for_problem(problem),
-        BudgetLinearLearner(5, 2.0, l1=0.8, l2=1.3, fit_intercept=False),
+        BudgetLinearLearner(5, 2.0, l1=0.8, l2=1.3, fit_intercept=False, scales="one"),
     )
     state = reference.init()
     for u, label in zip(X, y, strict=True):
@@ -192,7 +192,7 @@ def test_one_model_is_within_the_budget_always(seed, budget, rows):
 
 
 def test_the_interval_begins_at_the_first_target_and_is_widened_by_hand():
-    learner = BudgetLinearLearner(1, 1.0, loss="squared")
+    learner = BudgetLinearLearner(1, 1.0, loss="squared", scales="one")
     assert learner.step_dense([0.0], 7.0) == 0.0  # nothing was known
     assert learner.settings.intercept_bound == 0.0
     assert learner.step_dense([0.0], 9.0) == 7.0
@@ -223,7 +223,7 @@ def test_the_bound_holds_while_the_interval_is_widened(seed, loss, rule, growth,
     n, d = 60, 3
     X = rng.standard_normal((n, d))
     y = level + np.cumprod(np.full(n, growth)) * rng.standard_normal(n)
-    learner = BudgetLinearLearner(d, 1.0, loss=loss, rule=rule)
+    learner = BudgetLinearLearner(d, 1.0, loss=loss, rule=rule, scales="one")
     learner.learn(X, y)
     scalars, radius = learner._rule.scalars[0], learner.settings.constraint.enclosing_ball().radius
     bound = 2.5 * radius * np.sqrt(scalars["gradient_squares"])

@@ -48,12 +48,12 @@ def rows(d, regression):
 
 
 class Linear:
-    """A linear learner of this rule, dense or sparse."""
+    """A linear learner of this rule, dense or sparse, of one scale or of many."""
 
-    def __init__(self, rule, d, sparse=False, regression=False):
+    def __init__(self, rule, d, sparse=False, regression=False, **more):
         self.regression = regression
-        given = {"feature_norm": 9.0, "rounds": 3000}
-        more = {"constants": given} if rule == "mahdavi" else {}
+        if rule == "mahdavi":
+            more["constants"] = {"feature_norm": 9.0, "rounds": 3000}
         self.loss = "squared" if regression else "logistic"
         self.fresh = lambda: BudgetLinearLearner(d, 1.0, rule=rule, sparse=sparse, loss=self.loss, **more)
         self.X, self.y = rows(d, regression)
@@ -129,13 +129,20 @@ class Rows:
 
 
 KINDS = {
-    "a-ftrl": Linear("a-ftrl", 6),
-    "a-ftrl, regression": Linear("a-ftrl", 5, regression=True),
+    "a-ftrl": Linear("a-ftrl", 6, scales="one"),
+    "a-ftrl, regression": Linear("a-ftrl", 5, regression=True, scales="one"),
     "a-ogd": Linear("a-ogd", 6),
-    "penalised-ftrl": Linear("penalised-ftrl", 6),
+    "penalised-ftrl": Linear("penalised-ftrl", 6, scales="one"),
     "mahdavi": Linear("mahdavi", 6),
-    "sparse": Linear("a-ftrl", 40, sparse=True),
-    "sparse, regression": Linear("a-ftrl", 12, sparse=True, regression=True),
+    "sparse": Linear("a-ftrl", 40, sparse=True, scales="one"),
+    "sparse, regression": Linear("a-ftrl", 12, sparse=True, regression=True, scales="one"),
+    "mixed": Linear("a-ftrl", 6, scales="mixed"),
+    "mixed, regression": Linear("a-ftrl", 5, regression=True, scales="mixed"),
+    "mixed, within a bound": Linear("a-ftrl", 6, scales="mixed", intercept_bound=1.0),
+    "priced": Linear("a-ftrl", 6, scales="priced"),
+    "mixed penalised-ftrl": Linear("penalised-ftrl", 6, scales="mixed", max_features=2),
+    "mixed, sparse": Linear("a-ftrl", 40, sparse=True, scales="mixed"),
+    "mixed, sparse, regression": Linear("a-ftrl", 12, sparse=True, regression=True, scales="mixed"),
     "live, a-ogd": Live(lambda: AOGD.for_problem(PROBLEM)),
     "live, adaptive": Live(lambda: AdaptiveAFTRL.for_problem(PROBLEM)),
     "fleet": Rows(),

@@ -16,7 +16,19 @@ import longterm
 from longterm import AOGD, Fleet, LiveLearner
 from longterm.errors import SnapshotError
 from longterm.linear_model import BudgetLinearLearner
-from longterm.linear_model.kernels.layout import COUNTS
+from longterm.linear_model.kernels.layout import COUNTS, MIXED_NUMBERS
+from longterm.linear_model.kernels.mixture import (
+    FACTOR,
+    INVERSE,
+    LANES,
+    LOSS,
+    PRIOR,
+    RADIUS,
+    RESIDUAL,
+    ROWS,
+    SCALES,
+    SHARE,
+)
 from longterm.problems import two_dimensional
 from longterm.storage.packing import MalformedError, pack, unpack
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
@@ -90,6 +102,95 @@ def test_counts(tmp_path, sparse_file, name):
         changed(path, change)
         with pytest.raises(SnapshotError):
             BudgetLinearLearner.load(path)
+
+
+def place_of(row, lane):
+    return row * LANES + lane
+
+
+@pytest.fixture(scope="module")
+def mixed_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("mixed") / "learner"
+    fuzz_snapshots.KINDS["mixed"].save(path, 60)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -3.0, 1e250, 7.0])
+@pytest.mark.parametrize("row", [RADIUS, INVERSE, PRIOR, LOSS, SHARE, FACTOR])
+@pytest.mark.parametrize("lane", [0, SCALES, RESIDUAL])
+def test_one_number_of_the_mixture(tmp_path, mixed_file, row, lane, value):
+    path = tmp_path / "forged"
+    path.write_bytes(mixed_file)
+
+    def change(header, parts):
+        numbers = np.frombuffer(parts["game.mixture"][3], dtype="<f8").copy()
+        numbers[place_of(row, lane)] = value
+        parts["game.mixture"][3] = numbers.tobytes()
+
+    changed(path, change)
+    with pytest.raises(SnapshotError, match=r"mixture|scale"):
+        BudgetLinearLearner.load(path)
+
+
+@pytest.mark.parametrize("name", MIXED_NUMBERS)
+def test_numbers_of_the_mixture(tmp_path, mixed_file, name):
+    path = tmp_path / "forged"
+    for value in (math.nan, math.inf, -5.0, 1e250, 77.0):
+        path.write_bytes(mixed_file)
+
+        def change(header, parts, value=value):
+            numbers = np.frombuffer(parts["game.mixed"][3], dtype="<f8").copy()
+            numbers[MIXED_NUMBERS.index(name)] = value
+            parts["game.mixed"][3] = numbers.tobytes()
+
+        changed(path, change)
+        with pytest.raises(SnapshotError, match="damaged"):
+            BudgetLinearLearner.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "shape"),
+    [
+        ("game.mixture", "<f8", [LANES, ROWS]),
+        ("game.mixture", "<f8", [ROWS * LANES]),
+        ("game.mixture", "<i8", [ROWS, LANES]),
+        ("game.mixture", "<f4", [ROWS, 2 * LANES]),
+        ("game.mixed", "<i8", [len(MIXED_NUMBERS)]),
+        ("game.mixed", "<f8", [1, len(MIXED_NUMBERS)]),
+    ],
+)
+def test_the_mixture_has_another_form(tmp_path, mixed_file, name, dtype, shape):
+    path = tmp_path / "forged"
+    path.write_bytes(mixed_file)
+    changed(path, lambda header, parts: parts[name].__setitem__(slice(1, 3), [dtype, shape]))
+    with pytest.raises(SnapshotError, match=name.removeprefix("game.")):
+        BudgetLinearLearner.load(path)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"scales": "one"},
+        {"scales": "priced", "rule": "penalised-ftrl"},
+        {"offset": "mean"},
+        {"offset": "none"},
+        {"offset": "unheard of"},
+        {"offset": []},
+        {"residual_radius": 8.0},
+        {"residual_radius": math.nan},
+        {"residual_radius": "4"},
+        {"intercept_bound": 2.0},
+        {"max_features": 3},
+        {"max_features": 10**30, "rule": "penalised-ftrl"},
+    ],
+)
+def test_settings_of_the_mixture(tmp_path, mixed_file, settings):
+    path = tmp_path / "forged"
+    path.write_bytes(mixed_file)
+    BudgetLinearLearner.load(path)
+    changed(path, lambda header, parts: header["metadata"]["metadata"]["settings"].update(settings))
+    with pytest.raises(SnapshotError):
+        BudgetLinearLearner.load(path)
 
 
 def test_a_dimension_is_believed_as_far_as_the_file_has_numbers(tmp_path):

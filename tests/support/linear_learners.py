@@ -47,6 +47,7 @@ def learner_with(rule, parameters, dimension, sparse=False):
         fit_intercept=p.intercept_bound > 0,
         intercept_bound=p.intercept_bound,
         sparse=sparse,
+        scales="one",
     )
     learner._rule.use(parameters)
     return learner

@@ -65,10 +65,11 @@ class WordHash:
         text = text[: self.limit]
         words = _WORD.findall(text.lower())
         hashes = np.array([zlib.crc32(word.encode("utf-8", "replace")) for word in set(words)], dtype=np.int64)
-        places = np.bincount((hashes >> 1) % self.size, weights=2.0 * (hashes & 1) - 1.0, minlength=self.size)
+        sums = np.bincount((hashes >> 1) % self.size, weights=2.0 * (hashes & 1) - 1.0, minlength=self.size)
+        places = np.asarray(sums, dtype=np.float64)
         norm = float(np.sqrt(places @ places))
         if norm > 0:
-            places /= norm
+            places = places / norm
         length = max(len(text), 1)
         codes = np.frombuffer(text.encode("ascii", "replace"), dtype=np.uint8)
         digits = int(np.count_nonzero((codes >= 48) & (codes <= 57)))

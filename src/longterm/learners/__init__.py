@@ -25,6 +25,8 @@ from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
 from longterm.learners.mahdavi_ogd import MahdaviOGD
 from longterm.learners.mahdavi_steps import smallest_root, twice
 from longterm.learners.mirror_prox import MirrorProx, NoViolationMirrorProx
+from longterm.learners.mixed_aftrl import MixedAFTRL
+from longterm.learners.mixed_penalised_ftrl import MixedPenalisedFTRL
 from longterm.learners.movement_budget import MovementBudget
 from longterm.learners.needs import Need
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
@@ -80,6 +82,8 @@ __all__ = [
     "MadeForHorizon",
     "MahdaviOGD",
     "MirrorProx",
+    "MixedAFTRL",
+    "MixedPenalisedFTRL",
     "MovementBudget",
     "Need",
     "NetworkedSaddlePoint",

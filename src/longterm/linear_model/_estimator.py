@@ -6,6 +6,7 @@ columns. Whatever raises, raises before anything was learned, and leaves the est
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -20,14 +21,39 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.linear_model._rows import IN_ORDER, RowBlock, row_block, weights_for
+from longterm.linear_model._rows import RowBlock, row_block, weights_for
+from longterm.linear_model._settings import LEADERS
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner
 
-ENOUGH_ROUNDS, MOST_PASSES = 20_000, 100
+ENOUGH_ROUNDS, MOST_PASSES = 20_000, 10
 """How far `fit` goes by itself: small data sets are gone through often, large ones once."""
 PLAIN = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
-MODELS = ("last", "average", "within_budget")
+MODELS = ("auto", "recent", "last", "average", "within_budget")
+SAMPLES, COLUMNS_A_ROUND, DECAY = 256, 1024, 3
+"""`fit` averages so many decisions, or fewer where a pass over the columns would cost more than learning does; the n-th
+counts ∝ n³, so that half of the weight is on the last sixth of the rounds."""
+GENEROUS = 1000.0
+"""Without a budget, R is this over the length of a typical row (regression: times the targets' deviation)."""
+
+ONE_SCALE = 10.0
+
+
+class BudgetWarning(UserWarning):
+    """A budget that leaves nothing to predict with."""
+
+
+class _Recent:
+    """An average of decisions that forgets the first ones: the n-th of them counts ∝ n³ (polynomial decay)."""
+
+    def __init__(self) -> None:
+        self.count, self.mean = 0, np.empty(0)
+
+    def add(self, x: FloatArray, intercept: float) -> None:
+        """One decision more; the intercept is kept behind the weights."""
+        self.count += 1
+        share, new = (DECAY + 1) / (self.count + DECAY), np.append(x, intercept)
+        self.mean = new if self.count == 1 else self.mean + share * (new - self.mean)
 
 
 class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
@@ -36,7 +62,7 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
     _learners: list[BudgetLinearLearner]
     n_features_in_: int
 
-    budget: float
+    budget: float | None
     l1: float
     l2: float
     loss: str
@@ -46,6 +72,8 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
     fit_intercept: bool
     intercept_bound: float | None
     constants: str | Mapping[str, float]
+    scales: str | None
+    max_features: int | None
     beta: float
     growth: float
     passes: int | None
@@ -56,29 +84,49 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
 
     # --- learning ---------------------------------------------------------------------------------------------
 
-    def _make_learners(self, count: int, X: Any, random: Any) -> list[BudgetLinearLearner]:
+    def _make_learners(self, count: int, X: Any, random: Any, deviation: float = 1.0) -> list[BudgetLinearLearner]:
         if self.predict_with not in MODELS:
             raise InputError("predict_with", f"{self.predict_with!r} is no model", f"Choose one of {', '.join(MODELS)}")
         seeds = random.randint(2**31, size=count)
+        self._recent: list[_Recent] = []
+        rule = "penalised-ftrl" if self.max_features is not None and self.rule == "a-ftrl" else self.rule
+        budget = self._generous_budget(X, deviation) if self.budget is None else self.budget
         return [
             BudgetLinearLearner(
                 X.shape[1],
-                self.budget,
+                budget,
                 l1=self.l1,
                 l2=self.l2,
                 loss=self.loss,
                 loss_parameter=self.loss_parameter,
-                rule=self.rule,
+                rule=rule,
                 fit_intercept=self.fit_intercept,
                 intercept_bound=self.intercept_bound,
                 constants=self.constants,
                 beta=self.beta,
                 growth=self.growth,
-                sparse=sparse.issparse(X) and self.rule == "a-ftrl",
+                scales=self.scales,
+                max_features=self.max_features,
+                sparse=sparse.issparse(X) and rule == "a-ftrl",
                 seed=int(seed),
             )
             for seed in seeds
         ]
+
+    def _generous_budget(self, X: Any, deviation: float) -> float:
+        """A budget that will not bind, in the units of these rows: that of R = 1000 · deviation/‖u‖, u a median row.
+
+        With a mixture of scales its size does no harm: eight radii, from R down to R/16384, are tried at once. Where
+        there is one scale the budget sets the steps, and 10 it is.
+        """
+        if self.scales == "one" or self.rule not in LEADERS or not isinstance(self.constants, str):
+            return ONE_SCALE
+        self._block(X)  # rows are checked before they are computed with
+        few = X[:1000]
+        lengths = np.sqrt(np.asarray(few.multiply(few).sum(axis=1) if sparse.issparse(X) else (few * few).sum(axis=1)))
+        lengths = lengths[(lengths > 0) & np.isfinite(lengths)]
+        radius = GENEROUS * (deviation or 1.0) / (float(np.median(lengths)) if lengths.size else 1.0)
+        return self.l1 * radius + 0.5 * self.l2 * radius**2
 
     def _learn_block(
         self, block: RowBlock, targets: list[FloatArray], weights: FloatArray, passes: int, random: Any
@@ -87,10 +135,22 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
         for learner, labels in zip(self._learners, targets, strict=True):
             learner.require(block, labels, weights)
         self._kept: dict[str, tuple[FloatArray, FloatArray]] = {}
-        for _ in range(passes):
-            order = random.permutation(block.count) if self.shuffle and random is not None else IN_ORDER
+        self._fitted = random is not None
+        if not self._fitted:
             for learner, labels in zip(self._learners, targets, strict=True):
-                learner.learn_checked(block, labels, weights, order)
+                learner.learn_checked(block, labels, weights)
+            return
+        stretch = max(passes * block.count // SAMPLES, self._learners[0].settings.dimension // COLUMNS_A_ROUND, 1)
+        self._recent = self._recent or [_Recent() for _ in self._learners]
+        for _ in range(passes):
+            order = random.permutation(block.count) if self.shuffle else np.arange(block.count)
+            for learner, labels, recent in zip(self._learners, targets, self._recent, strict=True):
+                for start in range(0, block.count, stretch):
+                    learner.learn_checked(block, labels, weights, order[start : start + stretch])
+                    recent.add(learner.weights, learner.intercept)
+        if not any(learner.nonzeros for learner in self._learners) and any(np.ptp(y) > 0 for y in targets):
+            what = f"the budget of {self.budget_:g} left no weight other than 0: the model is a constant"
+            warnings.warn(f"{what}. Give more, or none (budget=None)", BudgetWarning, stacklevel=4)
 
     def _passes_over(self, rows: int) -> int:
         if self.passes is None:
@@ -153,6 +213,8 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
         for learner in self._learners:
             if which == "last":
                 made.append((learner.weights, learner.intercept))
+            elif which == "recent":
+                made.append(self._recent_of(len(made)))
             else:
                 made.append(learner.average() if which == "average" else learner.within_budget())
         return np.stack([x for x, _ in made]), np.array([b for _, b in made])
@@ -160,9 +222,20 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
     def _chosen(self) -> tuple[FloatArray, FloatArray]:
         """The model to predict with, remembered until something is learned."""
         check_is_fitted(self)
-        if self.predict_with not in self._kept:
-            self._kept[self.predict_with] = self._models(self.predict_with)
-        return self._kept[self.predict_with]
+        which = self.predict_with
+        if which == "auto":
+            which = "recent" if self._fitted else "last"
+        if which not in self._kept:
+            self._kept[which] = self._models(which)
+        return self._kept[which]
+
+    def _recent_of(self, number: int) -> tuple[FloatArray, float]:
+        """The recent average of one learner: 0 where its last decision is, and within the budget."""
+        learner = self._learners[number]
+        if not self._recent:  # nothing was fitted, all came in a stream
+            return learner.weights, learner.intercept
+        mean = self._recent[number].mean
+        return learner.nearest_within_budget(np.where(learner.weights != 0, mean[:-1], 0.0)), float(mean[-1])
 
     def _shaped(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Per-learner rows as scikit-learn's users expect them."""
@@ -177,8 +250,14 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
         return values[0].item() if len(values) == 1 else values
 
     @property
+    def budget_(self) -> float:
+        """The budget in force: the one given, chosen, or made for the rows."""
+        check_is_fitted(self)
+        return float(self._learners[0].settings.budget)
+
+    @property
     def coef_(self) -> NDArray[Any]:
-        """The weights that `predict` uses: by default x_{T+1}, the last decision, with its exact zeros."""
+        """The weights that `predict` uses: after `fit` a recent average, after `partial_fit` the decision in force."""
         return self._shaped(self._chosen()[0])
 
     @property
@@ -208,6 +287,11 @@ class BudgetLinearModel(BaseEstimator):  # type: ignore[misc]
     def intercept_within_budget_(self) -> Any:
         """The intercept that goes with it, that of x̄."""
         return self._intercepts(self._models("within_budget")[1])
+
+    @property
+    def budget_binds_(self) -> Any:
+        """Whether the budget has cost anything so far; where it has not, another size of model was never asked for."""
+        return self._of_each("binds")
 
     @property
     def multiplier_(self) -> Any:

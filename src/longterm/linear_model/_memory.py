@@ -22,10 +22,11 @@ from longterm.projections import project_onto_elastic_net
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"
-VERSION = 1
+VERSION = 2
 """Raise it with every change of what is stored: `test_linear_golden.py` has the layout of each version.
 
-Before files said who wrote them there were two layouts of version 1: `older_layout` knows the other one.
+1: before there were mixtures of scales; such a file has the settings "one" and goes on as it did. Before files said who
+wrote them there were two layouts of version 1: `older_layout` knows the other one.
 """
 _MASK = 2**64 - 1
 
@@ -47,7 +48,7 @@ class LearnerMemory:
         self._settings = settings
         parameters = settings.parameters()
         self._rule.use(parameters)
-        self._radius = math.hypot(parameters.radius, settings.intercept_bound)
+        self._radius = math.hypot(parameters.radius, settings.reach)
         self._classifies = settings.classifies
         self._shape = (settings.dimension,)
 
@@ -87,11 +88,23 @@ class LearnerMemory:
     def within_budget(self) -> tuple[FloatArray, float]:
         """The nearest model to x̄ within the budget: g ≤ 0 exactly, in floating-point numbers too."""
         x, intercept = self.average()
+        return self.nearest_within_budget(x), intercept
+
+    def nearest_within_budget(self, x: FloatArray) -> FloatArray:
+        """The nearest weights with g ≤ 0, in floating-point numbers too."""
         s, g = self._settings, self._settings.constraint
+        if g.values(x)[0] <= 0:
+            return x
         x = project_onto_elastic_net(x, s.budget, s.l1, s.l2)
         while g.values(x)[0] > 0:  # by a rounding
             x = x * (1 - 1e-15)
-        return x, intercept
+        return x
+
+    @property
+    def binds(self) -> bool:
+        """Whether the budget was ever priced: Λ > 0, or ν > 0 in penalised FTRL."""
+        name = "multiplier" if self._settings.rule == "penalised-ftrl" else "multiplier_sum"
+        return self._rule.number(name) > 0 or self.hard_violation > 0
 
     @property
     def nonzeros(self) -> int:
@@ -188,10 +201,10 @@ class LearnerMemory:
         self._widens, self._sparse = bool(specification["widens"]), bool(specification["sparse"])
         self._has_level, self._level = specification["level"] is not None, float(specification["level"] or 0.0)
         self._rule = compiled_rule(settings.rule, settings.dimension, self._sparse)
+        self._use(settings)  # the state is of a layout that depends on them
         self._rule.restore({name.removeprefix("game."): a for name, a in arrays.items() if name.startswith("game.")})
         self._average = Average(settings.dimension, int(specification["seed"]))
         self._average.sampled = Sampled(arrays["average.stretches"], arrays["average.total"])
-        self._use(settings)
         self._plan_average()
         if self._until_sample < 0:
             raise ValueError("the average's next round is over")

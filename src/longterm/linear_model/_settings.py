@@ -27,6 +27,9 @@ from longterm.sets import Ball
 from longterm.theory.facts import Constants
 
 RULES = ("a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi")
+LEADERS = ("a-ftrl", "penalised-ftrl")
+SCALES, OFFSETS = ("one", "mixed", "priced"), ("none", "log-odds", "mean")
+"""In the order of the kernels' numbers for them."""
 GIVEN = frozenset({"feature_norm", "label_bound", "rounds"})
 DEFAULT_PARAMETER = {HUBER: 1.0, QUANTILE: 0.5}
 SHARE = 0.1
@@ -48,6 +51,14 @@ class Settings:
     beta: float = 2 / 3
     growth: float = 0.5
     given: Mapping[str, float] | None = field(default=None)
+    scales: str = "one"
+    """How many radii the leader has: "one"; "mixed", eight in one leader; "priced", eight that pay λg, too."""
+    offset: str = "none"
+    """With such a mixture: what the intercept is before its residual, "none", "log-odds" or "mean"."""
+    max_features: int = 0
+    """Penalised FTRL with such a mixture: x_t has no more non-zeros than this in any round; 0 for no such limit."""
+    residual_radius: float = 0.0
+    """With such a mixture: the largest residual; 0 for no intercept, or until the targets' scale is known."""
 
     def __post_init__(self) -> None:
         constraint = ElasticNetBudget(self.dimension, self.budget, l1=self.l1, l2=self.l2)
@@ -55,6 +66,18 @@ class Settings:
             raise InputError("rule", f"{self.rule!r} is not a rule", f"Choose one of {', '.join(RULES)}")
         if self.loss not in CODES:
             raise InputError("loss", f"{self.loss!r} is not a loss", f"Choose one of {', '.join(CODES)}")
+        if self.scales not in SCALES:
+            raise InputError("scales", f"{self.scales!r} is not known", f"Choose one of {', '.join(SCALES)}")
+        if self.scales != "one" and (self.given is not None or self.rule not in LEADERS):
+            what = f"a mixture of scales is for {' and '.join(LEADERS)} with constants found online"
+            raise InputError("scales", what, 'Use scales="one", or another rule')
+        if self.max_features and (self.rule != "penalised-ftrl" or self.scales == "one" or self.l1 <= 0):
+            what = "is held by penalised FTRL with a mixture of scales and l1 > 0"
+            raise InputError("max_features", what, 'Use rule="penalised-ftrl", constants="online", l1=1')
+        if self.scales == "priced" and self.rule != "a-ftrl":
+            raise InputError("scales", "only a-ftrl has a multiplier to pay", 'Use scales="mixed"')
+        if self.offset not in OFFSETS:
+            raise InputError("offset", f"{self.offset!r} is not known", f"Choose one of {', '.join(OFFSETS)}")
         validate.remember(
             self,
             dimension=constraint.dimension,
@@ -66,6 +89,8 @@ class Settings:
             beta=validate.scalar("beta", validate.open_unit_interval("beta", self.beta)),
             growth=validate.positive_scalar("growth", self.growth),
             given=self._checked_constants(),
+            max_features=validate.count("max_features", self.max_features) if self.max_features else 0,
+            residual_radius=validate.non_negative_scalar("residual_radius", self.residual_radius),
         )
 
     @property
@@ -77,6 +102,11 @@ class Settings:
     def classifies(self) -> bool:
         """Whether labels are ±1."""
         return self.code in OF_TWO_CLASSES
+
+    @property
+    def reach(self) -> float:
+        """How far the intercept can be from its offset: its bound, or the residual's radius."""
+        return max(self.intercept_bound, self.residual_radius)
 
     @property
     def constraint(self) -> ElasticNetBudget:
@@ -109,7 +139,17 @@ class Settings:
         )
         if self.given is None:  # the intercept is then a learner of its own: R is the ball's
             theta_0, weight_0 = SHARE * D**2 / ball.radius, 2 * ball.radius / D
-            return Parameters(*common, beta=self.beta, theta_0=theta_0, weight_0=weight_0, growth=self.growth)
+            return Parameters(
+                *common,
+                beta=self.beta,
+                theta_0=theta_0,
+                weight_0=weight_0,
+                growth=self.growth,
+                scales=SCALES.index(self.scales),
+                offset=OFFSETS.index(self.offset),
+                residual_radius=self.residual_radius,
+                max_features=self.max_features,
+            )
         loss, over = self._reference_loss(self.given), Ball(1, radius)
         G, F = loss.gradient_bound(over), loss.value_range(over)
         constants = Constants(radius, 2 * radius, G, g.gradient_bound(ball), D, F)

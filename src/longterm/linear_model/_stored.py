@@ -17,17 +17,37 @@ from numpy.typing import NDArray
 from longterm._arrays import FloatArray
 from longterm.linear_model._settings import Settings
 from longterm.linear_model.kernels.heap import ARITY, room
-from longterm.linear_model.kernels.layout import AOGD, PENALISED_FTRL
-from longterm.linear_model.kernels.rule import CODES, CompiledRule, rule_class
+from longterm.linear_model.kernels.layout import AOGD, MIXED_NUMBERS, PENALISED_FTRL
+from longterm.linear_model.kernels.mixture import (
+    FACTOR,
+    IDLE,
+    INVERSE,
+    LANES,
+    LOSS,
+    PACE,
+    PRIOR,
+    RADIUS,
+    RESIDUAL,
+    ROWS,
+    SCALES,
+    SHARE,
+)
+from longterm.linear_model.kernels.rule import CODES, CompiledRule, begun_mixture, rule_class
 
 LAST_ROUND = 2**53
 """Rounds are counted exactly up to here, as floats too."""
 REPORTED = frozenset(["loss_sum", "signed_violation", "hard_violation", "squared_violation", "bound_sum"])
 """Sums that no round reads: they may have overflowed."""
-SIGNED = frozenset(["loss_sum", "signed_violation", "intercept", "intercept_slope", "norm_1_low", "norm_2_low"])
+SIGNED = frozenset(
+    ["loss_sum", "signed_violation", "intercept", "intercept_slope", "norm_1_low", "norm_2_low", "pivot"]
+) | {"residual_pivot", "residual"}
 """Numbers that may be below 0; so may the sums of a sparse memory, by a rounding."""
-CLOSE = 1e-6
-"""By how much, relatively, numbers may differ that are the same but for rounding."""
+CLOSE, LITTLE = 1e-6, 1e-150
+"""By how much, relatively, numbers may differ that are the same but for rounding; and where squares underflow."""
+NOTHING = -690.0
+"""The logarithm of a share that is none: the kernels' exponential ends at −700."""
+FARTHEST = 1e200
+"""Losses of scales that are larger could overflow in a few rounds; gradients are at most 1e100."""
 KEYS = frozenset(["settings", "widens", "sparse", "level", "seed"])
 
 
@@ -65,10 +85,16 @@ def checked_settings(specification: Mapping[str, Any], arrays: Mapping[str, NDAr
         _require(widens or not specification["widens"], "the intercept's interval cannot widen")
         _require(specification["widens"] or level is None, "there is a level, but no interval about it")
         state = {name.removeprefix("game."): array for name, array in arrays.items() if name.startswith("game.")}
-        scalars = _checked_scalars(made, state)
+        scalars = _checked_scalars(settings, made, state)
         _check_state(settings, made, scalars, state)
+        if settings.scales == "one":
+            _require(settings.offset == "none" and settings.residual_radius == 0, "one scale has no residual")
+        else:
+            _check_mixture(settings, scalars, _mixture(state))
+            _check_offset(settings, specification["widens"], scalars)
         _check_average(settings, float(level or 0.0), int(scalars["round"]) - 1, arrays)
-    known = {f"game.{name}" for name in (*made.array_names, "round", "numbers")}
+    mixed = () if settings.scales == "one" else ("mixed", "mixture")
+    known = {f"game.{name}" for name in (*made.array_names, "round", "numbers", *mixed)}
     _require(set(arrays) == known | {"average.stretches", "average.total"}, "it has arrays that no learner has")
     return settings
 
@@ -82,14 +108,20 @@ def older_layout(specification: Mapping[str, Any], arrays: Mapping[str, NDArray[
     return numbers.shape == (len(made.numbers) - 1,)
 
 
-def _checked_scalars(made: type[CompiledRule], state: Mapping[str, NDArray[Any]]) -> dict[str, float]:
+def _checked_scalars(
+    settings: Settings, made: type[CompiledRule], state: Mapping[str, NDArray[Any]]
+) -> dict[str, float]:
     whole = _array(state, "round", np.int64, len(made.counts))
     numbers = _array(state, "numbers", np.float64, len(made.numbers))
     scalars: dict[str, float] = dict(zip(made.numbers, numbers.tolist(), strict=True))
+    if settings.scales != "one":
+        mixed = _array(state, "mixed", np.float64, len(MIXED_NUMBERS))
+        scalars |= dict(zip(MIXED_NUMBERS, mixed.tolist(), strict=True))
     for name, value in scalars.items():
         _require(value == value, f"{name} is not a number")
         _require(abs(value) < math.inf or name in REPORTED, f"{name} is infinite")
         signed = name in SIGNED or (made.is_sparse and name in ("norm_1", "norm_2"))
+        signed = signed or (name == "negative_weight" and settings.offset == "mean")
         _require(value >= 0 or signed, f"{name} is below 0")
     counts: dict[str, int] = dict(zip(made.counts, whole.tolist(), strict=True))
     _require(1 <= counts["round"] <= LAST_ROUND, f"the round is {counts['round']}")
@@ -117,7 +149,109 @@ def _check_state(
     _require(length <= parameters.radius * (1 + CLOSE), "the decision is outside of its ball")
     size = scalars["scale"] * abs(norms[0])
     _require(size <= 2 * parameters.radius * math.sqrt(len(vector)), "the decision is too long for its ball")
-    _require(abs(scalars["intercept"]) <= settings.intercept_bound * (1 + CLOSE), "the intercept is out of bounds")
+    if settings.scales == "one" or settings.intercept_bound > 0:
+        _require(abs(scalars["intercept"]) <= settings.intercept_bound * (1 + CLOSE), "the intercept is out of bounds")
+
+
+def _mixture(state: Mapping[str, NDArray[Any]]) -> FloatArray:
+    found = state.get("mixture")
+    _require(isinstance(found, np.ndarray), "mixture is missing")
+    assert found is not None
+    fits = found.dtype == np.float64 and found.shape == (ROWS, LANES)
+    _require(fits, f"mixture is {found.dtype} of shape {found.shape}")
+    return found
+
+
+def _check_mixture(settings: Settings, scalars: Mapping[str, float], mixture: FloatArray) -> None:
+    """What `kernels.mixture` says of the lanes: all of it follows from the scalars and from what the scales have paid.
+
+    The last two rows are room for a round, written before they are read.
+    """
+    _require(bool(np.isfinite(mixture[: FACTOR + 1]).all()), "the mixture has numbers that are not finite")
+    begun = begun_mixture(settings.parameters(), scalars["first_length"])
+    for row, name in ((RADIUS, "radii"), (INVERSE, "inverse radii"), (PRIOR, "priors")):
+        _require(_close(mixture[row], begun[row]), f"the {name} of the scales are not those of the settings")
+    named = (("pivot", "clip", "clipped_squares"), ("residual_pivot", "residual_clip", "residual_clipped_squares"))
+    squares = scalars["gradient_squares"], scalars["intercept_squares"]
+    longest = scalars["longest_gradient"], math.sqrt(squares[1])
+    exponents, slack, inside = np.empty(LANES), np.empty(LANES), np.arange(LANES) < RESIDUAL
+    for lanes, (pivot, clip, clipped), most, length in zip((inside, ~inside), named, squares, longest, strict=True):
+        sound = scalars[clip] <= length * (1 + CLOSE) + LITTLE and scalars[clipped] <= most * (1 + CLOSE) + LITTLE
+        _require(sound, f"{clip} or {clipped} is above the gradients'")
+        rate = math.sqrt(4 * scalars[clip] ** 2 + PACE**2 * scalars[clipped])
+        sizes = np.append(np.abs(mixture[LOSS, lanes]), abs(scalars[pivot]))
+        _require(bool((sizes <= FARTHEST).all()), "a scale has paid too much")
+        per_unit = mixture[INVERSE, lanes] / rate if rate > 0 else np.zeros(int(lanes.sum()))
+        exponents[lanes] = mixture[PRIOR, lanes] + (scalars[pivot] - mixture[LOSS, lanes]) * per_unit
+        slack[lanes] = 1e-12 * sizes.max() * per_unit  # of what was rounded away
+    share, factor = mixture[SHARE], mixture[FACTOR]
+    _require(bool(((share >= 0) & (share <= 1 + CLOSE)).all()), "a scale's share is not in [0, 1]")
+    for lanes, begins in ((inside, scalars["first_length"] > 0), (~inside, settings.residual_radius > 0)):
+        if begins:
+            exponent, given = np.maximum(exponents[lanes], NOTHING), np.maximum(np.log(share[lanes]), NOTHING)
+            follow = np.abs(given - exponent) <= CLOSE * (1 + np.abs(exponent)) + slack[lanes]
+            _require(bool(follow.all()), "the scales' shares are not what they have paid for")
+            _require(abs(float(share[lanes].sum()) - 1) <= CLOSE, "the scales' shares do not add up to 1")
+    _require(_close(factor, _factors(settings, scalars, mixture)), "the scales' leaders are not those of the state")
+    zeros = [IDLE - 1, IDLE] if settings.scales == "priced" else [SCALES, IDLE - 1, IDLE]
+    _require(not mixture[LOSS, zeros].any(), "a scale of 0 has paid for losses")
+    if scalars["round"] > 1:
+        mixed = float(share[:SCALES] @ factor[:SCALES])
+        _require(abs(scalars["scale"] - mixed) <= CLOSE * mixed + LITTLE, "the scale is not that of the mixture")
+
+
+def _factors(settings: Settings, scalars: Mapping[str, float], mixture: FloatArray) -> FloatArray:
+    """s_k of every lane, as `place_scales` and `place_residual` have it."""
+    made, l2 = np.zeros(LANES), settings.parameters().l2
+    if scalars["gradient_squares"] > 0:
+        weight = scalars["multiplier" if CODES[settings.rule] == PENALISED_FTRL else "multiplier_sum"]
+        norm_2 = scalars["norm_2"] + scalars.get("norm_2_low", 0.0)
+        shortest = 1 / math.sqrt(norm_2) if norm_2 > 0 else math.inf
+        radii = mixture[RADIUS, :SCALES]
+        curvature = math.sqrt(scalars["gradient_squares"]) * mixture[INVERSE, :SCALES] + weight * l2
+        made[:SCALES] = np.minimum(1 / curvature, radii * shortest)
+    size = max(math.sqrt(scalars["intercept_squares"]), abs(scalars["intercept_slope"]))
+    if settings.residual_radius > 0 and size > 0:
+        made[RESIDUAL : IDLE - 1] = mixture[RADIUS, RESIDUAL : IDLE - 1] / size
+    return made
+
+
+def _check_offset(settings: Settings, widens: bool, scalars: Mapping[str, float]) -> None:
+    """The intercept of a mixture: an offset from the labels' weights, and a residual."""
+    offset, radius = settings.offset, settings.residual_radius
+    none = settings.intercept_bound == 0 or (offset == "none" and radius == 0)
+    _require(none, "an intercept with a bound has no residual")
+    _require(settings.intercept_bound > 0 or widens == (offset == "mean"), "an offset of the mean has an interval")
+    _require(abs(scalars["residual"]) <= radius * (1 + CLOSE), "the residual is out of bounds")
+    first, second, heaviest = (scalars[name] for name in ("positive_weight", "negative_weight", "heaviest"))
+    if offset == "none":
+        _require(first == 0 and second == 0, "there is no offset, but weights for it")
+        known = 0.0
+    elif offset == "mean":
+        _require(first >= heaviest * (1 - CLOSE), "a weight is above the sum of all")
+        _require(abs(second) <= first * radius * (1 + CLOSE), "the mean of the targets is out of bounds")
+        known = second / first if first > 0 else 0.0
+    else:
+        _require(settings.classifies, "log-odds are for two classes")
+        _require(first + second >= heaviest * (1 - CLOSE), "a weight is above the sum of all")
+        half = 0.5 * heaviest
+        known = math.log((first + half) / (second + half)) if heaviest > 0 else 0.0
+    if settings.intercept_bound == 0:
+        total = known + scalars["residual"]
+        away = abs(scalars["intercept"] - total)
+        _require(away <= CLOSE * (abs(known) + radius) + LITTLE, "the intercept is not offset and residual")
+
+
+def _most_intercept(settings: Settings, rounds: int) -> float:
+    """How large an intercept can have been, about its level."""
+    if settings.offset == "mean":
+        return 2 * settings.residual_radius
+    return settings.reach + (math.log1p(2 * rounds) if settings.offset == "log-odds" else 0.0)
+
+
+def _close(one: FloatArray, other: FloatArray) -> bool:
+    """The same but for rounding, number by number."""
+    return bool((np.abs(one - other) <= CLOSE * np.abs(other) + LITTLE).all())
 
 
 def _check_heap(
@@ -153,7 +287,7 @@ def _check_average(settings: Settings, level: float, rounds: int, arrays: Mappin
     _require(bool(np.isfinite(total).all()), "the average is not finite")
     if stretches:
         largest = float(np.abs(total[:-1]).max()), abs(float(total[-1]))
-        bounds = settings.constraint.enclosing_ball().radius, settings.intercept_bound + abs(level)
+        bounds = settings.constraint.enclosing_ball().radius, _most_intercept(settings, rounds) + abs(level)
         inside = all(given <= stretches * bound * (1 + CLOSE) for given, bound in zip(largest, bounds, strict=True))
         _require(inside, "the average is outside of the decisions' set")
 

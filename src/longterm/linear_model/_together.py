@@ -75,10 +75,15 @@ class Gathered:
 
 def groups_of(learners: Sequence[BudgetLinearLearner]) -> list[list[int]]:
     """Who plays together: at most LANES places each, alone where the rule has no kernel for groups."""
-    together = [k for k, learner in enumerate(learners) if learner._rule._code == AFTRL]
-    alone = [[k] for k, learner in enumerate(learners) if learner._rule._code != AFTRL]
+    together = [k for k, learner in enumerate(learners) if has_kernel_for_groups(learner)]
+    alone = [[k] for k, learner in enumerate(learners) if not has_kernel_for_groups(learner)]
     groups = [together[start : start + LANES] for start in range(0, len(together), LANES)]
     return [part for group in groups for part in ([group] if len(group) >= FEWEST else [[k] for k in group])] + alone
+
+
+def has_kernel_for_groups(learner: BudgetLinearLearner) -> bool:
+    """Whether it is A-FTRL with one scale and memory for dense rows: `kernels.path` and `gpu` play nothing else."""
+    return learner._rule._code == AFTRL and learner.settings.scales == "one"
 
 
 def play(learners: Sequence[BudgetLinearLearner], stretch: Stretch, gathered: Gathered | None) -> FloatArray:

@@ -33,12 +33,13 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     """Logistic regression, or a support vector machine, with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
 
     Rows are learned one after another by A-FTRL (or another `rule`), each after it was scored. More than two classes
-    are learned one against the rest, each with a budget of its own. All that must be given is the budget.
+    are learned one against the rest, each with a budget of its own. Nothing must be given.
 
     Parameters
     ----------
-    budget : float
-        ρ of the constraint g(x) = l1‖x‖₁ + ½ l2‖x‖² − ρ ≤ 0. The intercept costs nothing.
+    budget : float, optional
+        ρ of the constraint g(x) = l1‖x‖₁ + ½ l2‖x‖² − ρ ≤ 0. The intercept costs nothing. None: one that will not bind,
+        from the length of the rows that come first (`budget_`); 10 where there is one scale only.
     l1, l2 : float
         The weights of the two norms in g.
     loss : {"logistic", "hinge", "squared_hinge"}
@@ -53,12 +54,17 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     constants : "online" or dict
         Where the steps come from: gradients seen so far, or bounds known beforehand, {"feature_norm": the length of
         the longest row, "label_bound": …, "rounds": …}, for the steps of the theorems.
+    scales : {"mixed", "priced", "one"}, optional
+        A mixture of eight radii in one leader, so that a generous budget does no harm; the same where radii pay for the
+        multiplier, too; or the budget's own radius alone. None: "mixed" where the rule has it.
+    max_features : int, optional
+        At most so many weights other than 0, in every round. Penalised FTRL holds it, and is taken for "a-ftrl".
     beta : float
         β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values have less violation and more regret.
     growth : float
         Penalised FTRL: how fast its weights w_t ∝ t^(1 + growth) grow.
     passes : int, optional
-        How often `fit` goes through its rows. None: once, small data sets up to 100 times, until 20,000 rounds were
+        How often `fit` goes through its rows. None: once, small data sets up to 10 times, until 20,000 rounds were
         played. `partial_fit` takes its rows once, in their order.
     shuffle : bool
         Whether every pass of `fit` has an order of its own.
@@ -68,9 +74,10 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         A row's loss is multiplied by the weight of its class. "balanced" is for `fit` only.
     warm_start : bool
         Whether `fit` goes on from where the last one ended.
-    predict_with : {"last", "average", "within_budget"}
-        Which model predicts: the decision in force (sparse), the mean decision, or the point nearest to that mean
-        within the budget.
+    predict_with : {"auto", "recent", "last", "average", "within_budget"}
+        Which model predicts: "recent", an average of `fit`'s decisions that forgets the first ones, is 0 where the last
+        one is, and lies within the budget; "last", the decision in force; "average", the mean of all; "within_budget",
+        the point nearest to that mean within the budget. "auto": "recent" after `fit`, "last" after `partial_fit`.
 
     Notes
     -----
@@ -90,7 +97,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
 
     def __init__(
         self,
-        budget: float = 10.0,
+        budget: float | None = None,
         *,
         l1: float = 1.0,
         l2: float = 1.0,
@@ -99,6 +106,8 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         fit_intercept: bool = True,
         intercept_bound: float | None = None,
         constants: str | Mapping[str, float] = "online",
+        scales: str | None = None,
+        max_features: int | None = None,
         beta: float = 2 / 3,
         growth: float = 0.5,
         passes: int | None = None,
@@ -106,7 +115,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         random_state: Any = None,
         class_weight: str | Mapping[Any, float] | None = None,
         warm_start: bool = False,
-        predict_with: str = "last",
+        predict_with: str = "auto",
     ) -> None:
         self.budget = budget
         self.l1 = l1
@@ -116,6 +125,8 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         self.fit_intercept = fit_intercept
         self.intercept_bound = intercept_bound
         self.constants = constants
+        self.scales = scales
+        self.max_features = max_features
         self.beta = beta
         self.growth = growth
         self.passes = passes

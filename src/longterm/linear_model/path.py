@@ -72,7 +72,7 @@ class PathPoint:
 class BudgetPath:
     """A grid of budgets (and of β, rules and seeds), all learned in one pass, every row read once for all.
 
-    What each learner learns is what a `BudgetLinearLearner` of its own would have learned, to 1e-9.
+    What each learner learns is what a `BudgetLinearLearner` of its own, with these `scales`, would have, to 1e-9.
 
     Parameters
     ----------
@@ -82,21 +82,23 @@ class BudgetPath:
         ρ of each learner's constraint l1‖x‖₁ + ½ l2‖x‖² ≤ ρ. `budgets_for` chooses them by the rows.
     betas, rules, seeds : sequence, optional
         Learners are made for every combination of these with the budgets. Unless given: 2/3, "a-ftrl", 0.
+    scales : {"one", "mixed", "priced"}
+        As `BudgetLinearLearner` has it, but "one" unless given: here the grid tries the radii, one for each budget.
     n_jobs : int, optional
         Threads; as many as there are cores unless given.
     device : {"cpu", "gpu"}
-        "gpu" (extra `cuda`: CuPy, an NVIDIA GPU) plays thousands of A-FTRL learners at once, of one seed.
+        "gpu" (extra `cuda`: CuPy, an NVIDIA GPU) plays thousands of A-FTRL learners at once, of one scale and seed.
     dtype : {"float64", "float32"}
         On a GPU: of the state and the arithmetic; sums are float64 always. Rows are float32 there.
     **options
         What else `BudgetLinearLearner` takes, the same for all: l1, l2, loss, loss_parameter, fit_intercept,
-        intercept_bound, constants, growth, sparse.
+        intercept_bound, constants, growth, max_features, sparse.
 
     Notes
     -----
-    A-FTRL with memory for dense rows (sparse=False; CSR rows are welcome) is played sixteen learners at a time, in the
-    lanes of the processor's vectors. Other rules, and memory for sparse rows, one after another on rows that are still
-    in the cache. Either way on all cores.
+    A-FTRL of one scale with memory for dense rows (sparse=False; CSR rows are welcome) is played sixteen learners at a
+    time, in the lanes of the processor's vectors. Other rules, mixtures of scales and memory for sparse rows, one
+    after another on rows that are still in the cache. Either way on all cores.
 
     Examples
     --------
@@ -120,6 +122,7 @@ class BudgetPath:
         betas: Sequence[float] | None = None,
         rules: Sequence[str] | None = None,
         seeds: Sequence[int] | None = None,
+        scales: str = "one",
         n_jobs: int | None = None,
         device: str = "cpu",
         dtype: str = "float64",
@@ -144,7 +147,7 @@ class BudgetPath:
             )
         ]
         self.learners = tuple(
-            BudgetLinearLearner(dimension, budget, beta=beta, rule=rule, seed=seed, **options)
+            BudgetLinearLearner(dimension, budget, beta=beta, rule=rule, seed=seed, scales=scales, **options)
             for budget, beta, rule, seed in self._grid
         )
         self._dimension, self._classifies = dimension, self.learners[0].settings.classifies

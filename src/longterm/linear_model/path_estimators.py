@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.linear_model._estimator import MODELS
 from longterm.linear_model._rows import IN_ORDER, RowBlock
 from longterm.linear_model.classifier import BudgetLinearClassifier
 from longterm.linear_model.path import BudgetPath, PathPoint, at_most_of, best_of, budgets_for, smallest_of
@@ -22,6 +21,8 @@ from longterm.linear_model.regressor import BudgetLinearRegressor
 from longterm.linear_model.streaming import BudgetLinearLearner
 
 CHOICES = ("best", "smallest")
+MODELS = ("last", "average", "within_budget")
+"""No recent average: it would have to be kept for every budget."""
 GRID_ROWS = 2**16
 """Rows of the first block that an automatic grid is made of."""
 SPARSE_ENOUGH = 64
@@ -38,7 +39,7 @@ class _PathModel:
     paths_: list[BudgetPath]
     """One; for more than two classes one for each class against the rest."""
 
-    def _make_learners(self: Any, count: int, X: Any, random: Any) -> list[BudgetLinearLearner]:
+    def _make_learners(self: Any, count: int, X: Any, random: Any, deviation: float = 1.0) -> list[BudgetLinearLearner]:
         """None yet: the grid may depend on the labels. Seeds are drawn as those with one budget draw them."""
         if self.choose not in CHOICES:
             raise InputError("choose", f"{self.choose!r} is no choice", f"Choose one of {', '.join(CHOICES)}")
@@ -91,6 +92,7 @@ class _PathModel:
                 betas=[self.beta],
                 rules=[self.rule],
                 seeds=[seed],
+                scales="one",
                 n_jobs=self.n_jobs,
                 l1=self.l1,
                 l2=self.l2,
@@ -124,12 +126,6 @@ class _PathModel:
         if self.max_features is not None:
             return points.index(at_most_of(points, self.max_features))
         return points.index(best_of(points) if self.choose == "best" else smallest_of(points))
-
-    @property
-    def budget_(self: Any) -> float:
-        """The budget that was chosen."""
-        check_is_fitted(self)
-        return float(self._learners[0].settings.budget)
 
     @property
     def loss_path_(self: Any) -> NDArray[Any]:
@@ -180,8 +176,14 @@ class BudgetPathClassifier(_PathModel, BudgetLinearClassifier):
         As `BudgetLinearClassifier` has them.
     passes : int, optional
         How often `fit` goes through its rows; None as for one budget. Only the first pass is scored.
-    shuffle, random_state, class_weight, warm_start, predict_with : optional
+    shuffle, random_state, class_weight, warm_start : optional
         As `BudgetLinearClassifier` has them.
+    predict_with : {"last", "average", "within_budget"}
+        The decision in force, the mean of all decisions, or the nearest point to it within the budget.
+
+    Notes
+    -----
+    Every budget's learner has one scale, scales="one": the grid tries the radii.
 
     Examples
     --------
@@ -258,8 +260,14 @@ class BudgetPathRegressor(_PathModel, BudgetLinearRegressor):
         As `BudgetLinearRegressor` has them.
     passes : int, optional
         How often `fit` goes through its rows; None as for one budget. Only the first pass is scored.
-    shuffle, random_state, warm_start, predict_with : optional
+    shuffle, random_state, warm_start : optional
         As `BudgetLinearRegressor` has them.
+    predict_with : {"last", "average", "within_budget"}
+        The decision in force, the mean of all decisions, or the nearest point to it within the budget.
+
+    Notes
+    -----
+    Every budget's learner has one scale, scales="one": the grid tries the radii.
 
     Examples
     --------

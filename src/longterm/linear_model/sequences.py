@@ -54,6 +54,7 @@ def random_sequences(
     sequences: int,
     rounds: int | None = None,
     rule: str = "a-ogd",
+    scales: str = "one",
     seed: int = 0,
     device: str = "cpu",
     dtype: str = "float32",
@@ -75,6 +76,8 @@ def random_sequences(
         T; as many as there are rows unless given.
     rule : {"a-ogd", "a-ftrl"}
         Others on the CPU only.
+    scales : {"one", "mixed", "priced"}
+        As `BudgetLinearLearner` has it, but "one" unless given; mixtures on the CPU only.
     seed : int
         The seed of the first sequence.
     device : {"cpu", "gpu"}
@@ -97,7 +100,7 @@ def random_sequences(
     array([258., 258., 268., 271.])
     """
     count, T = validate.count("sequences", sequences), len(np.asarray(y)) if rounds is None else rounds
-    template = BudgetLinearLearner(X.shape[1], budget, rule=rule, **options)
+    template = BudgetLinearLearner(X.shape[1], budget, rule=rule, scales=scales, **options)
     block = row_block(X, X.shape[1])
     labels = labels_for(y, block.count, template.settings.classifies)
     template.require(block, labels, np.empty(0))
@@ -107,7 +110,7 @@ def random_sequences(
         raise InputError("device", f"{device!r} is not known", "Choose 'cpu' or 'gpu'")
 
     def one(number: int) -> tuple[Any, ...]:
-        learner = BudgetLinearLearner(X.shape[1], budget, rule=rule, **options)
+        learner = BudgetLinearLearner(X.shape[1], budget, rule=rule, scales=scales, **options)
         learner.learn_checked(block, labels, order=drawn_rows(seed + number, 0, T, block.count))
         violations = learner.signed_violation, learner.hard_violation
         return learner.cumulative_loss, *violations, learner.weights, learner.intercept
@@ -123,8 +126,8 @@ def _on_gpu(
     from longterm.linear_model.gpu import device
 
     settings = template.settings
-    if settings.rule not in ("a-ogd", "a-ftrl") or template._widens or isinstance(X, tuple):
-        what = "sequences on a GPU are for dense rows, A-OGD and A-FTRL, and an intercept whose bound is known"
+    if settings.rule not in ("a-ogd", "a-ftrl") or settings.scales != "one" or template._widens or isinstance(X, tuple):
+        what = "sequences on a GPU are for dense rows, A-OGD and A-FTRL of one scale, and a known intercept_bound"
         raise InputError("device", what, "Use device='cpu', or give intercept_bound=")
     device.cupy()
     d = settings.dimension

@@ -35,7 +35,7 @@ from longterm.linear_model._rows import (
     weights_for,
     whole_numbers,
 )
-from longterm.linear_model._settings import Settings
+from longterm.linear_model._settings import LEADERS, Settings
 from longterm.linear_model.kernels.layout import TRACE
 from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, compiled_rule
 
@@ -68,9 +68,15 @@ class BudgetLinearLearner(LearnerMemory):
     fit_intercept : bool
         Whether there is an intercept, which costs no budget.
     intercept_bound : float, optional
-        It stays within ±intercept_bound. None: 4 for two classes; for regression the interval grows with the targets.
+        It stays within ±intercept_bound. None: an offset (log-odds of the classes so far, mean of the targets so far)
+        and a residual; with one scale ±4 for two classes, for regression an interval that grows with the targets.
     constants : "online" or dict
         "online", or {"feature_norm": …, "label_bound": …, "rounds": …} for steps made for known bounds.
+    scales : {"mixed", "priced", "one"}, optional
+        A mixture of eight radii in one leader, so that a generous budget does no harm; the same where radii pay for the
+        multiplier, too; or the budget's own radius alone. None: "mixed" for FTRL with constants found online.
+    max_features : int, optional
+        Penalised FTRL: no decision has more weights other than 0 than this.
     beta, growth : float
         θ_t ∝ t^−β; penalised FTRL's weights w_t ∝ t^(1 + growth).
     sparse : bool
@@ -107,6 +113,8 @@ class BudgetLinearLearner(LearnerMemory):
         constants: str | Mapping[str, float] = "online",
         beta: float = 2 / 3,
         growth: float = 0.5,
+        scales: str | None = None,
+        max_features: int | None = None,
         sparse: bool = False,
         seed: int = 0,
     ) -> None:
@@ -116,15 +124,24 @@ class BudgetLinearLearner(LearnerMemory):
         if not isinstance(constants, str | Mapping):
             raise InputError("constants", f"{constants!r} is not a mapping", 'Use "online", or give a mapping')
         given = None if isinstance(constants, str) else dict(constants)
-        settings = Settings(dimension, budget, l1, l2, loss, loss_parameter, rule, 0.0, beta, growth, given)
+        if scales is None:
+            scales = "mixed" if given is None and rule in LEADERS else "one"
+        settings = Settings(dimension, budget, l1, l2, loss, loss_parameter, rule, 0.0, beta, growth, given, scales)
+        settings = replace(settings, max_features=max_features or 0)
         self._widens, self._has_level, self._level = False, False, 0.0
-        if fit_intercept:
-            if intercept_bound is None and not settings.classifies:
-                self._widens = given is None
-                intercept_bound = 0.0 if given is None else given["label_bound"]
-            elif intercept_bound is None:
-                intercept_bound = LOG_ODDS
+        if fit_intercept and intercept_bound is not None:
             settings = replace(settings, intercept_bound=intercept_bound)
+        elif fit_intercept and not settings.classifies:
+            self._widens = given is None
+            if given is not None:
+                settings = replace(settings, intercept_bound=given["label_bound"])
+            elif scales != "one":
+                settings = replace(settings, offset="mean")
+        elif fit_intercept and scales == "one":
+            settings = replace(settings, intercept_bound=LOG_ODDS)
+        elif fit_intercept:
+            offset = "log-odds" if settings.loss == "logistic" else "none"
+            settings = replace(settings, offset=offset, residual_radius=LOG_ODDS)
         self._sparse = sparse
         self._rule = compiled_rule(rule, settings.dimension, sparse)
         self._average = Average(settings.dimension, seed)
@@ -221,10 +238,10 @@ class BudgetLinearLearner(LearnerMemory):
             self._sample()
         if not self._widens:
             return label
-        if not (self._has_level and abs(label - self._level) <= self._settings.intercept_bound):
+        if not (self._has_level and abs(label - self._level) <= self._settings.reach):
             self._require_row(u, abs(label), weight, columns)  # before the interval changes, not only in the kernel
             self._begin_at(label)
-            if abs(label - self._level) > self._settings.intercept_bound:
+            if abs(label - self._level) > self._settings.reach:
                 self._widen(abs(label - self._level))
         return label - self._level
 
@@ -361,14 +378,18 @@ class BudgetLinearLearner(LearnerMemory):
     def _widened_for(self, labels: FloatArray, start: int) -> int:
         """Widen the interval if the first of these targets asks for it; where the next one does, to stop before it."""
         sizes = np.abs(labels)
-        if sizes[0] > self._settings.intercept_bound:
+        if sizes[0] > self._settings.reach:
             self._widen(float(sizes[0]))
-        beyond = sizes > self._settings.intercept_bound
+        beyond = sizes > self._settings.reach
         return start + (int(beyond.argmax()) if beyond.any() else len(labels))
 
     def _widen(self, size: float) -> None:
         """The interval becomes ±2 size; the decision and its curvature stay as they are (`docs/linear_model.md`)."""
-        scalars, before, size = self._rule.scalars, self._settings.intercept_bound, max(size, NARROWEST)
+        size = max(size, NARROWEST)
+        if self._settings.scales != "one":  # the residual begins anew
+            self._use(replace(self._settings, residual_radius=2 * size))
+            return
+        scalars, before = self._rule.scalars, self._settings.intercept_bound
         limit = math.sqrt(scalars["intercept_squares"][0])  # curvature times bound: what holds b at the interval's end
         scalars["intercept_slope"] = min(max(scalars["intercept_slope"][0], -limit), limit)
         self._use(replace(self._settings, intercept_bound=2 * size))

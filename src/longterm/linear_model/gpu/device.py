@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 SOURCE = Path(__file__).with_name("rounds.cu")
 PARAMETER_FIELDS = (
     "budget", "l1", "l2", "radius", "intercept_bound", "loss", "loss_parameter", "beta", "step", "theta_0", "mu",
-    "weight_0", "growth",
+    "weight_0", "growth", "scales", "offset", "residual_radius", "max_features",
 )  # fmt: skip
 STATE_FIELDS = (
     "round", "active", "live", "entries", "loss_sum", "signed_violation", "hard_violation", "squared_violation",
     "multiplier", "multiplier_sum", "gradient_squares", "longest_gradient", "scale", "norm_1", "norm_2", "intercept",
     "intercept_slope", "bound_sum", "intercept_squares", "norm_1_low", "norm_2_low",
+    "first_length", "clip", "clipped_squares", "pivot", "residual_clip", "residual_clipped_squares", "residual_pivot",
+    "residual", "positive_weight", "negative_weight", "heaviest",
 )  # fmt: skip
 """`kernels.layout` has the same, in this order: a test holds them together."""
 NAMES = {

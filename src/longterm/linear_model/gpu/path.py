@@ -13,9 +13,15 @@ from scipy import sparse
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._rows import IN_ORDER as AS_THEY_STAND
-from longterm.linear_model._together import Stretch, columns, drawn_rounds, hand_back, play_widening
+from longterm.linear_model._together import (
+    Stretch,
+    columns,
+    drawn_rounds,
+    hand_back,
+    has_kernel_for_groups,
+    play_widening,
+)
 from longterm.linear_model.gpu import device
-from longterm.linear_model.kernels.layout import AFTRL
 from longterm.linear_model.streaming import BudgetLinearLearner
 
 
@@ -25,8 +31,10 @@ class GpuPath:
     def __init__(self, learners: Sequence[BudgetLinearLearner], dtype: str) -> None:
         if dtype not in device.MOST_COORDINATES:
             raise InputError("dtype", f"{dtype!r} is not known", "Choose 'float32' or 'float64'")
-        if any(learner._rule._code != AFTRL for learner in learners):
-            raise InputError("rules", "there is one rule for paths on a GPU", "Use 'a-ftrl', with sparse=False")
+        if not all(has_kernel_for_groups(learner) for learner in learners):
+            raise InputError(
+                "rules", "there is one rule for paths on a GPU", "Use 'a-ftrl', with sparse=False and scales='one'"
+            )
         if len({learner._average.seed for learner in learners}) > 1:
             raise InputError("seeds", "the learners of a path on a GPU have one seed", "Give one, or use device='cpu'")
         device.cupy()

@@ -19,7 +19,8 @@ from longterm.linear_model.kernels.round import (
     ascend,
     charge,
     clip,
-    leader_curvature,
+    pay_scales,
+    place_intercept,
     place_leader,
     shrink,
 )
@@ -41,13 +42,15 @@ def play_row(memory, rows, k, following, label, weight):
     accepted, slope, g = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin
+    pay_scales(p, s, memory.mixture, dot, length, slope)
     add_gradient(p, s, slope, length)
     ascend(p, s, g)
     s.multiplier_sum += s.multiplier
     u = whole_row(rows, k, memory.row)
     s.norm_1, s.norm_2 = add_and_shrink(memory.vector, u, slope, s.multiplier_sum * p.l1, memory.point)
     clear(rows, k, memory.row)
-    place_leader(p, s, leader_curvature(p, s), s.multiplier_sum, s.norm_2, slope)
+    place_leader(p, s, memory.mixture, s.multiplier_sum, s.norm_1, s.norm_2, False)
+    place_intercept(p, s, memory.mixture, slope, label, weight)
     return True, margin
 
 

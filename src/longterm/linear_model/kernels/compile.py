@@ -20,7 +20,7 @@ from longterm.linear_model.kernels.keep import kept
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered for SIMD. Never the whole set: it assumes that there are no NaNs, and they must be refused."""
 ARITHMETIC: Any = {"fastmath": FASTMATH, "error_model": "numpy"}
-_INLINE = {"forceinline": True} if numba.version_info[:2] < (0, 70) else {}
+_INLINE: Any = {"forceinline": True} if numba.version_info[:2] < (0, 70) else {}
 """Calls that LLVM leaves standing cost a round half as much again. Numba does not document this option: versions that
 were not tried go without, and are slower."""
 OPTIONS: Any = ARITHMETIC | _INLINE
@@ -29,6 +29,8 @@ helper = numba.njit(**OPTIONS)
 """For the functions that kernels call: compiled into them, not kept by themselves."""
 exact = numba.njit(fastmath=False, error_model="numpy")
 """For compensated sums, which must not be reordered. Left out, `fastmath` means: as the function that calls."""
+precise = numba.njit(fastmath={"contract"}, error_model="numpy", **_INLINE)
+"""For functions of a number whose roundings are part of their design."""
 
 
 @helper

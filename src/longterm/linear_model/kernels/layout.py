@@ -16,9 +16,14 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from longterm.linear_model.kernels.compile import OPTIONS, helper, pointer
+from longterm.linear_model.kernels.mixture import LANES, ROWS
 
 AOGD, AFTRL, PENALISED_FTRL, SPARSE_AFTRL = range(4)
 """The rules. Mahdavi's is A-OGD with constant steps (mu > 0)."""
+ONE, MIXED, PRICED = range(3)
+"""One scale; a mixture that knows of the losses only; one whose scales pay the multiplier's part, too."""
+NO_OFFSET, LOG_ODDS, MEAN = range(3)
+"""What the intercept is before the residual."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,11 @@ class Parameters:
 
     **Constants found online: step = 0.** Then theta_0 and weight_0 are per unit of the losses' gradients: with M_t the
     length of the longest so far, θ_t = theta_0/(M_t t^β), w_t = weight_0 M_{t−1} t^{1+growth}.
+
+    Found online, FTRL may have `scales` (`mixture`): ONE, MIXED, or PRICED, where scales pay for the multiplier, too.
+    Its intercept is then an offset known before the round, NO_OFFSET, LOG_ODDS or MEAN, plus a residual of at most
+    residual_radius in size (0: none), and intercept_bound is 0. In penalised FTRL with scales, x_t has at most
+    max_features coordinates other than 0 (0: as many as there are).
     """
 
     budget: float
@@ -48,6 +58,10 @@ class Parameters:
     mu: float = 0.0
     weight_0: float = 0.0
     growth: float = 0.5
+    scales: int = 0
+    offset: int = 0
+    residual_radius: float = 0.0
+    max_features: int = 0
 
     def as_record(self) -> NDArray[Any]:
         """The same numbers, a record in an array of one."""
@@ -84,11 +98,24 @@ NUMBERS = (
     "norm_1_low",  # sparse memory, as the next one: what rounding took from norm_1
     "norm_2_low",
 )
-SCALARS = _dtype(COUNTS, NUMBERS)
+MIXED_NUMBERS = (
+    "first_length",  # length of the first row other than 0: it sets the priors
+    "clip",  # m
+    "clipped_squares",  # U
+    "pivot",  # ν
+    "residual_clip",  # the same three for the intercept's residual
+    "residual_clipped_squares",
+    "residual_pivot",
+    "residual",  # ϱ_t
+    "positive_weight",  # Σ of the weights of rows with y = +1; MEAN: Σ of all weights
+    "negative_weight",  # of rows with y = −1; MEAN: Σ weight · y
+    "heaviest",  # the largest weight so far
+)
+SCALARS = _dtype(COUNTS, NUMBERS + MIXED_NUMBERS)
 """The state of a learner, but for its vector. Snapshots store fields in this order: append, never insert."""
 TRACE = _dtype(("round", "nonzeros"), ("loss", "signed_violation", "hard_violation", "squared_violation", "multiplier"))
 """What a trace has of round t: sums up to and with round t, the non-zeros of x_t, λ_t."""
-ADDRESSES = _dtype(("parameters", "scalars", "vector", "point", "row", "heap", "dimension", "room"), ())
+ADDRESSES = _dtype(("parameters", "scalars", "vector", "point", "row", "heap", "mixture", "dimension", "room"), ())
 """Where a learner's arrays are, then d and the length of the heap."""
 
 
@@ -103,6 +130,8 @@ class DenseMemory(NamedTuple):
     """x_t up to the factor `scale`: for A-OGD the vector itself, for FTRL −soft(z, τ)."""
     row: Any
     """0 everywhere: room for a sparse row."""
+    mixture: Any
+    """The scales (`mixture`), a column for each."""
 
 
 class SparseMemory(NamedTuple):
@@ -117,6 +146,8 @@ class SparseMemory(NamedTuple):
     heap: Any
     places: Any
     """How many bits of an entry hold its coordinate."""
+    mixture: Any
+    """The scales (`mixture`), a column for each."""
 
 
 @helper
@@ -127,6 +158,11 @@ def _floats(address, length):
 @helper
 def _words(address, length):
     return carray(pointer(address), (length,), np.uint64)
+
+
+@helper
+def _lanes(address):
+    return carray(pointer(address), (ROWS, LANES), np.float64)
 
 
 @helper
@@ -152,13 +188,15 @@ def _memory_at(rule, addresses):
         parameters = carray(pointer(a.parameters), (1,), PARAMETERS)
         scalars = carray(pointer(a.scalars), (1,), SCALARS)
         d = a.dimension
-        return DenseMemory(parameters, scalars, _floats(a.vector, d), _floats(a.point, d), _floats(a.row, d))
+        vector, point, row = _floats(a.vector, d), _floats(a.point, d), _floats(a.row, d)
+        return DenseMemory(parameters, scalars, vector, point, row, _lanes(a.mixture))
 
     def sparse(rule, addresses):
         a = addresses[0]
         parameters = carray(pointer(a.parameters), (1,), PARAMETERS)
         scalars = carray(pointer(a.scalars), (1,), SCALARS)
         vector, words = _floats(a.vector, 2 * a.dimension), _words(a.vector, 2 * a.dimension)
-        return SparseMemory(parameters, scalars, vector, words, _words(a.heap, a.room), places_for(a.dimension))
+        heap, mixture = _words(a.heap, a.room), _lanes(a.mixture)
+        return SparseMemory(parameters, scalars, vector, words, heap, places_for(a.dimension), mixture)
 
     return sparse if rule.literal_value == SPARSE_AFTRL else dense

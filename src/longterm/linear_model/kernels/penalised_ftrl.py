@@ -10,6 +10,15 @@ those as the coordinates that are not 0, g = 0 at
 For every threshold this is at most the true ν, and it is the true one for the threshold ν l1 (`docs/aftrl.md`). So
 begin with the threshold of the round before, and go on with ν l1: after the first step thresholds only rise and sets
 only shrink, until a set repeats. From one round to the next that is two or three passes.
+
+**A mixture of scales** has one ν for all of them, which never falls: the smallest ν ≥ ν_t whose mixture has g ≤ 0, or
+W_{t+1}. So all leaders stay on one ray. With N₁ = Σ(|z_k| − νl1)₊, N₂ = Σ(|z_k| − νl1)₊² and S = Σ p_k s_k it is the
+root of G(ν) = S l1 N₁ + ½ l2 S² N₂ − ρ, which falls. Most rounds begin with G ≤ 0, and need no search. Otherwise: with
+the n coordinates that are not 0 at one ν held fixed, N₁ and N₂ are polynomials, and the root takes no pass over z; at
+that root the true coordinates are counted, until they are those it was found with.
+
+**At most so many features**: ν also rises until no more than `max_features` of the |z_k| are above νl1. That holds in
+every round; ν is still a sum of known parts, so Theorem 2 of `docs/scales.md` holds with it.
 """
 
 from __future__ import annotations
@@ -19,8 +28,20 @@ import math
 import numpy as np
 
 from longterm.linear_model.kernels.compile import helper
-from longterm.linear_model.kernels.round import add_gradient, charge, leader_curvature, place_leader, shrink
+from longterm.linear_model.kernels.layout import ONE
+from longterm.linear_model.kernels.mixture import SCALES, mixed, place_scales, settle
+from longterm.linear_model.kernels.round import (
+    add_gradient,
+    charge,
+    leader_curvature,
+    pay_scales,
+    place_intercept,
+    place_leader,
+    shrink,
+)
 from longterm.linear_model.kernels.rows import clear, dot_and_length, whole_row
+
+MOST_PASSES, MOST_STEPS, FEW_PASSES = 50, 100, 4
 
 
 @helper
@@ -41,15 +62,24 @@ def play_row(memory, rows, k, following, label, weight):
     accepted, slope, _ = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin
+    pay_scales(p, s, memory.mixture, dot, length, slope)
     add_gradient(p, s, slope, length)
     s.multiplier_sum += next_weight(p, s)
     u = whole_row(rows, k, memory.row)
-    above = add_and_count(z, u, slope, s.multiplier * p.l1)
+    if p.scales == ONE:
+        above = add_and_count(z, u, slope, s.multiplier * p.l1)
+        weight_in_force = least_weight(p, leader_curvature(p, s), z, above)
+    else:
+        add(z, u, slope)
+        settle(memory.mixture, s)
+        weight_in_force = raised_weight(p, s, memory.mixture, z)
     clear(rows, k, memory.row)
-    curvature = leader_curvature(p, s)
-    s.multiplier = min(least_weight(p, curvature, z, above), s.multiplier_sum)
+    s.multiplier = min(weight_in_force, s.multiplier_sum)
+    if p.max_features > 0:
+        s.multiplier = max(s.multiplier, weight_for_few(p, z, s.multiplier))
     s.norm_1, s.norm_2 = shrink(z, s.multiplier * p.l1, memory.point)
-    place_leader(p, s, curvature, s.multiplier, s.norm_2, slope)
+    place_leader(p, s, memory.mixture, s.multiplier, s.norm_1, s.norm_2, True)
+    place_intercept(p, s, memory.mixture, slope, label, weight)
     return True, margin
 
 
@@ -87,6 +117,142 @@ def root(p, a, above):
         return 0.0
     kappa = n * p.l1 * p.l1 + 2.0 * p.budget * p.l2
     return 2.0 * excess / (a * kappa + math.sqrt(a * a * kappa * kappa + 2.0 * p.l2 * kappa * excess))
+
+
+@helper
+def raised_weight(p, s, mixture, z):
+    """The smallest ν ≥ ν_t whose mixture has g ≤ 0, or W_{t+1}."""
+    weight, size = s.multiplier, -1.0
+    for _ in range(MOST_PASSES):
+        n, norm_1, norm_2 = soft_sums(z, weight * p.l1)
+        g = mixture_excess(p, s, mixture, weight, norm_1, norm_2)
+        if (g <= 0.0 and weight == s.multiplier) or n == size or abs(g) <= 1e-14 * p.budget:
+            break
+        size = n
+        weight = model_root(p, s, mixture, weight, g, n, norm_1, norm_2)
+    return weight
+
+
+@helper
+def weight_for_few(p, z, weight):
+    """The smallest ν from here on with at most max_features coordinates |z_k| > νl1: one of the |z_k|, over l1.
+
+    As a rule one coordinate is too many, and the smallest of those above is the threshold. Else halve the interval.
+    """
+    threshold = weight * p.l1
+    count, least, largest = above_and_least(z, threshold)
+    for _ in range(FEW_PASSES):
+        if count <= p.max_features:
+            return weight
+        weight = up_to(least, p.l1)
+        count, least, largest = above_and_least(z, weight * p.l1)
+    low, high = weight, up_to(largest, p.l1)
+    while count > p.max_features:
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            return high
+        here, least, _ = above_and_least(z, middle * p.l1)
+        if here > p.max_features:
+            low = up_to(least, p.l1)  # nothing changes below
+            count = above_and_least(z, low * p.l1)[0]
+        else:
+            high = middle
+    return low
+
+
+@helper
+def up_to(size, l1):
+    """The smallest ν found with νl1 ≥ size: a rounding must not leave the coordinate alive."""
+    weight = size / l1
+    while weight * l1 < size:
+        weight *= 1.0 + 2.0**-52
+    return weight
+
+
+@helper
+def above_and_least(z, threshold):
+    """How many |z_k| are above the threshold, the least of them, and the largest."""
+    count = 0
+    least = np.inf
+    largest = 0.0
+    for j in range(len(z)):
+        size = abs(z[j])
+        if size > threshold:
+            count += 1
+            least = min(least, size)
+            largest = max(largest, size)
+    return count, least, largest
+
+
+@helper
+def mixture_excess(p, s, mixture, weight, norm_1, norm_2):
+    """The G above."""
+    place_scales(mixture, math.sqrt(s.gradient_squares), weight * p.l2, norm_2)
+    scale = mixed(mixture, 0, SCALES)
+    return scale * (p.l1 * norm_1 + 0.5 * p.l2 * scale * norm_2) - p.budget
+
+
+@helper
+def model_root(p, s, mixture, weight, g, n, norm_1, norm_2):
+    """The root of G in [ν_t, W_{t+1}] with these n coordinates held fixed: false position, by Illinois."""
+    low, low_g, high, high_g = weight, g, s.multiplier_sum, -p.budget
+    if g > 0.0:
+        if n * p.l1 > 0.0:
+            high = min(high, weight + norm_1 / (n * p.l1))  # where they would all be gone
+        high_g = modelled(p, s, mixture, weight, high - weight, n, norm_1, norm_2)
+        if high_g > 0.0:
+            return high
+    else:
+        high, high_g, low = weight, g, s.multiplier
+        low_g = modelled(p, s, mixture, weight, low - weight, n, norm_1, norm_2)
+        if low_g <= 0.0:
+            return low
+    last = 0
+    for _ in range(MOST_STEPS):
+        middle = (low * high_g - high * low_g) / (high_g - low_g)
+        if not low < middle < high:
+            break
+        value = modelled(p, s, mixture, weight, middle - weight, n, norm_1, norm_2)
+        if value > 0.0:
+            low, low_g = middle, value
+            high_g = 0.5 * high_g if last == 1 else high_g
+            last = 1
+        else:
+            high, high_g = middle, value
+            low_g = 0.5 * low_g if last == -1 else low_g
+            last = -1
+        if abs(value) <= 1e-15 * p.budget or high - low <= 1e-15 * high:
+            break
+    return high if abs(high_g) < abs(low_g) else low
+
+
+@helper
+def modelled(p, s, mixture, weight, rise, n, norm_1, norm_2):
+    """G at ν + rise, with the n coordinates of ν."""
+    fall = rise * p.l1
+    squares = max(norm_2 - fall * (2.0 * norm_1 - n * fall), 0.0)
+    return mixture_excess(p, s, mixture, weight + rise, max(norm_1 - n * fall, 0.0), squares)
+
+
+@helper
+def soft_sums(z, threshold):
+    """How many |z_k| are above the threshold, what they exceed it by in sum, and in sum of squares."""
+    count = 0.0
+    total = 0.0
+    squares = 0.0
+    for j in range(len(z)):
+        more = max(abs(z[j]) - threshold, 0.0)
+        count += 1.0 if more > 0.0 else 0.0
+        total += more
+        squares += more * more
+    return count, total, squares
+
+
+@helper
+def add(z, u, slope):
+    """Add slope · u to z."""
+    for j in range(len(u)):
+        z[j] += slope * np.float64(u[j])
 
 
 @helper

@@ -10,7 +10,20 @@ import math
 import numpy as np
 
 from longterm.linear_model.kernels.compile import helper
+from longterm.linear_model.kernels.layout import MEAN, NO_OFFSET, ONE, PRICED
 from longterm.linear_model.kernels.losses import value_and_slope
+from longterm.linear_model.kernels.mixture import (
+    LANES,
+    RESIDUAL,
+    SCALES,
+    begin_mixture,
+    mixed,
+    pay,
+    place_residual,
+    place_scales,
+    price,
+    settle,
+)
 
 LONGEST_GRADIENT = 1e100
 """A row with a longer gradient is refused: sums of squares would overflow."""
@@ -24,7 +37,7 @@ def charge(p, s, margin, length, label, weight):
     """
     value, slope = value_and_slope(p.loss, p.loss_parameter, margin, label)
     value, slope = weight * value, weight * slope
-    free = 1.0 if p.intercept_bound > 0.0 else 0.0
+    free = 1.0 if p.intercept_bound + p.residual_radius > 0.0 else 0.0
     if not (slope * slope * (length + free) <= LONGEST_GRADIENT**2 and value < math.inf):
         return False, slope, 0.0
     norm_1, norm_2 = s.norm_1 + s.norm_1_low, s.norm_2 + s.norm_2_low
@@ -44,7 +57,7 @@ def add_gradient(p, s, slope, length):
         square = slope * slope * length  # the intercept's part of the gradient sets its own step
         s.gradient_squares += square
         s.longest_gradient = max(s.longest_gradient, math.sqrt(square))
-        if p.intercept_bound > 0.0:
+        if p.intercept_bound + p.residual_radius > 0.0:
             s.intercept_squares += slope * slope
 
 
@@ -74,19 +87,66 @@ def leader_curvature(p, s):
 
 
 @helper
-def place_leader(p, s, curvature, weight, norm_2, slope):
-    """The factor of x_{t+1} = −s soft(z, τ), s = min(1/(a + weight l2), R/‖soft(z, τ)‖); then b_{t+1}.
+def pay_scales(p, s, mixture, dot, length, slope):
+    """The scales of the mixture, where there is one, pay for the round; `dot` is ⟨u, −soft(z, τ)⟩."""
+    if p.scales > ONE:
+        begin_mixture(mixture, s, length)
+        pay(mixture, s, slope * dot, -slope * s.intercept_slope)
 
-    b_{t+1} = clip(−z_b/a, ±r). Found online, b is a learner of its own, with the curvature √(Σ slope²)/r.
+
+@helper
+def place_leader(p, s, mixture, weight, norm_1, norm_2, settled):
+    """The factor of x_{t+1} = −s soft(z, τ), s = min(1/(a + weight l2), R/‖soft(z, τ)‖), or the mixture's Σ p_k s_k.
+
+    `settled`: whether p is that of the round to come already.
     """
-    s.scale = within_ball(1.0 / (curvature + weight * p.l2), norm_2, p.radius)
-    if p.intercept_bound > 0.0:
+    if p.scales == ONE:
+        s.scale = within_ball(1.0 / (leader_curvature(p, s) + weight * p.l2), norm_2, p.radius)
+        return
+    place_scales(mixture, math.sqrt(s.gradient_squares), weight * p.l2, norm_2)
+    if p.scales == PRICED:
+        price(mixture, s.multiplier, p.l1 * norm_1, 0.5 * p.l2 * norm_2, p.budget)
+    if not settled:
+        settle(mixture, s)
+    s.scale = mixed(mixture, 0, SCALES)
+
+
+@helper
+def place_intercept(p, s, mixture, slope, label, weight):
+    """The next b: clip(−z_b/a, ±r); with a mixture an offset that is known before the round, and a residual.
+
+    Found online, b in an interval is a learner of its own, with the curvature √(Σ slope²)/r.
+    """
+    if p.intercept_bound + p.residual_radius > 0.0:
         s.intercept_slope += slope
+    if p.intercept_bound > 0.0:
         if p.step > 0.0:
-            s.intercept = clip(-s.intercept_slope / curvature, p.intercept_bound)
+            s.intercept = clip(-s.intercept_slope / leader_curvature(p, s), p.intercept_bound)
         elif s.intercept_squares > 0.0:
             curvature = math.sqrt(s.intercept_squares) / p.intercept_bound
             s.intercept = clip(-s.intercept_slope / curvature, p.intercept_bound)
+    elif p.scales > ONE:
+        if p.residual_radius > 0.0:
+            place_residual(mixture, s.intercept_slope, s.intercept_squares)
+            s.residual = -s.intercept_slope * mixed(mixture, RESIDUAL, LANES)
+        s.intercept = next_offset(p, s, label, weight) + s.residual
+
+
+@helper
+def next_offset(p, s, label, weight):
+    """Log-odds of the classes so far, ln((W₊ + ½ω)/(W₋ + ½ω)) with ω the largest weight; or the targets' mean."""
+    s.heaviest = max(s.heaviest, weight)
+    if p.offset == NO_OFFSET or s.heaviest == 0.0:
+        return 0.0
+    if p.offset == MEAN:
+        s.positive_weight += weight
+        s.negative_weight += weight * label
+        return s.negative_weight / s.positive_weight
+    if label > 0.0:
+        s.positive_weight += weight
+    else:
+        s.negative_weight += weight
+    return math.log((s.positive_weight + 0.5 * s.heaviest) / (s.negative_weight + 0.5 * s.heaviest))
 
 
 @helper

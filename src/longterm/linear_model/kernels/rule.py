@@ -15,7 +15,9 @@ from longterm.linear_model.kernels.layout import (
     AFTRL,
     AOGD,
     COUNTS,
+    MIXED_NUMBERS,
     NUMBERS,
+    ONE,
     PARAMETERS,
     PENALISED_FTRL,
     SCALARS,
@@ -23,10 +25,60 @@ from longterm.linear_model.kernels.layout import (
     TRACE,
     Parameters,
 )
+from longterm.linear_model.kernels.mixture import (
+    IDLE,
+    INVERSE,
+    LANES,
+    NEVER,
+    POWER,
+    PRIOR,
+    RADIUS,
+    RATIO,
+    RESIDUAL,
+    RESIDUAL_POWER,
+    ROWS,
+    SCALES,
+    prefer,
+)
 from longterm.linear_model.kernels.play import block_kernel, row_kernel, sparse_row_kernel
 
 NO_NUMBERS, NO_ROUNDS, NO_TRACE = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=TRACE)
 CODES = {"a-ftrl": AFTRL, "a-ogd": AOGD, "mahdavi": AOGD, "penalised-ftrl": PENALISED_FTRL}
+
+
+LARGEST_LOG_ODDS = 4.0
+"""The radius of the log-odds' residual; there a typical size is ¼, as if of rows of length 1."""
+
+
+def lay_out(mixture: FloatArray, first: int, last: int, radius: float) -> None:
+    """Radii R/4^k for these lanes, and that of the last for the zero expert's, which follows; nothing seen yet."""
+    mixture[:, first : last + 1] = 0.0
+    mixture[RADIUS, first:last] = radius / RATIO ** np.arange(last - first)
+    mixture[RADIUS, last] = mixture[RADIUS, last - 1]
+    mixture[INVERSE, first : last + 1] = 1 / mixture[RADIUS, first : last + 1]
+
+
+def begun_mixture(parameters: Parameters, first_length: float) -> FloatArray:
+    """Radii, their inverses and priors of a mixture with these constants, whose first row other than 0 has this length.
+
+    With 0 for the length there was no such row; nothing is paid yet.
+    """
+    rule = DenseRule(AFTRL, 1)
+    rule.use(parameters)
+    if first_length > 0:
+        prefer.py_func(rule.mixture, 0, RESIDUAL, 0.25 / first_length, POWER)
+    return rule.mixture
+
+
+APART = 64
+"""Numbers of room on either side of a vector. LLVM sums in lanes only where it sees at run time that what is written
+and what is read are at least a few lanes apart: a vector beside its neighbour would be summed in another order, and
+the same rows would give other last bits to one learner than to another."""
+
+
+def zeros_apart(length: int) -> FloatArray:
+    """So many zeros, apart from whatever else is in memory."""
+    return np.zeros(length + 2 * APART)[APART : APART + length]
 
 
 class CompiledRule(ABC):
@@ -48,7 +100,11 @@ class CompiledRule(ABC):
         self.scalars: Any = np.zeros(1, dtype=SCALARS)
         self.scalars["round"], self.scalars["scale"] = 1, 1.0  # before round 1: x_1 = 0, λ_1 = 0, nothing seen
         self.parameters: Any = np.zeros(1, dtype=PARAMETERS)
-        self._arrays = {"parameters": self.parameters, "scalars": self.scalars, **arrays}  # kept with their addresses
+        self.mixture = np.zeros((ROWS, LANES))
+        self.mixture[RADIUS] = self.mixture[INVERSE] = 1.0
+        self.mixture[PRIOR] = NEVER
+        own = {"parameters": self.parameters, "scalars": self.scalars, "mixture": self.mixture}
+        self._arrays = own | arrays  # kept with their addresses
         self._addresses: Any = np.zeros(1, dtype=ADDRESSES)
         self._addresses["dimension"] = dimension
         for name, array in self._arrays.items():
@@ -57,8 +113,23 @@ class CompiledRule(ABC):
         self._row_kernel: Any = None
 
     def use(self, parameters: Parameters) -> None:
-        """Play with these constants from now on."""
+        """Play with these constants from now on; a residual of another radius begins anew."""
+        before = self.number_of("residual_radius"), self.number_of("scales")
         self.parameters[...] = parameters.as_record()
+        if self.number_of("scales") == ONE:
+            return
+        if not before[1]:
+            lay_out(self.mixture, 0, SCALES, parameters.radius)
+        if parameters.residual_radius != before[0]:
+            lay_out(self.mixture, RESIDUAL, IDLE - 1, parameters.residual_radius)
+            typical = 0.25 * parameters.residual_radius / LARGEST_LOG_ODDS
+            prefer.py_func(self.mixture, RESIDUAL, IDLE, typical, RESIDUAL_POWER)
+            for name in ("intercept_slope", "intercept_squares", "residual_clip", "residual_clipped_squares"):
+                self.scalars[name] = 0.0
+
+    def number_of(self, name: str) -> float:
+        """One of the constants in force."""
+        return float(self.parameters[name][0])
 
     @property
     def rounds(self) -> int:
@@ -117,10 +188,18 @@ class CompiledRule(ABC):
 
     def _scalars_as_arrays(self) -> dict[str, NDArray[Any]]:
         whole = np.array([self.scalars[name][0] for name in self.counts], dtype=np.int64)
-        return {"round": whole, "numbers": np.array([self.scalars[name][0] for name in self.numbers])}
+        made = {"round": whole, "numbers": np.array([self.scalars[name][0] for name in self.numbers])}
+        if self.number_of("scales") != ONE:
+            made["mixed"] = np.array([self.scalars[name][0] for name in MIXED_NUMBERS])
+            made["mixture"] = self.mixture.copy()
+        return made
 
     def _restore_scalars(self, arrays: dict[str, NDArray[Any]]) -> None:
-        for names, values in ((self.counts, arrays["round"]), (self.numbers, arrays["numbers"])):
+        stored = [(self.counts, arrays["round"]), (self.numbers, arrays["numbers"])]
+        if self.number_of("scales") != ONE:
+            stored.append((MIXED_NUMBERS, arrays["mixed"]))
+            self.mixture[...] = arrays["mixture"]
+        for names, values in stored:
             for name, value in zip(names, values, strict=True):
                 self.scalars[name] = value
 
@@ -133,9 +212,9 @@ class DenseRule(CompiledRule):
     vector_name, numbers_per_coordinate, array_names = "vector", 1, ("vector",)
 
     def __init__(self, code: int, dimension: int) -> None:
-        self.vector = np.zeros(dimension)
-        point = self.vector if code == AOGD else np.zeros(dimension)
-        super().__init__(code, dimension, vector=self.vector, point=point, row=np.zeros(dimension))
+        self.vector = zeros_apart(dimension)
+        point = self.vector if code == AOGD else zeros_apart(dimension)
+        super().__init__(code, dimension, vector=self.vector, point=point, row=zeros_apart(dimension))
 
     def step(self, indices: NDArray[Any], values: NDArray[Any], y: float, weight: float) -> float:
         row = np.zeros(self.dimension)

@@ -21,7 +21,15 @@ from numba import int64, uint64
 
 from longterm.linear_model.kernels.compile import exact, helper, prefetch
 from longterm.linear_model.kernels.heap import BYTES, PERIOD, SHARE, SLACK, add, push, raise_threshold, rebuild
-from longterm.linear_model.kernels.round import add_gradient, ascend, charge, clip, leader_curvature, place_leader
+from longterm.linear_model.kernels.round import (
+    add_gradient,
+    ascend,
+    charge,
+    clip,
+    pay_scales,
+    place_intercept,
+    place_leader,
+)
 from longterm.linear_model.kernels.rows import sparse_row
 
 ONE = np.uint64(1)
@@ -55,6 +63,7 @@ def play_row(memory, rows, k, following, label, weight):
     accepted, slope, g = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin
+    pay_scales(p, s, memory.mixture, dot, length, slope)
     add_gradient(p, s, slope, length)
     ascend(p, s, g)
     s.multiplier_sum += s.multiplier
@@ -69,7 +78,9 @@ def play_row(memory, rows, k, following, label, weight):
     s.norm_2, s.norm_2_low = add(s.norm_2, s.norm_2_low, gain_2)
     if s.active == 0:
         s.norm_1 = s.norm_1_low = s.norm_2 = s.norm_2_low = 0.0
-    place_leader(p, s, leader_curvature(p, s), s.multiplier_sum, s.norm_2 + s.norm_2_low, slope)
+    norm_1, norm_2 = s.norm_1 + s.norm_1_low, s.norm_2 + s.norm_2_low
+    place_leader(p, s, memory.mixture, s.multiplier_sum, norm_1, norm_2, False)
+    place_intercept(p, s, memory.mixture, slope, label, weight)
     return True, margin
 
 

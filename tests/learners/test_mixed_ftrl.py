@@ -1,0 +1,141 @@
+"""Mixtures of scales: the first rounds by hand, the weights against a plain root, and the theorems."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longterm import Problem, observe, run
+from longterm.constraints import Affine, ElasticNetBudget
+from longterm.errors import InputError
+from longterm.learners import AdaptiveAFTRL, MixedAFTRL, MixedPenalisedFTRL
+from longterm.learners import _scale_mixture as mixture
+from longterm.learners._scale_mixture import Hedge
+from longterm.losses import Linear
+from longterm.sets import Ball
+from longterm.streams import Replay, SwitchingCosts
+
+
+def costs_of(rng, n, d, drift):
+    """Costs no longer than 1."""
+    costs = rng.standard_normal((n, d)) + drift
+    return costs / np.linalg.norm(costs, axis=1).max()
+
+
+def linear_problem(d=5, budget=1.0, **norms):
+    g = ElasticNetBudget(d, budget, **norms)
+    return Problem(g.enclosing_ball(), Linear(d), g)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 2**32 - 1))
+def test_shares_are_those_of_a_plain_root(seed):
+    rng = np.random.default_rng(seed)
+    radius, typical = np.exp(rng.uniform(-3, 8, 2))
+    R, prior = mixture.radii(radius), mixture.log_priors(radius, typical)
+    clip, squares = rng.exponential(size=2)
+    units = np.sqrt(4 * clip**2 + 0.25 * squares) * R
+    losses = 5 * units * rng.standard_normal(9)
+    hedge = Hedge(losses, np.asarray(clip), np.asarray(squares), np.asarray(0.0))
+    p = mixture.shares(hedge, radius, prior)
+    # (ν − Q_k)/(αR_k) = ln(p_k/π_k) for one ν, the same for all, and Σ p_k = 1: that is the argmin, and the only one
+    assert p.sum() == pytest.approx(1, abs=1e-12)
+    there = p > 1e-290  # others are below the smallest numbers
+    nu = (losses + units * (np.log(np.where(there, p, 1.0)) - prior))[there]
+    np.testing.assert_allclose(nu, nu[np.argmax(p[there])], rtol=0, atol=1e-9 * units[0])
+
+
+def test_the_first_two_rounds_by_hand():
+    problem = linear_problem(1, budget=1.0, l1=1.0, l2=0.0)  # R = 1
+    learner = MixedAFTRL.for_problem(problem, typical_size=1.0)
+    state = learner.init()
+    R = np.append(4.0 ** -np.arange(8), 4.0**-7)
+    prior = (R + 1) ** -0.5 / ((R + 1) ** -0.5).sum()
+    np.testing.assert_allclose(state.shares, prior, rtol=1e-14)
+    state = learner.update(state, observe(problem, state.x, [np.array([2.0])]))
+    # V = 4, z = 2: every leader is at −R_k, the nearest of −z/(√V/R_k) = −R_k and the ball's end.
+    assert state.x[0] == pytest.approx(-(prior[:8] @ R[:8]), rel=1e-13)
+    before = state.shares
+    state = learner.update(state, observe(problem, state.x, [np.array([1.0])]))
+    # ℓ_k = −R_k, b = 1, but m = 0 before: nothing is charged, m = 1, U = 0.
+    np.testing.assert_allclose(state.shares, before, rtol=1e-12)
+    assert (state.hedge.clip, state.hedge.squares) == (1.0, 0.0)
+    state = learner.update(state, observe(problem, state.x, [np.array([1.0])]))
+    # now α = 2, ℓ_k = −s_k w with z = 3, V = 5: −R_k again (3/√5 > 1), h = −½: Q_k = −2 R_k ln 1.5, the last 0.
+    np.testing.assert_allclose(state.hedge.losses, np.append(-2 * R[:8] * np.log(1.5), 0.0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("priced", [False, True])
+@pytest.mark.parametrize("budget", [0.3, 10.0, 1000.0])
+def test_theorem_2_holds_for_every_scale(budget, priced):
+    """Against the best x of every ball, in hindsight; without `priced` the largest ball and x = 0 only."""
+    rng = np.random.default_rng(int(budget * 10))
+    for drift in (0.0, 0.3):
+        costs = costs_of(rng, 600, 4, drift)
+        problem = linear_problem(4, budget=budget)
+        learner = MixedAFTRL.for_problem(problem, priced=priced)
+        trace = run(problem, learner, Replay([costs]))
+        total, R = costs.sum(axis=0), mixture.radii(problem.enclosing_set.radius)
+        bounds = learner.scale_bounds(problem, trace.state)
+        g = ElasticNetBudget(4, budget)
+        for k in range(8) if priced else (0,):
+            prox = g.prox(Ball(4, R[k]))
+            # a feasible point of the ball that is good enough to make the test sharp: many weights, the best one kept
+            candidates = [prox.argmin(total, np.array([v]), np.asarray(1e-6)) for v in np.geomspace(1e-3, 1e4, 200)]
+            best = min(total @ x for x in candidates if g.values(x)[0] <= 0)
+            assert trace.cumulative_loss[-1] - best <= bounds[k]
+        assert trace.cumulative_loss[-1] <= bounds[-1]
+        bound = learner.bound(problem, 600, state=trace.state)
+        assert trace.signed_violation[-1] <= bound["long_term_violation"]
+
+
+@pytest.mark.parametrize("budget", [0.3, 10.0, 1000.0])
+def test_penalised_regret_and_hard_violation_are_under_their_bounds(budget):
+    problem = linear_problem(4, budget=budget)
+    learner = MixedPenalisedFTRL.for_problem(problem)
+    costs = costs_of(np.random.default_rng(3), 400, 4, 0.5)
+    trace = run(problem, learner, Replay([costs]), record=np.arange(1, 401))
+    bound = learner.bound(problem, 400, state=trace.state)
+    x = problem.constraint.prox(problem.enclosing_set)
+    total = costs.sum(axis=0)
+    weight = x.least_weight(total, np.asarray(1e-3))
+    best = total @ x.argmin(total, weight[None], np.asarray(1e-3))
+    assert trace.cumulative_loss[-1] - best <= bound["regret"]
+    assert trace.hard_violation[-1] <= bound["hard_violation"]
+    assert np.all(np.diff(trace.multiplier) >= 0)
+
+
+def test_a_generous_budget_costs_little():
+    rng = np.random.default_rng(0)
+    costs = np.sign(rng.standard_normal((200, 1))) * np.eye(5)[rng.integers(5, size=200)]  # nothing to be learned
+    losses = {}
+    for rule in (AdaptiveAFTRL, MixedAFTRL, MixedPenalisedFTRL):
+        problem = linear_problem(budget=1e4)
+        losses[rule] = run(problem, rule.for_problem(problem), Replay([costs])).cumulative_loss[-1]
+    assert losses[AdaptiveAFTRL] > 10 * max(losses[MixedAFTRL], 1.0)
+    assert losses[MixedPenalisedFTRL] == pytest.approx(losses[MixedAFTRL], rel=1e-9)  # the budget does not bind
+
+
+def test_rows_of_a_batch_are_single_runs():
+    problem = linear_problem()
+    rng = np.random.default_rng(1)
+    for rule in (MixedAFTRL, MixedPenalisedFTRL):
+        learner = rule.for_problem(problem)
+        batch, singles = learner.init((3,)), [learner.init() for _ in range(3)]
+        for _ in range(30):
+            cost = rng.standard_normal((3, 5))
+            batch = learner.update(batch, observe(problem, batch.x, [cost]))
+            singles = [learner.update(one, observe(problem, one.x, [c])) for one, c in zip(singles, cost, strict=True)]
+        np.testing.assert_allclose(batch.x, np.stack([one.x for one in singles]), rtol=1e-11, atol=1e-12)
+
+
+def test_other_constraints_are_refused():
+    g = Affine([[1.0, 0.0]], [0.5])
+    with pytest.raises(InputError, match="one ray"):
+        MixedAFTRL.for_problem(Problem(Ball(2, 1.0), Linear(2), g))
+
+
+def test_switching_costs_never_break_a_budget_by_much():
+    problem = linear_problem()
+    trace = run(problem, MixedPenalisedFTRL.for_problem(problem), SwitchingCosts(5), rounds=500)
+    assert trace.hard_violation[-1] < 1e-9

@@ -1,0 +1,273 @@
+"""Mixtures of scales, compiled: rounds are the reference learners'; the intercept; budgets that do no harm."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from linear_learners import rows_and_labels, same
+from linear_references import reference_loss
+from longterm import Problem, observe
+from longterm.constraints import ElasticNetBudget
+from longterm.errors import InputError
+from longterm.learners import MixedAFTRL, MixedPenalisedFTRL
+from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner
+from longterm.linear_model._estimator import BudgetWarning
+from longterm.linear_model.kernels import mixture
+
+RULES = ("a-ftrl", "penalised-ftrl")
+
+
+@pytest.mark.parametrize("norms", [(1.0, 1.0), (1.0, 0.0), (0.0, 1.0)])
+@pytest.mark.parametrize("budget", [0.5, 30.0, 1e4])
+@pytest.mark.parametrize(("rule", "scales"), [("a-ftrl", "mixed"), ("a-ftrl", "priced"), ("penalised-ftrl", "mixed")])
+def test_rounds_are_the_reference_learners(rule, scales, budget, norms):
+    X, y = rows_and_labels(n=200)
+    X[:3] = 0  # nothing is known of the scale before the first row
+    l1, l2 = norms
+    g = ElasticNetBudget(7, budget, l1=l1, l2=l2)
+    problem = Problem(g.enclosing_ball(), reference_loss("logistic", 7, 0.0), g)
+    typical = 1 / (4 * np.linalg.norm(X[np.flatnonzero(X.any(axis=1))[0]]))
+    if rule == "a-ftrl":
+        learner = MixedAFTRL.for_problem(problem, typical_size=typical, priced=scales == "priced")
+    else:
+        learner = MixedPenalisedFTRL.for_problem(problem, typical_size=typical)
+    state, ours = (
+        learner.init(),
+        BudgetLinearLearner(7, budget, l1=l1, l2=l2, rule=rule, scales=scales, fit_intercept=False),
+    )
+    for row, label in zip(X, y, strict=True):
+        state = learner.update(state, observe(problem, state.x, [row, np.float64(label)]))
+        ours.step_dense(row, label)
+        np.testing.assert_allclose(ours.weights, state.x, rtol=1e-7, atol=1e-9)
+        assert ours.multiplier == pytest.approx(float(np.squeeze(state.multiplier)), rel=1e-7, abs=1e-9)
+    np.testing.assert_allclose(ours._rule.mixture[mixture.LOSS, :9], state.hedge.losses, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(ours._rule.mixture[mixture.SHARE, :9], state.shares, rtol=1e-7, atol=1e-9)
+
+
+def test_sparse_rounds_are_dense_ones():
+    X, y = rows_and_labels(n=800)
+    dense, by_rows = (BudgetLinearLearner(7, 3.0, sparse=kind) for kind in (False, True))
+    np.testing.assert_allclose(dense.learn(X, y), by_rows.learn(sparse.csr_array(X), y), atol=1e-8)
+    np.testing.assert_allclose(dense.weights, by_rows.weights, atol=1e-9)
+    assert dense.intercept == pytest.approx(by_rows.intercept, abs=1e-9)
+
+
+def test_exponential_and_logarithm_are_those_of_the_library():
+    x = np.concatenate([-np.geomspace(1e-20, 690, 3000), [0.0]])
+    np.testing.assert_allclose([mixture.exponential(v) for v in x], np.exp(x), rtol=1e-15)
+    h = np.linspace(-0.5, 0.5, 1001)
+    np.testing.assert_allclose([mixture.minus_log_of_rest(v) for v in h], -np.log1p(-h), rtol=1e-15, atol=1e-300)
+    little = np.linspace(-1 / 16, 1 / 16, 1001)
+    np.testing.assert_allclose([mixture.minus_log_of_little(v) for v in little], -np.log1p(-little), rtol=1e-15)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_generous_budget_costs_at_most_two_per_cent(rule):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((500, 30)) * (rng.random((500, 30)) < 0.3)
+    y = np.where(X[:, 0] - X[:, 1] + 0.5 * X[:, 2] + rng.logistic(size=500) > 0, 1.0, -1.0)
+    losses = []
+    for budget in (1.0, 10.0, 100.0, 1000.0, 10_000.0):
+        learner = BudgetLinearLearner(30, budget, rule=rule)
+        learner.learn(X, y)
+        losses.append(learner.cumulative_loss)
+    assert max(losses[2:]) <= 1.02 * min(losses)
+
+
+# --- the intercept --------------------------------------------------------------------------------------------
+
+
+def weighted(rng, n):
+    return rng.choice([0.0, 0.3, 1.0], size=n)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_offset_is_behind_the_best_constant_by_what_is_proved(seed):
+    """Rows of zeros and a residual that is not fed: KT's inequality, with weights, in every order."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(400) < rng.choice([0.002, 0.1, 0.5]), 1.0, -1.0)
+    y = np.sort(y)[:: rng.choice([1, -1])] if seed % 2 else y
+    weights = weighted(rng, len(y))
+    plus = minus = loss = 0.0
+    for label, weight in zip(y, weights, strict=True):
+        offset = math.log((plus + 0.5) / (minus + 0.5))
+        loss += weight * math.log1p(math.exp(-label * offset))
+        plus, minus = plus + weight * (label > 0), minus + weight * (label < 0)
+    W = plus + minus
+    best = -sum(part * math.log(part / W) for part in (plus, minus) if part > 0)
+    assert loss <= best + 0.5 * math.log(math.pi * (W + 0.5))
+
+
+@pytest.mark.parametrize("budget", [1.0, 100.0, 1e4])
+@pytest.mark.parametrize("share", [0.005, 0.1, 0.5])
+def test_never_worse_than_the_base_rate(share, budget):
+    """The theorem's bound, with labels that are noise, rows in any order and weights."""
+    rng = np.random.default_rng(int(1000 * share))
+    n = 1500
+    X = rng.standard_normal((n, 10))
+    y = np.where(rng.random(n) < share, 1.0, -1.0)
+    weights = weighted(rng, n)
+    weights[0] = 1.0  # the largest weight is known from the start
+    learner = BudgetLinearLearner(10, budget)
+    learner.learn(X, y, weights)
+    plus, W = weights[y > 0].sum(), weights.sum()
+    best = -sum(part * math.log(part / W) for part in (plus, W - plus) if part > 0)
+    kt = 0.5 * math.log(math.pi * (W + 0.5))
+    s, lanes = learner._rule.scalars[0], learner._rule.mixture
+    zero_experts = 0.0
+    for first, last, clip, squares in (
+        (0, 9, "clip", "clipped_squares"),
+        (9, 15, "residual_clip", "residual_clipped_squares"),
+    ):
+        R, prior = lanes[mixture.RADIUS, first:last], np.exp(lanes[mixture.PRIOR, first:last])
+        assert prior.sum() == pytest.approx(1)
+        alpha = math.sqrt(4 * s[clip] ** 2 + 0.25 * s[squares])
+        zero_experts += alpha * (R[-1] * (-math.log(prior[-1]) - 1) + prior @ R) + s[clip] * R[0]
+    assert learner.cumulative_loss <= best + kt + zero_experts
+    if budget <= 100:
+        assert learner.cumulative_loss <= best + 25  # what the theorem leaves is far from what happens
+
+
+def test_weights_are_counted():
+    """A row of weight 2 counts as two rows of weight 1, up to the largest weight's half."""
+    learner = BudgetLinearLearner(1, 1.0)
+    for label, weight in ((1.0, 2.0), (-1.0, 1.0), (-1.0, 0.0)):
+        learner.step_dense([0.0], label, weight)
+    s = learner._rule.scalars[0]
+    assert (s["positive_weight"], s["negative_weight"], s["heaviest"]) == (2.0, 1.0, 2.0)
+    assert learner.intercept - s["residual"] == pytest.approx(math.log((2 + 1) / (1 + 1)))
+
+
+def test_rare_positives_are_predicted_as_rare_as_they_are():
+    rng = np.random.default_rng(0)
+    n = 2000
+    X = (rng.random((n, 50)) < 0.2).astype(float)
+    y = -np.ones(n)
+    y[rng.choice(n, 4, replace=False)] = 1.0
+    learner = BudgetLinearLearner(50, 100.0)
+    before, margins = 0.0, np.empty(n)
+    moves = []
+    for i in range(n):
+        margins[i] = learner.step_dense(X[i], y[i])
+        moves.append(abs(learner.intercept - before))
+        before = learner.intercept
+    assert np.mean(1 / (1 + np.exp(-margins))) <= 1.3 * 0.002 + 0.5 / n * 2
+    assert max(moves[1:]) <= 1.6
+
+
+@pytest.mark.parametrize("scale", [1e6, 1.0, 1e-6])
+@pytest.mark.parametrize("level", [0.0, 1e4])
+def test_regression_does_not_depend_on_the_targets_unit_and_hardly_on_their_level(scale, level):
+    """Targets and weights scaled alike, an offset of 10⁴ deviations: the same model in the other unit."""
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((3000, 5))
+    y = X[:, 0] - X[:, 1] + 0.5 * rng.standard_normal(3000)
+    learner = BudgetLinearLearner(5, 10.0 * scale, l1=1.0, l2=0.0, loss="squared")
+    learner.learn(X, scale * (y + level))
+    assert learner.intercept / scale - level == pytest.approx(0, abs=0.1)
+    np.testing.assert_allclose(learner.weights / scale, [1, -1, 0, 0, 0], atol=0.15)
+
+
+# --- settings and snapshots -----------------------------------------------------------------------------------
+
+
+def test_scales_are_for_leaders_with_constants_found_online():
+    for more in (
+        {"rule": "a-ogd"},
+        {"constants": {"feature_norm": 1.0}},
+        {"rule": "penalised-ftrl", "scales": "priced"},
+    ):
+        with pytest.raises(InputError, match="scales"):
+            BudgetLinearLearner(3, 1.0, **({"scales": "mixed"} | more))
+    with pytest.raises(InputError, match="'many'"):
+        BudgetLinearLearner(3, 1.0, scales="many")
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+@pytest.mark.parametrize(("rule", "kind"), [("a-ftrl", False), ("a-ftrl", True), ("penalised-ftrl", False)])
+def test_a_learner_that_was_saved_goes_on_bit_for_bit(tmp_path, rule, kind, loss):
+    X, y = rows_and_labels(n=400, regression=loss == "squared")
+    learner = BudgetLinearLearner(7, 5.0, rule=rule, sparse=kind, loss=loss)
+    learner.learn(X[:150], y[:150])
+    learner.save(tmp_path / "model")
+    loaded = BudgetLinearLearner.load(tmp_path / "model")
+    same(learner, loaded)
+    np.testing.assert_array_equal(learner.learn(X[150:], y[150:]), loaded.learn(X[150:], y[150:]))
+    same(learner, loaded)
+
+
+# --- at most k features ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [1, 3, 10])
+def test_no_decision_has_more_features_than_allowed(most):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 40))
+    y = np.where(2 * X[:, 0] - 1.5 * X[:, 1] + X[:, 2] + 0.3 * rng.standard_normal(400) > 0, 1.0, -1.0)
+    learner = BudgetLinearLearner(40, 1e3, rule="penalised-ftrl", max_features=most)
+    for row, label in zip(X, y, strict=True):
+        learner.step_dense(row, label)
+        assert learner.nonzeros <= most
+    found = np.flatnonzero(learner.weights)
+    assert set(found) <= {0, 1, 2} if most <= 3 else {0, 1, 2} <= set(found)
+    assert len(found) >= min(most, 2)
+
+
+def test_max_features_in_estimators():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((300, 30))
+    y = X[:, 3] - X[:, 7] > 0
+    model = BudgetLinearClassifier(max_features=2, random_state=0).fit(X, y)
+    assert set(np.flatnonzero(model.coef_)) == {3, 7}
+    assert model.score(X, y) > 0.95
+    with pytest.raises(InputError, match="max_features"):
+        BudgetLinearClassifier(max_features=2, rule="a-ogd").fit(X, y)
+
+
+# --- what fit answers with ------------------------------------------------------------------------------------
+
+
+def test_fit_answers_with_a_recent_average_within_the_budget_and_a_stream_with_the_iterate():
+    X, y = rows_and_labels(n=600)
+    model = BudgetLinearClassifier(0.5, random_state=0).fit(X, y)
+    learner = model._learners[0]
+    assert ElasticNetBudget(7, 0.5).values(model.coef_[0])[0] <= 0
+    assert not np.array_equal(model.coef_[0], learner.weights)
+    assert np.all(model.coef_[0][learner.weights == 0] == 0)
+    model.partial_fit(X[:5], y[:5])
+    np.testing.assert_array_equal(model.coef_[0], learner.weights)
+
+
+def test_seeds_move_the_held_out_loss_by_less_than_one_per_cent():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((1500, 15))
+    y = np.where(X @ rng.standard_normal(15) + 2 * rng.logistic(size=1500) > 0, 1, -1)
+    losses = []
+    for seed in range(5):
+        model = BudgetLinearClassifier(random_state=seed).fit(X[:700], y[:700])
+        losses.append(np.logaddexp(0, -y[700:] * model.decision_function(X[700:])).mean())
+    assert max(losses) < 1.01 * min(losses)
+
+
+def test_a_budget_that_leaves_a_constant_warns_and_one_that_does_not_bind_says_so():
+    X, y = rows_and_labels()
+    with pytest.warns(BudgetWarning, match="constant"):
+        BudgetLinearClassifier(1e-9, random_state=0, max_features=None, rule="penalised-ftrl", l2=0.0).fit(0 * X, y)
+    assert not BudgetLinearClassifier(random_state=0).fit(X, y).budget_binds_
+    assert BudgetLinearClassifier(0.1, random_state=0).fit(X, y).budget_binds_
+
+
+def test_one_row_a_thousand_times_too_large_is_forgiven():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((3000, 8))
+    y = np.where(X[:, 0] - X[:, 1] + 0.5 * rng.logistic(size=3000) > 0, 1.0, -1.0)
+    losses = {}
+    for factor in (1.0, 1000.0):
+        rows = X.copy()
+        rows[100] *= factor
+        model = BudgetLinearClassifier().partial_fit(rows[:101], y[:101], classes=[-1, 1])
+        margins = model._learners[0].learn(rows[101:], y[101:])
+        losses[factor] = np.logaddexp(0, -y[101:] * margins)[1000:].mean()
+    assert losses[1000.0] < 1.25 * losses[1.0]
