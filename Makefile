@@ -23,7 +23,7 @@ help:
 	@echo "make docs        the site, docs/_build/html: a warning is an error"
 	@echo "make package     wheel and sdist, checked, and tried in an empty environment"
 	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
-	@echo "make bench-live  time ask and tell in a service, and fleets of up to a million learners"
+	@echo "make bench-live  time ask and tell in a service, fleets of up to a million learners, decisions under a budget"
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
 	@echo "make bench-models  linear models with default settings beside scikit-learn, River and Vowpal Wabbit: losses, non-zeros, time"
 	@echo "make bench-scale many learners at once: paths of budgets, memory, pacing of whole logs; what docs/what_it_costs.md quotes"
@@ -94,6 +94,7 @@ bench: $(READY)
 bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/fleet.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/decisions.py
 
 bench-linear: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"

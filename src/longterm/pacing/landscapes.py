@@ -116,8 +116,8 @@ class SeenPrices(Landscape):
     """
 
     def estimate(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        total = first.sum()
-        return np.ones(len(self.bids)) if total == 0 else np.asarray(np.cumsum(first)[:-1] / total)
+        total = np.cumsum(first)
+        return np.ones(len(self.bids)) if total[-1] == 0 else np.asarray(total[:-1] / total[-1])
 
     def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
         if price is None:
