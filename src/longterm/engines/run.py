@@ -223,7 +223,7 @@ def compare(
     total = rounds if rounds is not None else stream.length
     with reporter(progress, title) as report:
         try:
-            for first, block in _blocks(engine, stream, seeds, start, rounds):
+            for first, block in _blocks(chosen, stream, seeds, start, rounds):
                 require_fit(problem, block if isinstance(block, Block) else block.at(0), seed_axes, first)
                 for player in players.values():
                     player.play(block, first)  # type: ignore[arg-type]

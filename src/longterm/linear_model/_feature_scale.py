@@ -51,7 +51,7 @@ class FeatureScale:
         self.seen = np.zeros(dimension)
         """In how many rows each was not 0."""
         self.counts = np.zeros(1, dtype=np.int64)
-        """Rows."""
+        """How many rows there were."""
         self.most = np.full(dimension, FARTHEST)
         """What a square counts as at most."""
 

@@ -11,11 +11,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from longterm._one_thread import one_thread_at_a_time
 from longterm.errors import InputError
 from longterm.linear_model._estimator import BudgetLinearModel
 from longterm.linear_model._rows import labels_for
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
+from longterm.storage.one_thread import one_thread_at_a_time
 
 
 class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[misc]
