@@ -87,7 +87,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((2000, 10))
     >>> y = 3 * X[:, 0] + 100 + 0.1 * rng.standard_normal(2000)
-    >>> model = BudgetLinearRegressor(budget=10.0, random_state=0).fit(X, y)
+    >>> model = BudgetLinearRegressor(random_state=0).fit(X, y)
     >>> model.coef_.round()[:3], round(model.intercept_)
     (array([3., 0., 0.]), 100)
     """

@@ -97,9 +97,9 @@ class BudgetLinearLearner(LearnerMemory):
     >>> learner.step(np.array([0, 2]), np.array([3.0, 4.0]), 1.0)
     0.0
     >>> round(learner.step_dense(np.array([0.0, 1.0, 1.0]), -1.0), 6)
-    0.585641
+    0.034719
     >>> learner.rounds, learner.weights.round(3)
-    (2, array([0., 0., 0.]))
+    (2, array([ 0.025, -0.008,  0.025]))
     """
 
     def __init__(
