@@ -369,6 +369,7 @@ def figure(prompts: Prompts, results: list[Result], shares: Sequence[float], met
         scale = float(prompts.excess[:, prompts.best].mean())
         right.plot(own.prices * scale, color=colours(2 * k), label=f"budget {share:g}", linewidth=0.8)
     right.set(xlabel="request", ylabel="score asked for the mean extra cost", title="price of money", yscale="log")
+    right.set_ylim(bottom=max(right.get_ylim()[0], 1e-4))  # where money is left over its price falls for ever
     right.legend(fontsize=8)
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"routing-{prompts.name}.png"
