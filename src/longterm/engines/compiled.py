@@ -165,13 +165,18 @@ class CompiledPlayer:
                 wanted = self._recorder.next
                 stop = block.rounds if wanted is None else min(block.rounds, wanted - first + 1)
                 start, self._carry = self._carry, self._stretch(self._carry, there, stop)
-                self.played = first - 1 + int(self._carry.position)
-                self._note_broken_bounds(start, there, first)
-                if not self._carry.sound:
-                    self._carry = self._advance(start, there, int(self._carry.position))
+                made = self._carry
+                # Every look at a device takes as long as several rounds: all at once.
+                position, sound, broken, sums, report = jax.device_get(
+                    (made.position, made.sound, made.first_broken, made.sums, made.report)
+                )
+                self.played = first - 1 + int(position)
+                self._note_broken_bounds(start, there, first, int(position), broken)
+                if not sound:
+                    self._carry = self._advance(start, there, int(position))
                     raise self._refusal(there)
                 if self.played == wanted:
-                    self._recorder.keep(wanted, *jax.tree.map(np.asarray, (self._carry.sums, self._carry.report)))
+                    self._recorder.keep(wanted, sums, report)
 
     def _on_device(self, block: Block | DrawnBlock) -> Parameters:
         """A block's parameters; the last block filled up to the length of the others: another shape compiles anew."""
@@ -215,10 +220,12 @@ class CompiledPlayer:
         what = "a declared bound was exceeded by rounding"
         return BrokenBoundError("feedback", what, "Declare bounds with a little room", round=self.played + 1)
 
-    def _note_broken_bounds(self, start: Carry, block: Parameters, first: int) -> None:
+    def _note_broken_bounds(
+        self, start: Carry, block: Parameters, first: int, reached: int, broken: NDArray[Any]
+    ) -> None:
         """Where the run goes on past a broken bound: the first round of each, by playing up to it once more."""
-        for argument, position in zip(BOUNDED, np.asarray(self._carry.first_broken).tolist(), strict=True):
-            played = position < int(self._carry.position)  # a round that stopped the run was not played
+        for argument, position in zip(BOUNDED, broken.tolist(), strict=True):
+            played = position < reached  # a round that stopped the run was not played
             if played and argument not in self._warned:
                 there = self._advance(start, block, position)
                 faults = self._faults(there, block, first + position)
