@@ -61,7 +61,7 @@ test-all: lint
 	$(BIN)/python -m pytest -n 2
 
 quick: $(READY)
-	$(BIN)/python -m pytest -n 2 -q -m "not slow and not cross"
+	$(BIN)/python -m pytest -n 2 -q --thin -m "not slow and not cross"
 
 SECONDS ?= 600
 soak: $(READY)

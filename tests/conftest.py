@@ -1,13 +1,36 @@
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "longterm", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
+settings.register_profile("thin", settings.get_profile("longterm"), max_examples=5)
 settings.load_profile("longterm")
 
 BESIDE_THE_CHECKOUT = Path(__file__).resolve().parents[2] / "shared" / "data"
 if BESIDE_THE_CHECKOUT.is_dir():  # the tests on real data look there, if no other folder is named
     os.environ.setdefault("LONGTERM_DATA", str(BESIDE_THE_CHECKOUT))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--thin", action="store_true", help="of each test its first and its last case, few examples")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--thin"):
+        settings.load_profile("thin")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Thinned out, every test is still there: what broke shows in a minute, the whole is for `make test`."""
+    if not config.getoption("--thin"):
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    kept = {item for of_one in cases.values() for item in (of_one[0], of_one[-1])}
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
