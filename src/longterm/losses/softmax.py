@@ -104,7 +104,7 @@ class Softmax(Loss):
         return math.sqrt(2) * self.feature_norm
 
     def value_range(self, over: Set) -> float:
-        # 0 is below every loss. Scores differ by at most ‖features‖ ‖w_k − w_label‖, and that is at most √2 ‖x‖.
+        # A loss is ln(1 + Σ exp(s_k − s_label)), and no difference of scores is beyond ±‖features‖ √2 ‖x‖.
         largest = math.sqrt(2) * self.feature_norm * over.largest_norm(2)
-        highest = float(np.logaddexp(0.0, math.log(self.classes - 1) + largest))
-        return min(self.gradient_bound(over) * over.diameter, highest)
+        highest, lowest = np.logaddexp(0.0, math.log(self.classes - 1) + np.array([largest, -largest]))
+        return min(self.gradient_bound(over) * over.diameter, float(highest - lowest))
