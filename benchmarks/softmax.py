@@ -1,9 +1,9 @@
 """Several classes: one softmax model with one budget, beside one-vs-rest with the same budget in all.
 
-One-vs-rest gives each of its K models ρ/K, so that all weights together are within ρ, too (for l1 = l2 = 1 the total
-is a sum over classes). Both take one pass by `partial_fit` (progressive loss) or `fit` with its defaults' average, in
-three orders, and are measured on held-out rows: log loss, error, and expected calibration error: rows in 15 bins of
-equal width by the largest probability, Σ (rows of the bin/all) |accuracy − mean largest probability|.
+One-vs-rest gives each of its K models ρ/K, so that all weights together are within ρ, too; and, for comparison, ρ each.
+All take one pass by `fit`, in several orders, and are measured on held-out rows: log loss, error, and the expected
+calibration error: rows in 15 bins of equal width by their largest probability, Σ (share of the bin) |accuracy − mean
+largest probability|.
 
     python benchmarks/softmax.py
 """

@@ -34,9 +34,9 @@ ENOUGH_ROUNDS = 5_000
 class BudgetSoftmaxClassifier(BudgetLinearClassifier):
     """Softmax regression with l1‖W‖₁ + ½ l2‖W‖² ≤ budget in the long run, one budget for all classes together.
 
-    The loss of a row u of class y is ln Σ_k exp(s_k) − s_y, s = Wu + b. `BudgetLinearClassifier` learns each class against
-    the rest with a budget of its own; here the K·d weights compete for one, and the probabilities are those of one
-    model. A round costs O(K·d).
+    The loss of a row u of class y is ln Σ_k exp(s_k) − s_y, s = Wu + b. `BudgetLinearClassifier` learns each class
+    against the rest, with a budget of its own; here the K·d weights compete for one, and the probabilities are those
+    of one model. A round costs O(K·d).
 
     Parameters
     ----------
