@@ -14,6 +14,7 @@ from longterm.errors import SnapshotError
 from longterm.hindsight.cvxpy_statements import state_loss
 from longterm.learners import MixedAFTRL, MixedPenalisedFTRL
 from longterm.linear_model import BudgetSoftmaxClassifier
+from longterm.linear_model._rows import row_block
 from longterm.linear_model._softmax import SoftmaxLearner, SoftmaxSettings, residual_problem
 from longterm.losses import Logistic, Softmax
 from longterm.sets import Ball, Box
@@ -116,6 +117,26 @@ def test_without_intercepts_it_is_the_loop_of_the_house(rule):
     assert model.signed_violation_ == pytest.approx(trace.signed_violation[-1], rel=1e-9)
     assert model.budget_binds_
     assert np.abs(model.coef_).max() > 0
+
+
+@pytest.mark.parametrize("budget", [0.05, 0.3, 1e4])
+@pytest.mark.parametrize("intercepts", [True, False])
+def test_compiled_rounds_are_those_of_the_reference(budget, intercepts):
+    rng = np.random.default_rng(12)
+    X, y = three_classes(rng, 90)
+    X[rng.random(X.shape) < 0.3] = 0.0
+    X[0], weights = 0.0, rng.exponential(size=90)
+    weights[[3, 9]] = 0.0
+    compiled, reference = (SoftmaxLearner(SoftmaxSettings(3, 4, budget, fit_intercept=intercepts)) for _ in range(2))
+    for part in (slice(0, 20), slice(20, 90)):
+        compiled.learn_checked(row_block(X[part], 4), y[part].astype(float), weights[part])
+        for u, label, weight in zip(X[part], y[part], weights[part], strict=True):
+            reference._learn(u, slice(None), int(label), float(weight))
+        for name, expected in reference.arrays().items():
+            found = compiled.arrays()[name]
+            assert (found.shape, found.dtype) == (expected.shape, expected.dtype), name
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12, err_msg=name)
+    assert compiled.binds == (budget < 1e4)
 
 
 def test_never_far_above_the_best_constant_shares():

@@ -1,8 +1,8 @@
 """The rounds of a softmax model whose K·d weights share one budget, by the reference learners themselves.
 
 In round t the row u has the scores s = W_t u + b_t and the loss ω(ln Σ exp(s_k) − s_y). The learner of the weights,
-`MixedAFTRL` or `MixedPenalisedFTRL` on K·d numbers with g(W) = l1‖W‖₁ + ½ l2‖W‖² − ρ, is told ω(p − e_y) ⊗ u. There is
-no second definition of a rule here, and no kernel: a round is a few passes of NumPy over K·d numbers.
+`MixedAFTRL` or `MixedPenalisedFTRL` on K·d numbers with g(W) = l1‖W‖₁ + ½ l2‖W‖² − ρ, is told ω(p − e_y) ⊗ u. A-FTRL's
+rounds are compiled (`kernels.softmax`, held to the reference by tests), penalised FTRL's are the reference's own.
 
 The intercepts cost no budget. b_t = ln((W_k + ½ω̄)/(Σ_j W_j + ½Kω̄)) + c_t: the logarithms of the classes' shares so far,
 W_k the weight of class k before round t and ω̄ the largest weight of a row (the mean of the Dirichlet(W + ½)), plus a
@@ -23,9 +23,11 @@ from longterm._arrays import FloatArray
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners import MixedAFTRL, MixedPenalisedFTRL
+from longterm.learners._scale_mixture import log_priors, radii
 from longterm.learners.feedback import Feedback
 from longterm.linear_model._rows import IN_ORDER, RowBlock, require_moderate
 from longterm.linear_model.kernels.rule import NO_NUMBERS
+from longterm.linear_model.kernels.softmax import NUMBERS, ROOM, softmax_rounds
 from longterm.losses import Softmax
 from longterm.problems import Problem
 from longterm.projections import project_onto_elastic_net
@@ -125,14 +127,28 @@ class SoftmaxLearner:
     ) -> None:
         """Learn rows that `row_block` made and `require` has seen, in this order."""
         numbers = np.arange(block.count) if order is IN_ORDER else order
+        data, indices, indptr = (block if block.is_sparse else block.to_sparse()).rows
+        data, indices, indptr = data.astype(np.float64), indices.astype(np.int64), indptr.astype(np.int64)
+        of_rows = weights if len(weights) else np.ones(block.count)
+        if self.settings.rule == "a-ftrl":
+            self._play(data, indices, indptr, numbers.astype(np.int64), labels.astype(np.float64), of_rows)
+            return
         for number in numbers:
-            weight = float(weights[number]) if len(weights) else 1.0
-            if block.is_sparse:
-                data, indices, indptr = block.rows
-                part = slice(indptr[number], indptr[number + 1])
-                self._learn(data[part].astype(np.float64), indices[part], int(labels[number]), weight)
-            else:
-                self._learn(block.rows[number].astype(np.float64), slice(None), int(labels[number]), weight)
+            part = slice(indptr[number], indptr[number + 1])
+            self._learn(data[part], indices[part], int(labels[number]), float(of_rows[number]))
+
+    def _play(self, *rows: Any) -> None:
+        """The same rounds as `_learn`, compiled."""
+        s = self.settings
+        both = [(self._rule, self.state), (self._residual_rule, self.residual)]
+        learners = [_opened(rule, state) for rule, state in both]
+        sums = np.array([*self._sums.values(), self._heaviest])
+        totals = (self._total, self._intercept_total)
+        softmax_rounds()(
+            *rows, s.features, int(s.fit_intercept), *learners[0], *learners[1], self._counts, sums, *totals
+        )
+        self.state, self.residual = (_closed(of[1], made) for of, made in zip(both, learners, strict=True))
+        self._sums, self._heaviest = dict(zip(SUMS, sums[:4].tolist(), strict=True)), float(sums[4])
 
     def _learn(self, u: FloatArray, columns: Any, label: int, weight: float) -> None:
         """One round: score, pay, learn. `columns` are those of the features u."""
@@ -270,6 +286,26 @@ class SoftmaxLearner:
         if min(made.rounds, made._heaviest, made._counts.min(), made.state.square_sum, made.residual.square_sum) < 0:
             raise ValueError("it counts below 0")
         return made
+
+
+def _opened(rule: MixedAFTRL, state: Any) -> tuple[NDArray[Any], ...]:
+    """A learner as the kernel takes it: z, numbers, Q, p and x, its own to write in, and the constants."""
+    numbers = np.zeros(ROOM)
+    numbers[: len(NUMBERS)] = [float(np.sum(getattr(state, name))) for name in NUMBERS]
+    g, R = rule.prox.constraint, rule.prox.over.radius
+    constants = np.array([g.budget, g.l1, g.l2, rule.dual_scale, rule.beta])
+    own = (state.gradient_sum.copy(), numbers, state.hedge_losses.copy(), state.shares.copy(), state.x.copy())
+    return *own, constants, radii(R), log_priors(R, rule.typical_size)
+
+
+def _closed(before: Any, learner: tuple[NDArray[Any], ...]) -> Any:
+    """The state again, each field of the kind it was."""
+    z, numbers, losses, shares, x = learner[:5]
+    made = {"gradient_sum": z, "hedge_losses": losses, "shares": shares, "x": x}
+    for name, value in zip(NUMBERS, numbers, strict=False):
+        old = np.asarray(getattr(before, name))
+        made[name] = np.full(old.shape, value).astype(old.dtype)[()]
+    return before._replace(**made)
 
 
 def _number(array: NDArray[Any]) -> Any:
