@@ -14,7 +14,7 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm._display import figure
 from longterm.errors import InputError
-from longterm.linear_model._estimator import MODELS, MOST_PASSES, _Recent
+from longterm.linear_model._estimator import MODELS, _Recent
 from longterm.linear_model._estimator_files import (
     require,
     stored_classes,
@@ -26,9 +26,6 @@ from longterm.linear_model._estimator_files import (
 )
 from longterm.linear_model._softmax import SoftmaxLearner, SoftmaxSettings
 from longterm.linear_model.classifier import BudgetLinearClassifier
-
-ENOUGH_ROUNDS = 5_000
-"""How far `fit` goes by itself: rounds are not compiled, and take a millisecond or more."""
 
 
 class BudgetSoftmaxClassifier(BudgetLinearClassifier):
@@ -47,7 +44,7 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
         The weights of the two norms in g.
     rule : {"a-ftrl", "penalised-ftrl"}
         The learner of the weights, `MixedAFTRL` or `MixedPenalisedFTRL`; the second has almost no violation, and rounds
-        that take many times as long.
+        that are not compiled and take thousands of times as long.
     fit_intercept : bool
         Whether there are intercepts: the logarithms of the classes' shares, and a residual.
     beta : float
@@ -55,7 +52,7 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
     growth : float
         Penalised FTRL: how fast its weights w_t ∝ t^(1 + growth) grow.
     passes : int, optional
-        How often `fit` goes through its rows. None: once, small data sets up to 10 times, until 5,000 rounds were
+        How often `fit` goes through its rows. None: once, small data sets up to 10 times, until 20,000 rounds were
         played. `partial_fit` takes its rows once, in their order.
     shuffle : bool
         Whether every pass of `fit` has an order of its own.
@@ -152,11 +149,6 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
 
     def _learners_of(self) -> int:
         return 1
-
-    def _passes_over(self, rows: int) -> int:
-        if self.passes is None:
-            return min(-(-ENOUGH_ROUNDS // rows), MOST_PASSES)
-        return super()._passes_over(rows)
 
     def _targets(self, y: NDArray[Any]) -> list[FloatArray]:
         self._known(y)
