@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
@@ -25,6 +26,7 @@ from longterm.errors import InputError
 from longterm.learners import MixedAFTRL, MixedPenalisedFTRL
 from longterm.learners._scale_mixture import log_priors, radii
 from longterm.learners.feedback import Feedback
+from longterm.linear_model._feature_scale import gathered
 from longterm.linear_model._rows import IN_ORDER, RowBlock, require_moderate
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.kernels.softmax import NUMBERS, ROOM, softmax_rounds
@@ -126,16 +128,19 @@ class SoftmaxLearner:
         order: NDArray[np.int64] = IN_ORDER,
     ) -> None:
         """Learn rows that `row_block` made and `require` has seen, in this order."""
-        numbers = np.arange(block.count) if order is IN_ORDER else order
-        data, indices, indptr = (block if block.is_sparse else block.to_sparse()).rows
-        data, indices, indptr = data.astype(np.float64), indices.astype(np.int64), indptr.astype(np.int64)
-        of_rows = weights if len(weights) else np.ones(block.count)
+        chosen = np.arange(block.count) if order is IN_ORDER else order
+        part = gathered(block.rows, chosen, self.settings.features)
+        if not block.is_sparse:
+            matrix = sparse.csr_array(part)
+            part = (matrix.data, matrix.indices, matrix.indptr)
+        data, indices, indptr = part[0].astype(np.float64), part[1].astype(np.int64), part[2].astype(np.int64)
+        of_rows = weights[chosen] if len(weights) else np.ones(len(chosen))
         if self.settings.rule == "a-ftrl":
-            self._play(data, indices, indptr, numbers.astype(np.int64), labels.astype(np.float64), of_rows)
+            self._play(data, indices, indptr, labels[chosen].astype(np.float64), of_rows)
             return
-        for number in numbers:
-            part = slice(indptr[number], indptr[number + 1])
-            self._learn(data[part], indices[part], int(labels[number]), float(of_rows[number]))
+        for n, number in enumerate(chosen):
+            own = slice(indptr[n], indptr[n + 1])
+            self._learn(data[own], indices[own], int(labels[number]), float(of_rows[n]))
 
     def _play(self, *rows: Any) -> None:
         """The same rounds as `_learn`, compiled."""

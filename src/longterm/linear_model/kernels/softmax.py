@@ -171,7 +171,7 @@ def write(z, numbers, constants, x):
 
 @cache
 def softmax_rounds() -> Any:
-    """Called with CSR rows, an order, labels and weights, then both learners; they are changed in place.
+    """Called with CSR rows, labels and weights, then both learners; they are changed in place.
 
     A learner is z, numbers, losses, shares, x, constants, radii and log_priors; then come the classes' weights, the
     sums (loss, signed, hard and squared violation, the heaviest row) and the sums of weights and intercepts.
@@ -179,7 +179,7 @@ def softmax_rounds() -> Any:
     digest = sources()
 
     def play(
-        data, columns, indptr, order, labels, weights, features, intercepts,
+        data, columns, indptr, labels, weights, features, intercepts,
         z, numbers, losses, shares, x, constants, radii, log_priors,
         z_2, numbers_2, losses_2, shares_2, x_2, constants_2, radii_2, log_priors_2,
         counts, sums, total, intercept_total,
@@ -193,7 +193,7 @@ def softmax_rounds() -> Any:
         mix(numbers_2, factors_2, shares_2)
         pull, b = np.empty(classes), np.zeros(classes)
         one, first = np.ones(1), np.zeros(1, np.int64)
-        for i in order:
+        for i in range(len(labels)):
             u, own, weight = data[indptr[i] : indptr[i + 1]], columns[indptr[i] : indptr[i + 1]], weights[i]
             label, threshold, c = int(labels[i]), numbers[MULTIPLIER_SUM] * constants[L1], numbers[FACTOR]
             if sums[4] > 0.0:
@@ -237,5 +237,5 @@ def softmax_rounds() -> Any:
 
     array, numbers, whole = float64[::1], readonly(float64), readonly(int64)
     learner = (array, array, array, array, array, numbers, numbers, numbers)
-    rows = (numbers, whole, whole, whole, numbers, numbers, int64, int64)
+    rows = (numbers, whole, whole, numbers, numbers, int64, int64)
     return compiled(play, (*rows, *learner, *learner, array, array, array, array))
