@@ -230,7 +230,7 @@ class SoftmaxLearner:
 
     @property
     def rounds(self) -> int:
-        """T."""
+        """T, the rows learned so far."""
         return int(self.state.round) - 1
 
     @property
