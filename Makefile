@@ -17,13 +17,13 @@ help:
 	@echo "make test        the whole suite: style, types, tests, doctests"
 	@echo "make test-all    and the full cross of learners, problems and engines"
 	@echo "make quick       the part of the tests to run while working"
-	@echo "make pacing      spend a budget over real auctions, second and first price, returns on spend: tables, figures in results/"
+	@echo "make pacing      spend a budget over auctions (real where LONGTERM_DATA has them, else invented): tables, figures in results/"
 	@echo "make routing     route prompts to language models under a budget: every method on two tables, figures in results/"
 	@echo "make soak        kills, signals, full disks, second processes, hostile files: SECONDS=600 of them, and what was lost"
 	@echo "make docs        the site, docs/_build/html: a warning is an error"
 	@echo "make package     wheel and sdist, checked, and tried in an empty environment"
 	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
-	@echo "make bench-live  time ask and tell in a service, and fleets of up to a million learners"
+	@echo "make bench-live  time ask and tell in a service, fleets of up to a million learners, decisions under a budget"
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
 	@echo "make bench-models  linear models with default settings beside scikit-learn, River and Vowpal Wabbit: losses, non-zeros, time"
 	@echo "make bench-scale many learners at once: paths of budgets, memory, pacing of whole logs; what docs/what_it_costs.md quotes"
@@ -72,7 +72,7 @@ tables: $(READY)
 
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
-	COLUMNS=100 $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	COLUMNS=100 JAX_PLATFORMS=cpu $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 
 package: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[release]"
@@ -94,6 +94,7 @@ bench: $(READY)
 bench-live: $(READY)
 	$(BIN)/python benchmarks/live.py
 	$(BIN)/python benchmarks/fleet.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/decisions.py
 
 bench-linear: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"

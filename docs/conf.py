@@ -77,7 +77,10 @@ def escaped(app: Any, what: str, name: str, thing: object, options: object, line
             continue
         line = re.sub(r"(?<!\\)\|", r"\\|", line)
         every = line.replace("**", "").count("*") % 2 == 1
-        lines[number] = re.sub(r"(?<!\\)\*" if every else r"(?<=\w)\*(?=[\s_,.;:)]|$)", r"\\*", line)
+        if every or not re.search(r"(?<![\w*\\])\*\w[^*]*\w\*(?![\w*])", line):  # *stressed* words stay so
+            lines[number] = re.sub(r"(?<!\\)\*" if every else r"(?<=\w)\*(?=[\s_,.;:)]|$)", r"\\*", line)
+        else:
+            lines[number] = line
 
 
 def setup(app: Any) -> None:

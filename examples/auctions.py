@@ -7,6 +7,7 @@ who pays the *market* price, which nobody can without knowing it; `landscape` is
 distributed in every band, and no more.
 
 Return on spend: what is won must be worth `target` times what is paid. A click is worth what it cost in training.
+Rivals: truthful bids value / target; budget only paces its money and never heard of the return.
 
 python examples/auctions.py --help
 """
@@ -24,6 +25,7 @@ from longterm._arrays import FloatArray
 from longterm.errors import InputError
 from longterm.pacing import (
     Auctions,
+    DualMirrorDescent,
     FirstPricePacer,
     Landscape,
     LostPrices,
@@ -34,11 +36,11 @@ from longterm.pacing import (
     best_first_price,
     best_in_hindsight,
     best_return,
+    play,
     play_first_price,
     play_return,
-    synthetic_auctions,
 )
-from pacing import load_auctions, load_history
+from pacing import chosen_auctions
 
 CELLS = 20
 
@@ -114,7 +116,7 @@ def truthful(auctions: Auctions, target: float, budget: float | None) -> tuple[f
 
 
 def return_table(
-    auctions: Auctions, worth: float, targets: Sequence[float], share: float
+    auctions: Auctions, history: PriceHistory, worth: float, targets: Sequence[float], share: float
 ) -> tuple[str, dict[str, FloatArray]]:
     """Second price with a return on spend, with and without a budget."""
     money = Auctions(auctions.clicks, auctions.prices, auctions.values * worth)
@@ -138,6 +140,14 @@ def return_table(
                 lines.append(
                     f"{target:>6g}{name:>10}  {rule:<12}{spent:>10.0f}{run.value:>12.0f}{run.value / best.value:>14.2%}"
                     f"{run.value / max(spent, 1e-9):>8.3f}{run.slack.min():>13.0f}{-bound:>11.0f}"
+                )
+            if budget is not None:  # a pacer that never heard of the return
+                paced = play(DualMirrorDescent.calibrated(budget, T, history), auctions)
+                spent, value = float(paced.spent), float(paced.value) * worth
+                worst = float(np.cumsum(money.values * paced.won / target - paced.paid).min())
+                lines.append(
+                    f"{target:>6g}{name:>10}  {'budget only':<12}{spent:>10.0f}{value:>12.0f}"
+                    f"{value / best.value:>14.2%}{value / max(spent, 1e-9):>8.3f}{worst:>13.0f}"
                 )
             value, spent = truthful(money, target, budget)
             lines.append(
@@ -185,21 +195,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--shares", nargs="+", type=float, default=[1 / 2, 1 / 8, 1 / 32], help="budgets, of the log's price"
     )
     parser.add_argument("--targets", nargs="+", type=float, default=[2.0, 4.0], help="returns asked for")
-    parser.add_argument("--log", type=Path, help="another log: lines of click, price, predicted rate")
+    parser.add_argument(
+        "--log",
+        type=Path,
+        help="your own: a CSV with columns value, price, click; or lines of click, price, predicted rate",
+    )
     parser.add_argument("--synthetic", type=int, metavar="SEED", help="an invented log instead")
     parser.add_argument("--rounds", type=int, default=20_000, help="of an invented log")
     parser.add_argument("--out", type=Path, default=Path("results"))
     chosen = parser.parse_args(arguments)
     try:
-        if chosen.synthetic is not None:
-            auctions = synthetic_auctions(chosen.rounds, chosen.synthetic)
-            history = PriceHistory.of(synthetic_auctions(chosen.rounds, chosen.synthetic + 1))
-        else:
-            auctions, history = load_auctions(chosen.log), load_history(None)
+        auctions, history, _ = chosen_auctions(chosen.log, None, chosen.synthetic, chosen.rounds)
         text, found = first_price_table(auctions, history, chosen.shares)
         sys.stdout.write(text + "\n\n")
         worth = float(history.counts @ history.prices / history.counts.sum() / history.mean_value)
-        text, slacks = return_table(auctions, worth, chosen.targets, 1 / 8)
+        text, slacks = return_table(auctions, history, worth, chosen.targets, 1 / 8)
         sys.stdout.write(f"A click is worth {worth:,.0f}.\n{text}\n")
         sys.stdout.write(f"wrote {figure(found, chosen.shares, slacks, chosen.out)}\n")
     except InputError as error:

@@ -46,7 +46,7 @@ from longterm.pacing import (
     synthetic_auctions,
     tuned_controller,
 )
-from longterm.report.style import publication_style, save_figure
+from longterm.report.style import plain_log_ticks, publication_style, save_figure
 
 LOG = "ipinyou_2997_test.theta.txt.gz"
 """The test log of campaign 2997 of iPinYou: 156,063 auctions, 530 clicks, total price 8,617,148."""
@@ -110,6 +110,30 @@ def _parsed(line: str, file: Path, number: int) -> tuple[float, float, float]:
         else:
             return click, price, value
     raise InputError("path", f"{file}, line {number}: {reason}", "Each line holds: click price rate")
+
+
+def chosen_auctions(
+    log: Path | None, history: Path | None, synthetic: int | None, rounds: int
+) -> tuple[Auctions, PriceHistory, str]:
+    """The auctions to play, what is known before them, and a name: the log's, or invented ones where none is here.
+
+    A log of one's own without a history gives its first tenth for it, which is then not played.
+    """
+    if synthetic is None and log is None and not Path(os.environ.get("LONGTERM_DATA", "."), LOG).is_file():
+        sys.stdout.write(f"No {LOG} where LONGTERM_DATA says: these auctions are invented. --log takes your own.\n")
+        synthetic = 0
+    if synthetic is not None:
+        if synthetic < 0:
+            raise InputError("synthetic", f"{synthetic} is not a seed", "Give a whole number of at least 0")
+        auctions, past = (synthetic_auctions(rounds, synthetic + k) for k in (0, 1))
+        return auctions, PriceHistory.of(past), "Invented log"
+    auctions = Auctions.from_csv(log) if log is not None and log.suffix == ".csv" else load_auctions(log)
+    if log is None or history is not None:
+        return auctions, load_history(history), "iPinYou 2997" if log is None else str(log)
+    known = max(1, len(auctions) // 10)
+    parts = (auctions.clicks, auctions.prices, auctions.values)
+    past, rest = (Auctions(*(part[place] for part in parts)) for place in (slice(known), slice(known, None)))
+    return rest, PriceHistory.of(past), str(log)
 
 
 def load_history(path: str | Path | None = None) -> PriceHistory:
@@ -268,6 +292,9 @@ def figure(found: PacingStudy, title: str, folder: Path, k: int) -> list[Path]:
             ylabel="ahead of even line, % of budget",
             title=f"Spend over time, budget {budget:,.0f}",
         )
+        # One method that is far off would press the others flat: linear up to ±2 %, logarithmic beyond.
+        spend.set_yscale("symlog", linthresh=2.0, linscale=2.0)
+        spend.yaxis.set_major_formatter(lambda value, _: f"{value:g}".replace("-", "−"))
         price.set(xlabel="auction", ylabel="clicks per unit of money", title="The multiplier, as a price")
         price.ticklabel_format(axis="y", style="sci", scilimits=(0, 0))
         clicks.set(xlabel="auction", ylabel="clicks won", title="Clicks won: predicted (upper), actual (lower, thin)")
@@ -277,6 +304,7 @@ def figure(found: PacingStudy, title: str, folder: Path, k: int) -> list[Path]:
         budgets.set_title("Regret against hindsight, all budgets")
         budgets.set_xticks(shares, [f"1/{round(1 / share)}" for share in shares], minor=False)
         budgets.minorticks_off()
+        plain_log_ticks(budgets.yaxis)
         for axis in (spend, price, clicks, budgets):
             axis.grid(visible=True, alpha=0.3)
         for axis in (spend, price, clicks):
@@ -336,11 +364,12 @@ def pacing(
     shuffle
         A seed that puts the auctions in random order: no drift.
     log
-        Another log: lines of click, price, predicted rate; .gz or text.
+        Your own: a CSV file with the columns value and price, and click where it is known; or lines of click, price,
+        predicted rate, .gz or text.
     history
-        Another training histogram (JSON).
+        A training histogram (JSON). Left out with a log of your own: its first tenth, which is then not played.
     synthetic
-        A seed for an invented log and history; no file is needed.
+        A seed for an invented log and history; no file is needed. Left out, and no data here: 0.
     rounds
         Auctions of an invented log.
     out
@@ -350,14 +379,7 @@ def pacing(
     for name, value in (("gain", gain), ("trust", trust)):
         if value is not None:
             positive_scalar(name, value)
-    if synthetic is not None:
-        if synthetic < 0:
-            raise InputError("synthetic", f"{synthetic} is not a seed", "Give a whole number of at least 0")
-        auctions, past = (synthetic_auctions(rounds, synthetic + k) for k in (0, 1))
-        prices, name = PriceHistory.of(past), "Invented log"
-    else:
-        auctions, prices = load_auctions(log), load_history(history)
-        name = "iPinYou 2997" if log is None else str(log)
+    auctions, prices, name = chosen_auctions(log, history, synthetic, rounds)
     if shuffle is not None:
         auctions, name = auctions.shuffled(shuffle), f"{name}, shuffled"
     say = sys.stdout.write

@@ -12,7 +12,7 @@ import lzma
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm.decisions import (
+    EXP3IX,
     Budget,
     Chooser,
     EntropicDual,
@@ -44,7 +45,7 @@ its score is learned. A model costs its price per million tokens times the token
 of the answer. The budget lies between the cheapest model for all and the best model for all: 0 is the one, 1 the
 other. It is counted as spend above the cheapest model, so it can be kept to the last cent in any order.
 
-Methods (all under the same guard):
+Methods (all under the same guard, with the same features; all but the last five with the same belief and price):
   thompson    joint linear Thompson sampling, factor 0.4, a look with probability 1/√t, entropic price, replanning
   late        the same, each reward 0 to 50 requests late
   labelled    the same, the scores of all models told for the first 1,000 requests
@@ -52,12 +53,13 @@ Methods (all under the same guard):
   ucb         optimism instead of sampling
   gap         inverse gap weighting over ridge regression
   greedy      no exploration
+  exp3        EXP3-IX: no features
   threshold   explore with a random mix for 500 requests, then a ridge regression of all seen so far and the price
-  that would have
-              spent the remaining budget on the requests so far, tuned again every 500 requests
+              that would have spent the remaining budget on the requests so far, tuned again every 500 requests
   mix         the cheapest and the best model at random, in the proportion that the budget allows
   fixed       the best fixed mixture of all models *of hindsight*, at random
   filter      the best model until the money is gone, then the cheapest: what a router without prices does
+Differences from the first method are paired: the same orders, the standard error of the difference.
 Ceilings: row (who knows the score of every answer: mostly noise), class (who knows the mean of every subject).
 """
 WHERE = """\
@@ -67,15 +69,21 @@ each model.
 
 examples:
   python examples/routing.py mmlu nine --out results
+  python examples/routing.py --invented 1
   python examples/routing.py mmlu --order subject --methods thompson mix
   python examples/routing.py --table my.csv --prices my-prices.json --budgets 0.2
 """
 TABLES = {"mmlu": "routellm-mmlu.csv.xz", "nine": "llmrouter-train.csv.xz"}
 PRICES = {"mistralai/Mixtral-8x7B-Instruct-v0.1": 0.24, "gpt-4-1106-preview": 24.7}
 """Dollars per million tokens; the nine have their own file."""
-METHODS = ("thompson", "late", "labelled", "full", "ucb", "gap", "greedy", "threshold", "mix", "fixed", "filter")
+METHODS = (
+    *("thompson", "late", "labelled", "full", "ucb", "gap"),
+    *("greedy", "exp3", "threshold", "mix", "fixed", "filter"),
+)
 LABELLED, LATE = 1000, 50
 EXPLORE, RETUNE = 500, 500
+CONSTANT, OWN, NOISE = 5.0, 0.1, 0.45
+"""The belief: models differ in level by about CONSTANT · OWN = 0.5, and in what suits them by 0.1 a feature."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,7 @@ def load(path: Path, prices: dict[str, float], answer_tokens: float, size: int) 
     missing = [model for model in models if model not in prices]
     if text is None or missing:
         raise InputError("table", f"{path} has no prompt, or no price for {missing}", "See --help")
-    features = WordHash(size)
+    features = WordHash(size, constant=CONSTANT)
     contexts, seconds = [], []
     for row in rows:
         start = time.thread_time()
@@ -139,10 +147,31 @@ def load(path: Path, prices: dict[str, float], answer_tokens: float, size: int) 
     return Prompts(name, models, Table(np.array(contexts), rewards, costs), subjects, np.array(seconds))
 
 
+def invented(seed: int, rows: int, size: int) -> Prompts:
+    """Four models and six topics, each known by its words; who is good at what is drawn, dear models are better."""
+    rng = np.random.default_rng(seed)
+    prices, level = np.array([0.2, 1.0, 1.5, 8.0]), np.array([0.45, 0.5, 0.5, 0.7])
+    right = np.clip(level + 0.2 * rng.standard_normal((6, 4)), 0.05, 0.95)
+    topics = rng.integers(0, 6, rows)
+    drawn = rng.integers(0, 30, (rows, 8)), rng.integers(0, 200, (rows, 8))
+    features = WordHash(size, constant=CONSTANT)
+    contexts, seconds = [], []
+    for topic, special, common in zip(topics, *drawn, strict=True):
+        words = [f"t{'abcdef'[topic]}{'x' * (k % 5)}{'y' * (k // 5)}" for k in special.tolist()]
+        words += [f"w{'o' * (k % 15)}{'u' * (k // 15)}" for k in common.tolist()]
+        start = time.thread_time()
+        contexts.append(features(" ".join(words)))
+        seconds.append(time.thread_time() - start)
+    costs = (50 + 100 * rng.random(rows))[:, None] * prices / 1e6
+    rewards = (rng.random((rows, 4)) < right[topics]).astype(np.float64)
+    table = Table(np.array(contexts), rewards, costs)
+    return Prompts("invented", ["tiny", "small", "other", "large"], table, topics, np.array(seconds))
+
+
 def chooser(prompts: Prompts, budget: Budget, method: str, seed: int, first: int) -> Chooser:
     """The chooser of a method. Only the first request's costs set the first price."""
     K, d = prompts.table.rewards.shape[1], prompts.table.contexts.shape[1]
-    common: dict[str, Any] = {"shared": 1.0, "own": 0.3, "noise": 0.45}
+    common: dict[str, Any] = {"shared": 1.0, "own": OWN, "noise": NOISE}
     primal: Any
     if method in ("thompson", "late", "labelled", "full"):
         primal = ThompsonSampling(K, d, factor=0.4, look=1.0, **common)
@@ -151,7 +180,9 @@ def chooser(prompts: Prompts, budget: Budget, method: str, seed: int, first: int
     elif method == "ucb":
         primal = LinearUCB(K, d, width=0.4, **common)
     elif method == "gap":
-        primal = InverseGapWeighting(K, RidgeRegressor(d, ridge=0.2 / 0.3**2, shared=1 / 0.3), sharpness=200.0)
+        primal = InverseGapWeighting(K, RidgeRegressor(d, ridge=(NOISE / OWN) ** 2, shared=1 / OWN), sharpness=200.0)
+    elif method == "exp3":
+        primal = EXP3IX(K)
     else:
         primal = FixedMixture(_shares(prompts, budget, method))
     # A first guess of what money is worth: 0.3 of a right answer for the dearest model's cost of this request.
@@ -284,7 +315,7 @@ def report(prompts: Prompts, results: list[Result], shares: Sequence[float], met
         line, seconds = f"{method:<10}", np.zeros(0)
         for share in shares:
             own = [r for r in results if r.method == method and r.share == share]
-            scores = np.array([r.quality for r in own])
+            scores = scores_of(results, method, share)
             error = scores.std(ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else 0.0
             line += f"{scores.mean():>13.4f} ± {error:.4f} {np.mean([r.used for r in own]):>6.1%}"
             seconds = np.concatenate([seconds, *(r.decision for r in own)])
@@ -293,8 +324,24 @@ def report(prompts: Prompts, results: list[Result], shares: Sequence[float], met
     lines += [
         f"{name:<10}" + "".join(f"{top[name]:>13.4f}{'':>15}" for top in tops) + "  (hindsight)" for name in tops[0]
     ]
+    first, *rest = methods
+    if rest and len({r.seed for r in results}) > 1:
+        lines.append(f"{first} less …, on the same orders: mean ± standard error, orders in which it is ahead")
+        for method in rest:
+            line = f"{method:<10}"
+            for share in shares:
+                ahead = scores_of(results, first, share) - scores_of(results, method, share)
+                error = ahead.std(ddof=1) / np.sqrt(len(ahead))
+                line += f"{ahead.mean():>+13.4f} ± {error:.4f} {np.count_nonzero(ahead > 0):>3}/{len(ahead)} "
+            lines.append(line)
     most = max(r.used for r in results)
     return "\n".join([*lines, f"largest share of a budget that was spent: {most:.6%}"])
+
+
+def scores_of(results: list[Result], method: str, share: float) -> NDArray[Any]:
+    """Of one method at one budget, in the order of the seeds."""
+    own = [r for r in results if r.method == method and r.share == share]
+    return np.array([r.quality for r in sorted(own, key=lambda r: r.seed)])
 
 
 def figure(prompts: Prompts, results: list[Result], shares: Sequence[float], methods: Sequence[str], out: Path) -> Path:
@@ -322,6 +369,7 @@ def figure(prompts: Prompts, results: list[Result], shares: Sequence[float], met
         scale = float(prompts.excess[:, prompts.best].mean())
         right.plot(own.prices * scale, color=colours(2 * k), label=f"budget {share:g}", linewidth=0.8)
     right.set(xlabel="request", ylabel="score asked for the mean extra cost", title="price of money", yscale="log")
+    right.set_ylim(bottom=max(right.get_ylim()[0], 1e-4))  # where money is left over its price falls for ever
     right.legend(fontsize=8)
     out.mkdir(parents=True, exist_ok=True)
     path = out / f"routing-{prompts.name}.png"
@@ -343,6 +391,23 @@ def _run(job: tuple[Prompts, str, float, str, int]) -> Result:
     return run(*job)
 
 
+def _asked_for(chosen: argparse.Namespace) -> Iterator[Prompts]:
+    """The tables of the command line, one at a time; both published ones if none is named."""
+    if chosen.invented is not None:
+        yield invented(chosen.invented, 3000, chosen.size)
+    names = chosen.tables or ([] if chosen.table or chosen.invented is not None else list(TABLES))
+    sources = [(find(TABLES[name]), name) for name in names]
+    if chosen.table is not None:
+        sources.append((chosen.table, "given"))
+    for path, name in sources:
+        prices = dict(PRICES)
+        listed = chosen.prices or (find("llmrouter-prices.json") if name == "nine" else None)
+        if listed is not None:
+            for model, price in json.loads(listed.read_text(encoding="utf-8")).items():
+                prices[model] = float(price["input_price"] if isinstance(price, dict) else price)
+        yield load(path, prices, chosen.answer_tokens, chosen.size)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the arena and return the exit status."""
     parser = argparse.ArgumentParser(
@@ -350,6 +415,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], metavar="mmlu|nine", help="published tables")
     parser.add_argument("--table", type=Path, help="another table (CSV)")
+    parser.add_argument("--invented", type=int, metavar="SEED", help="an invented table of 3,000 prompts")
     parser.add_argument("--prices", type=Path, help="JSON: model → dollars per million tokens, or {input_price: …}")
     parser.add_argument("--answer-tokens", type=float, default=1.0, help="of an answer (default 1: a letter)")
     parser.add_argument("--budgets", nargs="+", type=float, default=[0.1, 0.25, 0.5], help="default 0.1 0.25 0.5")
@@ -361,18 +427,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for figures (default results)")
     chosen = parser.parse_args(arguments)
     try:
-        sources = [(find(TABLES[name]), name) for name in chosen.tables]
-        if chosen.table is not None:
-            sources.append((chosen.table, "given"))
-        if not sources:
-            sources = [(find(file), name) for name, file in TABLES.items()]
-        for path, name in sources:
-            prices = dict(PRICES)
-            listed = chosen.prices or (find("llmrouter-prices.json") if name == "nine" else None)
-            if listed is not None:
-                for model, price in json.loads(listed.read_text(encoding="utf-8")).items():
-                    prices[model] = float(price["input_price"] if isinstance(price, dict) else price)
-            prompts = load(path, prices, chosen.answer_tokens, chosen.size)
+        for prompts in _asked_for(chosen):
             jobs = [
                 (prompts, method, share, chosen.order, seed)
                 for method in chosen.methods

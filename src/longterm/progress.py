@@ -1,4 +1,4 @@
-"""How far a long run or an experiment is: a callback, a bar on a terminal, a line now and then elsewhere."""
+"""How far a long run or an experiment is: a callback, a bar on a terminal or in a notebook, a line now and then."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
+from importlib import import_module
 from importlib.util import find_spec
-from typing import Literal, TextIO
+from typing import Any, Literal, TextIO
 
 Callback = Callable[[int, int | None], None]
 """Called now and then with what is done and how much there is in all (None where that is not known)."""
@@ -15,6 +17,7 @@ Callback = Callable[[int, int | None], None]
 Progress = Callback | Literal["auto"] | None
 
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS_BETWEEN_DRAWINGS = 0.2
 
 
 def _nobody(done: int, total: int | None) -> None:
@@ -30,7 +33,7 @@ def reporter(
     Parameters
     ----------
     progress : callable, "auto" or None
-        The user's own, none; or ("auto") a bar, if `rich` is installed and there is a terminal.
+        The user's own, none; or ("auto") a bar, in a notebook, or if `rich` is installed and there is a terminal.
     title : str
     unit : str
         What is counted.
@@ -49,6 +52,8 @@ def reporter(
     if progress == "auto" and terminal:
         with _bar(title, unit) as bar:
             yield bar
+    elif progress == "auto" and lines is None and in_notebook():
+        yield Notebook(title, unit)
     else:
         yield Lines(title, unit, lines) if progress == "auto" and lines is not None else _nobody
 
@@ -70,6 +75,35 @@ class Lines:
         more = f", {rate:.2g} a second{left}" if done > 1 else ""  # one says little of the others
         self._out.write(f"{self._title}: {done}{of} {self._unit}{more}\n")
         self._out.flush()
+
+
+def in_notebook() -> bool:
+    """Whether this is the kernel of a notebook."""
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+class Notebook:
+    """A bar below the cell, drawn anew a few times a second."""
+
+    def __init__(self, title: str, unit: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._title, self._unit, self._clock = title, unit, clock
+        self._drawn = float("-inf")
+        self._handle: Any = None
+
+    def __call__(self, done: int, total: int | None) -> None:
+        now = self._clock()
+        if done != total and now - self._drawn < SECONDS_BETWEEN_DRAWINGS:
+            return
+        self._drawn = now
+        show: Any = import_module("IPython.display")
+        share = "" if total is None else f' value="{done}" max="{total}"'
+        of = "" if total is None else f" of {total:,}"
+        page = show.HTML(f"{escape(self._title)} <progress{share}></progress> {done:,}{of} {escape(self._unit)}")
+        if self._handle is None:
+            self._handle = show.display(page, display_id=True)
+        else:
+            self._handle.update(page)
 
 
 @contextmanager

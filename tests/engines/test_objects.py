@@ -1,15 +1,21 @@
 """What a user prints, plots, saves, and gets wrong."""
 
+import dataclasses
 import re
+import sys
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
 import pytest
 
 from longterm import AOGD, Comparison, Fleet, LiveLearner, Trace, compare, hindsight, run
+from longterm.engines.run import faster_engine
 from longterm.errors import InputError, SnapshotError
 from longterm.learners import ProjectedOGD, Restarted
+from longterm.losses import CustomLoss
 from longterm.problems import doubly_stochastic
+from longterm.progress import reporter
 from longterm.streams import RandomPermutations, Replay
 
 mpl.use("Agg")
@@ -107,3 +113,36 @@ def test_best_wants_to_know_what_was_played(tmp_path):
         hindsight.best(Trace.load(tmp_path / "t"))
     with pytest.raises(InputError, match="stream: is left out"):
         hindsight.best(PROBLEM)
+
+
+def test_the_faster_engine_is_chosen_where_it_is_known(monkeypatch, caplog):
+    module = sys.modules["longterm.engines.run"]  # the package has a function of this name
+    monkeypatch.setattr(module, "find_spec", lambda name: object())
+    assert faster_engine(PROBLEM, [LEARNER], 10**6) == "jax"
+    assert faster_engine(PROBLEM, [LEARNER], 1000) == "numpy"  # compiling takes longer
+    assert faster_engine(PROBLEM, [LEARNER], None) == "numpy"
+    own = CustomLoss(9, lambda x: x[..., 0], lambda x: x, declared_gradient_bound=1.0, declared_range=1.0)
+    assert faster_engine(dataclasses.replace(PROBLEM, loss=own), [LEARNER], 10**6) == "numpy"
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    assert faster_engine(PROBLEM, [LEARNER], 10**6) == "numpy"
+    with caplog.at_level("INFO", logger="longterm.engines"):
+        chosen = run(PROBLEM, LEARNER, STREAM, 20, engine="auto", progress=None)
+    assert caplog.messages == ["engine numpy was chosen"]
+    plain = run(PROBLEM, LEARNER, STREAM, 20, progress=None)
+    np.testing.assert_array_equal(chosen.cumulative_loss, plain.cumulative_loss)
+
+
+def test_progress_is_shown_in_a_notebook(monkeypatch):
+    """IPython is asked for a display once, and that display is drawn anew."""
+    pages = []
+    handle = SimpleNamespace(update=pages.append)
+    shown = SimpleNamespace(HTML=str, display=lambda page, display_id: pages.append(page) or handle)
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell, display=shown))
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    monkeypatch.setattr("longterm.progress.SECONDS_BETWEEN_DRAWINGS", 0.0)
+    with reporter("auto", "<mine>") as report:
+        report(10, 20)
+        report(20, 20)
+    assert pages[-1] == '&lt;mine&gt; <progress value="20" max="20"></progress> 20 of 20 rounds'
+    assert len(pages) == 2

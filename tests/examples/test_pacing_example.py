@@ -139,3 +139,14 @@ def test_the_judged_figures_on_the_real_log(real):
     best = np.array([best_in_hindsight(log.values, log.prices, budget).objective for budget in budgets])
     np.testing.assert_allclose(best - planned.value, [0.49, 0.22, 0.33, 0.89, 1.78], atol=0.01)
     np.testing.assert_allclose(best - even.value, [1.49, 2.58, 2.47, 3.08, 4.18], atol=0.01)
+
+
+def test_without_data_auctions_are_invented_and_a_csv_is_ones_own(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LONGTERM_DATA", str(tmp_path))
+    few = ["--methods", "entropic", "--shares", "1/4", "--out", str(tmp_path)]
+    assert run_function(pacing, [*few, "--rounds", "300"]) == 0
+    assert "these auctions are invented" in capsys.readouterr().out
+    lines = "".join(f"{3 + k % 7},{k % 5 + 1}\n" for k in range(200))
+    log = written(tmp_path, f"value,price\n{lines}", "mine.csv")
+    assert run_function(pacing, [*few, "--log", str(log)]) == 0
+    assert "mine.csv: 180 auctions" in capsys.readouterr().out  # the first tenth is the history

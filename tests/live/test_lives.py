@@ -79,6 +79,15 @@ def test_with_a_journal_every_token_stays_good(tmp_path, compact):
         live.skip(texts[2])
 
 
+def test_a_start_says_what_it_read_again(tmp_path, caplog):
+    with start(tmp_path, fsync=False) as live:
+        live.tell(live.ask(), loss_parameters=TARGET)
+    with caplog.at_level("INFO", logger="longterm.live"), start(tmp_path, fsync=False):
+        pass
+    (told,) = caplog.messages
+    assert told.endswith(": 2 records read again")
+
+
 def test_records_that_were_lost_are_not_answered_by_their_successors(tmp_path):
     """The machine died, and the end of a journal that was not forced to the disk with it."""
     with start(tmp_path, fsync=False) as live:

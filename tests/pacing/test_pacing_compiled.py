@@ -8,12 +8,17 @@ import pytest
 from longterm.errors import InputError, NonFiniteError, OverspentWarning
 from longterm.pacing import (
     DualMirrorDescent,
+    FirstPricePacer,
+    LostPrices,
     Outcome,
     PlannedMirrorDescent,
     PriceHistory,
     PriceMixture,
     ProportionalController,
+    SeenPrices,
+    WonOrLost,
     play,
+    play_first_price,
     synthetic_auctions,
 )
 
@@ -89,3 +94,30 @@ def test_a_charge_above_what_is_left_is_recorded():
         state = pacer.settle(state, Outcome(2 * BUDGETS[1]))
     assert state.remaining == -BUDGETS[1]
     assert pacer.act(state, 1.0) == 0.0
+
+
+@pytest.mark.parametrize("landscape", [SeenPrices, LostPrices, WonOrLost])
+@pytest.mark.parametrize("options", [{"step": 0.01}, {"step": 1e-7, "mirror": "euclidean", "replan": False}])
+def test_compiled_first_price_bids_are_the_reference(landscape, options):
+    """On a coarse grid that ends below some prices, with money that runs short, and on requests of several bands."""
+    log = synthetic_auctions(600, 2, drift=2.0)
+    pacer = FirstPricePacer(
+        0.1 * log.total_price, 600, landscape(np.arange(0.0, 100.0, 3.0), 5), 1e-4, mean_value=0.0035, **options
+    )
+    one, other = (play_first_price(pacer, log, engine=engine) for engine in ("numpy", "compiled"))
+    np.testing.assert_array_equal(one.bids, other.bids)
+    np.testing.assert_allclose(one.price, other.price, rtol=1e-12)
+    assert one.value == other.value
+
+
+def test_a_landscape_of_ones_own_is_played_by_the_reference():
+    class Own(SeenPrices):
+        pass
+
+    log = synthetic_auctions(20, 2)
+    pacer = FirstPricePacer(100.0, 20, Own(np.arange(50.0)), 1e-4, 0.01)
+    assert len(play_first_price(pacer, log).bids) == 20
+    with pytest.raises(InputError, match=r"engine: there is no compiled loop for Own"):
+        play_first_price(pacer, log, engine="compiled")
+    with pytest.raises(InputError, match=r"engine: 'fast' is not known"):
+        play_first_price(pacer, log, engine="fast")

@@ -17,7 +17,7 @@ WebDriverWait = pytest.importorskip(
 pytestmark = pytest.mark.slow
 
 SIZES = {"phone": (360, 800), "desktop": (1440, 900)}
-READY = "return [...document.querySelectorAll('.plot')].every(plot => plot.data && plot.querySelector('.scatterlayer'))"
+READY = "return [...document.querySelectorAll('.plot')].every(plot => plot.querySelector('svg .frame'))"
 OUTSIDE = """const scrolls = e => e && (['auto', 'scroll', 'hidden'].includes(getComputedStyle(e).overflowX)
                  || scrolls(e.parentElement));
              return [...document.querySelectorAll('section, section *')]
@@ -61,6 +61,10 @@ def test_it_loads_alone_and_fits(driver, page, size, scheme):
     assert driver.execute_script("return document.documentElement.scrollWidth") <= SIZES[size][0]
     assert driver.execute_script(OUTSIDE) == []
     assert driver.find_elements("css selector", "main b") == []  # a name does not become markup
+    ticks = (
+        "return [...document.querySelectorAll('.plot')].map(p => p.querySelectorAll('.tick[text-anchor=end]').length)"
+    )
+    assert min(driver.execute_script(ticks)) >= 2
 
 
 def shown(driver):
@@ -88,16 +92,22 @@ def test_the_frontier_follows_the_violation(driver, page, arena):
     for measure in ("hard_violation", "long_term_violation"):
         driver.execute_script(SET, driver.find_element("css selector", ".violation"), measure, "change")
         for problem, id in (("expert advice", "expert-advice"), ("switching constraints", "switching-constraints")):
-            best = "; ".join(match.learner for match in on_the_frontier(arena.played(problem), measure))
+            best = [match.learner for match in on_the_frontier(arena.played(problem), measure)]
             text = driver.find_element("css selector", f"#{id} .best").text
-            assert text == f"On the frontier, the least violation first: {best}."
+            assert text.startswith(f"{best[0]} breaks the constraint least")
+            assert all(name in text for name in best)
+            named = driver.find_elements("css selector", f"#{id} .names .name")
+            assert {one.text for one in named} <= set(best)
+            assert len(named) >= min(2, len(best))
 
 
 def test_a_marked_learner_stands_out(driver, page):
     open_at(driver, page, *SIZES["desktop"])
     ready(driver)
     driver.execute_script(SET, driver.find_element("css selector", ".mark"), "A-OGD", "change")
-    sizes = "return arguments[0].data[1].marker.size.map((s, k) => [arguments[0].data[1].customdata[k], s])"
+    marked = "return arguments[0].drawn.points.filter(p => p.marked).map(p => p.name)"
     for plot in driver.find_elements("css selector", ".plot"):
-        assert [name for name, size in driver.execute_script(sizes, plot) if size > 10] == ["A-OGD"]
+        assert driver.execute_script(marked, plot) == ["A-OGD"]
+        assert len(plot.find_elements("css selector", ".point.marked")) == 1
+    assert driver.current_url.endswith("mark=A-OGD")
     assert [row.text for row in driver.find_elements("css selector", "tr.marked th")] == ["A-OGD"]

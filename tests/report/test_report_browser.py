@@ -1,5 +1,9 @@
 """The report in a real browser: it loads, asks for nothing, answers clicks, and nothing overflows."""
 
+import csv
+import re
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 
@@ -14,8 +18,10 @@ WebDriverWait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWa
 pytestmark = pytest.mark.slow
 
 SIZES = {"phone": (360, 800), "desktop": (1440, 900)}
-READY = "return [...document.querySelectorAll('.plot')].every(plot => plot.data && plot.querySelector('.scatterlayer'))"
-VISIBLE = "return arguments[0].data.filter(t => t.meta.mean && t.visible).map(t => t.meta.curve)"
+READY = "return [...document.querySelectorAll('.plot')].every(plot => plot.querySelector('svg .frame'))"
+VISIBLE = "return [...arguments[0].querySelectorAll('.curve.mean')].map(c => Number(c.dataset.curve))"
+MEANS = "return arguments[0].drawn.curves.filter(c => c.role === 'mean').map(c => c.y)"
+TICKS = "return [...arguments[0].querySelectorAll('.tick[text-anchor=end]')].map(t => t.textContent)"
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +47,7 @@ def plots(figure):
 
 
 def axes(driver, plot):
-    return driver.execute_script("const l = arguments[0]._fullLayout; return [l.xaxis.type, l.yaxis.type]", plot)
+    return driver.execute_script("return [arguments[0].drawn.x.kind, arguments[0].drawn.y.kind]", plot)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -73,7 +79,7 @@ def test_the_page_follows_the_scheme(driver, page):
         open_at(driver, page, *SIZES["desktop"], scheme)
         colours[scheme] = driver.execute_script(
             "return [getComputedStyle(document.body).backgroundColor,"
-            " document.querySelector('.plot').data.find(t => t.meta.mean).line.color]"
+            " getComputedStyle(document.querySelector('.plot .curve.mean')).color]"
         )
     assert colours["light"][0] != colours["dark"][0]
     assert colours["light"][1] != colours["dark"][1]
@@ -86,11 +92,8 @@ def test_a_press_in_the_legend_hides_and_shows_a_curve(driver, figure):
     entry.click()
     assert entry.get_attribute("aria-pressed") == "false"
     assert [driver.execute_script(VISIBLE, plot) for plot in plots(figure)] == [[0, 2, 3, 4, 5]] * 2
-    drawn = "return arguments[0].querySelectorAll('.scatterlayer .trace').length"
-    fewer = driver.execute_script(drawn, plots(figure)[0])
     entry.click()
     assert [driver.execute_script(VISIBLE, plot) for plot in plots(figure)] == [every, every]
-    assert driver.execute_script(drawn, plots(figure)[0]) > fewer
 
 
 def test_linear_and_logarithmic_axes(driver, figure):
@@ -103,7 +106,7 @@ def test_linear_and_logarithmic_axes(driver, figure):
 def test_the_measure_is_chosen_for_each_plot(driver, figure):
     result = dsm(8, 200, 3)
     plot = plots(figure)[0]
-    last = "return arguments[0].data.filter(t => t.meta.mean).map(t => t.y[t.y.length - 1])"
+    last = MEANS.replace("c.y)", "c.y[c.y.length - 1])")
     for measure in ("regret", "squared_violation", "long_term_violation"):
         figure.find_element("css selector", f".plot-box option[value='{measure}']").click()
         wanted = [curve.mean(measure)[-1] for curve in result.curves]
@@ -118,22 +121,29 @@ def test_negative_sums_are_all_drawn(driver, page):
     open_at(driver, page, *SIZES["desktop"])
     plot = driver.find_elements("css selector", "#covtype-sample .plot")[1]
     result = sample(150, 3)
-    assert axes(driver, plot) == ["log", "linear"]  # logarithmic on both sides of zero, with ticks that say so
-    drawn = driver.execute_script("return arguments[0].data.filter(t => t.meta.mean).map(t => t.y)", plot)
-    for values, curve in zip(drawn, result.curves, strict=True):
-        mean, threshold = curve.mean("signed_violation"), scale_of(result, "signed_violation").threshold
-        assert np.all(mean < 0)
-        folded = np.where(-mean <= threshold, mean / threshold, -1 - np.log10(-mean / threshold))
-        np.testing.assert_allclose(values, folded, atol=1e-6)
-    ticks = driver.execute_script("return arguments[0]._fullLayout.yaxis.ticktext", plot)
+    assert axes(driver, plot) == ["log", "symlog"]
+    ticks = driver.execute_script(TICKS, plot)
     assert "0" in ticks
     assert any(tick.startswith("−") for tick in ticks)
+    # Every point stands where the scale puts it: even in the logarithm beyond the threshold, on both sides of zero.
+    threshold = scale_of(result, "signed_violation").threshold
+    heights = driver.execute_script(
+        "return [...arguments[0].querySelectorAll('.curve.mean .stroke')].map(p => p.getAttribute('d'))", plot
+    )
+    for path, curve in zip(heights, result.curves, strict=True):
+        mean = curve.mean("signed_violation")
+        assert np.all(mean < 0)
+        folded = np.where(-mean <= threshold, mean / threshold, -1 - np.log10(-mean / threshold))
+        y = np.array([float(point.split()[1]) for point in re.split("[ML]", path)[1:]])
+        slope, level = np.polyfit(folded, y, 1)
+        assert slope < 0
+        np.testing.assert_allclose(y, slope * folded + level, atol=0.2)
 
 
 def test_names_do_not_become_markup(driver, page):
     open_at(driver, page, *SIZES["desktop"])
     WebDriverWait(driver, 10).until(lambda d: d.execute_script(READY))
-    assert len(driver.find_elements("css selector", "body > script:not([type])")) == 2
+    assert len(driver.find_elements("css selector", "body > script:not([type])")) == 1
     assert driver.find_elements("css selector", "main b, main script:not([type='application/json'])") == []
 
 
@@ -150,12 +160,95 @@ def test_the_command_is_copied(driver, figure):
     assert copied == dsm(8, 200, 3).command
 
 
-def test_hovering_tells_round_mean_and_deviation(driver, figure):
-    surface = figure.find_element("css selector", ".plot .nsewdrag")
-    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", surface)
+def test_pointing_tells_round_mean_and_spread(driver, figure):
+    plot = plots(figure)[0]
+    surface = plot.find_element("css selector", ".surface")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
     ActionChains(driver).move_to_element_with_offset(surface, 30, 10).perform()
-    WebDriverWait(driver, 5).until(lambda d: d.find_elements("css selector", ".hoverlayer .legend text"))
-    told = " ".join(text.text for text in figure.find_elements("css selector", ".hoverlayer text"))
-    assert "round" in told
-    assert "±" in told
-    assert "Convex mirror prox" in told
+    card = plot.find_element("css selector", ".card")
+    assert card.text.startswith("round ")
+    assert "Convex mirror prox" in card.text
+    assert " to " in card.text
+    figure.find_element("css selector", "option[value='deviation']").click()
+    ActionChains(driver).move_to_element_with_offset(plot, 0, 0).perform()
+    assert "±" in plot.find_element("css selector", ".card").text
+
+
+def test_dragging_zooms_and_a_double_click_shows_all_again(driver, figure):
+    plot = plots(figure)[0]
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", plot)
+    every = driver.execute_script(TICKS, plot)
+    surface = plot.find_element("css selector", ".surface")
+    ActionChains(driver).move_to_element(surface).click_and_hold().move_by_offset(90, 60).release().perform()
+    assert driver.execute_script(TICKS, plot) != every
+    ActionChains(driver).double_click(plot.find_element("css selector", ".surface")).perform()
+    assert driver.execute_script(TICKS, plot) == every
+
+
+def test_the_address_keeps_what_was_chosen(driver, figure, page):
+    figure.find_element("xpath", ".//label[input[@value='linear']]").click()
+    figure.find_element("css selector", "option[value='sequences']").click()
+    figure.find_element("css selector", "input[value='bounds']").click()
+    figure.find_elements("css selector", ".legend button")[2].click()
+    figure.find_element("css selector", ".plot-box option[value='hard_violation']").click()
+    link = driver.current_url
+    drawn = [driver.execute_script("return arguments[0].innerHTML", plot) for plot in plots(figure)]
+    open_at(driver, link, *SIZES["desktop"])
+    again = driver.find_element("css selector", "#dsm figure.chart")
+    assert [driver.execute_script("return arguments[0].innerHTML", plot) for plot in plots(again)] == drawn
+    assert driver.execute_script(VISIBLE, plots(again)[0]) == [0, 1, 3, 4, 5]
+    assert len(again.find_elements("css selector", ".plot-box:first-child .sequence")) == 5 * 3
+    driver.find_element("css selector", "nav a[href='#covtype-sample']").click()
+    assert "dsm.axes=linear" in driver.current_url  # a jump within the page forgets nothing
+
+
+def test_two_runs_stand_side_by_side_on_the_same_axes(driver, page):
+    open_at(driver, f"{page}#&beside1=dsm&beside2=grid", *SIZES["desktop"])
+    one, other = (driver.find_element("css selector", f"#{id}") for id in ("dsm", "grid"))
+    assert one.rect["y"] == other.rect["y"]
+    assert one.rect["x"] + one.rect["width"] <= other.rect["x"]
+    assert not driver.find_element("css selector", "#covtype-sample").is_displayed()
+    ticks = [driver.execute_script(TICKS, section.find_element("css selector", ".plot")) for section in (one, other)]
+    assert ticks[0] == ticks[1]
+    assert [row.text for row in other.find_elements("css selector", ".unlike")]
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "csv"])
+def test_figures_and_numbers_are_saved(driver, figure, tmp_path, kind):
+    driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    figure.find_element("css selector", f"[data-save='{kind}']").click()
+    count = 1 if kind == "csv" else 2
+    WebDriverWait(driver, 10).until(lambda _: len(list(tmp_path.glob(f"*.{kind}"))) == count)
+    saved = sorted(tmp_path.glob(f"*.{kind}"))
+    assert [path.name for path in saved] == (
+        ["dsm.csv"] if kind == "csv" else [f"dsm-regret.{kind}", f"dsm-signed-violation.{kind}"]
+    )
+    if kind == "png":
+        assert saved[0].read_bytes().startswith(b"\x89PNG")
+    elif kind == "svg":
+        texts = [one.text for one in ElementTree.fromstring(saved[0].read_text(encoding="utf-8")).iter() if one.text]
+        assert {"Doubly-stochastic matrices: regret", "round t", "regret", "Convex mirror prox"} <= set(texts)
+    else:
+        rows = list(csv.DictReader(saved[0].read_text(encoding="utf-8").splitlines()))
+        result = dsm(8, 200, 3)
+        assert len(rows) == len(result.rounds) * len(result.curves)
+        assert float(rows[-1]["regret max"]) == pytest.approx(result.curves[-1].measures["regret"][-1].max())
+
+
+def test_nothing_is_cropped_on_paper(driver, page):
+    open_at(driver, page, 1440, 900)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    paper = {"width": 688, "height": 1017, "deviceScaleFactor": 1, "mobile": False}  # A4 less 14 mm on each side
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", paper)
+    wide = """return [...document.querySelectorAll('.plot svg, #dsm table, #covtype-sample table')]
+                  .filter(e => e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 200))"""
+    found = driver.execute_script(wide)
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert found == []
+
+
+def test_a_table_wider_than_the_page_says_so(driver, page):
+    open_at(driver, page, *SIZES["phone"])
+    WebDriverWait(driver, 5).until(lambda d: d.find_elements("css selector", "#dsm .scroll.wider"))
+    open_at(driver, page, *SIZES["desktop"])
+    assert driver.find_elements("css selector", "#covtype-sample .scroll.wider") == []

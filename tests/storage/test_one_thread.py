@@ -13,11 +13,11 @@ import pytest
 
 import longterm
 from longterm import AOGD, Fleet, observe
-from longterm._one_thread import OneThread
 from longterm.errors import InUseError
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner, BudgetLinearRegressor
 from longterm.pacing import DualMirrorDescent, Outcome
 from longterm.problems import two_dimensional
+from longterm.storage.one_thread import OneThread
 
 PROBLEM = two_dimensional()
 RNG = np.random.default_rng(0)
@@ -152,7 +152,7 @@ def test_the_turn_of_a_thread():
 
 FORKED = """
 import os, sys
-from longterm._one_thread import OneThread
+from longterm.storage.one_thread import OneThread
 turn = OneThread("fleet")
 with turn():  # as if another thread were in the middle of a call
     child = os.fork()

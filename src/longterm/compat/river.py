@@ -7,6 +7,7 @@ more names than columns. What is missing from a dictionary is 0. Rounds cost wha
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -72,6 +73,11 @@ class _Stream:
     def learner(self) -> EvolvingLinearLearner | None:
         """The learner behind it, with its sums of losses and violation; None before the first row was learned."""
         return self._learner
+
+    @property
+    def _raw_memory_usage(self) -> int:
+        """Bytes of what is kept. River's own walk goes on into the compiled kernels, which all models share."""
+        return len(pickle.dumps(self))
 
     def _first_guess(self) -> float:
         raise NotImplementedError

@@ -5,7 +5,8 @@ docs/decisions.md explains it; examples/routing.py routes language models with i
 
 from longterm.decisions.beliefs import LinearBelief
 from longterm.decisions.budgets import Budget
-from longterm.decisions.chooser import Choice, Chooser
+from longterm.decisions.choice import Choice
+from longterm.decisions.chooser import Chooser
 from longterm.decisions.duals import Dual, EntropicDual, EuclideanDual, HedgeDual
 from longterm.decisions.hindsight import BestChoices, best_choices
 from longterm.decisions.play import Run, Table, Worth, off_policy, play

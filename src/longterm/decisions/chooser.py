@@ -22,7 +22,6 @@ import secrets
 import threading
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -33,13 +32,14 @@ from numpy.typing import ArrayLike
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray
+from longterm.decisions.choice import Choice, Pending, Told, arrays_of, pending_of
+from longterm.decisions.outcomes import cost_table, numbers, paid_of, rewards_of, told_of
 from longterm.decisions.primal_dual import Open, PrimalDual, State
 from longterm.decisions.primals import Request
 from longterm.errors import (
     AlreadyToldError,
     BrokenBoundWarning,
     InputError,
-    NonFiniteError,
     SnapshotError,
     UnknownTokenError,
     WindowFullError,
@@ -54,44 +54,6 @@ KIND = "chooser"
 VERSION = 1
 
 
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """The answer to one request; keep it, or its number, to settle it.
-
-    Parameters
-    ----------
-    number : int
-        From 1, in the order of the requests.
-    action : int or None
-        What to do; None: nothing is affordable, the request is refused and needs no settling.
-    probability : float
-        With which the action was drawn, given all that was known: what weighing a log divides by.
-    probabilities : array, shape (K,)
-        Of all actions.
-    prices : array, shape (m,)
-        λ_t, in reward per unit of each budget's money.
-    life : int
-        Of the chooser, when it answered.
-    """
-
-    number: int
-    action: int | None
-    probability: float
-    probabilities: FloatArray
-    prices: FloatArray
-    life: int = 0
-
-
-class _Pending(NamedTuple):
-    """An open request and what of its outcome is here already."""
-
-    open: Open
-    cost: FloatArray | None
-    """Of the action, as the budgets count, once settled."""
-    lesson: tuple[Any, FloatArray, FloatArray] | None
-    """Seen, rewards and costs, where the reward came before the cost."""
-
-
 class _Change(NamedTuple):
     """What a call does, ready to be put in place: doing it twice is doing it once."""
 
@@ -99,7 +61,7 @@ class _Change(NamedTuple):
     state: State
     number: int
     """Of the request that it is about; 0 for none."""
-    pending: _Pending | None
+    pending: Pending | None
     """What is open of it afterwards; None: nothing."""
     generator: Mapping[str, Any]
     """Where the draws were before."""
@@ -162,7 +124,7 @@ class Chooser:
         self._expire_after = None if expire_after is None else validate.count("expire_after", expire_after)
         self._rng = np.random.default_rng(seed)
         self._state = rule.init()
-        self._pending: dict[int, _Pending] = {}
+        self._pending: dict[int, Pending] = {}
         self._lives = [(0, 1)]  # life and its first number
         self._sequence = 0
         self._change: _Change | None = None
@@ -198,10 +160,10 @@ class Chooser:
                     break
                 self._forget(oldest)
             number = self._state.round
-            x = _numbers("context", context, number).reshape(-1)
+            x = numbers("context", context, number).reshape(-1)
             self.rule.primal.check(x, number)
-            announced = self._table("costs", costs, number)
-            most = self._table("bounds", bounds, number)
+            announced = cost_table(self.rule, "costs", costs, number)
+            most = cost_table(self.rule, "bounds", bounds, number)
             if announced is not None and most is not None and np.any(most < announced):
                 raise InputError("bounds", "are below the costs", "Give what an action can cost at most", round=number)
             if len(self._pending) >= self._max_open:
@@ -245,10 +207,10 @@ class Chooser:
                 )
             if pending.cost is not None and cost is not None:
                 raise AlreadyToldError(number, "its cost was settled already", "Settle its reward only")
-            if pending.lesson is not None and (reward is not None or rewards is not None):
+            if pending.told is not None and (reward is not None or rewards is not None):
                 raise AlreadyToldError(number, "its reward was settled already", "Settle its cost only")
-            paid = self._paid(pending, cost, costs, number, needs=reward is not None or rewards is not None)
-            lesson = self._lesson(opened, reward, rewards, costs, number)
+            paid = paid_of(self.rule, pending, cost, costs, number, needs=reward is not None or rewards is not None)
+            lesson = told_of(self.rule, opened, reward, rewards, costs, number)
             self._settle(number, paid if pending.cost is None else None, lesson)
         if paid is not None and np.any(paid > opened.bound * (1 + 1e-12)) and np.any(opened.bound > 0):
             over = np.maximum(paid - opened.bound, 0.0)[self.rule.books.sign > 0]
@@ -269,11 +231,11 @@ class Chooser:
         """Labels of all actions on a request of the past: the primal learns, no budget moves. For warm starts."""
         with self._lock:
             self._finish()
-            x = _numbers("context", context, None).reshape(-1)
+            x = numbers("context", context, None).reshape(-1)
             self.rule.primal.check(x, self._state.round)
-            table = self._table("costs", costs, self._state.round)
+            table = cost_table(self.rule, "costs", costs, self._state.round)
             K, m = self.rule.actions, self.rule.game.resources
-            self._teach(x, _rewards(rewards, K, None), np.zeros((K, m)) if table is None else table)
+            self._teach(x, rewards_of(rewards, K, None), np.zeros((K, m)) if table is None else table)
 
     # --- what a call does -------------------------------------------------------------------------------------
 
@@ -291,7 +253,7 @@ class Chooser:
         except BaseException:
             self._rng.bit_generator.state = before
             raise
-        pending = None if opened.action < 0 else _Pending(opened, None, None)
+        pending = None if opened.action < 0 else Pending(opened, None, None)
         given = {"context": x} | _some(costs=costs, bounds=bounds)
         self._make(
             _Change(self._sequence + 1, state, number, pending, before),
@@ -300,7 +262,7 @@ class Chooser:
         )
         return opened
 
-    def _settle(self, number: int, paid: FloatArray | None, lesson: tuple[Any, FloatArray, FloatArray] | None) -> None:
+    def _settle(self, number: int, paid: FloatArray | None, lesson: Told | None) -> None:
         """`paid` and `lesson` are what is new."""
         pending, state = self._pending[number], self._state
         opened = pending.open
@@ -310,8 +272,8 @@ class Chooser:
         if paid is not None:
             state = self.rule.charge(state, opened, paid)
         settled = paid if pending.cost is None else pending.cost
-        lesson = pending.lesson if lesson is None else lesson
-        rest: _Pending | None = _Pending(opened, settled, lesson)
+        lesson = pending.told if lesson is None else lesson
+        rest: Pending | None = Pending(opened, settled, lesson)
         if lesson is not None and settled is not None:
             seen, gained, known = lesson
             known = known.copy()
@@ -443,14 +405,7 @@ class Chooser:
 
     def _snapshot(self) -> Snapshot:
         journal = self._journal
-        arrays: dict[str, Array] = state_arrays(self._state)
-        for number, pending in self._pending.items():
-            request, opened = pending.open.request, pending.open
-            fields = request._asdict() | opened._asdict() | {"offered": request.costs, "settled": pending.cost}
-            if pending.lesson is not None:
-                fields |= dict(zip(("seen", "rewards", "known"), pending.lesson, strict=True))
-            fields = {k: v for k, v in fields.items() if k != "request" and v is not None}
-            arrays |= {f"open.{number}.{name}": np.asarray(value) for name, value in fields.items()}
+        arrays: dict[str, Array] = state_arrays(self._state) | arrays_of(self._pending)
         metadata = {
             "rule": specification(self.rule),
             "seed": self.seed,
@@ -467,21 +422,7 @@ class Chooser:
     def _restore(self, kept: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
         state = restored_state(self._state, arrays)
         self._state = state._replace(round=int(state.round))
-        for number in kept["open"]:
-            start = f"open.{number}."
-            own = {name.removeprefix(start): value for name, value in arrays.items() if name.startswith(start)}
-            request = Request(int(own["round"]), own["context"], own.get("offered"), own["prices"], own["allowed"])
-            opened = Open(
-                request,
-                int(own["action"]),
-                own["probabilities"],
-                own["target"],
-                own.get("costs"),
-                own["bound"],
-                own["base"],
-            )
-            lesson = (own["seen"], own["rewards"], own["known"]) if "seen" in own else None
-            self._pending[int(number)] = _Pending(opened, own.get("settled"), lesson)
+        self._pending = pending_of(kept["open"], arrays)
         self._sequence = int(kept["sequence"])
         self._lives = [(int(life), int(first)) for life, first in kept["lives"]]
         self._rng.bit_generator.state = kept["generator"]
@@ -561,7 +502,7 @@ class Chooser:
     def _life_of(self, number: int) -> int:
         return next(life for life, first in reversed(self._lives) if number >= first)
 
-    def _find(self, choice: Choice | int) -> tuple[int, _Pending]:
+    def _find(self, choice: Choice | int) -> tuple[int, Pending]:
         number = choice.number if isinstance(choice, Choice) else choice
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 1 <= number < self._state.round:
             raise UnknownTokenError(0, f"{choice!r} is not a choice of this chooser", "Give what act() returned")
@@ -579,83 +520,6 @@ class Chooser:
             )
         return number, found
 
-    def _table(self, name: str, given: ArrayLike | None, round: int) -> FloatArray | None:
-        """Costs (K, m) of all actions."""
-        if given is None:
-            return None
-        table = _numbers(name, given, round)
-        K, m = self.rule.actions, self.rule.game.resources
-        if table.shape == (K,) and m == 1:
-            table = table[:, None]
-        if table.shape != (K, m):
-            raise InputError(name, f"have shape {table.shape}", f"Give ({K}, {m}): actions × budgets", round=round)
-        if np.any(table < 0):
-            raise InputError(name, "are negative", "Give costs of at least 0", round=round)
-        return table
-
-    def _paid(
-        self, pending: _Pending, cost: ArrayLike | None, costs: ArrayLike | None, number: int, *, needs: bool
-    ) -> FloatArray | None:
-        """The cost of the action played, as the budgets count; None where it is not known yet."""
-        opened, m = pending.open, self.rule.game.resources
-        if cost is None and costs is not None:
-            table = self._table("costs", costs, number)
-            assert table is not None
-            return np.asarray(np.maximum(table[opened.action] - opened.base, 0.0))
-        if cost is None:
-            if needs and pending.cost is None and opened.costs is None:
-                return None  # the reward came first: keep it until the cost is here
-            return opened.costs[opened.action] if needs and opened.costs is not None else None
-        paid = _numbers("cost", cost, number).reshape(-1)
-        if paid.shape != (m,) or np.any(paid < 0):
-            raise InputError("cost", f"is {cost!r}", f"Give {m} number(s) of at least 0", round=number)
-        return np.maximum(paid - opened.base, 0.0)
-
-    def _lesson(
-        self,
-        opened: Open,
-        reward: float | None,
-        rewards: ArrayLike | None,
-        costs: ArrayLike | None,
-        number: int,
-    ) -> tuple[Any, FloatArray, FloatArray] | None:
-        """Which outcomes are known; the costs of actions not played are those announced, or given now."""
-        K, m = self.rule.actions, self.rule.game.resources
-        known = np.zeros((K, m)) if opened.costs is None else opened.costs
-        if rewards is not None:
-            table = self._table("costs", costs, number)
-            if table is not None:
-                known = np.maximum(table - opened.base, 0.0)
-            elif opened.costs is None:
-                raise InputError("costs", "of all actions are not known", "Give costs= with rewards=", round=number)
-            return np.ones(K, dtype=np.bool_), _rewards(rewards, K, number), known
-        if reward is None:
-            return None
-        gained = np.zeros(K)
-        gained[opened.action] = _rewards([reward], 1, number)[0]
-        seen = np.zeros(K, dtype=np.bool_)
-        seen[opened.action] = True
-        return seen, gained, known
-
 
 def _some(**arrays: FloatArray | None) -> dict[str, Array]:
     return {name: array for name, array in arrays.items() if array is not None}
-
-
-def _numbers(name: str, value: ArrayLike, round: int | None) -> FloatArray:
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(name, f"{value!r} is not made of numbers", "Give real numbers", round=round) from None
-    if not np.all(np.isfinite(array)):
-        raise NonFiniteError(name, f"is {value!r}", "Leave this request out; the state is as it was", round=round)
-    return array
-
-
-def _rewards(value: ArrayLike, actions: int, round: int | None) -> FloatArray:
-    array = _numbers("reward", value, round).reshape(-1)
-    if array.shape != (actions,) or np.any(array < 0) or np.any(array > 1):
-        raise InputError(
-            "reward", f"{value!r} is not {actions} number(s) in [0, 1]", "Scale rewards to [0, 1]", round=round
-        )
-    return array

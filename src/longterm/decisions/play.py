@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -109,28 +109,26 @@ def play(
     cheapest = table.costs.min(axis=1) if chooser.rule.books.above_cheapest[0] else np.zeros(T)
     first = chooser.round
 
-    def reward(t: int) -> None:
+    def told(t: int) -> dict[str, Any]:
         if t < labelled:
-            chooser.settle(first + t, rewards=table.rewards[t], costs=None if announced else table.costs[t])
-        else:
-            chooser.settle(first + t, float(table.rewards[t, played[t]]))
+            return {"rewards": table.rewards[t], "costs": None if announced else table.costs[t]}
+        return {"reward": float(table.rewards[t, played[t]])}
 
     for t in range(T):
         for open_ in due.pop(t, ()):
-            reward(open_)
+            chooser.settle(first + open_, **told(open_))
         choice = chooser.act(table.contexts[t], costs=table.costs[t] if announced else None)
         price[t] = choice.prices[0]
         if choice.action is None:
             continue
         played[t], chance[t] = choice.action, choice.probability
-        chooser.settle(choice, cost=table.costs[t, choice.action])
-        if delays[t] == 0:
-            reward(t)
-        else:
+        now = delays[t] == 0
+        chooser.settle(choice, cost=table.costs[t, choice.action], **(told(t) if now else {}))
+        if not now:
             due.setdefault(t + int(delays[t]), []).append(t)
     for rest in sorted(due):
         for open_ in due[rest]:
-            reward(open_)
+            chooser.settle(first + open_, **told(open_))
     on, rows = played >= 0, np.arange(T)
     costs = np.where(on, table.costs[rows, played], 0.0)
     return Run(

@@ -34,6 +34,9 @@ class WordHash:
         Places for words.
     limit : int
         Characters read: what keeps a decision below a millisecond for any text.
+    constant : float
+        The constant feature. A linear belief lets actions differ in level by `constant` times its `own`: make it
+        large and `own` small where actions are better or worse more than they are good at different things.
 
     Examples
     --------
@@ -44,10 +47,12 @@ class WordHash:
 
     size: int = 32
     limit: int = 4000
+    constant: float = 1.0
 
     def __post_init__(self) -> None:
         validate.count("size", self.size)
         validate.count("limit", self.limit)
+        validate.remember(self, constant=validate.positive_scalar("constant", self.constant))
 
     @property
     def features(self) -> int:
@@ -59,13 +64,12 @@ class WordHash:
         whole = len(text)
         text = text[: self.limit]
         words = _WORD.findall(text.lower())
-        places = np.zeros(self.size)
-        for word in set(words):
-            code = zlib.crc32(word.encode("utf-8", "replace"))
-            places[(code >> 1) % self.size] += 1.0 if code & 1 else -1.0
+        hashes = np.array([zlib.crc32(word.encode("utf-8", "replace")) for word in set(words)], dtype=np.int64)
+        sums = np.bincount((hashes >> 1) % self.size, weights=2.0 * (hashes & 1) - 1.0, minlength=self.size)
+        places = np.asarray(sums, dtype=np.float64)
         norm = float(np.sqrt(places @ places))
         if norm > 0:
-            places /= norm
+            places = places / norm
         length = max(len(text), 1)
         codes = np.frombuffer(text.encode("ascii", "replace"), dtype=np.uint8)
         digits = int(np.count_nonzero((codes >= 48) & (codes <= 57)))
@@ -75,7 +79,7 @@ class WordHash:
         signs = len(codes) - digits - capitals - letters - blanks
         mean = min(sum(map(len, words)) / len(words), 20.0) if words else 4.0
         surface = [
-            1.0,
+            self.constant,
             np.log1p(whole) / 8 - 0.7,
             digits / length * 4,
             capitals / length * 4,

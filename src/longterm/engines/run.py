@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from longterm import _validate as validate
+from longterm.constraints import CustomConstraint
 from longterm.engines.comparison import Comparison
 from longterm.engines.reference import Player
 from longterm.engines.trace import Recorder, SeedsPlayed, StateUnknown, Trace
 from longterm.errors import InputError, StreamEndedError
 from longterm.learners.base import Learner
 from longterm.learners.checks import OnBrokenBound, require_known
+from longterm.losses import CustomLoss
 from longterm.problems import Problem
 from longterm.progress import Progress, reporter
 from longterm.streams import Block, Seeds, Stream
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
 
 Engine = Literal["numpy", "jax"]
 """The reference engine, and the compiled one (extra `jax`)."""
+ROUNDS_WORTH_COMPILING = 50_000
+"""A round takes NumPy about 100 µs and JAX 3, which first compiles for seconds."""
+logger = logging.getLogger("longterm.engines")
 
 
 def run(
@@ -39,7 +46,7 @@ def run(
     resume: Trace | None = None,
     on_broken_bound: OnBrokenBound = "raise",
     progress: Progress = "auto",
-    engine: Engine = "numpy",
+    engine: Engine | Literal["auto"] = "numpy",
     xp: Any = np,
     dtype: Any = None,
 ) -> Trace:
@@ -68,9 +75,11 @@ def run(
         ``trace.warnings``. NaN and infinity always stop the run.
     progress : {"auto"} or callable or None
         "auto" shows a bar on a terminal; a function is called with (rounds done, rounds in all).
-    engine : {"numpy", "jax"}
+    engine : {"numpy", "jax", "auto"}
         "numpy" is the reference; "jax" compiles the same learner, problem and stream (extra `jax`) and is more than
-        ten times faster for one learner. Both give the same trace, to rounding, in NumPy arrays.
+        ten times faster for one learner. Both give the same trace, to rounding, in NumPy arrays. "auto" takes "jax"
+        where it is known to pay (JAX is installed, the run is long, and every part is of this library), and says which
+        it took on the progress bar and to the logger ``longterm.engines``.
     xp : namespace
         The array library of the learner's state, for the reference engine only.
     dtype : dtype, optional
@@ -126,7 +135,7 @@ def compare(
     resume: Mapping[str, Trace] | None = None,
     on_broken_bound: OnBrokenBound = "raise",
     progress: Progress = "auto",
-    engine: Engine = "numpy",
+    engine: Engine | Literal["auto"] = "numpy",
     xp: Any = np,
     dtype: Any = None,
 ) -> Comparison:
@@ -152,7 +161,7 @@ def compare(
         As for `run`.
     progress : {"auto"} or callable or None
         As for `run`.
-    engine : {"numpy", "jax"}
+    engine : {"numpy", "jax", "auto"}
         As for `run`.
     xp : namespace
         As for `run`.
@@ -181,10 +190,15 @@ def compare(
     {'slow': 100, 'fast': 100}
     """
     _require_kinds(problem, learners, stream)
-    make_player = _engine(engine, xp)
-    require_known(on_broken_bound)
     if rounds is not None:
         validate.count("rounds", rounds)
+    chosen = engine
+    if chosen == "auto":
+        plain = xp is np and resume is None
+        chosen = faster_engine(problem, learners.values(), rounds or stream.length) if plain else "numpy"
+        logger.info("engine %s was chosen", chosen)
+    make_player = _engine(chosen, xp)
+    require_known(on_broken_bound)
     if not learners:
         raise InputError("learners", "is empty", "Give at least one learner, by name")
     seeds = checked_seeds(seeds)
@@ -204,10 +218,12 @@ def compare(
         )
     start = done = min(player.played for player in players.values())
     title = ", ".join(name for name in players if name) or problem.name
+    if engine == "auto":
+        title = f"{title} ({chosen})"
     total = rounds if rounds is not None else stream.length
     with reporter(progress, title) as report:
         try:
-            for first, block in _blocks(engine, stream, seeds, start, rounds):
+            for first, block in _blocks(chosen, stream, seeds, start, rounds):
                 require_fit(problem, block if isinstance(block, Block) else block.at(0), seed_axes, first)
                 for player in players.values():
                     player.play(block, first)  # type: ignore[arg-type]
@@ -238,6 +254,37 @@ def _blocks(
     for block in stream.blocks(seeds, start, stop):
         yield first, block
         first += block.rounds
+
+
+def faster_engine(problem: Problem, learners: Iterable[Learner[Any]], rounds: int | None) -> Engine:
+    """JAX where it is known to pay: it is installed, the run is long, and no function of a user's has to be compiled.
+
+    Parameters
+    ----------
+    problem : Problem
+    learners : iterable of Learner
+    rounds : int, optional
+        None where the stream does not say.
+
+    Returns
+    -------
+    {"numpy", "jax"}
+
+    Examples
+    --------
+    >>> from longterm import AOGD
+    >>> from longterm.engines.run import faster_engine
+    >>> from longterm.problems import doubly_stochastic
+    >>> problem = doubly_stochastic(3)
+    >>> faster_engine(problem, [AOGD.for_problem(problem)], 1000)
+    'numpy'
+    """
+    if rounds is None or rounds < ROUNDS_WORTH_COMPILING or find_spec("jax") is None:
+        return "numpy"
+    parts = (problem.loss, problem.constraint, *learners)
+    own = any(isinstance(one, (CustomLoss, CustomConstraint)) for one in parts)
+    ours = all(type(one).__module__.partition(".")[0] == "longterm" for one in parts)
+    return "jax" if ours and not own else "numpy"
 
 
 def _require_kinds(problem: Any, learners: Any, stream: Any) -> None:
@@ -326,7 +373,7 @@ def _engine(engine: Engine, xp: Any) -> Callable[..., Player | CompiledPlayer]:
     if engine == "numpy":
         return partial(Player, xp=xp)
     if engine != "jax":
-        raise InputError("engine", f"{engine!r} is not known", "Choose 'numpy' or 'jax'")
+        raise InputError("engine", f"{engine!r} is not known", "Choose 'numpy', 'jax' or 'auto'")
     if xp is not np:
         raise InputError("xp", "is for the reference engine", "Leave it out with engine='jax'")
     from longterm.engines.compiled import CompiledPlayer

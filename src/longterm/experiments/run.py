@@ -14,7 +14,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from longterm._arrays import FloatArray
-from longterm.engines.run import Engine
+from longterm.engines.run import ROUNDS_WORTH_COMPILING, Engine
 from longterm.errors import LongtermError
 from longterm.experiments.backends import Backend, opened
 from longterm.experiments.catalogue import find_problem, names_only
@@ -26,8 +26,6 @@ from longterm.experiments.spec import ExperimentSpec, LearnerSpec
 from longterm.progress import reporter
 
 ENGINE_REASONS = {"numpy": "compiling would cost more than it saves", "jax": "long enough to pay for compiling"}
-ROUNDS_WORTH_COMPILING = 50_000
-"""Of one learner, over all sequences. A round takes NumPy about 100 µs and JAX 3, which first compiles for seconds."""
 
 
 def run_experiment(

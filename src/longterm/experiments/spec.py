@@ -211,7 +211,11 @@ class ExperimentSpec:
             known = list(get_args(EngineChoice))
             raise InputError("engine", f"{self.engine!r} is not known", f"Choose from {known}")
         if not self.learners or not all(isinstance(one, LearnerSpec) for one in self.learners):
-            raise InputError("learners", "is empty or holds something else", "Give at least one LearnerSpec")
+            raise InputError(
+                "learners",
+                "is empty or holds something else",
+                'Give at least one: [[learners]] with learner = "aogd" in TOML',
+            )
         names = [slug(curve.name) for curve in self.curves]
         for name in names:
             if names.count(name) > 1 or not name or name in RESERVED:

@@ -234,7 +234,7 @@ class HedgedRestarts(Tracker):
 
     @property
     def complexity(self) -> float:
-        """C."""
+        """C = 2 ln(N(T + 1))."""
         return 2 * math.log(self.levels * (self.horizon + 1))
 
     def memory(self, x: Array) -> Array:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from longterm._one_thread import one_thread_at_a_time
 from longterm.errors import InputError, SnapshotError
+from longterm.storage.one_thread import one_thread_at_a_time
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear estimator"

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 import longterm
 from longterm._arrays import FloatArray
-from longterm._one_thread import OneThread, one_thread_at_a_time
 from longterm.errors import SnapshotError
 from longterm.linear_model._feature_scale import FeatureScale
 from longterm.linear_model._settings import Settings
 from longterm.linear_model._stored import checked_settings, older_layout, stretch_length
 from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
 from longterm.projections import project_onto_elastic_net
+from longterm.storage.one_thread import OneThread, one_thread_at_a_time
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"

@@ -16,12 +16,12 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from longterm._arrays import FloatArray
-from longterm._one_thread import one_thread_at_a_time
 from longterm.errors import InputError
 from longterm.linear_model._estimator import BudgetLinearModel
 from longterm.linear_model._estimator_files import stored_classes, taken_classes
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
 from longterm.linear_model.kernels.rule import NO_NUMBERS
+from longterm.storage.one_thread import one_thread_at_a_time
 
 
 def _gives_probabilities(estimator: Any) -> bool:

@@ -41,7 +41,6 @@ from scipy import sparse as scipy_sparse
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm._one_thread import one_thread_at_a_time
 from longterm.errors import InputError
 from longterm.linear_model._rows import IN_ORDER, RowBlock, require_moderate
 from longterm.linear_model._settings import LEADERS, Settings
@@ -49,6 +48,7 @@ from longterm.linear_model.kernels.mixture import FACTOR, LOSS
 from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, SparseRule, compiled_rule
 from longterm.linear_model.kernels.score import losses_kernel, margin_kernel, unsorted_row_kernel
 from longterm.linear_model.streaming import HEAVIEST, BudgetLinearLearner
+from longterm.storage.one_thread import one_thread_at_a_time
 
 UNITS = {
     "loss_sum": 1,

@@ -11,11 +11,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from longterm._one_thread import one_thread_at_a_time
 from longterm.errors import InputError
 from longterm.linear_model._estimator import BudgetLinearModel
 from longterm.linear_model._rows import labels_for
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
+from longterm.storage.one_thread import one_thread_at_a_time
 
 
 class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[misc]
@@ -87,9 +87,9 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((2000, 10))
     >>> y = 3 * X[:, 0] + 100 + 0.1 * rng.standard_normal(2000)
-    >>> model = BudgetLinearRegressor(budget=10.0, random_state=0).fit(X, y)
-    >>> model.coef_.round()[:3], round(model.intercept_)
-    (array([3., 0., 0.]), 100)
+    >>> model = BudgetLinearRegressor(random_state=0).fit(X, y)
+    >>> model.coef_[:1].round(), round(model.intercept_)
+    (array([3.]), 100)
     """
 
     def __init__(

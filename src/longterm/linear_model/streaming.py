@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import FloatArray
-from longterm._one_thread import OneThread, one_thread_at_a_time
 from longterm.errors import InputError, NonFiniteError
 from longterm.linear_model._feature_scale import FeatureScale, gathered
 from longterm.linear_model._memory import Average, LearnerMemory
@@ -39,6 +38,7 @@ from longterm.linear_model._rows import (
 from longterm.linear_model._settings import LEADERS, Settings
 from longterm.linear_model.kernels.layout import TRACE
 from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, compiled_rule
+from longterm.storage.one_thread import OneThread, one_thread_at_a_time
 
 FLOAT, WHOLE = np.dtype(np.float64), np.dtype(np.int64)
 HEAVIEST = 1e30
@@ -97,9 +97,9 @@ class BudgetLinearLearner(LearnerMemory):
     >>> learner.step(np.array([0, 2]), np.array([3.0, 4.0]), 1.0)
     0.0
     >>> round(learner.step_dense(np.array([0.0, 1.0, 1.0]), -1.0), 6)
-    0.585641
+    0.034719
     >>> learner.rounds, learner.weights.round(3)
-    (2, array([0., 0., 0.]))
+    (2, array([ 0.025, -0.008,  0.025]))
     """
 
     def __init__(

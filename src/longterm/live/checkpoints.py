@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import warnings
@@ -16,6 +17,8 @@ from longterm.storage.packing import pack
 
 if TYPE_CHECKING:
     from longterm.live.recorded import RecordedMemory
+
+logger = logging.getLogger("longterm.live")
 
 CheckpointAfter = int | tuple[int, int] | None
 """Records, or (records, bytes), after which a journal is shortened."""
@@ -92,10 +95,11 @@ class Checkpoints:
             work.write(base(memory, places))
             with lock:
                 recorded.finish_interrupted()
-                if places == recorded.places:
-                    work.finish()
+                finished = places == recorded.places and work.finish()
                 if recorded.journal is not None:
                     self.plan(recorded.journal)
+            if finished:
+                logger.info("a checkpoint has shortened the journal")
         except (OSError, JournalError) as error:
             # A full disk, or the learner was closed. The old journal is whole and goes on; it is tried again later.
             with lock:

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._one_thread import OneThread
 from longterm.errors import BrokenBoundError, InputError, NonFiniteError, SnapshotError
 from longterm.learners.base import Learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound, require_known
 from longterm.learners.feedback import Feedback
 from longterm.live.fleet_numpy import NumpyRows
 from longterm.live.soundness import require_near
+from longterm.storage.one_thread import OneThread
 from longterm.storage.packing import require_sound, restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification

@@ -9,6 +9,7 @@ Nothing here knows of threads: one call at a time, under the learner's lock.
 
 from __future__ import annotations
 
+import logging
 import threading
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from longterm.live.snapshots import (
 from longterm.storage.lock import FileLock
 from longterm.storage.packing import unpack
 from longterm.storage.snapshot import identity_of, write_snapshot
+
+logger = logging.getLogger("longterm.live")
 
 PLACES = 64
 """So many snapshots taken in the middle of a journal are remembered in it."""
@@ -104,8 +107,10 @@ class RecordedMemory:
         """Let everything in the journal, if there is one, happen again, and go on writing it."""
         if lock is None:
             return
-        self.journal = recover(lock, identity, self.memory.sequence, follows, required, self, fsync=fsync)
+        before = self.memory.sequence
+        self.journal = recover(lock, identity, before, follows, required, self, fsync=fsync)
         self.checkpoints.plan(self.journal)
+        logger.info("%s: %d records read again", self.journal.path, self.memory.sequence - before)
 
     def restore(self, base: bytes) -> tuple[str, ...]:
         """Become what a journal begins with. Called by `recover`."""

@@ -35,7 +35,7 @@ def play_compiled(pacer: Pacer[Any], values: FloatArray, prices: FloatArray) -> 
     count = int(np.prod(shape, dtype=np.int64))
     made = tuple(np.empty((len(prices), count)) for _ in range(3))
     loop, arguments = _LOOPS[type(pacer)]
-    _compiled(loop)(values, prices, *arguments(pacer, shape), *made)
+    compiled(loop)(values, prices, *arguments(pacer, shape), *made)
     paid, won, price = (array.reshape(len(prices), *shape) for array in made)
     return paid, won, price
 
@@ -45,7 +45,8 @@ def _flat(shape: tuple[int, ...], *numbers: Any) -> tuple[FloatArray, ...]:
 
 
 @cache
-def _compiled(loop: Callable[..., None]) -> Any:
+def compiled(loop: Callable[..., None]) -> Any:
+    """The loop, compiled by Numba and kept on the disk where that can be written to."""
     import numba
 
     try:

@@ -19,11 +19,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
 from longterm.pacing.auctions import Auctions
+from longterm.pacing.compiled_first_price import can_play, play_compiled
 from longterm.pacing.landscapes import Counts, Landscape, SeenPrices
 
 
@@ -103,8 +105,12 @@ class FirstPricePacer:
 
     def cell(self, value: float) -> int:
         """The band of a value."""
-        place = (np.log(max(value / self.mean_value, 1e-300)) / np.log(self.spread) + 1) / 2
-        return int(np.clip(place * self.landscape.cells, 0, self.landscape.cells - 1))
+        return int(self.cells(value))
+
+    def cells(self, values: ArrayLike) -> NDArray[np.int64]:
+        """The bands of many values."""
+        place = (np.log(np.maximum(np.asarray(values) / self.mean_value, 1e-300)) / np.log(self.spread) + 1) / 2
+        return np.asarray(np.clip(place * self.landscape.cells, 0, self.landscape.cells - 1)).astype(np.int64)
 
     def act(self, state: FirstPriceState, value: float) -> float:
         """The bid for a request of this value: on the grid, never above what is left."""
@@ -204,7 +210,9 @@ class FirstPriceRun(NamedTuple):
     value: float
 
 
-def play_first_price(pacer: FirstPricePacer, auctions: Auctions) -> FirstPriceRun:
+def play_first_price(
+    pacer: FirstPricePacer, auctions: Auctions, *, engine: Literal["auto", "numpy", "compiled"] = "auto"
+) -> FirstPriceRun:
     """Replay a log as first-price auctions: a bid wins where it is at least the market price, and is paid.
 
     Parameters
@@ -213,12 +221,39 @@ def play_first_price(pacer: FirstPricePacer, auctions: Auctions) -> FirstPriceRu
         The bidder. It is told as much of the market prices as its landscape learns from.
     auctions : Auctions
         The log.
+    engine : {"auto", "numpy", "compiled"}
+        "numpy" is the reference: `act` and `settle`, auction by auction. "compiled" (extra `linear`) is the same on
+        plain numbers, about thirty times faster. "auto" takes it where it is there.
 
     Returns
     -------
     FirstPriceRun
         What happened, auction by auction.
     """
+    if engine not in ("auto", "numpy", "compiled"):
+        raise InputError("engine", f"{engine!r} is not known", "Choose 'auto', 'numpy' or 'compiled'")
+    ready = engine != "numpy" and can_play(pacer.landscape)
+    if engine == "compiled" and not ready:
+        what = f"there is no compiled loop for {type(pacer.landscape).__name__}, or no Numba"
+        raise InputError("engine", what, "Use engine='numpy', or install longterm[linear]")
+    bids, price = _compiled_bids(pacer, auctions) if ready else _reference_bids(pacer, auctions)
+    taken = bids >= auctions.prices
+    return FirstPriceRun(bids, np.where(taken, bids, 0.0), taken, price, float(auctions.values[taken].sum()))
+
+
+def _compiled_bids(pacer: FirstPricePacer, auctions: Auctions) -> tuple[FloatArray, FloatArray]:
+    return play_compiled(
+        pacer.landscape,
+        auctions.values,
+        auctions.prices,
+        pacer.cells(auctions.values),
+        (pacer.budget, pacer.horizon, pacer.start, pacer.step, pacer.cost_weight),
+        pacer.mirror == "euclidean",
+        pacer.replan,
+    )
+
+
+def _reference_bids(pacer: FirstPricePacer, auctions: Auctions) -> tuple[FloatArray, FloatArray]:
     T = len(auctions)
     bids, price = np.empty(T), np.empty(T)
     tells = isinstance(pacer.landscape, SeenPrices)
@@ -228,8 +263,7 @@ def play_first_price(pacer: FirstPricePacer, auctions: Auctions) -> FirstPriceRu
         bids[t] = bid = pacer.act(state, value)
         won = bid >= market
         state = pacer.settle(state, value, bid, market if tells or not won else None, won)
-    taken = bids >= auctions.prices
-    return FirstPriceRun(bids, np.where(taken, bids, 0.0), taken, price, float(auctions.values[taken].sum()))
+    return bids, price
 
 
 def best_first_price(auctions: Auctions, budget: float, pacer: FirstPricePacer, prices: int = 40) -> float:
@@ -257,18 +291,20 @@ def best_first_price(auctions: Auctions, budget: float, pacer: FirstPricePacer, 
         The least upper bound that was found, in units of value.
     """
     bids = pacer.landscape.bids
-    cells = np.array([pacer.cell(value) for value in auctions.values.tolist()])
+    cells = pacer.cells(auctions.values)
     groups = []
     for cell in np.unique(cells):
         mine = cells == cell
         law = np.searchsorted(np.sort(auctions.prices[mine]), bids, side="right") / mine.sum()
-        groups.append((np.sort(auctions.values[mine]), law))
+        values = np.sort(auctions.values[mine])
+        groups.append((values, np.append(0.0, np.cumsum(values)), *_worth_bidding(bids, law)))
 
     def dual(price: float) -> float:
         total = price * budget
-        for values, law in groups:
-            payoff = np.maximum.reduce([(values - price * b) * g for b, g in zip(bids, law, strict=True)])
-            total += float(payoff.sum())
+        for values, sums, chance, cost, turns in groups:
+            # Who bids what is known by where v/λ lies between the turns: no bid is tried for any value.
+            cuts = np.concatenate([[0], np.searchsorted(values, price * turns), [len(values)]])
+            total += float(chance @ np.diff(sums[cuts]) - price * (cost @ np.diff(cuts)))
         return total
 
     low, high = 0.0, float(auctions.values.max()) / max(float(bids[1]), 1e-300)
@@ -289,6 +325,28 @@ def best_first_price(auctions: Auctions, budget: float, pacer: FirstPricePacer, 
             at_b = dual(float(np.exp(b)))
         best = min(best, at_a, at_b)
     return best
+
+
+def _worth_bidding(bids: FloatArray, law: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The bids that are best for some value: their chances G(b), their costs b G(b), where one gives way to the next.
+
+    v G(b) − λ b G(b) is largest on the lower convex hull of the points (G(b), b G(b)), where its slope is v/λ.
+    """
+    hull: list[tuple[float, float]] = []
+    turns: list[float] = []
+    for chance, cost in zip(law.tolist(), (bids * law).tolist(), strict=True):
+        if hull and chance <= hull[-1][0]:
+            continue  # it wins no more, and costs more
+        while hull:
+            turn = (cost - hull[-1][1]) / (chance - hull[-1][0])
+            if not turns or turn > turns[-1]:
+                turns.append(turn)
+                break
+            hull.pop()
+            turns.pop()
+        hull.append((chance, cost))
+    chances, costs = np.array(hull).T
+    return chances, costs, np.array(turns)
 
 
 def _number(name: str, value: float, state: FirstPriceState) -> float:

@@ -116,8 +116,8 @@ class SeenPrices(Landscape):
     """
 
     def estimate(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        total = first.sum()
-        return np.ones(len(self.bids)) if total == 0 else np.asarray(np.cumsum(first)[:-1] / total)
+        total = np.cumsum(first)
+        return np.ones(len(self.bids)) if total[-1] == 0 else np.asarray(total[:-1] / total[-1])
 
     def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
         if price is None:
@@ -130,8 +130,10 @@ class LostPrices(Landscape):
     r"""The price of lost auctions only: the reversed product-limit estimator (Kaplan and Meier 1958, read from the
     top).
 
-    .. math:: Ĝ(b_{j-1}) = Ĝ(b_j) (1 − e_j/n_j), \qquad n_j = \#\{s: b_s ≤ b_{j-1},\; d_s ≤ b_j\}, \qquad e_j =
-    \#\{… d_s > b_{j-1}\}
+    .. math::
+
+        Ĝ(b_{j-1}) = Ĝ(b_j) (1 − e_j/n_j), \qquad n_j = \#\{s: b_s ≤ b_{j-1},\; d_s ≤ b_j\}, \qquad
+        e_j = \#\{… d_s > b_{j-1}\}
 
     Both are observable: a loss shows d_s, and a win at b_s ≤ b_{j−1} implies d_s ≤ b_j. So n_j counts losses with
     d_s ≤ b_j and wins with b_s ≤ b_{j−1}: two histograms are all it needs. Consistent where d_s is independent of

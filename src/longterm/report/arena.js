@@ -33,47 +33,51 @@ function frontier(points, measure) {
   return best;
 }
 
+function sentence(best, points) {
+  const [first, last] = [best[0], best[best.length - 1]];
+  const one = `${first.name} breaks the constraint least and regrets least: no other learner beats it in either.`;
+  const two = `${first.name} breaks the constraint least, ${last.name} regrets least`;
+  const between = best.slice(1, -1).map((p) => p.name).join("; ");
+  const rest = points.length - best.length;
+  return (best.length === 1 ? one : between ? `${two}; between them: ${between}.` : `${two}.`)
+    + (rest ? ` ${rest === 1 ? "One other is" : `${rest} others are`} beaten in both.` : "");
+}
+
 function drawFrontier(figure) {
   const data = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
   const plot = figure.querySelector(".plot"), measure = violation.value;
-  const foldX = folded(data.thresholds[measure]), foldY = folded(data.thresholds.regret);
-  const best = frontier(data.points, measure);
-  const colour = (point) => (dark.matches ? point.on_dark : point.colour);
-  const marked = (point) => point.name === mark.value;
-  const line = {
-    x: best.map((p) => foldX(p.lost[measure])), y: best.map((p) => foldY(p.regret)),
-    mode: "lines", line: { shape: "hv", color: style("--quiet"), width: 1.2 }, hoverinfo: "skip", showlegend: false,
-  };
-  const points = {
-    x: data.points.map((p) => foldX(p.lost[measure])), y: data.points.map((p) => foldY(p.regret)),
-    mode: "markers", showlegend: false, customdata: data.points.map((p) => p.name),
-    text: data.points.map((p) => `<b>${plain(p.name)}</b><br>regret ${written(p.regret)}, violation ${written(p.violation[measure])}`
-      + `<br>${p.oracle}, ${p.anytime ? "anytime" : "needs the horizon"}`),
-    hovertemplate: "%{text}<extra></extra>",
-    marker: {
-      symbol: data.points.map((p) => (p.anytime ? p.symbol : `${p.symbol}-open`)), color: data.points.map(colour),
-      size: data.points.map((p) => (marked(p) ? 17 : 10)), line: { width: 1.6, color: data.points.map(colour) },
+  const best = frontier(data.points, measure), words = sentence(best, data.points);
+  const axis = (label, threshold, values) => ({ label, kind: "symlog", threshold, values: [0, ...values] });
+  figure.querySelector(".best").textContent = words;
+  plot.setAttribute("aria-label", `Regret against violation of ${data.points.length} learners. ${words}`);
+  draw(plot, {
+    x: axis("violation (slack counts as 0)", data.thresholds[measure], data.points.map((p) => p.lost[measure])),
+    y: axis("regret", data.thresholds.regret, data.points.map((p) => p.regret)),
+    curves: [{ role: "frontier", look: { colour: "#59616b", on_dark: "#a3abb5" }, x: best.map((p) => p.lost[measure]), y: best.map((p) => p.regret), stepped: true }],
+    points: data.points.map((p) => ({ look: p, x: p.lost[measure], y: p.regret, hollow: !p.anytime, marked: p.name === mark.value, name: p.name, label: best.includes(p) || p.name === mark.value ? p.name : "" })),
+    told: (left, top, x, y) => {
+      const away = data.points.map((p) => Math.hypot(x(p.lost[measure]) - left, y(p.regret) - top)), k = away.indexOf(Math.min(...away));
+      if (away[k] > 28) return null;
+      const p = data.points[k], row = (value, name, order) => ({ value, name, top: order });
+      return { heading: p.name, left: x(p.lost[measure]), lines: [row(written(p.regret), "regret", 0), row(written(p.violation[measure]), "violation", 1), row("", `${p.oracle}, ${p.anytime ? "anytime" : "needs the horizon"}`, 2)] };
     },
-  };
-  const text = style("--text"), quiet = style("--quiet"), rule = style("--line"), panel = style("--panel");
-  const axis = { gridcolor: rule, linecolor: quiet, tickcolor: quiet, zerolinecolor: quiet, ticks: "outside", ticklen: 4, automargin: true };
-  const layout = {
-    xaxis: { ...axis, title: { text: "violation (slack counts as 0)", standoff: 8 }, ...foldedTicks(data.thresholds[measure], data.points.map((p) => p.lost[measure])) },
-    yaxis: { ...axis, title: { text: "regret", standoff: 6 }, ...foldedTicks(data.thresholds.regret, data.points.map((p) => p.regret)) },
-    margin: { l: 12, r: 14, t: 14, b: 12 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: style("--sans"), size: 12, color: text }, hovermode: "closest",
-    hoverlabel: { bgcolor: panel, bordercolor: rule, font: { color: text, size: 12 }, align: "left" }, dragmode: touch.matches ? false : "zoom",
-  };
-  const names = best.map((p) => p.name).join("; ");
-  figure.querySelector(".best").textContent = `On the frontier, the least violation first: ${names}.`;
-  plot.setAttribute("aria-label", `Regret against violation of ${data.points.length} learners. On the frontier: ${names}.`);
-  Plotly.react(plot, [line, points], layout, { responsive: true, displaylogo: false, displayModeBar: false });
+  });
+}
+
+function saveFrontier(figure, format) {
+  const section = figure.closest("section"), title = `${section.querySelector("h2").textContent}: ${violation.selectedOptions[0].textContent.split(":")[0].toLowerCase()} violation and regret`;
+  const looks = JSON.parse(figure.querySelector("script[type='application/json']").textContent).points;
+  const legend = [...new Map(looks.map((p) => [p.oracle, { look: p, name: p.oracle }])).values(), { look: { ...looks[0], shape: "" }, name: "hollow: needs the horizon" }];
+  return savePlot(figure.querySelector(".plot"), title, legend, `${section.id}-frontier`, format);
 }
 
 const figures = [...document.querySelectorAll("figure.frontier")];
 const drawAll = () => figures.forEach(drawFrontier);
-weight.addEventListener("input", rank);
-for (const choice of [violation, mark]) choice.addEventListener("change", () => { rank(); drawAll(); });
-dark.addEventListener("change", drawAll);
+remember(weight, "weight", rank);
+for (const [choice, name] of [[violation, "violation"], [mark, "mark"]]) remember(choice, name, () => { rank(); drawAll(); });
+figures.forEach((figure) => {
+  seen.observe(figure.querySelector(".plot"));
+  figure.querySelectorAll("[data-save]").forEach((button) => button.addEventListener("click", () => saveFrontier(figure, button.dataset.save)));
+});
 rank();
 drawAll();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from longterm.experiments.arena.league import MEASURE_OF, Preference, Standing, shares
 from longterm.experiments.arena.results import ArenaResult, Match
@@ -42,7 +43,7 @@ def write_arena_page(
 
 def _heat(arena: ArenaResult, standings: Sequence[Standing], preference: Preference) -> Section:
     """Learner × problem, each cell the learner's score on that problem."""
-    scores: dict[tuple[str, str], float] = {}
+    cells: dict[tuple[str, str], dict[str, Any]] = {}
     for problem in arena.problems:
         present = arena.played(problem)
         parts = [
@@ -50,15 +51,15 @@ def _heat(arena: ArenaResult, standings: Sequence[Standing], preference: Prefere
             (preference.weight, shares([match.lost(preference.measure) for match in present])),
         ]
         for place, match in enumerate(present):
-            scores[match.learner, problem] = sum(weight * lost[place] for weight, lost in parts)
-    rows = [
-        (one.learner, [(problem, scores.get((one.learner, problem))) for problem in arena.problems])
-        for one in standings
-    ]
+            score = sum(weight * lost[place] for weight, lost in parts)
+            regret, broken = number(match.mean("regret")), number(match.mean(preference.measure))
+            words = f"{match.learner} on {problem}: score {score:.2f}, regret {regret}, violation {broken}"
+            cells[match.learner, problem] = {"score": score, "regret": regret, "words": words}
+    rows = [(one.learner, [cells.get((one.learner, problem)) for problem in arena.problems]) for one in standings]
     words = (
         "Each cell is a learner's score on one problem: 0 (light) where nothing was lost, ½ in the middle of the "
-        "field, near 1 (dark) for the worst; empty where it does not play. The best learners stand on top; look "
-        "for rows that are light everywhere, and for single dark cells in them."
+        "field, near 1 (dark) for the worst; empty where it does not play. Below it, in small figures, its regret. "
+        "The best learners stand on top; look for rows that are light everywhere, and for single dark cells in them."
     )
     shown = {
         "problems": list(arena.problems),

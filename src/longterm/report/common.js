@@ -1,10 +1,6 @@
 // What every page's script can use. Files of this folder are joined into one function.
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const touch = matchMedia("(pointer: coarse)");
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-// plotly reads some markup in names; a user's name is shown as it stands.
-const plain = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
 const written = (value) => {
   if (value === null) return "–";
@@ -16,33 +12,46 @@ const written = (value) => {
   return (value < 0 ? "−" : "") + text;
 };
 
-// Logarithmic on both sides of zero, linear within ± the threshold: matplotlib's symlog.
-const folded = (threshold) => (value) => {
-  if (value === null) return null;
-  const size = Math.abs(value) / threshold;
-  return Math.sign(value) * (size <= 1 ? size : 1 + Math.log10(size));
-};
-
-const foldedTicks = (threshold, values) => {
-  const fold = folded(threshold);
-  const sides = [[1, Math.max(...values, 0)], [-1, -Math.min(...values, 0)]];
-  const ticks = [0];
-  for (const [sign, end] of sides) {
-    const decades = Math.max(0, Math.floor(Math.log10(end / threshold) + 1e-9));
-    const step = Math.max(1, Math.ceil(decades / 4));
-    for (let k = decades; k >= 0 && end >= threshold; k -= step) ticks.push(sign * threshold * 10 ** k);
-  }
-  ticks.sort((a, b) => a - b);
-  return { tickvals: ticks.map(fold), ticktext: ticks.map((t) => (t === 0 ? "0" : plain(shortTick(t)))) };
-};
-
-const shortTick = (value) => {
-  const size = Math.abs(value);
-  const text = size >= 1e6 || size < 1e-3 ? `1e${Math.round(Math.log10(size))}`.replace("-", "−") : size.toLocaleString("en-GB");
-  return (value < 0 ? "−" : "") + text;
-};
-
 const present = (values) => values.filter((value) => value !== null);
+
+// The state of the controls stands in the address, behind the place on the page: #dsm&dsm.axes=linear. A sent link opens as it was.
+const address = {
+  read() {
+    const [place, ...rest] = location.hash.slice(1).split("&");
+    return { place, state: new URLSearchParams(rest.join("&")) };
+  },
+  get: (name) => address.state.get(name),
+  set(name, value) {
+    if (value) address.state.set(name, value);
+    else address.state.delete(name);
+    address.write();
+  },
+  write() {
+    const text = String(address.state);
+    history.replaceState(null, "", `#${address.read().place}${text && `&${text}`}`);
+  },
+};
+address.state = address.read().state;
+addEventListener("hashchange", () => {
+  if (location.hash.includes("&")) location.reload(); // a link with a state of its own
+  else address.write();
+});
+addEventListener("load", () => { if (location.hash.includes("&")) document.getElementById(decodeURIComponent(address.read().place))?.scrollIntoView(); });
+
+// A control that is as the address says, and says to the address what it becomes.
+function remember(control, name, changed) {
+  const box = control.type === "checkbox", radio = control.type === "radio";
+  const standard = box ? control.defaultChecked : control.tagName === "SELECT" ? ([...control.options].find((one) => one.defaultSelected) ?? control.options[0]).value : control.defaultValue;
+  const kept = address.get(name);
+  if (kept !== null && box) control.checked = kept === "yes";
+  else if (kept !== null && radio) control.checked = control.value === kept;
+  else if (kept !== null && (control.tagName !== "SELECT" || [...control.options].some((one) => one.value === kept))) control.value = kept;
+  const usual = () => (box ? control.checked === standard : radio ? control.defaultChecked : control.value === standard);
+  control.addEventListener(control.type === "range" ? "input" : "change", () => {
+    address.set(name, usual() ? "" : box ? (control.checked ? "yes" : "no") : control.value);
+    changed();
+  });
+}
 
 async function copy(button) {
   const code = button.parentElement.querySelector("code");
@@ -92,12 +101,15 @@ function sortable(table) {
   });
 }
 
-document.querySelectorAll("table").forEach((table) => { if (table.tHead && table.tBodies.length) sortable(table); });
-
-// On paper a drawing is as wide as its column, whatever the window was: plotly draws in fixed pixels.
-addEventListener("beforeprint", () => document.querySelectorAll(".plot .main-svg").forEach((svg) => {
-  svg.setAttribute("viewBox", `0 0 ${svg.getAttribute("width")} ${svg.getAttribute("height")}`);
+// A table that is wider than its box says so.
+const wide = new ResizeObserver((entries) => entries.forEach(({ target }) => {
+  const box = target.closest(".scroll");
+  box.classList.toggle("wider", box.scrollWidth > box.clientWidth + 1);
 }));
+document.querySelectorAll(".scroll, .scroll > table").forEach((one) => wide.observe(one));
+document.querySelectorAll(".scroll").forEach((box) => box.addEventListener("scroll", () => box.classList.toggle("ended", box.scrollLeft + box.clientWidth >= box.scrollWidth - 2)));
+
+document.querySelectorAll("table").forEach((table) => { if (table.tHead && table.tBodies.length) sortable(table); });
 
 // A search box shows the rows whose name has the words in it.
 document.querySelectorAll("input[data-filters]").forEach((box) => box.addEventListener("input", () => {

@@ -6,7 +6,9 @@ import textwrap
 from typing import Any
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
+from longterm._arrays import FloatArray
 from longterm.experiments.result import Curve, Result
 from longterm.report.style import DASHES, look
 from longterm.report.words import extent
@@ -16,13 +18,13 @@ LEGEND_WIDTH = 44
 
 
 def draw_curve(axis: Any, result: Result, curve: Curve, index: int, measure: str) -> None:
-    """The mean over the sequences with a band of one deviation on each side."""
-    mean, spread, style = curve.mean(measure), curve.std(measure), look(index)
+    """The mean over the sequences, with a band from the least to the greatest of them."""
+    values, style = curve.measures[measure], look(index)
     axis.plot(
-        result.rounds, mean, color=style.colour, linestyle=DASHES[curve.role], marker=style.marker, markersize=4,
-        markevery=(0.14 * index / len(result.curves), 0.14),
+        result.rounds, curve.mean(measure), color=style.colour, linestyle=DASHES[curve.role], marker=style.marker,
+        markersize=4, markevery=(0.14 * index / len(result.curves), 0.14),
     )  # fmt: skip
-    axis.fill_between(result.rounds, mean - spread, mean + spread, color=style.colour, alpha=0.2, linewidth=0)
+    axis.fill_between(result.rounds, values.min(axis=1), values.max(axis=1), color=style.colour, alpha=0.2, linewidth=0)
 
 
 def height_of_words(result: Result) -> float:
@@ -47,8 +49,9 @@ def outside_legend(drawing: Any, result: Result, *, bounds: bool) -> None:
     if bounds and any(curve.printed_bounds for curve in result.curves):
         handles.append(Line2D([], [], color="black", linestyle=":", linewidth=1.1))
         labels.append("bound as printed in the paper")
-    handles.append(Patch(color="black", alpha=0.2, linewidth=0))
-    labels.append("± one standard deviation")
+    if len(result.seeds) > 1:
+        handles.append(Patch(color="black", alpha=0.2, linewidth=0))
+        labels.append("least to greatest of the sequences")
     drawing.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8, handlelength=3.2)
 
 
@@ -61,6 +64,29 @@ def title_of(result: Result) -> str:
     """The figure's title: what was played, and below it how much of it, in lines that fit a figure of two panels."""
     what = textwrap.fill(textwrap.shorten(result.title, 130), 76)
     return in_plain_text(f"{what}\n{extent(result)}")
+
+
+def leader(colour: str, width: float) -> dict[str, Any]:
+    """The thin line from a point to the left edge of its label, as matplotlib wants it described."""
+    ends = {"shrinkA": 1, "shrinkB": 0, "relpos": (0, 0.5)}
+    return {"arrowstyle": "-", "color": colour, "linewidth": width, **ends}
+
+
+def moved_apart(heights: FloatArray, gap: float) -> FloatArray:
+    """Places for labels at these heights of a panel, 0 to 1, moved as little as it takes to be a gap apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> moved_apart(np.array([0.5, 0.1, 0.5]), 0.1).round(3)
+    array([0.45, 0.1 , 0.55])
+    """
+    order = np.argsort(heights, kind="stable")
+    steps = gap * np.arange(len(heights))
+    apart = np.clip(isotonic_regression(np.clip(heights[order], 0, 1) - steps).x, 0, max(0.0, 1 - steps[-1])) + steps
+    places = np.empty(len(heights))
+    places[order] = apart
+    return places
 
 
 def largest(result: Result, measure: str) -> list[float]:

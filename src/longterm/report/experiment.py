@@ -49,6 +49,16 @@ WANTED_GAP = 1e-6
 SHOWN_FIRST = ("regret", "signed_violation", LOGGED)
 """What the plots show until the reader chooses: the paper's figures."""
 
+SPREADS = {
+    "range": "least to greatest",
+    "deviation": "± standard deviation",
+    "sequences": "each sequence",
+    "none": "none",
+}
+"""What may be shown of the sequences beside their mean; the first until the reader chooses."""
+MOST_NUMBERS = 50_000
+"""More single numbers than this would make a page heavy: then each sequence is not in it."""
+
 
 def write_page(results: Result | Iterable[Result], path: str | Path, *, title: str = TITLE) -> Path:
     """Write one self-contained HTML page about one result or several; it opens without a network.
@@ -75,7 +85,10 @@ def write_page(results: Result | Iterable[Result], path: str | Path, *, title: s
         raise InputError("results", "is empty", "Give at least one result")
     sections = [_section(result, place) for result, place in zip(shown, _places(shown), strict=True)]
     if len(shown) > 1:
-        sections.insert(0, Section(GLANCE, "At a glance", "glance.html.j2", at_a_glance(shown)))
+        runs = [(section.id, section.heading) for section in sections]
+        sections.insert(
+            0, Section(GLANCE, "At a glance", "glance.html.j2", {"table": at_a_glance(shown), "runs": runs})
+        )
     return write_document(path, title, LEAD, sections)
 
 
@@ -140,6 +153,7 @@ def _section(result: Result, id: str) -> Section:
         "chart": chart_data(result),
         "has_bounds": any(curve.bounds or curve.printed_bounds for curve in result.curves),
         "legend": legend,
+        "spreads": [(kind, words) for kind, words in SPREADS.items() if kind != "sequences" or few_enough(result)],
         "shown_first": [measure for measure in SHOWN_FIRST if measure in result.measures],
         "remarks_heading": compared if against_the_paper(result.remarks) else "Remarks",
         "remarks": [
@@ -233,12 +247,23 @@ def chart_data(result: Result) -> dict[str, Any]:
                 "dash": DASHES[curve.role],
                 "mean": {measure: _numbers(curve.mean(measure)) for measure in result.measures},
                 "std": {measure: _numbers(curve.std(measure)) for measure in result.measures},
+                "least": {measure: _numbers(curve.measures[measure].min(axis=1)) for measure in result.measures},
+                "most": {measure: _numbers(curve.measures[measure].max(axis=1)) for measure in result.measures},
+                "sequences": {
+                    measure: [_numbers(one) for one in curve.measures[measure].T]
+                    for measure in (result.measures if few_enough(result) else ())
+                },
                 "bounds": {measure: _numbers(bound) for measure, bound in curve.bounds.items()},
                 "printed": {measure: _numbers(bound) for measure, bound in curve.printed_bounds.items()},
             }
             for k, curve in enumerate(result.curves)
         ],
     }
+
+
+def few_enough(result: Result) -> bool:
+    """Whether each sequence of each curve fits into a page."""
+    return sum(values.size for curve in result.curves for values in curve.measures.values()) <= MOST_NUMBERS
 
 
 def _numbers(values: FloatArray) -> list[float | None]:

@@ -66,7 +66,7 @@ def low_curves(heights: list[float]) -> list[int]:
 
 def _inset(axis: Any, result: Result, measure: str, low: list[int]) -> None:
     """The same axes again, cut to the low curves, in the emptiest corner."""
-    edges = [result.curves[k].mean(measure) + s * result.curves[k].std(measure) for k in low for s in (-1, 1)]
+    edges = [result.curves[k].measures[measure] for k in low]
     bottom, top = float(np.min(edges)), float(np.max(edges))
     margin = 0.08 * (top - bottom) or 1e-3 * max(largest(result, measure))
     zoom = axis.inset_axes(_emptiest_place(axis, result, measure))

@@ -1,33 +1,43 @@
-"""The figure on logarithmic axes: every measure, with bands, bounds and slopes."""
+"""The figure on logarithmic axes: every measure, with bands, bounds, names and slopes."""
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from longterm._arrays import FloatArray
 from longterm.experiments.result import Curve, Result
-from longterm.report.drawing import draw_curve, height_of_words, outside_legend, title_of
+from longterm.report.drawing import (
+    draw_curve,
+    height_of_words,
+    in_plain_text,
+    leader,
+    moved_apart,
+    outside_legend,
+    title_of,
+)
 from longterm.report.scales import Scale, last_decade_slope, panels, scale_of
 from longterm.report.style import look
 from longterm.report.words import MEASURE_MATHEMATICS, MEASURE_NAMES
 
 LABEL_GAP = 0.072
-"""Between two slopes beside a panel, as a share of its height."""
-LABEL_SIZE = 9.0
+"""Between two names beside a panel, as a share of its height."""
+LABEL_SIZE = 8.0
 """Of these, in points, unless there are too many."""
+NAME_WIDTH = 26
+"""Letters of a name beside a panel."""
 BELOW = 0.5
 """The lower end of a logarithmic axis, as a share of the least mean: a band may leave it there."""
 
 
 def draw_log_log(plt: Any, result: Result) -> Any:
-    """One panel for each measure. Beside each line stands its growth, t^a, fitted over the last decade."""
+    """One panel for each measure. Beside each line stand its name and its growth, t^a, fitted over the last decade."""
     groups = panels(result)
-    columns = 2 if len(groups) in (2, 4) else min(3, len(groups))
+    columns = min(2, len(groups))
     rows = -(-len(groups) // columns)
-    drawing = plt.figure(figsize=(3.7 * columns, 2.75 * rows + height_of_words(result)), layout="constrained")
+    drawing = plt.figure(figsize=(4.9 * columns, 2.75 * rows + height_of_words(result)), layout="constrained")
     grid = drawing.subplots(rows, columns, squeeze=False).ravel()
     for axis, group in zip(grid, groups, strict=False):
         _panel(axis, result, group)
@@ -43,11 +53,11 @@ def _panel(axis: Any, result: Result, group: tuple[str, ...]) -> None:
     labels: list[tuple[float, str, str]] = []
     for k, curve in enumerate(result.curves):
         draw_curve(axis, result, curve, k, group[0])
-        labels += _slope(result, curve.mean(group[0]), look(k).colour, "")
+        labels += _label(result, curve.mean(group[0]), look(k).colour, short_name(curve.name))
         for measure, bound in _bounds(curve, group, printed=False):
             _draw_bound(axis, result, bound, look(k).colour, look(k).marker, "--")
             if measure == group[0]:
-                labels += _slope(result, bound, look(k).colour, "bound ")
+                labels += _label(result, bound, look(k).colour, "its bound")
         for _, bound in _bounds(curve, group, printed=True):
             _draw_bound(axis, result, bound, look(k).colour, look(k).marker, ":")
     shown = np.concatenate([curve.mean(group[0]) for curve in result.curves])
@@ -89,17 +99,25 @@ def _set_scale(axis: Any, scale: Scale, values: FloatArray) -> None:
     axis.axhline(0, color="black", linewidth=0.6)
 
 
-def _slope(result: Result, values: FloatArray, colour: str, what: str) -> list[tuple[float, str, str]]:
-    """Where the label belongs, its colour and its text; none where no slope can be fitted."""
+def short_name(name: str) -> str:
+    """A name that fits beside a panel; the legend has all of it."""
+    return in_plain_text(textwrap.shorten(name, NAME_WIDTH, placeholder="…"))
+
+
+def _label(result: Result, values: FloatArray, colour: str, what: str) -> list[tuple[float, str, str]]:
+    """Where the label belongs, its colour and its text: the name, and its growth where one can be fitted."""
     slope = last_decade_slope(result.rounds, values)
-    if slope is None:
+    if not np.isfinite(values[-1]):
         return []
+    if slope is None:
+        return [(float(values[-1]), colour, what)]
     sign = "-" if values[-1] < 0 else ""
-    return [(float(values[-1]), colour, f"{what}${sign}t^{{\\,{abs(slope) if abs(slope) < 0.005 else slope:.2f}}}$")]
+    growth = f"${sign}t^{{\\,{abs(slope) if abs(slope) < 0.005 else slope:.2f}}}$"
+    return [(float(values[-1]), colour, f"{what} {growth}")]
 
 
 def _write_beside(axis: Any, result: Result, labels: list[tuple[float, str, str]]) -> None:
-    """Each slope at the height of its line's end, moved apart as little as it takes; equal bounds once."""
+    """Each name at the height of its line's end, moved apart as little as it takes; equal bounds once."""
     if not labels:
         return
     labels = sorted({(value, text): (value, colour, text) for value, colour, text in reversed(labels)}.values())
@@ -107,12 +125,11 @@ def _write_beside(axis: Any, result: Result, labels: list[tuple[float, str, str]
     heights = np.clip(axis.transAxes.inverted().transform(axis.transData.transform(ends))[:, 1], 0, 1)
     gap = min(LABEL_GAP, 1 / len(labels))
     size = LABEL_SIZE * min(1.0, gap / LABEL_GAP)
-    steps = gap * np.arange(len(labels))
-    apart = np.clip(isotonic_regression(heights - steps).x, 0, max(0.0, 1 - steps[-1])) + steps
+    apart = moved_apart(heights, gap)
     right = float(axis.transAxes.inverted().transform(axis.transData.transform(ends))[0, 0])
     for (_, colour, text), height, place in zip(labels, heights, apart, strict=True):
         axis.annotate(
             text, (right, height), (1.05, place), xycoords="axes fraction",
             textcoords="axes fraction", va="center", fontsize=size, color=colour, annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 0},
+            arrowprops=leader(colour, 0.5),
         )  # fmt: skip

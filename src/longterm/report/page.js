@@ -1,131 +1,144 @@
-function traces(data, measure, view, narrow) {
-  const named = narrow ? "" : "  %{fullData.name}";
-  const scale = data.measures[measure];
-  const fold = view.log && scale.kind === "symlog" ? folded(scale.threshold) : (value) => value;
-  const positive = view.log && scale.kind === "log";
-  const lowest = positive ? Math.min(...data.curves.flatMap((c) => present(c.mean[measure]))) / 4 : 0;
-  // On linear axes a bound far above the curves would be an upright line, or press them flat.
-  const highest = Math.max(...data.curves.flatMap((c, k) => (view.hidden.has(k) ? [] : present(c.mean[measure]).map(Math.abs))));
-  const fits = (values) => view.bounds && values && (view.log || values[values.length - 1] <= 3 * highest);
-  const shown = (value) => (value === null ? null : fold(positive ? Math.max(value, lowest) : value));
-  return data.curves.flatMap((curve, index) => {
-    const colour = dark.matches ? curve.on_dark : curve.colour;
-    const common = { x: data.rounds, legendgroup: String(index), visible: !view.hidden.has(index), meta: { curve: index } };
-    const mean = curve.mean[measure];
-    const spread = curve.std[measure];
-    const band = (sign) => mean.map((m, k) => (m === null ? null : shown(m + sign * spread[k])));
-    const made = [];
-    if (view.bands) {
-      const edge = { ...common, mode: "lines", line: { width: 0 }, hoverinfo: "skip" };
-      made.push({ ...edge, y: band(-1) });
-      made.push({ ...edge, y: band(1), fill: "tonexty", fillcolor: `${colour}33` });
-    }
-    const bound = (values, dash, words) => ({
-      ...common, name: plain(`${curve.name}, ${words}`), mode: "lines", y: values.map(shown),
-      line: { color: colour, width: 1.4, dash }, text: values.map(written), hovertemplate: `%{text}${named}<extra></extra>`,
-      meta: { curve: index, bound: words },
-    });
-    if (fits(curve.bounds[measure])) made.push(bound(curve.bounds[measure], "dash", "bound"));
-    if (fits(curve.printed[measure])) made.push(bound(curve.printed[measure], "dot", "bound as printed"));
-    made.push({
-      ...common, name: plain(curve.name), mode: "lines+markers", y: mean.map(shown),
-      line: { color: colour, width: 2.2, dash: curve.dash },
-      marker: { symbol: curve.symbol, size: curve.symbol.startsWith("triangle") ? 9 : 7, color: colour, maxdisplayed: 9 },
-      text: mean.map((m, k) => `${written(m)} ± ${written(spread[k])}`), hovertemplate: `<b>%{text}</b>${named}<extra></extra>`,
-      meta: { curve: index, mean: true },
-    });
-    return made.map((trace) => ({ showlegend: false, hoverlabel: { namelength: -1 }, ...trace }));
-  });
-}
+// The report's figures: what the reader chose becomes a description of two drawings, and stands in the address.
+const DASHED = { solid: undefined, dashdot: "9 3 2 3" };
+const SPREADS = {
+  range: { words: "with the least and the greatest of them", edges: (c, m) => [c.least[m], c.most[m]], told: (c, m, k) => `${written(c.mean[m][k])} (${written(c.least[m][k])} to ${written(c.most[m][k])})` },
+  deviation: { words: "with a band of one standard deviation", edges: (c, m) => [-1, 1].map((sign) => c.mean[m].map((v, k) => (v === null ? null : v + sign * c.std[m][k]))), told: (c, m, k) => `${written(c.mean[m][k])} ± ${written(c.std[m][k])}` },
+  sequences: { words: "and each of them as a thin line", told: (c, m, k) => `${written(c.mean[m][k])} (${written(c.least[m][k])} to ${written(c.most[m][k])})` },
+  none: { words: "without their spread", told: (c, m, k) => written(c.mean[m][k]) },
+};
 
-function layout(data, measure, view, drawn, narrow) {
-  const scale = data.measures[measure];
-  const text = style("--text"), quiet = style("--quiet"), line = style("--line"), panel = style("--panel");
-  const axis = { gridcolor: line, linecolor: quiet, tickcolor: quiet, zerolinecolor: quiet, ticks: "outside", ticklen: 4, automargin: true };
-  const x = { ...axis, title: { text: "round t", standoff: 8 }, type: view.log ? "log" : "linear", showline: true, zeroline: false, unifiedhovertitle: { text: "round %{x:,d}" } };
-  const y = { ...axis, title: { text: scale.name.toLowerCase(), standoff: 6 }, type: "linear", separatethousands: true, exponentformat: "power", zeroline: true };
-  if (view.log) x.dtick = 1;
-  else x.nticks = narrow ? 5 : 8;
-  if (view.log && scale.kind === "log") {
-    y.type = "log";
-    y.dtick = 1;
-    y.zeroline = false;
-  } else if (view.log) {
-    const values = data.curves.flatMap((c) => [c.mean[measure], view.bounds && c.bounds[measure], view.bounds && c.printed[measure]])
-      .filter(Boolean).flatMap(present);
-    Object.assign(y, foldedTicks(scale.threshold, values));
-  } else {
-    const seen = drawn.filter((t) => t.visible).flatMap((t) => present(t.y));
-    const low = Math.min(0, ...seen), high = Math.max(0, ...seen);
-    const margin = 0.05 * (high - low || 1);
-    y.range = [low === 0 ? -margin / 2 : low - margin, high === 0 ? margin / 2 : high + margin];
+class Chart {
+  constructor(figure) {
+    this.figure = figure;
+    this.id = figure.closest("section").id;
+    this.data = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
+    this.boxes = [...figure.querySelectorAll(".plot-box")];
+    this.beside = null;
+    const drawn = this.data.curves.length;
+    this.hidden = new Set((address.get(`${this.id}.hide`) ?? "").split(",").filter((k) => k !== "" && Number(k) < drawn).map(Number));
+    figure.querySelectorAll("[data-keep]").forEach((control) => remember(control, `${this.id}.${control.dataset.keep}`, () => { this.boxes.forEach((box) => { box.querySelector(".plot").zoom = null; }); this.draw(); }));
+    figure.querySelectorAll(".legend button").forEach((button) => button.addEventListener("click", () => this.toggle(Number(button.dataset.curve))));
+    figure.querySelectorAll("[data-save]").forEach((button) => button.addEventListener("click", () => this.save(button.dataset.save)));
+    this.draw();
+    this.boxes.forEach((box) => seen.observe(box.querySelector(".plot")));
   }
-  return {
-    xaxis: x, yaxis: y, margin: { l: 12, r: 14, t: 14, b: 12 }, showlegend: false,
-    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: style("--sans"), size: 12, color: text },
-    hovermode: "x unified", hoverlabel: { bgcolor: panel, bordercolor: line, font: { color: text, size: narrow ? 11 : 12 } },
-    dragmode: touch.matches ? false : "zoom",
-  };
+
+  get view() {
+    const chosen = (name) => this.figure.querySelector(`[data-keep='${name}']`);
+    return { log: this.figure.querySelector("[data-keep='axes']:checked").value === "log", spread: chosen("spread").value, bounds: Boolean(chosen("bounds")?.checked) };
+  }
+
+  get visible() { return this.data.curves.map((curve, index) => ({ curve, index })).filter(({ index }) => !this.hidden.has(index)); }
+
+  toggle(index) {
+    if (!this.hidden.delete(index)) this.hidden.add(index);
+    address.set(`${this.id}.hide`, [...this.hidden].sort((a, b) => a - b).join(","));
+    this.draw();
+  }
+
+  // All that the vertical axis has to show.
+  values(measure, view) {
+    const bounds = this.bounds(measure, view).map((bound) => bound.y);
+    const spread = SPREADS[view.spread].edges;
+    const edges = view.log || !spread ? [] : this.visible.flatMap(({ curve }) => spread(curve, measure));
+    const single = view.spread === "sequences" ? this.visible.flatMap(({ curve }) => curve.sequences[measure]) : [];
+    const all = [...this.visible.map(({ curve }) => curve.mean[measure]), ...bounds, ...edges, ...single].flat();
+    return view.log && this.data.measures[measure].kind === "log" ? all : [0, ...all];
+  }
+
+  // On linear axes a bound far above the curves would be an upright line, or press them flat.
+  bounds(measure, view) {
+    if (!view.bounds) return [];
+    const highest = Math.max(...this.visible.flatMap(({ curve }) => present(curve.mean[measure]).map(Math.abs)));
+    const fits = (values) => values && (view.log || values[values.length - 1] <= 3 * highest);
+    return this.visible.flatMap(({ curve, index }) => [[curve.bounds, "6 4", "bound"], [curve.printed, "1.5 3", "bound as printed"]]
+      .filter(([known]) => fits(known[measure]))
+      .map(([known, dashes, words]) => ({ role: "bound", index, look: curve, x: this.data.rounds, y: known[measure], dashes, label: `${words}: ${curve.name}` })));
+  }
+
+  described(measure, view) {
+    const last = this.data.rounds.length - 1;
+    const ends = this.visible.map(({ curve }) => `${curve.name} ${written(curve.mean[measure][last])} ± ${written(curve.std[measure][last])}`);
+    return `${this.data.measures[measure].name} against the round, ${view.log ? "logarithmic" : "linear"} axes. `
+      + `After ${this.data.rounds[last].toLocaleString("en-GB")} rounds: ${ends.join("; ")}.`;
+  }
+
+  drawing(measure, view) {
+    const { rounds } = this.data, scale = this.data.measures[measure], spread = SPREADS[view.spread];
+    const other = this.beside?.data.measures[measure];
+    const shared = other && other.kind === scale.kind && other.threshold === scale.threshold ? this.beside.values(measure, view) : [];
+    const mean = ({ curve, index }) => ({ role: "mean", index, look: curve, x: rounds, y: curve.mean[measure], dashes: DASHED[curve.dash], name: curve.name });
+    const single = view.spread !== "sequences" ? [] : this.visible.flatMap(({ curve, index }) => curve.sequences[measure].map((y) => ({ role: "sequence", index, look: curve, x: rounds, y })));
+    return {
+      x: { kind: view.log ? "log" : "linear", label: "round t", values: view.log ? rounds : [0, ...rounds], tight: true },
+      y: { kind: view.log ? scale.kind : "linear", threshold: scale.threshold, label: scale.name.toLowerCase(), values: [...this.values(measure, view), ...shared] },
+      bands: spread.edges ? this.visible.map(({ curve }) => { const [low, high] = spread.edges(curve, measure); return { look: curve, x: rounds, low, high }; }) : [],
+      curves: [...single, ...this.bounds(measure, view), ...this.visible.map(mean)],
+      told: (left, top, x, y) => {
+        const far = rounds.map((t) => Math.abs(x(t) - left)), k = far.indexOf(Math.min(...far));
+        const lines = this.visible.filter(({ curve }) => curve.mean[measure][k] !== null)
+          .map(({ curve }) => ({ look: curve, top: y(curve.mean[measure][k]), value: spread.told(curve, measure, k), name: curve.name }));
+        return { heading: `round ${rounds[k].toLocaleString("en-GB")}`, left: x(rounds[k]), lines };
+      },
+    };
+  }
+
+  draw() {
+    const { view } = this;
+    this.figure.querySelectorAll(".legend button").forEach((button) => button.setAttribute("aria-pressed", String(!this.hidden.has(Number(button.dataset.curve)))));
+    this.figure.querySelector(".spread-words").textContent = SPREADS[view.spread].words;
+    for (const box of this.boxes) {
+      const plot = box.querySelector(".plot"), measure = box.querySelector("select").value;
+      const { formula, words } = this.data.measures[measure];
+      box.querySelector(".formula").textContent = formula;
+      box.querySelector(".words").textContent = words;
+      plot.setAttribute("aria-label", this.described(measure, view));
+      draw(plot, this.drawing(measure, view));
+    }
+  }
+
+  // The numbers behind all plots, one row for each curve and round.
+  csv() {
+    const measures = Object.keys(this.data.measures), kinds = { mean: "mean", std: "std", least: "min", most: "max" };
+    const quoted = (text) => `"${String(text).replace(/"/g, '""')}"`;
+    const head = ["curve", "round", ...measures.flatMap((m) => Object.values(kinds).map((kind) => `${m} ${kind}`))];
+    const rows = this.data.curves.flatMap((c) => this.data.rounds.map((t, k) => [quoted(c.name), t, ...measures.flatMap((m) => Object.keys(kinds).map((kind) => c[kind][m][k] ?? ""))]));
+    return [head.map(quoted), ...rows].map((row) => row.join(",")).join("\n") + "\n";
+  }
+
+  save(format) {
+    if (format === "csv") return download(`${this.id}.csv`, this.csv(), "text/csv");
+    const legend = this.visible.map(({ curve }) => ({ look: curve, name: curve.name }));
+    const heading = this.figure.closest("section").querySelector("h2").textContent;
+    return Promise.all(this.boxes.map((box) => {
+      const { value, selectedOptions } = box.querySelector("select");
+      return savePlot(box.querySelector(".plot"), `${heading}: ${selectedOptions[0].textContent.toLowerCase()}`, legend, `${this.id}-${value.replaceAll("_", "-")}`, format);
+    }));
+  }
 }
 
-// What a reader who cannot see the plot is told.
-function described(data, measure, view) {
-  const last = data.rounds.length - 1;
-  const ends = data.curves.filter((_, k) => !view.hidden.has(k))
-    .map((c) => `${c.name} ${written(c.mean[measure][last])} ± ${written(c.std[measure][last])}`);
-  return `${data.measures[measure].name} against the round, ${view.log ? "logarithmic" : "linear"} axes. `
-    + `After ${data.rounds[last].toLocaleString("en-GB")} rounds: ${ends.join("; ")}.`;
-}
+const charts = [...document.querySelectorAll("figure.chart")].map((figure) => new Chart(figure));
 
-// The numbers behind all plots of a figure, one row for each curve and round.
-function csv(data) {
-  const measures = Object.keys(data.measures);
-  const quoted = (text) => `"${String(text).replace(/"/g, '""')}"`;
-  const head = ["curve", "round", ...measures.flatMap((m) => [`${m} mean`, `${m} std`])];
-  const rows = data.curves.flatMap((c) => data.rounds.map((t, k) => [quoted(c.name), t, ...measures.flatMap((m) => [c.mean[m][k] ?? "", c.std[m][k] ?? ""])]));
-  return [head.map(quoted), ...rows].map((row) => row.join(",")).join("\n") + "\n";
+// Two runs side by side: the others are hidden, equal measures have equal axes, and facts that differ are marked.
+const chosen = [...document.querySelectorAll(".beside select")];
+function setBeside() {
+  const pair = chosen.map((select) => charts.find((chart) => chart.id === select.value));
+  const both = pair.every(Boolean) && pair[0] !== pair[1];
+  document.querySelector("main").classList.toggle("two", both);
+  for (const chart of charts) {
+    chart.figure.closest("section").hidden = both && !pair.includes(chart);
+    chart.beside = both && pair.includes(chart) ? pair[1 - pair.indexOf(chart)] : null;
+  }
+  const facts = (chart) => [...chart.figure.closest("section").querySelectorAll(".facts div, .facts dd")].filter((one) => one.tagName === "DIV");
+  const told = (row) => row.querySelector("dt").textContent;
+  charts.forEach((chart) => facts(chart).forEach((row) => row.classList.remove("unlike")));
+  if (both) {
+    pair.forEach((chart, k) => facts(chart).forEach((row) => {
+      const same = facts(pair[1 - k]).find((other) => told(other) === told(row));
+      row.classList.toggle("unlike", same?.textContent !== row.textContent);
+    }));
+  }
+  charts.forEach((chart) => chart.draw());
 }
-
-function save(figure, data, format) {
-  const name = figure.closest("section").id;
-  if (format === "csv") return download(`${name}.csv`, csv(data), "text/csv");
-  figure.querySelectorAll(".plot").forEach((plot, k) => Plotly.downloadImage(plot, { format, filename: `${name}-${k + 1}`, scale: format === "png" ? 2 : 1, width: plot.clientWidth, height: plot.clientHeight }));
-}
-
-function start(figure) {
-  const data = JSON.parse(figure.querySelector("script[type='application/json']").textContent);
-  const view = { log: true, bands: true, bounds: false, hidden: new Set() };
-  const draw = () => figure.querySelectorAll(".plot-box").forEach((box) => {
-    const plot = box.querySelector(".plot");
-    const measure = box.querySelector("select").value;
-    const { formula, words } = data.measures[measure];
-    box.querySelector(".formula").textContent = formula;
-    box.querySelector(".words").textContent = words;
-    plot.setAttribute("aria-label", described(data, measure, view));
-    const narrow = plot.clientWidth < 420;
-    const drawn = traces(data, measure, view, narrow);
-    const config = { responsive: true, displaylogo: false, displayModeBar: false };
-    Plotly.react(plot, drawn, layout(data, measure, view, drawn, narrow), config);
-  });
-  figure.querySelectorAll("input[type='radio']").forEach((input) => input.addEventListener("change", () => {
-    view.log = input.value === "log";
-    draw();
-  }));
-  figure.querySelectorAll("input[type='checkbox']").forEach((input) => input.addEventListener("change", () => {
-    view[input.value] = input.checked;
-    draw();
-  }));
-  figure.querySelectorAll("select").forEach((select) => select.addEventListener("change", draw));
-  figure.querySelectorAll(".legend button").forEach((button) => button.addEventListener("click", () => {
-    const index = Number(button.dataset.curve);
-    if (!view.hidden.delete(index)) view.hidden.add(index);
-    button.setAttribute("aria-pressed", String(!view.hidden.has(index)));
-    draw();
-  }));
-  figure.querySelectorAll("[data-save]").forEach((button) => button.addEventListener("click", () => save(figure, data, button.dataset.save)));
-  dark.addEventListener("change", draw);
-  draw();
-}
-
-document.querySelectorAll("figure.chart").forEach(start);
+chosen.forEach((select) => remember(select, select.dataset.keep, setBeside));
+if (chosen.length) setBeside();

@@ -1,4 +1,4 @@
-"""One HTML file that needs nothing else: templates of this folder, with styles, scripts, plotly.js and data inside."""
+"""One HTML file that needs nothing else: templates of this folder, with styles, script and data inside."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def write_document(
 ) -> Path:
     """Write a page of sections, with its contents on top; the same sections give the same bytes.
 
-    Whatever is shown is escaped. The page may not reach the network, nor run any script but its own two: its security
-    policy names them by hash.
+    Whatever is shown is escaped. The page may not reach the network, nor run any script but its own: its security
+    policy names it by hash.
 
     Parameters
     ----------
@@ -53,13 +53,14 @@ def write_document(
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    scripts = [_plotly(), f'"use strict";\n(() => {{\n{_own("common.js")}\n{_own(script)}}})();\n']
-    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
-    policy = f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:"
+    parts = "\n".join(_own(name) for name in ("common.js", "plot.js", script))
+    code = f'"use strict";\n(() => {{\n{parts}}})();\n'
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data: blob:"
     safe = import_module("markupsafe").Markup
     text = _environment().get_template("page.html.j2").render(
         title=title, lead=lead, sections=sections, policy=policy,
-        style=safe(_own("page.css")), scripts=[safe(script) for script in scripts],
+        style=safe(_own("page.css")), script=safe(code),
     )  # fmt: skip
     write_atomically(target, text.encode())
     return target
@@ -81,12 +82,3 @@ def _environment() -> Any:
 
 def _own(name: str) -> str:
     return files("longterm.report").joinpath(name).read_text(encoding="utf-8")
-
-
-@cache
-def _plotly() -> str:
-    """plotly.js, from the installed package."""
-    try:
-        return str(import_module("plotly.offline").get_plotlyjs())
-    except ImportError as error:
-        raise ImportError("the report needs plotly: install longterm[experiments]") from error

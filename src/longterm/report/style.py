@@ -76,6 +76,23 @@ def save_figure(drawing: Any, folder: str | Path, name: str) -> list[Path]:
     return paths
 
 
+def plain_log_ticks(axis: Any) -> None:
+    """Ticks of a logarithmic axis at 1, 2 and 5 times the powers of ten, in plain numbers, where it is short.
+
+    matplotlib writes 6×10⁰ between two powers, which runs into what stands beside it.
+
+    Parameters
+    ----------
+    axis : matplotlib.axis.Axis
+    """
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 100 * low else (1.0,)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda value, _: f"{value:,g}")
+
+
 class Look(NamedTuple):
     """How one learner is drawn everywhere."""
 
@@ -85,13 +102,8 @@ class Look(NamedTuple):
     """The same hue on a dark page."""
     marker: str
     """In matplotlib's letters."""
-    symbol: str
-    """The same shape in plotly's words."""
-
-    @property
-    def shape(self) -> str:
-        """The same as a path about its centre, for a legend."""
-        return SHAPES[self.symbol]
+    shape: str
+    """The same as a path about its centre, for pages."""
 
 
 COLOURS = (
@@ -107,29 +119,18 @@ COLOURS = (
 """Blue, vermilion, green, purple, ochre, grey, violet, red; the first four as Okabe and Ito chose them, darkened."""
 
 MARKERS = (
-    ("o", "circle"),
-    ("s", "square"),
-    ("^", "triangle-up"),
-    ("D", "diamond"),
-    ("v", "triangle-down"),
-    ("X", "x"),
-    ("P", "cross"),
+    ("o", "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z"),
+    ("s", "M-4-4h8v8h-8z"),
+    ("^", "M0-5L4.6 3.5H-4.6z"),
+    ("D", "M0-5L5 0L0 5L-5 0z"),
+    ("v", "M0 5L4.6-3.5H-4.6z"),
+    ("X", "M-4.5-2.5L-2.5-4.5L0-2L2.5-4.5L4.5-2.5L2 0L4.5 2.5L2.5 4.5L0 2L-2.5 4.5L-4.5 2.5L-2 0z"),
+    ("P", "M-1.6-5h3.2v3.4h3.4v3.2h-3.4v3.4h-3.2v-3.4h-3.4v-3.2h3.4z"),
 )
 """One fewer than colours: the two together repeat after 56 curves."""
 
-SHAPES = {
-    "circle": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
-    "square": "M-4-4h8v8h-8z",
-    "triangle-up": "M0-5L4.6 3.5H-4.6z",
-    "diamond": "M0-5L5 0L0 5L-5 0z",
-    "triangle-down": "M0 5L4.6-3.5H-4.6z",
-    "x": "M-4.5-2.5L-2.5-4.5L0-2L2.5-4.5L4.5-2.5L2 0L4.5 2.5L2.5 4.5L0 2L-2.5 4.5L-4.5 2.5L-2 0z",
-    "cross": "M-1.6-5h3.2v3.4h3.4v3.2h-3.4v3.4h-3.2v-3.4h-3.4v-3.2h3.4z",
-}
-"""plotly's markers, as paths about their centre."""
-
 DASHES: dict[Role, Literal["solid", "dashdot"]] = {"paper": "solid", "fair": "dashdot", "own": "solid"}
-"""Line styles, which matplotlib and plotly call the same."""
+"""Line styles, in matplotlib's words."""
 
 
 def look(index: int) -> Look:

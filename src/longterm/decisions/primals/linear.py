@@ -129,8 +129,10 @@ class LinearUCB(_Linear):
     r"""Optimism: the largest payoff that the belief holds possible (Chu et al. 2011; Agrawal and Devanur 2016 with
     budgets).
 
-    .. math:: a_t = \arg\max_a\; x·w_{r,a} + β e_a − \sum_i λ_i (x·w_{i,a} − β e_a), \qquad e_a =
-    \text{noise}\,\sqrt{x^T P_{aa} x}
+    .. math::
+
+        a_t = \arg\max_a\; x·w_{r,a} + β e_a − \sum_i λ_i (x·w_{i,a} − β e_a), \qquad
+        e_a = \text{noise}\,\sqrt{x^T P_{aa} x}
 
     the costs' width only where they are not announced.
 

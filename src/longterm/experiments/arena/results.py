@@ -70,12 +70,15 @@ class Match:
         return tuple(words for need, words in named.items() if need in self.needs)
 
     def mean(self, measure: str) -> float:
-        """After T rounds, over the sequences."""
-        return float(self.measures[measure][-1].mean())
+        """After T rounds, over the sequences; 0 where it is no more than rounding."""
+        return self._above_noise(measure, float(self.measures[measure][-1].mean()))
 
     def std(self, measure: str) -> float:
-        """Its deviation over the sequences."""
-        return float(self.measures[measure][-1].std())
+        """Its deviation over the sequences; 0 where it is no more than rounding."""
+        return self._above_noise(measure, float(self.measures[measure][-1].std()))
+
+    def _above_noise(self, measure: str, value: float) -> float:
+        return value if abs(value) > self.noise[measure][-1] else 0.0
 
     def lost(self, measure: str) -> float:
         """What counts of the mean: nothing below 0, and no noise."""

@@ -1,5 +1,5 @@
-"""exp, log and powers of one number, as series that are compiled into the kernels: to call the library takes as long as
-the function itself, because a call writes all registers to memory, and some of its branches cannot be guessed.
+"""exp, log and powers of one number, as series that are compiled into the kernels. Calls of the library were a quarter
+of a round with few features, and took lanes of vectors one by one.
 
 Good to a few units of the last place. Even and odd powers are summed apart, which halves the chain of products.
 """

@@ -8,8 +8,8 @@ weights p are those of a multi-scale Hedge on ℓ_k = slope · s_k ⟨u, w⟩: w
 
 The intercept's residual is a second mixture of the same kind, with one coordinate. Both live in the columns ("lanes")
 of one small array, and a round is done on vectors of sixteen (`vectors`). It is a long chain of operations, each of
-which waits for the one before; but the passes over the coordinates do not wait for it, and the processor does both at
-once. So rules pay and settle before they touch the coordinates.
+which waits for the one before. The pass over the coordinates needs none of it and comes first where the rule allows:
+the other way round A-FTRL's round on 22 features took 300 ns in place of 260.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def zeros_apart(length: int) -> FloatArray:
 
 
 def _in_lines(length: int) -> FloatArray:
-    """So many zeros from the beginning of a cache line on: a vector across two lines is slow to be read again."""
+    """So many zeros from the beginning of a cache line on, so that no vector lies across two."""
     room = np.zeros(length + LINE // 8)
     first = -room.ctypes.data % LINE // 8
     return room[first : first + length]

@@ -17,8 +17,8 @@ BYTES = 8
 _NUMBER, _WHOLE, _PLACE = ir.DoubleType(), ir.IntType(64), ir.IntType(32)
 _FUSED = ("contract",)
 LOWEST, HIGHEST = -500.0, 30.0
-"""Exponents are cut off here: products of exp(−700) with other small numbers would be denormal, which takes a hundred
-times as long."""
+"""Exponents are cut off here: products of exp(−700) with other small numbers are denormal, which made a round of 370 ns
+take 440."""
 
 
 class Lanes:

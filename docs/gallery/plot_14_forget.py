@@ -2,8 +2,9 @@
 Forget what has drifted away
 ============================
 
-New South Wales' electricity, half hour by half hour: is the price above its mean of the last day? In May 1997 a second market opens next door, and what was right before is right no longer. A learner with a
-half-life follows. Without the data set a stream that turns every 3,000 rows stands in for it.
+Assumes the extra `linear`. New South Wales' electricity, half hour by half hour: is the price above its mean of the
+last day? A learner with a half-life follows what changes. Without the data set a stream that turns every 3,000 rows
+stands in for it.
 """
 
 # %%
@@ -52,4 +53,5 @@ axis.legend(frameon=False)
 figure.tight_layout()
 
 # %%
-# Give it the price too, and the first of them wins: what a price says about its own mean does not drift. A half-life is a bet that something does; the progressive loss says who is right.
+# Give it the price too, and the first of them wins: what a price says about its own mean does not drift. A half-life is
+# a bet that something does; the progressive loss says who is right. Next: :doc:`/linear_model`, *What drifts*.
