@@ -23,7 +23,17 @@ from longterm.constraints import Constraint, ElasticNetBudget, L2Budget, Maximum
 from longterm.errors import InputError, LongtermError
 from longterm.hindsight.base import Solution, total_loss
 from longterm.hindsight.certificates import certified_gap
-from longterm.losses import Absolute, Hinge, LeastSquares, Linear, Logistic, Loss, PricedUtility, SquaredDistance
+from longterm.losses import (
+    Absolute,
+    Hinge,
+    LeastSquares,
+    Linear,
+    Logistic,
+    Loss,
+    PricedUtility,
+    Softmax,
+    SquaredDistance,
+)
 from longterm.problems import Problem
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
 from longterm.streams import Block
@@ -76,6 +86,13 @@ def _(loss: Linear, x: Any, costs: NDArray[Any]) -> Any:
 @state_loss.register
 def _(loss: Logistic, x: Any, features: NDArray[Any], labels: NDArray[Any]) -> Any:
     return _cvxpy().sum(_cvxpy().logistic(-(labels[:, None] * features) @ x))
+
+
+@state_loss.register
+def _(loss: Softmax, x: Any, features: NDArray[Any], labels: NDArray[Any]) -> Any:
+    cp, own = _cvxpy(), np.eye(loss.classes)[np.asarray(labels).astype(np.intp)]
+    scores = features @ cp.reshape(x, (loss.classes, loss.features), order="C").T
+    return cp.sum(cp.log_sum_exp(scores, axis=1)) - cp.sum(cp.multiply(own, scores))
 
 
 @state_loss.register

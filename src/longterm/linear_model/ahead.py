@@ -5,6 +5,7 @@ from __future__ import annotations
 from longterm.linear_model.kernels.layout import AFTRL, AOGD, PENALISED_FTRL, SPARSE_AFTRL
 from longterm.linear_model.kernels.play import block_kernel, row_kernel, sparse_row_kernel
 from longterm.linear_model.kernels.rule import CODES
+from longterm.linear_model.kernels.softmax import softmax_rounds
 from longterm.linear_model.kernels.squares import dense_squares, sparse_squares
 
 VALUES, INDICES = ("float64", "float32"), (None, "int32", "int64")
@@ -37,6 +38,8 @@ def compile_all(*rules: str) -> int:
                     ready += 1
         if code == SPARSE_AFTRL:
             sparse_row_kernel()
+            softmax_rounds()
+            ready += 1
         else:
             row_kernel(code)
         ready += 1

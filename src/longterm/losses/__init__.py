@@ -5,6 +5,7 @@ from longterm.losses.custom import CustomLoss
 from longterm.losses.linear import Linear
 from longterm.losses.priced_utility import PricedUtility
 from longterm.losses.rows import Absolute, Hinge, Huber, LeastSquares, Logistic, Quantile, SquaredHinge
+from longterm.losses.softmax import Softmax
 from longterm.losses.squared_distance import SquaredDistance
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Loss",
     "PricedUtility",
     "Quantile",
+    "Softmax",
     "SquaredDistance",
     "SquaredHinge",
 ]

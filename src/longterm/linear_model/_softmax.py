@@ -1,0 +1,318 @@
+"""The rounds of a softmax model whose K·d weights share one budget, by the reference learners themselves.
+
+In round t the row u has the scores s = W_t u + b_t and the loss ω(ln Σ exp(s_k) − s_y). The learner of the weights,
+`MixedAFTRL` or `MixedPenalisedFTRL` on K·d numbers with g(W) = l1‖W‖₁ + ½ l2‖W‖² − ρ, is told ω(p − e_y) ⊗ u. A-FTRL's
+rounds are compiled (`kernels.softmax`, held to the reference by tests), penalised FTRL's are the reference's own.
+
+The intercepts cost no budget. b_t = ln((W_k + ½ω̄)/(Σ_j W_j + ½Kω̄)) + c_t: the logarithms of the classes' shares so far,
+W_k the weight of class k before round t and ω̄ the largest weight of a row (the mean of the Dirichlet(W + ½)), plus a
+residual c_t by `MixedAFTRL` on the ball of radius 4. Both learners have an expert that stays at 0, so the total loss is
+never far above that of the best constant shares (`docs/linear_model.md`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from longterm import _validate as validate
+from longterm._arrays import FloatArray
+from longterm.constraints import ElasticNetBudget
+from longterm.errors import InputError
+from longterm.learners import MixedAFTRL, MixedPenalisedFTRL
+from longterm.learners._scale_mixture import log_priors, radii
+from longterm.learners.feedback import Feedback
+from longterm.linear_model._feature_scale import gathered
+from longterm.linear_model._rows import IN_ORDER, RowBlock, require_moderate
+from longterm.linear_model.kernels.rule import NO_NUMBERS
+from longterm.linear_model.kernels.softmax import NUMBERS, ROOM, softmax_rounds
+from longterm.losses import Softmax
+from longterm.problems import Problem
+from longterm.projections import project_onto_elastic_net
+
+RULES = ("a-ftrl", "penalised-ftrl")
+RESIDUAL_RADIUS = 4.0
+SUMS = ("loss", "signed", "hard", "squared")
+
+
+@dataclass(frozen=True)
+class SoftmaxSettings:
+    """What a learner is made of."""
+
+    classes: int
+    features: int
+    budget: float
+    l1: float = 1.0
+    l2: float = 1.0
+    rule: str = "a-ftrl"
+    fit_intercept: bool = True
+    beta: float = 2 / 3
+    growth: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise InputError("rule", f"{self.rule!r} is not a rule", f"Choose one of {', '.join(RULES)}")
+        made = self.constraint
+        validate.remember(
+            self,
+            budget=made.budget,
+            l1=made.l1,
+            l2=made.l2,
+            fit_intercept=bool(self.fit_intercept),
+            beta=validate.scalar("beta", validate.open_unit_interval("beta", self.beta)),
+            growth=validate.positive_scalar("growth", self.growth),
+        )
+
+    @property
+    def dimension(self) -> int:
+        """K·d, the number of weights."""
+        return self.classes * self.features
+
+    @property
+    def scales(self) -> str:
+        """Both rules have eight radii in one leader."""
+        return "mixed"
+
+    @property
+    def constraint(self) -> ElasticNetBudget:
+        """g(W) = l1‖W‖₁ + ½ l2‖W‖² − budget, of all classes together."""
+        return ElasticNetBudget(self.dimension, self.budget, l1=self.l1, l2=self.l2)
+
+    @property
+    def problem(self) -> Problem:
+        """Of the weights. Its rules find the length of gradients online, so that of rows is a matter of form."""
+        g = self.constraint
+        return Problem(g.enclosing_ball(), Softmax(self.classes, self.features, feature_norm=1.0), g)
+
+
+def residual_problem(classes: int) -> Problem:
+    """Of the intercepts' residual: a ball, whose own {g ≤ 0} it is, so that nothing is ever priced."""
+    ball = ElasticNetBudget(classes, RESIDUAL_RADIUS**2 / 2, l1=0.0, l2=1.0)
+    return Problem(ball.enclosing_ball(), Softmax(classes, 1, feature_norm=1.0), ball)
+
+
+class SoftmaxLearner:
+    """One model: what it knows, and how it learns a block of rows. Labels are the numbers of classes."""
+
+    def __init__(self, settings: SoftmaxSettings) -> None:
+        self.settings = settings
+        problem = settings.problem
+        self._loss, self._constraint = problem.loss, settings.constraint
+        self._rule: Any = (
+            MixedAFTRL.for_problem(problem, beta=settings.beta)
+            if settings.rule == "a-ftrl"
+            else MixedPenalisedFTRL.for_problem(problem, growth=settings.growth)
+        )
+        self._residual_rule: Any = MixedAFTRL.for_problem(residual_problem(settings.classes))
+        self.state: Any = self._rule.init()
+        self.residual: Any = self._residual_rule.init()
+        self._counts, self._heaviest = np.zeros(settings.classes), 0.0
+        self._sums = dict.fromkeys(SUMS, 0.0)
+        self._total, self._intercept_total = np.zeros(settings.dimension), np.zeros(settings.classes)
+
+    # --- learning ---------------------------------------------------------------------------------------------
+
+    def require(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> None:
+        """Raise if a number of the block is too large to be learned from."""
+        require_moderate(block, np.zeros(1), weights, self._rule.prox.over.radius + RESIDUAL_RADIUS)
+
+    def learn_checked(
+        self,
+        block: RowBlock,
+        labels: FloatArray,
+        weights: FloatArray = NO_NUMBERS,
+        order: NDArray[np.int64] = IN_ORDER,
+    ) -> None:
+        """Learn rows that `row_block` made and `require` has seen, in this order."""
+        chosen = np.arange(block.count) if order is IN_ORDER else order
+        part = gathered(block.rows, chosen, self.settings.features)
+        if not block.is_sparse:
+            matrix = sparse.csr_array(part)
+            part = (matrix.data, matrix.indices, matrix.indptr)
+        data, indices, indptr = part[0].astype(np.float64), part[1].astype(np.int64), part[2].astype(np.int64)
+        of_rows = weights[chosen] if len(weights) else np.ones(len(chosen))
+        if self.settings.rule == "a-ftrl":
+            self._play(data, indices, indptr, labels[chosen].astype(np.float64), of_rows)
+            return
+        for n, number in enumerate(chosen):
+            own = slice(indptr[n], indptr[n + 1])
+            self._learn(data[own], indices[own], int(labels[number]), float(of_rows[n]))
+
+    def _play(self, *rows: Any) -> None:
+        """The same rounds as `_learn`, compiled."""
+        s = self.settings
+        both = [(self._rule, self.state), (self._residual_rule, self.residual)]
+        learners = [_opened(rule, state) for rule, state in both]
+        sums = np.array([*self._sums.values(), self._heaviest])
+        totals = (self._total, self._intercept_total)
+        softmax_rounds()(
+            *rows, s.features, int(s.fit_intercept), *learners[0], *learners[1], self._counts, sums, *totals
+        )
+        self.state, self.residual = (_closed(of[1], made) for of, made in zip(both, learners, strict=True))
+        self._sums, self._heaviest = dict(zip(SUMS, sums[:4].tolist(), strict=True)), float(sums[4])
+
+    def _learn(self, u: FloatArray, columns: Any, label: int, weight: float) -> None:
+        """One round: score, pay, learn. `columns` are those of the features u."""
+        s, x, b = self.settings, self.state.x, self.intercept
+        value, pull = self._loss.of_scores(x.reshape(s.classes, s.features)[:, columns] @ u + b, np.asarray(label))  # type: ignore[attr-defined]
+        g = self._constraint.values(x)[0]
+        over = max(float(g), 0.0)
+        for name, more in zip(SUMS, (weight * float(value), float(g), over, over * over), strict=True):
+            self._sums[name] += more
+        self._total += x
+        self._intercept_total += b
+        pull = weight * pull
+        gradient = np.zeros((s.classes, s.features))
+        gradient[:, columns] = pull[:, None] * u
+        self.state = self._rule.update(self.state, Feedback(gradient.reshape(-1), g, None))
+        if s.fit_intercept:
+            inside = self._residual_rule.prox.constraint.values(self.residual.x)[0]
+            self.residual = self._residual_rule.update(self.residual, Feedback(pull, inside, None))
+            self._counts[label] += weight
+            self._heaviest = max(self._heaviest, weight)
+
+    # --- what is known ----------------------------------------------------------------------------------------
+
+    @property
+    def weights(self) -> FloatArray:
+        """W_{T+1}, row after row."""
+        made: FloatArray = self.state.x
+        return made
+
+    @property
+    def intercept(self) -> FloatArray:
+        """b_{T+1}, one for each class."""
+        if not self._heaviest > 0:
+            return np.zeros(self.settings.classes)
+        shares = self._counts + 0.5 * self._heaviest
+        made: FloatArray = np.log(shares / shares.sum()) + self.residual.x
+        return made
+
+    def average(self) -> tuple[FloatArray, FloatArray]:
+        """The mean decision."""
+        n = max(self.rounds, 1)
+        return self._total / n, self._intercept_total / n
+
+    def within_budget(self) -> tuple[FloatArray, FloatArray]:
+        """The point nearest to the mean decision with g ≤ 0."""
+        x, b = self.average()
+        return self.nearest_within_budget(x), b
+
+    def nearest_within_budget(self, x: FloatArray) -> FloatArray:
+        """The nearest weights with g ≤ 0, in floating-point numbers too."""
+        s, g = self.settings, self._constraint
+        if g.values(x)[0] <= 0:
+            return x
+        made: FloatArray = project_onto_elastic_net(x, s.budget, s.l1, s.l2)
+        while g.values(made)[0] > 0:  # by a rounding
+            made = made * (1 - 1e-15)
+        return made
+
+    @property
+    def binds(self) -> bool:
+        """Whether the budget was ever priced."""
+        priced = self.state.multiplier if self.settings.rule == "penalised-ftrl" else self.state.multiplier_sum
+        return bool(np.sum(priced) > 0) or self.hard_violation > 0
+
+    @property
+    def multiplier(self) -> float:
+        """λ_{T+1}, the price of the budget; for penalised FTRL ν, the weight in force."""
+        return float(np.sum(self.state.multiplier))
+
+    @property
+    def nonzeros(self) -> int:
+        """How many of the K·d weights are not 0."""
+        return int(np.count_nonzero(self.state.x))
+
+    @property
+    def rounds(self) -> int:
+        """T, the rows learned so far."""
+        return int(self.state.round) - 1
+
+    @property
+    def cumulative_loss(self) -> float:
+        """Σ f_t(W_t, b_t)."""
+        return self._sums["loss"]
+
+    @property
+    def signed_violation(self) -> float:
+        """Σ g(W_t)."""
+        return self._sums["signed"]
+
+    @property
+    def hard_violation(self) -> float:
+        """Σ [g(W_t)]₊."""
+        return self._sums["hard"]
+
+    @property
+    def squared_violation(self) -> float:
+        """Σ [g(W_t)]₊²."""
+        return self._sums["squared"]
+
+    # --- files ------------------------------------------------------------------------------------------------
+
+    def specification(self) -> dict[str, Any]:
+        """The settings as JSON."""
+        return asdict(self.settings)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that was learned."""
+        made = {f"weights.{name}": np.asarray(value) for name, value in self.state._asdict().items()}
+        made |= {f"residual.{name}": np.asarray(value) for name, value in self.residual._asdict().items()}
+        sums = np.array([*self._sums.values(), self._heaviest])
+        return made | {
+            "counts": self._counts,
+            "sums": sums,
+            "total": self._total,
+            "intercept_total": self._intercept_total,
+        }
+
+    @classmethod
+    def from_parts(cls, specification: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SoftmaxLearner:
+        """The learner that had these; ValueError where they do not fit."""
+        made = cls(SoftmaxSettings(**specification))
+        fresh = made.arrays()
+        if set(arrays) != set(fresh):
+            raise ValueError("it has other arrays than a softmax model")
+        for name, array in arrays.items():
+            fits = array.shape == fresh[name].shape and array.dtype == fresh[name].dtype
+            if not (fits and np.isfinite(array).all()):
+                raise ValueError(f"{name} is not that of a softmax model")
+        made.state = type(made.state)(*(_number(arrays[f"weights.{name}"]) for name in made.state._fields))
+        made.residual = type(made.residual)(*(_number(arrays[f"residual.{name}"]) for name in made.residual._fields))
+        *sums, made._heaviest = arrays["sums"].tolist()
+        made._sums = dict(zip(SUMS, sums, strict=True))
+        made._counts, made._total = arrays["counts"].copy(), arrays["total"].copy()
+        made._intercept_total = arrays["intercept_total"].copy()
+        if min(made.rounds, made._heaviest, made._counts.min(), made.state.square_sum, made.residual.square_sum) < 0:
+            raise ValueError("it counts below 0")
+        return made
+
+
+def _opened(rule: MixedAFTRL, state: Any) -> tuple[NDArray[Any], ...]:
+    """A learner as the kernel takes it: z, numbers, Q, p and x, its own to write in, and the constants."""
+    numbers = np.zeros(ROOM)
+    numbers[: len(NUMBERS)] = [float(np.sum(getattr(state, name))) for name in NUMBERS]
+    g, R = rule.prox.constraint, rule.prox.over.radius
+    constants = np.array([g.budget, g.l1, g.l2, rule.dual_scale, rule.beta])
+    own = (state.gradient_sum.copy(), numbers, state.hedge_losses.copy(), state.shares.copy(), state.x.copy())
+    return *own, constants, radii(R), log_priors(R, rule.typical_size)
+
+
+def _closed(before: Any, learner: tuple[NDArray[Any], ...]) -> Any:
+    """The state again, each field of the kind it was."""
+    z, numbers, losses, shares, x = learner[:5]
+    made = {"gradient_sum": z, "hedge_losses": losses, "shares": shares, "x": x}
+    for name, value in zip(NUMBERS, numbers, strict=False):
+        old = np.asarray(getattr(before, name))
+        made[name] = np.full(old.shape, value).astype(old.dtype)[()]
+    return before._replace(**made)
+
+
+def _number(array: NDArray[Any]) -> Any:
+    """Arrays of no axes as NumPy's numbers, as they are in a learner's state."""
+    return array[()] if array.ndim == 0 else array
