@@ -164,6 +164,17 @@ class FeedbackCheck:
             self._dtype, self._shape = x.dtype, x.shape
             self._numbers = tuple(float(limit) for limit in self.limits)
 
+    def _with_numpy_numbers(self, feedback: Feedback) -> Feedback:
+        """Python's floats, which services give, as numbers of the state's dtype."""
+        constraint, loss = feedback.constraint, feedback.loss
+        if type(constraint) is not float and type(loss) is not float:
+            return feedback
+        kind = self._dtype.type
+        return feedback._replace(
+            constraint=kind(constraint) if type(constraint) is float else constraint,
+            loss=kind(loss) if type(loss) is float else loss,
+        )
+
     def _passes(self, feedback: Feedback) -> bool:
         """Whether feedback for one NumPy learner is beyond doubt: the same checks, without the words or the libraries.
 
@@ -196,9 +207,11 @@ class FeedbackCheck:
         (`np.errstate`): what is not finite is refused in words.
         """
         x = self._x
-        if self._is_plain and feedback.hint is None and self._passes(feedback):
-            self._learner.require(feedback, x, t, self._on_broken_bound)
-            return feedback
+        if self._is_plain and feedback.hint is None:
+            plain = self._with_numpy_numbers(feedback)
+            if self._passes(plain):
+                self._learner.require(plain, x, t, self._on_broken_bound)
+                return plain
         require_match(feedback, x, t)
         self._learner.require(feedback, x, t, self._on_broken_bound)
         feedback = _as_arrays(feedback, x)
