@@ -222,9 +222,9 @@ class BudgetLinearLearner(LearnerMemory):
             if not self._rule.is_sparse and not is_row(columns, u, self._settings.dimension):  # sparse kernels look
                 raise self._refusal(u, columns)
             level, label = self._level, self._label_for(u, y, weight, columns)
-            rows, seen = (u, columns, np.array([0, u.size])), u
+            seen = u
             if self._scale is not None and is_row(columns, u, self._settings.dimension) and np.isfinite(u).all():
-                seen = self._scaled(rows)[0]
+                seen = self._scaled((u, columns, np.array([0, u.size])))[0]
             try:
                 margin = self._rule.step(columns, seen, label, weight)
             except TypeError:  # not vectors
@@ -232,7 +232,7 @@ class BudgetLinearLearner(LearnerMemory):
             if margin != margin:
                 raise self._refusal(u, columns)
             if self._scale is not None:
-                self._scale.count(rows)
+                self._scale.count((u, columns, np.array([0, u.size])))
             self._until_sample -= 1
         return margin + level
 
