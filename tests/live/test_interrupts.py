@@ -1,6 +1,5 @@
 """An exception may come out of any instruction: whatever raised has changed nothing or everything, and life goes on."""
 
-import contextlib
 import linecache
 import os
 import random
@@ -15,6 +14,7 @@ from live_files import load
 from live_plan import PROBLEM, fresh, image, learner, next_call, position, start, step
 from longterm import LiveLearner
 from longterm.errors import InUseError
+from timer_signals import Alarm, Interrupted
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timer signals are POSIX"),
@@ -31,36 +31,6 @@ def no_waiting_for_the_disk(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
-class Interrupted(BaseException):
-    """What the handler of a signal raised."""
-
-
-@contextlib.contextmanager
-def raising_handler():
-    def handler(number, frame):
-        raise Interrupted
-
-    before = signal.signal(signal.SIGALRM, handler)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def interrupted(call, seconds):
-    """Call it with a timer running; whether the timer went off in it."""
-    try:
-        try:
-            signal.setitimer(signal.ITIMER_REAL, seconds)
-            call()
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    except Interrupted:
-        return True
-    return False
-
-
 @pytest.mark.parametrize("journaled", [True, False], ids=["journal", "no journal"])
 def test_interrupted_thousands_of_times_and_saved_and_loaded_after_each(tmp_path, journaled):
     """The mirror is a learner that nothing happens to. step() depends on nothing but the state.
@@ -73,13 +43,14 @@ def test_interrupted_thousands_of_times_and_saved_and_loaded_after_each(tmp_path
     hits = {"step": 0, "save": 0}
     patience = {"step": 1e-4, "save": 1e-3}  # about as long as a call takes here: half of the timers go off in one
     done = 0
-    with raising_handler():
+    alarm = Alarm()
+    with alarm.installed():
         while hits["step"] < 1500 or hits["save"] < 300:
             before = position(mirror)
             saving = dice.random() < 0.2
             call = partial(live.save, tmp_path / "state") if saving else next_call(live)
             kind = "save" if saving else "step"
-            hit = interrupted(call, dice.uniform(1e-6, patience[kind]))
+            hit = alarm.interrupted(call, dice.uniform(1e-6, patience[kind]))
             patience[kind] *= 1.03 if hit else 0.97
             while position(mirror) < position(live):
                 step(mirror)

@@ -33,6 +33,7 @@ from longterm.errors import JournalError, LongtermError, SnapshotError, UnknownT
 from longterm.linear_model import BudgetLinearLearner
 from longterm.live import journal as journals
 from longterm.storage import files
+from timer_signals import Alarm
 
 TARGET = [np.array([0.3, -0.2])]
 MEMORY = 8 * 2**30
@@ -182,35 +183,21 @@ class Kills(Attack):
         self.settle_on(heard)
 
 
-class Interrupted(BaseException):
-    """What the handler of a signal raised."""
-
-
 class Signals(Attack):
     what = "signal handler raised"
 
     def strike(self) -> None:
         dice = random.Random(self.dice.random())
 
-        def handler(number, frame):
-            raise Interrupted
-
         def work(say):
-            signal.signal(signal.SIGALRM, handler)
-            hits = 0
+            alarm, hits = Alarm(), 0
             live = opened(self.folder)
-            for _ in range(120):
-                calls = self.writing(live)
-                call = dice.choice(calls) if dice.random() < 0.2 else next_call(live)
-                try:
-                    try:
-                        signal.setitimer(signal.ITIMER_REAL, dice.uniform(1e-6, 1e-3))
-                        call()
-                    finally:
-                        signal.setitimer(signal.ITIMER_REAL, 0)
-                except Interrupted:
-                    hits += 1
-                say(position(live))
+            with alarm.installed():
+                for _ in range(120):
+                    calls = self.writing(live)
+                    call = dice.choice(calls) if dice.random() < 0.2 else next_call(live)
+                    hits += alarm.interrupted(call, dice.uniform(1e-6, 1e-3))
+                    say(position(live))
             if dice.random() < 0.5:
                 live.save(self.folder / "state")
             live.close()
