@@ -75,7 +75,9 @@ class Look(NamedTuple):
         arrays, structure = jax.tree.flatten((carry.sums, carry.report))
         ends = np.cumsum([array.size for array in arrays])
         parts = np.split(np.asarray(self.numbers), ends[:-1])
-        made = [part.reshape(array.shape).astype(array.dtype) for part, array in zip(parts, arrays, strict=True)]
+        made = [
+            part.reshape(array.shape).astype(array.dtype, copy=False) for part, array in zip(parts, arrays, strict=True)
+        ]
         here: tuple[Sums, dict[str, NDArray[Any]]] = jax.tree.unflatten(structure, made)
         return here
 
