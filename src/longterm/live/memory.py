@@ -147,7 +147,7 @@ class Memory:
     def change_of_tell(self, number: int, state: Any, constraint: Array, loss: Array | None) -> RoundTold:
         """The feedback of an open round led to a state; a NonFiniteError if that is none."""
         for value in self.layout.leaves(state):
-            if not (b"\0" not in np.isfinite(value).tobytes() if type(value) is np.ndarray else math.isfinite(value)):
+            if not _is_finite(value):
                 raise self._not_finite(state, number)
         told, skipped, expired, losses_told, largest_delay = self.counters
         delay = self.window.asked - number
@@ -261,6 +261,13 @@ class Memory:
             largest_violation=_copied(sums.largest),
             **self.counters._asdict(),
         )
+
+
+def _is_finite(value: Array) -> bool:
+    """Whether all numbers are: the square of a vector says so in half the time, unless it is too long to square."""
+    if type(value) is not np.ndarray:
+        return math.isfinite(value)
+    return (value.ndim == 1 and math.isfinite(value.dot(value))) or bool(np.isfinite(value).all())
 
 
 def _copied(value: Array) -> Array:
