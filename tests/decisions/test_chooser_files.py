@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chooser_plan import image, next_call, position
 from longterm.decisions import (
     EXP3IX,
     Budget,
@@ -33,7 +34,6 @@ from longterm.errors import (
     UnknownTokenError,
     WindowFullError,
 )
-from longterm.storage.packing import pack
 from timer_signals import Alarm
 
 
@@ -208,33 +208,6 @@ def test_a_write_that_fails_changes_nothing(call, tmp_path, monkeypatch):
         same(again, twin)
 
 
-def image(chooser):
-    """Everything that is kept, as bytes."""
-    chooser.pending  # noqa: B018 - sees to what was interrupted
-    memory = chooser._recorded.memory
-    return pack({"book": memory._metadata()}, memory._arrays())
-
-
-def stepped(chooser):
-    """One call, which depends on nothing but the state."""
-    sequence, pending = chooser._recorded.memory.sequence, chooser.pending
-    if len(pending) > 3 or (sequence % 3 == 2 and pending):
-        number = list(pending)[sequence % len(pending)]
-        return partial(chooser.settle, pending[number], [0.2, 0.5, 0.8][sequence % 3], 0.05)
-    if sequence % 11 == 7 and pending:
-        return partial(chooser.forget, str(next(iter(pending.values()))))
-    if sequence % 13 == 5:
-        return partial(chooser.teach, [1.0, 0.5], [0.1, 0.2, 0.3], [0.0, 0.2, 0.5])
-    return partial(chooser.act, [1.0, np.sin(sequence)], costs=[0.0, 0.2, 0.5], bounds=[0.1, 0.3, 0.6])
-
-
-def without_lives(chooser):
-    """The image of a chooser that came up once more: lives are random."""
-    memory = chooser._recorded.memory.copied()
-    chooser.pending  # noqa: B018
-    return pack({"book": memory._metadata() | {"lives": ()}}, memory._arrays())
-
-
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timer signals are POSIX")
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 @pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
@@ -255,13 +228,13 @@ def test_interrupted_hundreds_of_times_it_has_done_nothing_or_everything(tmp_pat
                 partial(chooser.save, tmp_path / "s"),
             ]
             hit = alarm.interrupted(
-                dice.choice(writes) if saving else stepped(chooser), dice.uniform(1e-6, patience[saving])
+                dice.choice(writes) if saving else next_call(chooser), dice.uniform(1e-6, patience[saving])
             )
             hits += hit
             patience[saving] *= 1.03 if hit else 0.97
-            if chooser._recorded.memory.sequence > mirror._recorded.memory.sequence:
-                stepped(mirror)()
-            assert without_lives(chooser) == without_lives(mirror)
+            if position(chooser) > position(mirror):
+                next_call(mirror)()
+            assert image(chooser) == image(mirror)
             if turn % 100 == 99:
                 before = image(chooser)
                 chooser.close()
@@ -277,21 +250,21 @@ def test_a_journal_shortens_itself_and_a_backup_leaves_the_original_alone(tmp_pa
     chooser = Chooser(rule, seed=5, journal=tmp_path / "j", fsync=False, checkpoint_after=20)
     chooser.save(tmp_path / "s")
     for _ in range(200):
-        stepped(chooser)()
-        stepped(mirror)()
+        next_call(chooser)()
+        next_call(mirror)()
     chooser._recorded.checkpoints.wait()
     assert chooser._recorded.journal.start.sequence > 100
     chooser.save(tmp_path / "copy")  # another path: a backup
     for _ in range(10):
-        stepped(chooser)()
-        stepped(mirror)()
+        next_call(chooser)()
+        next_call(mirror)()
     chooser.close()
     with Chooser.load(tmp_path / "s", rule, journal=tmp_path / "j", fsync=False) as again:
-        assert without_lives(again) == without_lives(mirror)
+        assert image(again) == image(mirror)
     copy = Chooser.load(tmp_path / "copy", rule)
     assert copy.round < mirror.round
     with Chooser.load(tmp_path / "copy", rule, journal=tmp_path / "j", fsync=False) as again:
-        assert without_lives(again) == without_lives(mirror)
+        assert image(again) == image(mirror)
 
 
 def test_the_text_of_a_choice_is_as_good_as_the_choice(tmp_path):
@@ -321,17 +294,17 @@ def test_files_and_journals_of_the_first_layout_still_load(tmp_path):
     with Chooser(rule, seed=3, journal=tmp_path / "fresh", fsync=False) as chooser:
         for t in range(25, 40):
             step(chooser, "thompson", t)
-        expected = without_lives(chooser)
+        expected = image(chooser)
     shutil.copy(golden / "saved.snapshot", tmp_path / "snapshot")
     with Chooser.load(tmp_path / "snapshot", rule, journal=tmp_path / "saved", fsync=False) as chooser:
         assert chooser.round == 26
         for t in range(25, 40):
             step(chooser, "thompson", t)
-        assert without_lives(chooser) == expected
+        assert image(chooser) == expected
     mirror = Chooser(rule, seed=3)
     for t in range(40):
         step(mirror, "thompson", t)
-    assert without_lives(mirror) == expected
+    assert image(mirror) == expected
 
 
 def test_open_choices_are_bounded_and_old_ones_expire():

@@ -196,7 +196,8 @@ class ChooserMemory:
         try:
             if snapshot.version == 1:  # lives were written the other way round, and the first had none
                 kept = dict(kept) | {"lives": [[first, life] for life, first in kept["lives"] if life]}
-            self._restore(kept, snapshot.arrays)
+            with np.errstate(all="ignore"):  # what is not finite is refused, in words
+                self._restore(kept, snapshot.arrays)
             return Restored.of(identity, kept)
         except (KeyError, ValueError, TypeError, ArithmeticError, LookupError) as error:
             raise SnapshotError(path, "corrupted", f"the state makes no sense: {error}", "Restore a copy") from None
@@ -208,7 +209,8 @@ class ChooserMemory:
     def become(self, base: bytes) -> tuple[str, ...]:
         """Become what a shortened journal begins with. The places in it."""
         metadata, arrays = unpack(base)
-        self._restore(metadata["book"], arrays)
+        with np.errstate(all="ignore"):
+            self._restore(metadata["book"], arrays)
         return tuple(str(place) for place in metadata["places"])
 
     def _metadata(self) -> dict[str, Any]:
