@@ -29,6 +29,8 @@ from longterm.storage.specification import difference, specification
 KIND = "chooser"
 VERSION = 2
 """Of snapshots. Version 1 knew a new life only where a chooser was loaded without its journal."""
+CHECKPOINT_AFTER = (2_000, 2**25)
+"""Records and bytes: about a second of recovery, in which every call is made again."""
 Drawn = tuple[int, FloatArray]
 """An action that was played, and with which probabilities."""
 
