@@ -135,8 +135,7 @@ def summed(values: Array) -> Array:
 
 def floored(positive: Array) -> Array:
     """At least the root of the smallest number there is: to divide by, where 0 stands for "nothing yet"."""
-    xp = namespace(positive)
-    return xp.maximum(positive, _least_divisor(positive.dtype, xp))
+    return at_least(positive, _least_divisor(positive.dtype, namespace(positive)))
 
 
 def float_dtype(xp: Any, dtype: Any) -> Any:

@@ -375,7 +375,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
                 normal = feedback.pullback(broken)  # type: ignore[misc]
                 excess, square = xp.vecdot(broken, broken), xp.maximum(xp.vecdot(normal, normal), least)
             share = excess / square
-            if cut and surely_below(share * excess, nothing):  # as far as it would move them is rounding
+            if cut == 1 and surely_below(share * excess, nothing):  # as far as it would move them is rounding
                 break
             y = project(y - column(share) * normal)
         return y
