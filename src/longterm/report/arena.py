@@ -187,10 +187,10 @@ def _broken(broken: Sequence[Match]) -> list[tuple[str, str]]:
 
 def _reading(arena: ArenaResult, preference: Preference) -> Section:
     score = (
-        "On each problem a measure v, mean over the sequences after the last round, becomes the share "
-        "[v]₊/([v]₊ + s), where s is the median of the positive ones among all that played (the settings of a learner "
-        "have one vote together): 0 where nothing was lost, ½ in the middle of the field. A score is (1 − weight) times "
-        "the share of the regret plus weight times that of the violation, mean over the problems; one that a learner "
+        "On each problem a measure v, mean over the sequences after the last round, becomes the share [v]₊/([v]₊ + "
+        "s), where s is the median of the positive ones among all that played (the settings of a learner have one "
+        "vote together): 0 where nothing was lost, ½ in the middle of the field. A score is (1 − weight) times the "
+        "share of the regret plus weight times that of the violation, mean over the problems; one that a learner "
         "cannot play counts ½."
     )
     oracle = (
