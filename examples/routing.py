@@ -38,6 +38,7 @@ from longterm.decisions import (
     play,
 )
 from longterm.errors import InputError
+from longterm.experiments.jobs import one_thread
 
 EXPLANATION = """\
 A table has a prompt and a score in [0, 1] for each model. Requests come in some order; one model answers each; only
@@ -391,7 +392,8 @@ def find(name: str) -> Path:
 
 
 def _run(job: tuple[Prompts, str, float, str, int]) -> Result:
-    return run(*job)
+    with one_thread():  # for matrices as small as these two threads are slower than one, twenty times on a busy machine
+        return run(*job)
 
 
 def _asked_for(chosen: argparse.Namespace) -> Iterator[Prompts]:
