@@ -45,6 +45,21 @@ def test_the_arena_of_a_given_table(tmp_path, capsys):
     assert (tmp_path / "out" / "routing-t.png").stat().st_size > 10_000
 
 
+def test_the_invented_table(tmp_path, capsys):
+    """The same seed gives the same table; words tell the topics, so a router that reads them beats the mix."""
+    arguments = ["--invented", "1", "--orders", "1", "--budgets", "0.25", "--size", "16", "--out", str(tmp_path)]
+    assert routing.main([*arguments, "--methods", "thompson", "mix"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("invented: 3,000 requests, 4 models")
+    score = {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if "±" in line}
+    assert score["thompson"] > score["mix"] + 0.01
+    assert (tmp_path / "routing-invented.png").stat().st_size > 10_000
+    first, again, other = (routing.invented(seed, 20, 8).table for seed in (1, 1, 2))
+    assert np.array_equal(first.contexts, again.contexts)
+    assert np.array_equal(first.rewards, again.rewards)
+    assert not np.array_equal(first.rewards, other.rewards)
+
+
 def test_orders_and_mistakes(tmp_path, capsys):
     arguments = write_table(tmp_path, 60)
     assert (
