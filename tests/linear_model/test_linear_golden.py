@@ -88,6 +88,29 @@ LAYOUTS = {
             "average.total": ("<f8", 0),
         },
     },
+    3: {
+        "metadata": ["settings", "widens", "sparse", "level", "seed"],
+        "settings": [*SETTINGS, "given", "scales", "offset", "max_features", "residual_radius"],
+        "dense": {
+            "game.round": ("<i8", 1),
+            "game.numbers": ("<f8", 15),
+            "game.mixed": ("<f8", 12),
+            "game.mixture": ("<f8", 128),
+            "game.vector": ("<f8", 6),
+            "average.stretches": ("<i8", 1),
+            "average.total": ("<f8", 0),
+        },
+        "sparse": {
+            "game.round": ("<i8", 4),
+            "game.numbers": ("<f8", 17),
+            "game.mixed": ("<f8", 12),
+            "game.mixture": ("<f8", 128),
+            "game.memory": ("<f8", 12),
+            "game.heap": ("<u8", 0),
+            "average.stretches": ("<i8", 1),
+            "average.total": ("<f8", 0),
+        },
+    },
 }
 """What a fresh learner of six weights stores in each version. Never change one: add the next, with its golden files."""
 

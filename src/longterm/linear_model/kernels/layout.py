@@ -111,6 +111,7 @@ MIXED_NUMBERS = (
     "positive_weight",  # Σ of the weights of rows with y = +1; MEAN: Σ of all weights
     "negative_weight",  # of rows with y = −1; MEAN: Σ weight · y
     "heaviest",  # the largest weight so far
+    "reach",  # MEAN: margins are cut off at ±reach, the residual's radius of the round before
 )
 SCALARS = _dtype(COUNTS, NUMBERS + MIXED_NUMBERS)
 """The state of a learner, but for its vector. Snapshots store fields in this order: append, never insert."""
