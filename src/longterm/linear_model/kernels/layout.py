@@ -16,8 +16,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from longterm.linear_model.kernels.compile import OPTIONS, helper, pointer
-from longterm.linear_model.kernels.mixture import ROWS
-from longterm.linear_model.kernels.vectors import LANES
+from longterm.linear_model.kernels.mixture import LANES, ROWS
 
 AOGD, AFTRL, PENALISED_FTRL, SPARSE_AFTRL = range(4)
 """The rules. Mahdavi's is A-OGD with constant steps (mu > 0)."""
