@@ -116,9 +116,9 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         self._recent: list[_Recent] = []
         rule = "penalised-ftrl" if self.max_features is not None and self.rule == "a-ftrl" else self.rule
         mixed = self.scales != "one" and self.rule in LEADERS and isinstance(self.constants, str)
-        scaled, dense = bool(self.scale_features), not sparse.issparse(X) or _is_full(X)
+        scaled = bool(self.scale_features)
         if self.scale_features is None:
-            scaled = mixed and (self._streams or dense) and self.budget is None and self.half_life is None
+            scaled = mixed and self.budget is None and self.half_life is None
         if self.budget is not None:
             budget = self.budget
         else:
@@ -144,7 +144,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
                 scales=self.scales,
                 max_features=self.max_features,
                 scale_features=scaled,
-                sparse=sparse.issparse(X) and rule == "a-ftrl" and not (scaled and dense),
+                sparse=sparse.issparse(X) and rule == "a-ftrl" and not (scaled and _is_full(X)),
                 seed=int(seed),
             )
             for seed in seeds

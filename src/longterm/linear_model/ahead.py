@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,7 +42,7 @@ def compile_all(*rules: str) -> int:
                     block_kernel(code, *kind)
                     ready += 1
         if code == SPARSE_AFTRL:
-            others = [sparse_row_kernel, softmax_rounds, margin_kernel, unsorted_row_kernel]
+            others: list[Callable[[], Any]] = [sparse_row_kernel, softmax_rounds, margin_kernel, unsorted_row_kernel]
         else:
             others = [partial(row_kernel, code)]
         ready += _made(others)
@@ -51,7 +51,7 @@ def compile_all(*rules: str) -> int:
     return ready
 
 
-def _made(kernels: list[Callable[[], Any]]) -> int:
+def _made(kernels: Sequence[Callable[[], Any]]) -> int:
     for kernel in kernels:
         kernel()
     return len(kernels)
