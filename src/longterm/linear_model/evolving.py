@@ -79,6 +79,7 @@ UNITS = {
     "positive_weight": 1,
     "negative_weight": 1,
     "heaviest": 1,
+    "reach": 0,
 }
 """By what power of the losses' unit each scalar of an FTRL state grows. z has that of the losses."""
 SPAN = 64

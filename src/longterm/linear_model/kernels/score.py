@@ -80,3 +80,19 @@ def losses_kernel() -> Any:
 
     numbers = readonly(float64)
     return compiled(add_losses, (int64, float64, numbers, numbers, numbers, float64))
+
+
+@cache
+def slopes_kernel() -> Any:
+    """The same of the losses' slopes."""
+    digest = sources()
+
+    def add_slopes(code, parameter, margins, labels, weights, total):
+        keep_under(digest)
+        for i in range(len(margins)):
+            _, slope = value_and_slope(code, parameter, margins[i], labels[i])
+            total = plus(total, slope * (weights[i] if len(weights) > 0 else 1.0))
+        return total
+
+    numbers = readonly(float64)
+    return compiled(add_slopes, (int64, float64, numbers, numbers, numbers, float64))
