@@ -20,7 +20,7 @@ help:
 	@echo "make pacing      spend a budget over auctions (real where LONGTERM_DATA has them, else invented): tables, figures in results/"
 	@echo "make routing     route prompts to language models under a budget: every method on two tables, figures in results/"
 	@echo "make soak        kills, signals, full disks, second processes, hostile files: SECONDS=600 of them, and what was lost"
-	@echo "make docs        the site, docs/_build/html: a warning is an error"
+	@echo "make docs        the site, docs/_build/html: a warning is an error; doctests included"
 	@echo "make package     wheel and sdist, checked, and tried in an empty environment"
 	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
 	@echo "make bench-live  time ask and tell in a service, fleets of up to a million learners, decisions under a budget"
@@ -70,9 +70,18 @@ soak: $(READY)
 tables: $(READY)
 	$(BIN)/python docs/generate.py
 
+# What runs the code of the pages; with the docstrings' these are the doctests of the site. `make test` has them, too, so
+# after it DOCTESTS=no leaves them out.
+RUN_PAGES := tests/docs/test_readme.py tests/learners/test_outside.py tests/live/test_live_docs.py \
+	tests/pacing/test_pacing_data.py tests/problems/test_games.py tests/examples/test_linear_model.py \
+	tests/examples/test_routing_example.py tests/cli/test_cli.py
+DOCTESTS ?= yes
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	COLUMNS=100 JAX_PLATFORMS=cpu $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+ifneq ($(DOCTESTS),no)
+	$(BIN)/python -m pytest -n 2 -q src $(RUN_PAGES)
+endif
 
 package: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[release]"

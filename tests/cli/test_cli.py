@@ -188,14 +188,14 @@ def test_an_interrupt_and_a_missing_extra_are_said(monkeypatch, capsys):
     assert "the same command goes on" in capsys.readouterr().err
 
     def missing(*arguments, **options):
-        raise ImportError("experiments need joblib: install longterm[experiments]")
+        raise ImportError("experiments need joblib: pip install 'longterm[experiments]'")
 
     monkeypatch.setattr(module, "run_experiment", missing)
     assert main(["reproduce", "dsm"]) == 2
-    assert "install longterm[experiments]" in capsys.readouterr().err
+    assert "pip install 'longterm[experiments]'" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "tyro", None)
     assert main(["data", "list"]) == 2
-    assert "tyro: install longterm[experiments]" in capsys.readouterr().err
+    assert "tyro: pip install 'longterm[experiments]'" in capsys.readouterr().err
 
 
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", DOCS.read_text(encoding="utf-8"), flags=re.DOTALL)

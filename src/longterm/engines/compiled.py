@@ -32,7 +32,7 @@ try:
     from jax import lax
     from jax import numpy as jnp
 except ImportError as error:
-    raise ImportError("engine='jax' needs JAX: install longterm[jax]") from error
+    raise ImportError("engine='jax' needs JAX: pip install 'longterm[jax]'") from error
 
 from longterm.engines.drawn import DrawnBlock
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -79,7 +79,10 @@ def run(
         "numpy" is the reference; "jax" compiles the same learner, problem and stream (extra `jax`) and is more than
         ten times faster for one learner. Both give the same trace, to rounding, in NumPy arrays. "auto" takes "jax"
         where it is known to pay (JAX is installed, the run is long, and every part is of this library), and says which
-        it took on the progress bar and to the logger ``longterm.engines``.
+        it took on the progress bar and to the logger ``longterm.engines``. It is not the default, because the engines
+        agree to rounding only: the numbers of a run must not depend on what else is installed, nor on how long it is,
+        and a run that is continued must equal the whole bit for bit. A long run that would be compiled is named once
+        to the logger.
     xp : namespace
         The array library of the learner's state, for the reference engine only.
     dtype : dtype, optional
@@ -197,6 +200,8 @@ def compare(
         plain = xp is np and resume is None
         chosen = faster_engine(problem, learners.values(), rounds or stream.length) if plain else "numpy"
         logger.info("engine %s was chosen", chosen)
+    elif chosen == "numpy" and xp is np and faster_engine(problem, learners.values(), rounds or stream.length) == "jax":
+        _say_once("this run is long enough to be compiled: engine='auto' would, for the same numbers to rounding")
     make_player = _engine(chosen, xp)
     require_known(on_broken_bound)
     if not learners:
@@ -240,6 +245,11 @@ def compare(
             error.trace = {name: player.trace() for name, player in players.items()}  # type: ignore[attr-defined]
             raise
     return Comparison({name: player.trace() for name, player in players.items()})
+
+
+@cache
+def _say_once(message: str) -> None:
+    logger.info(message)
 
 
 def _blocks(

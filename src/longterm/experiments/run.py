@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
 from longterm.engines.run import ROUNDS_WORTH_COMPILING, Engine
@@ -166,12 +167,18 @@ def _read_result(folder: Path) -> Result:
         rounds=np.asarray(bounds["rounds"], dtype=np.int64),
         seeds=spec.seeds,
         curves=curves,
-        certified_gap=np.divide(gap, np.abs(loss), out=np.where(gap > 0, np.inf, 0.0), where=loss != 0),
+        certified_gap=_shares(gap, loss, np.asarray(bounds["rounds"])),
         spec=manifest["spec"],
         versions=manifest["versions"],
         command=spec.command or f"longterm run {Path(folder) / 'manifest.json'}",
     )
     return replace(result, remarks=remarks_on(result, _warnings(kept, spec)))
+
+
+def _shares(gap: FloatArray, loss: FloatArray, rounds: NDArray[np.int64]) -> FloatArray:
+    """Gaps as shares of the losses; where a loss is next to nothing, of a thousandth of what such rounds cost later."""
+    scale = np.maximum(np.abs(loss), 1e-3 * np.abs(loss[-1]) * (rounds / rounds[-1])[:, None])
+    return np.divide(gap, scale, out=np.where(gap > 0, np.inf, 0.0), where=scale != 0)
 
 
 def summary_of(result: Result) -> dict[str, Any]:

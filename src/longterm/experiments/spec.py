@@ -214,7 +214,7 @@ class ExperimentSpec:
             raise InputError(
                 "learners",
                 "is empty or holds something else",
-                'Give at least one: [[learners]] with learner = "aogd" in TOML',
+                'Give at least one, in TOML a line [[learners]] and below it learner = "aogd"',
             )
         names = [slug(curve.name) for curve in self.curves]
         for name in names:
@@ -332,7 +332,9 @@ def _require_plain(parameters: Mapping[str, Any], where: str) -> None:
 def _no_list(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         if not value or any(isinstance(one, (list, tuple, dict)) for one in value):
-            raise InputError("learners", f"{value!r} is no list of values", "Give one value, or a list of them")
+            raise InputError(
+                "learners", f"{value!r} is no list of values", "Give one value, or several: beta = [0.5, 0.75]"
+            )
         return tuple(value)
     return value
 
