@@ -10,6 +10,9 @@ ifneq ($(LONGTERM_DATA),)
 export LONGTERM_DATA
 endif
 
+# Tests start Python some hundred times: what it compiles of the sources is kept, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help reproduce pacing routing test test-all quick lint tables docs package soak bench bench-live bench-linear bench-models bench-scale bench-gpu test-gpu clean
 
 help:

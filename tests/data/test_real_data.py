@@ -104,7 +104,7 @@ def test_the_budget_of_ijcnn1_and_its_certified_comparators():
     np.testing.assert_allclose(best.loss[:2], slow.loss, rtol=2e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_covtype_and_the_sample_of_it():
     rows = load("covtype")
     norms = np.linalg.norm(rows.features, axis=1)
@@ -119,7 +119,6 @@ def test_covtype_and_the_sample_of_it():
 
 @pytest.mark.cross
 def test_the_budget_of_covtype():
-    """The figures below choose it, too; the cross-validation of half a million rows is done once in `make test`."""
     rows = load("covtype")
     chosen = choose_budget(rows.features, rows.labels, progress=None)
     assert chosen.budget == pytest.approx(7.0, abs=0.1)
@@ -141,7 +140,7 @@ def test_figures_3_and_4_on_ijcnn1(tmp_path):
     assert any("Figure 3" in text and "Figure 4" in text and "standardised" in text for text in differs)
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_figures_3_and_4_on_covtype(tmp_path):
     result, ours, theirs = _figures_3_and_4("covtype", tmp_path, sequences=1)
     assert result.problem["budget"] == pytest.approx(7.0, abs=0.1)

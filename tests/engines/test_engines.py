@@ -30,8 +30,8 @@ def assert_same(one, other, atol):
 
 @pytest.mark.parametrize("game", crossed(GAMES))
 def test_engines_agree_on_every_learner_and_problem(game):
-    problem, stream, make = GAMES[game]
-    engines_agree(problem, make(), stream)
+    problem, stream, learner = GAMES[game]
+    engines_agree(problem, learner, stream)
 
 
 def test_a_split_run_equals_the_whole_bit_for_bit():

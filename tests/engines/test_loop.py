@@ -21,10 +21,10 @@ each_game = pytest.mark.parametrize("game", crossed(GAMES))
 
 
 def playable(game):
-    problem, stream, make = GAMES[game]
+    problem, stream, learner = GAMES[game]
     if game.startswith("maximum"):  # its stream is meant for targets, not costs: both are unit vectors
         assert problem.loss.parameters
-    return problem, stream, make()
+    return problem, stream, learner
 
 
 @each_game

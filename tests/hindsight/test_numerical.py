@@ -55,11 +55,12 @@ SETS = {
 
 
 def sets_losses_constraints():
-    """All of them; in `make test` every pair of a loss and a constraint, with the sets in turn."""
+    """All of them; in `make test` every other pair of a loss and a constraint, with the sets in turn."""
     for i, loss in enumerate(LOSSES):
         for j, constraint in enumerate(CONSTRAINTS):
             for k, over in enumerate(SETS):
-                yield pytest.param(over, loss, constraint, marks=[] if (i + j) % 3 == k else pytest.mark.cross)
+                kept = (i - j) % 2 == 0 and (i + j) % 3 == k
+                yield pytest.param(over, loss, constraint, marks=[] if kept else pytest.mark.cross)
 
 
 @pytest.mark.parametrize(("over", "loss", "constraint"), list(sets_losses_constraints()))

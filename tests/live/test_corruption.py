@@ -20,10 +20,8 @@ from longterm.storage.lock import FileLock
 from longterm.storage.packing import MalformedError, pack, unpack
 from longterm.storage.snapshot import Snapshot, decode, read_snapshot, write_snapshot
 from longterm.storage.specification import specification
-from zoo import games
 
-GAMES = games()
-FLIPS = 10_000
+each_number_of_flips = pytest.mark.parametrize("flips", [1_000, pytest.param(10_000, marks=pytest.mark.cross)])
 
 
 # --- damage -------------------------------------------------------------------------------------------------
@@ -59,11 +57,12 @@ def test_every_truncation_of_a_snapshot_is_noticed(tmp_path):
     assert not survives(folder, [])
 
 
-def test_ten_thousand_flips_of_a_snapshot_are_noticed(tmp_path):
+@each_number_of_flips
+def test_thousands_of_flips_of_a_snapshot_are_noticed(tmp_path, flips):
     folder, _ = saved(tmp_path)
     data = (folder / "state").read_bytes()
     rng = np.random.default_rng(0)
-    for _ in range(FLIPS):
+    for _ in range(flips):
         put(folder / "state", flipped(data, rng))
         assert not survives(folder, [])
 
@@ -87,16 +86,18 @@ def test_every_truncation_of_a_journal_gives_the_state_after_the_last_whole_reco
     assert sequence == 29
 
 
-def test_ten_thousand_flips_of_a_journal_are_noticed(tmp_path):
+@each_number_of_flips
+def test_thousands_of_flips_of_a_journal_are_noticed(tmp_path, flips):
     folder, _ = saved(tmp_path)
     data = (folder / "journal").read_bytes()
     rng = np.random.default_rng(1)
-    for _ in range(FLIPS):
+    for _ in range(flips):
         put(folder / "journal", flipped(data, rng))
         assert not survives(folder, [])
 
 
-def test_a_save_interrupted_before_its_new_journal(tmp_path):
+@each_number_of_flips
+def test_a_save_interrupted_before_its_new_journal(tmp_path, flips):
     folder, images = interrupted(tmp_path)
     data, end = (folder / "journal").read_bytes(), ends(folder / "journal")
     sequence = 0
@@ -105,7 +106,7 @@ def test_a_save_interrupted_before_its_new_journal(tmp_path):
         sequence = end.get(length, sequence)
         assert survives(folder, [images[sequence]]) == (sequence >= 12)
     rng = np.random.default_rng(2)
-    for _ in range(FLIPS // 5):
+    for _ in range(flips // 5):
         put(folder / "journal", flipped(data, rng))
         assert not survives(folder, [])
 
