@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "longterm", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
+settings.register_profile("part", settings.get_profile("longterm"), max_examples=30)
 settings.register_profile("thin", settings.get_profile("longterm"), max_examples=5)
 settings.load_profile("longterm")
 
@@ -25,9 +26,8 @@ FIRST = ("test_a_minute_of_soaking_loses_nothing",)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--thin"):
-        settings.load_profile("thin")
     if "not cross" in config.option.markexpr:
+        settings.load_profile("thin" if config.getoption("--thin") else "part")
         compile_quickly()
 
 
@@ -43,6 +43,7 @@ def compile_quickly() -> None:
         os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
 
 
+@pytest.hookimpl(trylast=True)  # after marks have been chosen
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Thinned out, every test is still there: what broke shows in a minute, the whole is for `make test`."""
     items.sort(key=lambda item: not item.name.startswith(FIRST))

@@ -45,6 +45,7 @@ def total(rule, rewards, costs, *, full, seed=0):
     return earned, chooser
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("primal", "full", "dual"),
     [
@@ -75,6 +76,7 @@ def test_iid_games_stay_below_the_bound(primal, full, dual):
         assert np.mean(missed) > rule.bound().regret
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "primal", "full"),
     [
@@ -111,6 +113,7 @@ def test_any_fixed_sequence_earns_its_share(kind, primal, full):
         assert bound.regret < bound.share * T  # not vacuous
 
 
+@pytest.mark.slow
 def test_contexts_with_inverse_gap_weighting_stay_below_the_bound():
     """Two contexts, three actions; the benchmark may choose by context."""
     rng = np.random.default_rng(1)
@@ -159,6 +162,7 @@ def test_linear_ucb_stays_below_its_bound():
         PrimalDual(primal, HedgeDual(), budget, horizon).bound()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dual", [HedgeDual(), EuclideanDual()], ids=["hedge", "l2"])
 def test_caps_and_floors_together_on_average(dual):
     """Two resources: spend at most 0.5, visit at least 0.25; no stopping.
@@ -191,6 +195,7 @@ def test_caps_and_floors_together_on_average(dual):
         rule.bound("any")
 
 
+@pytest.mark.slow
 def test_several_caps_are_all_kept_and_the_tight_one_is_priced():
     horizon = 2000
     budgets = (Budget(400.0, 1.0, name="money"), Budget(30_000.0, 20.0, name="tokens"))

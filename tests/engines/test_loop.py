@@ -103,6 +103,7 @@ def test_a_finite_stream_is_played_to_its_end():
     assert run(problem, AOGD.for_problem(problem), stream).last_round == 300
 
 
+@pytest.mark.slow
 def test_progress_is_reported_between_blocks():
     problem = doubly_stochastic(2)
     seen = []

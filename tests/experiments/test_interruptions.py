@@ -84,6 +84,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_files(tmp_path, kills):
     assert files(folder) == files(undisturbed)
 
 
+@pytest.mark.slow
 def test_a_lost_worker_is_said_and_the_rest_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("LOSE_ONCE", str(tmp_path / "lost"))
     monkeypatch.setenv(
@@ -97,6 +98,7 @@ def test_a_lost_worker_is_said_and_the_rest_is_kept(tmp_path, monkeypatch):
     assert files(tmp_path / "folder") == files(tmp_path / "other")
 
 
+@pytest.mark.slow
 def test_what_a_worker_refuses_is_said_in_its_words(tmp_path, monkeypatch):
     monkeypatch.setenv(
         "PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")])
@@ -119,6 +121,7 @@ def test_errors_travel_between_processes():
         assert (str(there), there.__dict__) == (str(error), error.__dict__)
 
 
+@pytest.mark.slow
 def test_another_backend_by_registering_it(whole, tmp_path):
     backend = Backend("mine", 1, None, "small_experiment:register_mine")
     quietly(SMALL, tmp_path / "folder", backend)

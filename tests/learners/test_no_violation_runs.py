@@ -136,6 +136,7 @@ def test_the_margin_is_needed():
         assert np.all(trace.signed_violation[-1] > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["box", "box, switching", "reversal"])
 def test_the_theorems_margin_from_c0_on(name):
     problem = PUSHED[name][0]
@@ -170,6 +171,7 @@ def test_an_exact_margin_where_c0_is_out_of_reach():
     assert_no_violation("product", learner, 100_000)
 
 
+@pytest.mark.slow
 def test_doubling_epochs_end_without_violation():
     problem = PUSHED["box"][0]
     learner = DoublingRestarts.for_problem(problem, of="no_violation_aogd", beta=0.8)
@@ -180,6 +182,7 @@ def test_doubling_epochs_end_without_violation():
     assert np.all(trace.signed_violation[1] <= inside["signed_violation"][1])
 
 
+@pytest.mark.slow
 def test_a_decaying_margin_ends_without_violation():
     problem = PUSHED["box"][0]
     learner = DecayingMarginAOGD.for_problem(problem, beta=0.8)

@@ -80,6 +80,7 @@ def no_folder(locator):
     raise PermissionError(13, "Permission denied")
 
 
+@pytest.mark.slow
 def test_kernels_of_other_sources_are_made_anew(folder, monkeypatch):
     """What a process does by itself of the test above, which compiles whole kernels in three of them."""
     kernels = folder / "kernels"
@@ -133,6 +134,7 @@ def test_a_full_disk(folder, monkeypatch):
     assert hits_and_value() == (0, 6.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
 def test_a_damaged_file_is_made_anew(folder, kind):
     assert hits_and_value() == (0, 6.0)

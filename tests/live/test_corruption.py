@@ -47,6 +47,7 @@ def flipped(data, rng):
     return data + b"\0" if made == data else bytes(made)
 
 
+@pytest.mark.slow
 def test_every_truncation_of_a_snapshot_is_noticed(tmp_path):
     folder, _ = saved(tmp_path)
     data = (folder / "state").read_bytes()
@@ -57,6 +58,7 @@ def test_every_truncation_of_a_snapshot_is_noticed(tmp_path):
     assert not survives(folder, [])
 
 
+@pytest.mark.slow
 @each_number_of_flips
 def test_thousands_of_flips_of_a_snapshot_are_noticed(tmp_path, flips):
     folder, _ = saved(tmp_path)
@@ -73,6 +75,7 @@ def ends(path):
     return {reader.start.offset: reader.start.sequence} | {r.after.offset: r.after.sequence for r in reader}
 
 
+@pytest.mark.slow
 def test_every_truncation_of_a_journal_gives_the_state_after_the_last_whole_record(tmp_path):
     folder, images = saved(tmp_path)
     data, end = (folder / "journal").read_bytes(), ends(folder / "journal")
@@ -86,6 +89,7 @@ def test_every_truncation_of_a_journal_gives_the_state_after_the_last_whole_reco
     assert sequence == 29
 
 
+@pytest.mark.slow
 @each_number_of_flips
 def test_thousands_of_flips_of_a_journal_are_noticed(tmp_path, flips):
     folder, _ = saved(tmp_path)
@@ -96,6 +100,7 @@ def test_thousands_of_flips_of_a_journal_are_noticed(tmp_path, flips):
         assert not survives(folder, [])
 
 
+@pytest.mark.slow
 @each_number_of_flips
 def test_a_save_interrupted_before_its_new_journal(tmp_path, flips):
     folder, images = interrupted(tmp_path)

@@ -37,6 +37,7 @@ def row(told, i):
     return Feedback(told.loss_gradient[i], told.constraint[i], told.constraint_gradient[i])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("form", ["numbers", "mask", "all"])
 def test_every_learner_runs_as_if_alone(engine, form):

@@ -31,6 +31,7 @@ def no_waiting_for_the_disk(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [300, pytest.param(1500, marks=pytest.mark.cross)])
 @pytest.mark.parametrize("journaled", [True, False], ids=["journal", "no journal"])
 def test_interrupted_thousands_of_times_and_saved_and_loaded_after_each(tmp_path, journaled, steps):

@@ -53,6 +53,7 @@ def alone(result):
 # Figures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make",
     [hostile, pytest.param(lambda: many(20), marks=pytest.mark.cross), lambda: alone(dsm(*SMALL))],
@@ -121,6 +122,7 @@ def test_no_data_is_lost_where_sums_are_negative_or_zero(plt):
     assert hard.get_ylim()[0] < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "make"),
     [
