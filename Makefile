@@ -10,6 +10,9 @@ ifneq ($(LONGTERM_DATA),)
 export LONGTERM_DATA
 endif
 
+# Tests start Python some hundred times: what it compiles of the sources is kept, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help reproduce pacing routing test test-all quick lint tables docs package soak bench bench-live bench-linear bench-models bench-scale bench-gpu test-gpu clean
 
 help:
@@ -54,14 +57,17 @@ lint: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/python docs/docstrings.py
 
+# A file's tests stay together: what it compiles and makes for all of them is made once.
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
 test: lint
-	$(BIN)/python -m pytest -n 2 -m "not cross"
+	$(PYTEST) -m "not cross"
 
 test-all: lint
-	$(BIN)/python -m pytest -n 2
+	$(PYTEST)
 
 quick: $(READY)
-	$(BIN)/python -m pytest -n 2 -q --thin -m "not slow and not cross"
+	$(PYTEST) -q --thin -m "not slow and not cross"
 
 SECONDS ?= 600
 soak: $(READY)

@@ -167,6 +167,7 @@ def test_what_is_not_allowed_has_no_probability():
         assert p.sum() == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["random", "switch", "reacting"])
 def test_primal_regret_is_below_its_bound(kind):
     """On payoffs in the whole range, an adversary that punishes the likely action included."""
@@ -301,6 +302,7 @@ def test_regressors_stay_below_their_energy():
     assert table.energy(K, T) < 0.05 * T
 
 
+@pytest.mark.slow
 def test_any_scikit_regressor_will_do():
     linear = pytest.importorskip("sklearn.linear_model")
     primal = InverseGapWeighting(2, PartialFit(lambda: linear.SGDRegressor(eta0=0.1)), sharpness=50.0)

@@ -96,6 +96,7 @@ def made_for(game, entry, settings):
     return made
 
 
+@pytest.mark.slow
 def test_every_learner_of_the_package_has_a_name():
     """By its class, so that one that is added to the package and forgotten here is noticed."""
     built = {

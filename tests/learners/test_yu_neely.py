@@ -84,6 +84,7 @@ def online_lp(seed, T):
     return problem, costs
 
 
+@pytest.mark.slow
 @FORMS
 @pytest.mark.parametrize("seed", range(2))
 def test_the_violation_stays_where_it_is_as_the_horizon_grows_tenfold(steps, seed):
