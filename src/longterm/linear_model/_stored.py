@@ -304,11 +304,13 @@ def _check_average(
     if stretches:
         largest = float(np.abs(total[:-1]).max()), abs(float(total[-1]))
         bounds = settings.constraint.enclosing_ball().radius, _most_intercept(settings, rounds) + abs(level)
-        bounds = (math.inf, math.inf) if scaled else bounds  # the ball is that of scaled weights
+        bounds = (LARGEST_WEIGHT, LARGEST_WEIGHT) if scaled else bounds  # the ball is that of scaled weights
         inside = all(given <= stretches * bound * (1 + CLOSE) for given, bound in zip(largest, bounds, strict=True))
         _require(inside, "the average is outside of the decisions' set")
 
 
+LARGEST_WEIGHT = 1e150
+"""No weight of a scaled feature is as large."""
 SHORTEST_STRETCH = 1024
 
 
