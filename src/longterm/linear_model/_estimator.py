@@ -45,7 +45,8 @@ PLAIN = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
 MODELS = ("auto", "recent", "last", "average", "within_budget")
 SAMPLES, COLUMNS_A_ROUND, DECAY = 256, 1024, 2
 """`fit` averages so many decisions, or fewer where a pass over the columns would cost more than learning does; the n-th
-counts ∝ n², so that half of the weight is on the last fifth of the rounds."""
+counts ∝ n², so that half of the weight is on the last fifth of the rounds. With several passes it counts ∝ n: the first
+of them is a small part of it anyway, and less depends on the order."""
 GENEROUS = 250.0
 """Without a budget, R is this (regression: times the targets' deviation): scaled rows have lengths about 1."""
 
@@ -64,15 +65,15 @@ class BudgetWarning(UserWarning):
 
 
 class _Recent:
-    """An average of decisions that forgets the first ones: the n-th of them counts ∝ n² (polynomial decay)."""
+    """An average of decisions that forgets the first ones: the n-th of them counts ∝ n^decay (polynomial decay)."""
 
     def __init__(self) -> None:
         self.count, self.mean = 0, np.empty(0)
 
-    def add(self, x: FloatArray, intercept: float) -> None:
+    def add(self, x: FloatArray, intercept: float | FloatArray, decay: int = DECAY) -> None:
         """One decision more; the intercept is kept behind the weights."""
         self.count += 1
-        share, new = (DECAY + 1) / (self.count + DECAY), np.append(x, intercept)
+        share, new = (decay + 1) / (self.count + decay), np.append(x, intercept)
         self.mean = new if self.count == 1 else self.mean + share * (new - self.mean)
 
 
@@ -196,7 +197,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             for learner, labels, recent in zip(self._learners, targets, self._recent, strict=True):
                 for start in range(0, block.count, stretch):
                     learner.learn_checked(block, labels, weights, order[start : start + stretch])
-                    recent.add(learner.weights, learner.intercept)
+                    recent.add(learner.weights, learner.intercept, DECAY if passes == 1 else 1)
         if not any(learner.nonzeros for learner in self._learners) and any(np.ptp(y) > 0 for y in targets):
             what = f"the budget of {self.budget_:g} left no weight other than 0: the model is a constant"
             warnings.warn(f"{what}. Give more, or none (budget=None)", BudgetWarning, stacklevel=4)
