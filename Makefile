@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
 	@echo "make test        the whole suite: style, types, tests, doctests"
-	@echo "make test-all    and the full cross of learners, problems and engines"
+	@echo "make test-all    and the full cross of learners, problems and engines, and runs at full size"
 	@echo "make quick       the part of the tests to run while working"
 	@echo "make pacing      spend a budget over auctions (real where LONGTERM_DATA has them, else invented): tables, figures in results/"
 	@echo "make routing     route prompts to language models under a budget: every method on two tables, figures in results/"

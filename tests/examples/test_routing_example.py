@@ -87,7 +87,7 @@ def test_the_example_of_the_page_prints_what_it_says(capsys):
     assert capsys.readouterr().out.strip() == wanted.strip()
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.skipif(
     not Path(os.environ.get("LONGTERM_DATA", "."), routing.TABLES["mmlu"]).is_file(), reason="needs the table"
 )

@@ -288,7 +288,7 @@ def test_killed_and_started_again(arena, folder, tmp_path):
     assert contents(out) == contents(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.filterwarnings("default")  # a cluster that closes warns of its own sockets
 def test_dask_gives_the_same_files(arena, folder, tmp_path):
     distributed = pytest.importorskip("distributed", reason="a cluster needs distributed")

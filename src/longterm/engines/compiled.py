@@ -34,7 +34,7 @@ try:
 except ImportError as error:
     raise ImportError("engine='jax' needs JAX: pip install 'longterm[jax]'") from error
 
-from longterm.engines.drawn import DrawnBlock
+from longterm.engines.device_streams import DrawnBlock
 
 
 class Carry(NamedTuple):
