@@ -33,6 +33,7 @@ from longterm.linear_model.kernels.softmax import NUMBERS, ROOM, softmax_rounds
 from longterm.losses import Softmax
 from longterm.problems import Problem
 from longterm.projections import project_onto_elastic_net
+from longterm.storage.packing import LARGEST_COUNT
 
 RULES = ("a-ftrl", "penalised-ftrl")
 RESIDUAL_RADIUS = 4.0
@@ -290,6 +291,8 @@ class SoftmaxLearner:
         made._intercept_total = arrays["intercept_total"].copy()
         if min(made.rounds, made._heaviest, made._counts.min(), made.state.square_sum, made.residual.square_sum) < 0:
             raise ValueError("it counts below 0")
+        if not made.state.round == made.residual.round <= LARGEST_COUNT:
+            raise ValueError("weights and intercepts are of different rounds, or of too many")
         for state in (made.state, made.residual):
             least = min(state.theta_sum, state.largest_gradient, state.hedge_clip, state.hedge_squares)
             if not (least >= 0 and state.round >= 1 and state.multiplier >= 0):

@@ -294,7 +294,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
         own, start = margins if len(margins) else np.empty(block.count), 0
         while start < block.count:
             self._grown(1.0)  # after it there is room for one row at least
-            left = math.ceil((SPAN + self._shift) * self._half_life) - self.rounds
+            left = math.ceil(min((SPAN + self._shift) * self._half_life, 2.0**62)) - self.rounds
             stop = min(block.count, start + max(left, 1))
             exponents = np.arange(self.rounds, self.rounds + stop - start) / self._half_life - self._shift
             factors = np.array([math.exp2(one) for one in exponents.tolist()])  # to the last bit as one by one
