@@ -295,8 +295,8 @@ class SoftmaxLearner:
             raise ValueError("weights and intercepts are of different rounds, or of too many")
         for state in (made.state, made.residual):
             least = min(state.theta_sum, state.largest_gradient, state.hedge_clip, state.hedge_squares)
-            if not (least >= 0 and state.round >= 1 and state.multiplier >= 0):
-                raise ValueError("a sum of squares or a multiplier is below 0")
+            if not (least >= 0 and state.multiplier >= 0 and 0 <= state.first_gradient <= state.round >= 1):
+                raise ValueError("a sum of squares, a multiplier or a round is out of bounds")
             if state.shares.min() < 0 or abs(float(state.shares.sum()) - 1.0) > 1e-6:
                 raise ValueError("the shares of the scales are not shares")
         return made
