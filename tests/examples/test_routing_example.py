@@ -33,6 +33,7 @@ def write_table(folder, rows=300):
     return ["--table", str(folder / "t.csv"), "--prices", str(folder / "p.json"), "--out", str(folder / "out")]
 
 
+@pytest.mark.slow
 def test_the_arena_of_a_given_table(tmp_path, capsys):
     arguments = write_table(tmp_path)
     assert routing.main([*arguments, "--orders", "1", "--budgets", "0.5", "--size", "8"]) == 0
@@ -71,6 +72,7 @@ def test_orders_and_mistakes(tmp_path, capsys):
     assert "no price for ['small', 'large']" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_auctions_of_an_invented_log(tmp_path, capsys):
     assert auctions.main(["--synthetic", "3", "--rounds", "1500", "--shares", "0.25", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
@@ -85,7 +87,7 @@ def test_the_example_of_the_page_prints_what_it_says(capsys):
     assert capsys.readouterr().out.strip() == wanted.strip()
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.skipif(
     not Path(os.environ.get("LONGTERM_DATA", "."), routing.TABLES["mmlu"]).is_file(), reason="needs the table"
 )

@@ -69,7 +69,7 @@ class OptimisticCOCOState(NamedTuple):
     constraint_errors: Array
     """Σ ‖∇[g]₊ − m^g‖², of all epochs."""
     level: Array
-    """E."""
+    """E, the errors of hints that this epoch is made for."""
     rounds: Array
     """Of this epoch so far."""
     lost: Array
@@ -188,7 +188,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         return {REGRET: lost + regret, HARD: broken + violation}
 
     def _growth(self, level: Array) -> Array:
-        """ω."""
+        """ω, by which the price grows with the violation."""
         steep = 4 * OF_STEPS * self.enclosing_set.diameter * namespace(level).sqrt(level + 4 * self.constraint_size**2)
         return 1 / at_least(steep, self.constraint_bound / math.log(2))
 
@@ -260,7 +260,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         return after._replace(x=self._stepped(after, after.hint, after.constraint_hint))
 
     def _weight(self, state: OptimisticCOCOState) -> Array:
-        """w_t."""
+        """w_t, the price of the constraint."""
         growth = self._growth(state.level) * state.violation
         return self.loss_size / self.constraint_size * namespace(growth).exp(growth)
 
