@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -83,7 +82,7 @@ class DoublyStochastic(Constraint):
 
     def _few(self, vectors: Array) -> bool:
         """Whether a product with all gradients costs less than the few steps that make use of zeros."""
-        return self._gradients is not None and math.prod(vectors.shape) * self.dimension <= FASTER_WITH_TABLE
+        return self._gradients is not None and vectors.size * self.dimension <= FASTER_WITH_TABLE
 
     def _entries_and_sums(self, x: Array, total: float) -> Array:
         """−X_ij, then the sums of the rows and of the columns less `total`, each with both signs."""
