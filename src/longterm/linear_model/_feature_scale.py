@@ -2,7 +2,8 @@
 
 One step length for all features suits none of them where they differ in size, in how often they are not 0, or are far
 from 0 throughout. **Means**: from a feature that is not 0 in more than half of the rows its mean μ_j is taken off; the
-intercept adds it again (without an intercept, and with memory for sparse rows, none is). **Factors**: with v_j the mean
+intercept adds it again (without an intercept, and with memory for sparse rows, none is; nor in streams of targets,
+whose level drifts as a rule: features that are not centred let the weights follow it). **Factors**: with v_j the mean
 of u_j² where it is not 0, and s_j the share of rows where it is not (centred: the variance, and 1), feature j is
 multiplied by a_j ∝ v_j^{−1/2} s_j^{−1/4}: neither unit nor offset of a feature matter, and rare features have the steps
 that AdaGrad would give them, x_j ∝ z_j/(v_j √s_j). Rows have a mean squared length of 1 then.
