@@ -135,12 +135,14 @@ class FeatureScale:
 
         As if each feature had also been seen in one row more, and its v_j in SOME, with a typical logarithm.
         """
-        rows = int(self.counts[0])
+        rows = max(float(self.counts[0]), 1.0)
         centred = (2 * self.seen > rows) & self.centred
         means, squares = self.sums / rows, self.squares / rows
         variances = np.maximum(squares - means * means, 0.0)
         # what never changed is taken to do so in the next row
-        spread = variances * (rows / max(rows - 1, 1)) + squares / np.where(variances > SAME * squares, rows**2, rows)
+        spread = variances * (rows / max(rows - 1.0, 1.0)) + squares / np.where(
+            variances > SAME * squares, rows**2, rows
+        )
         weights = np.where(centred, rows, self.seen)
         sizes = np.where(centred, spread, self.squares / np.maximum(self.seen, 1.0))
         logarithms = np.log(np.clip(sizes, 1 / FARTHEST, FARTHEST)) * weights

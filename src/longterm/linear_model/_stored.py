@@ -237,6 +237,7 @@ def _check_offset(settings: Settings, widens: bool, scalars: Mapping[str, float]
     _require(none, "an intercept with a bound has no residual")
     _require(settings.intercept_bound > 0 or widens == (offset == "mean"), "an offset of the mean has an interval")
     _require(abs(scalars["residual"]) <= radius * (1 + CLOSE), "the residual is out of bounds")
+    _require(scalars["reach"] <= (radius * (1 + CLOSE) if offset == "mean" else 0.0), "the reach is out of bounds")
     first, second, heaviest = (scalars[name] for name in ("positive_weight", "negative_weight", "heaviest"))
     if offset == "none":
         _require(first == 0 and second == 0, "there is no offset, but weights for it")
