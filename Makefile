@@ -10,17 +10,20 @@ ifneq ($(LONGTERM_DATA),)
 export LONGTERM_DATA
 endif
 
+# Tests start Python some hundred times: what it compiles of the sources is kept, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help reproduce pacing routing test test-all quick lint tables docs package soak bench bench-live bench-linear bench-models bench-scale bench-gpu test-gpu clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
 	@echo "make test        the whole suite: style, types, tests, doctests"
-	@echo "make test-all    and the full cross of learners, problems and engines"
+	@echo "make test-all    and the full cross of learners, problems and engines, and runs at full size"
 	@echo "make quick       the part of the tests to run while working"
 	@echo "make pacing      spend a budget over auctions (real where LONGTERM_DATA has them, else invented): tables, figures in results/"
 	@echo "make routing     route prompts to language models under a budget: every method on two tables, figures in results/"
 	@echo "make soak        kills, signals, full disks, second processes, hostile files: SECONDS=600 of them, and what was lost"
-	@echo "make docs        the site, docs/_build/html: a warning is an error"
+	@echo "make docs        the site, docs/_build/html: a warning is an error; doctests included"
 	@echo "make package     wheel and sdist, checked, and tried in an empty environment"
 	@echo "make bench       rounds beside hand-written NumPy, one engine beside the other, memory, projecting, the rows of docs/choose.md"
 	@echo "make bench-live  time ask and tell in a service, fleets of up to a million learners, decisions under a budget"
@@ -54,14 +57,17 @@ lint: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/python docs/docstrings.py
 
+# A file's tests stay together: what it compiles and makes for all of them is made once.
+PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
 test: lint
-	$(BIN)/python -m pytest -n 2 -m "not cross"
+	$(PYTEST) -m "not cross"
 
 test-all: lint
-	$(BIN)/python -m pytest -n 2
+	$(PYTEST)
 
 quick: $(READY)
-	$(BIN)/python -m pytest -n 2 -q --thin -m "not slow and not cross"
+	$(PYTEST) -q --thin -m "not slow and not cross"
 
 SECONDS ?= 600
 soak: $(READY)
@@ -70,9 +76,18 @@ soak: $(READY)
 tables: $(READY)
 	$(BIN)/python docs/generate.py
 
+# What runs the code of the pages; with the docstrings' these are the doctests of the site. `make test` has them, too, so
+# after it DOCTESTS=no leaves them out.
+RUN_PAGES := tests/docs/test_readme.py tests/learners/test_outside.py tests/live/test_live_docs.py \
+	tests/pacing/test_pacing_data.py tests/problems/test_games.py tests/examples/test_linear_model.py \
+	tests/examples/test_routing_example.py tests/cli/test_cli.py
+DOCTESTS ?= yes
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
 	COLUMNS=100 JAX_PLATFORMS=cpu $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+ifneq ($(DOCTESTS),no)
+	$(BIN)/python -m pytest -n 2 -q src $(RUN_PAGES)
+endif
 
 package: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[release]"

@@ -13,6 +13,8 @@ from pathlib import Path
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from longterm.report.style import plain_log_ticks
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 
 
@@ -21,7 +23,7 @@ def drawn(points: list[dict[str, float | str]]) -> Figure:
     panels = list(dict.fromkeys(str(point["panel"]) for point in points))
     columns = 2
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(8, 2.7 * rows), layout="constrained")
+    figure = Figure(figsize=(8, 3.1 * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis, panel in zip(axes, panels, strict=False):
         curves: dict[str, list[tuple[float, float]]] = {}
@@ -38,7 +40,11 @@ def drawn(points: list[dict[str, float | str]]) -> Figure:
         axis.title.set_fontsize(9)
         axis.grid(which="major", color="#e5e5e5", linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
-        axis.legend(frameon=False, fontsize="small")
+        plain_log_ticks(axis.xaxis)
+        plain_log_ticks(axis.yaxis)
+        # Below its panel: within it, it would lie on curves.
+        below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.2), "borderaxespad": 0.0}
+        axis.legend(frameon=False, fontsize="small", ncols=2, **below)
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
     return figure

@@ -162,29 +162,38 @@ def return_table(
 
 
 def figure(found: dict[str, list[float]], shares: Sequence[float], slacks: dict[str, FloatArray], out: Path) -> Path:
-    """Shares of hindsight by budget, and the slack of the return over time."""
-    import matplotlib as mpl
+    """Shares of hindsight by budget, and the slack of the return over time, without a budget and with one."""
+    from longterm.report.style import look, plain_log_ticks, publication_style
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    drawing, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), constrained_layout=True)
-    for name, values in found.items():
-        left.plot(shares, values, "o-", label=name)
-    left.set(
-        xscale="log", xlabel="budget, as a share of the log's price", ylabel="value, of hindsight", title="first price"
-    )
-    left.legend(fontsize=8)
-    for name, slack in slacks.items():
-        every = max(len(slack) // 2000, 1)  # more points than pixels only take time
-        right.plot(np.arange(len(slack))[::every], slack[::every], label=name, linewidth=0.8)
-    right.axhline(0.0, color="black", linewidth=0.5)
-    right.set(xlabel="auction", ylabel="worth won / target − paid", title="return on spend", yscale="symlog")
-    right.legend(fontsize=6, loc="upper left")
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "auctions.png"
-    drawing.savefig(path, dpi=150, metadata={"Software": None})
-    plt.close(drawing)
+    with publication_style() as plt:
+        drawing, (left, *panels) = plt.subplots(1, 3, figsize=(11, 4.2), layout="constrained")
+        for n, (name, values) in enumerate(found.items()):
+            left.plot(shares, [100 * v for v in values], color=look(n).colour, marker=look(n).marker, label=name)
+        left.set(xscale="log", xlabel="budget, share of the log's price", ylabel="value, % of hindsight")
+        left.set_title("first price")
+        plain_log_ticks(left.xaxis)
+        rules = list(dict.fromkeys(name.split(", ")[0] for name in slacks))
+        targets = list(dict.fromkeys(name.split(", ")[1] for name in slacks))
+        for name, slack in slacks.items():
+            rule, target, budget = name.split(", ")
+            panel = panels[budget != "budget none"]
+            dashes = ("-", "--", ":", "-.")[targets.index(target) % 4]
+            line = {"color": look(rules.index(rule)).colour, "linestyle": dashes}
+            every = max(len(slack) // 2000, 1)  # more points than pixels only take time
+            panel.plot(np.arange(len(slack))[::every], slack[::every], linewidth=1.0, label=f"{rule}, {target}", **line)
+            panel.set_title("return on spend, " + ("no budget" if budget == "budget none" else budget))
+        for panel in panels:
+            panel.axhline(0.0, color="black", linewidth=0.5)
+            panel.set(xlabel="auction", yscale="symlog")
+            panel.yaxis.set_major_formatter(lambda value, _: f"{value:,g}".replace("-", "−"))
+        panels[0].set_ylabel("worth won / target − paid")
+        # Below the panels: a legend inside would lie on the curves.
+        drawing.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2, fontsize=8, frameon=False)
+        handles = panels[0].get_legend_handles_labels()
+        drawing.legend(*handles, loc="outside lower right", ncols=3, fontsize=8, frameon=False)
+        out.mkdir(parents=True, exist_ok=True)
+        path = out / "auctions.png"
+        drawing.savefig(path, dpi=150, metadata={"Software": None})
     return path
 
 

@@ -1,9 +1,10 @@
 """
-From a CSV file to a report
-===========================
+From a CSV file to a sparse model and a report
+==============================================
 
-Assumes the extra ``experiments``. A table with a header and a column called label is enough. On the command line the same is
-``longterm run --problem "budgeted_logistic data=mine.csv budget=2" --learners aogd aftrl --out mine``.
+Assumes the extras ``experiments`` and ``linear``. A table with a header is enough: name the column of the labels, and those to
+leave out. On the command line the report is
+``longterm run --problem "budgeted_logistic data=customers.csv label=churned drop=customer budget=2" --learners aogd aftrl --out mine``.
 """
 
 import io
@@ -12,17 +13,46 @@ from pathlib import Path
 
 import numpy as np
 
+from longterm.data import load_table
 from longterm.experiments import Backend, run_experiment, spec_of
+from longterm.linear_model import BudgetLinearLearner
 from longterm.report import write_page
 
 folder = Path(tempfile.mkdtemp())
-rows = np.random.default_rng(0).standard_normal((400, 3))
-lines = [f"{a:.4f},{b:.4f},{c:.4f},{'yes' if a > b else 'no'}" for a, b, c in rows]
-(folder / "mine.csv").write_text("age,income,visits,label\n" + "\n".join(lines))
+rng, plans = np.random.default_rng(0), ["basic", "pro", "team"]
+people = zip(
+    rng.integers(18, 80, 400), rng.poisson(3, 400), rng.gamma(2.0, 40.0, 400), rng.choice(plans, 400), strict=True
+)
+lines = [
+    f"C{n},{age},{visits},{spent:.2f},{plan},{'yes' if age / 20 - visits + 2 * (plan == 'basic') > 0 else 'no'}"
+    for n, (age, visits, spent, plan) in enumerate(people)
+]
+file = folder / "customers.csv"
+file.write_text("customer,age,visits,spent,plan,churned\n" + "\n".join(lines))
+
+# %%
+# The rows one by one, as a stream: each is scored before it is learned. Columns come in units of their own, hence
+# ``scale_features``.
+
+rows = load_table(file, label="churned", drop=["customer"])
+print(rows)
+model = BudgetLinearLearner(len(rows.columns), budget=20.0, scale_features=True)
+margins = [model.step_dense(row, label) for row, label in zip(rows.features, rows.labels, strict=True)]
+print(f"{np.mean(np.sign(margins) == rows.labels):.0%} right with {model.nonzeros} of {len(rows.columns)} weights:")
+print({name: round(float(weight), 3) for name, weight in zip(rows.columns, model.weights, strict=True) if weight})
+
+# %%
+# Several learners on the same rows, with their regret against the best model in hindsight, and a page to send.
 
 spec = spec_of(
     {
-        "problem": {"name": "budgeted_logistic", "data": str(folder / "mine.csv"), "budget": 2.0},
+        "problem": {
+            "name": "budgeted_logistic",
+            "data": str(file),
+            "label": "churned",
+            "drop": "customer",
+            "budget": 2.0,
+        },
         "learners": [{"learner": "aogd"}, {"learner": "aftrl"}],
         "seeds": [0, 1],
     }
@@ -33,4 +63,4 @@ print(page.name, "and", [curve.name for curve in result.curves])
 print(result.frame().groupby("curve").regret.last().round(2).to_dict())
 
 # %%
-# Next: :doc:`/experiments`.
+# Next: :doc:`/linear_model` for models, :doc:`/experiments` for reports.

@@ -2,7 +2,8 @@
 Pacing your own auctions
 ========================
 
-Assumes the core alone. A log is a CSV file with a header; name its columns. The budget is never overspent.
+Assumes the core alone. A log is a CSV file with a header; name its columns. The morning's prices set the first bid, and the
+rest of the day is played. The budget is never overspent.
 """
 
 import tempfile
@@ -13,13 +14,15 @@ from longterm.pacing import Auctions, DualMirrorDescent, PriceHistory, best_in_h
 log = Path(tempfile.mkdtemp()) / "log.csv"
 made = synthetic_auctions(5_000, seed=0)
 pairs = zip(made.values, made.prices, strict=True)
-log.write_text("ctr,cost\n" + "\n".join(f"{value},{price}" for value, price in pairs))
+log.write_text("pCTR,market price\n" + "\n".join(f"{value},{price}" for value, price in pairs))
 
-auctions = Auctions.from_csv(log, values="ctr", prices="cost")
-budget = 0.1 * auctions.total_price
-pacer = DualMirrorDescent.calibrated(budget, len(auctions), PriceHistory.of(synthetic_auctions(5_000, seed=1)))
-replay = play(pacer, auctions)
-best = best_in_hindsight(auctions.values, auctions.prices, budget)
+auctions = Auctions.from_csv(log, values="pCTR", prices="market price")
+morning, day = auctions[:1_000], auctions[1_000:]
+budget = 0.1 * day.total_price
+pacer = DualMirrorDescent.calibrated(budget, len(day), PriceHistory.of(morning))
+replay = play(pacer, day)
+best = best_in_hindsight(day.values, day.prices, budget)
+print(day, replay, sep="\n")
 print(f"spent {replay.spent / budget:.1%} of the budget, won {replay.value / best.objective:.1%} of the best")
 
 # %%

@@ -3,7 +3,7 @@ Add an algorithm, and rank it among all
 =======================================
 
 Assumes the extra ``experiments``. A learner is a frozen dataclass with ``init``, ``ask``, ``update`` and ``report``. On the
-command line: ``longterm arena --out arena --add mine:build``.
+command line, with the class and ``build`` in a file ``mine.py`` of the same folder: ``longterm arena --out arena --add mine:build``.
 """
 
 import io
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from longterm import Learner
-from longterm._arrays import column
 from longterm.experiments import Backend
 from longterm.experiments.arena import Preference, arena_of, league, run_arena
 from longterm.experiments.catalogue import LearnerEntry, learners
@@ -46,7 +45,7 @@ class Switching(Learner):
 
     def update(self, state, feedback):
         """The rule."""
-        broken = column(feedback.constraint > 0)
+        broken = (feedback.constraint > 0)[..., None]
         slope = broken * feedback.constraint_gradient + (~broken) * feedback.loss_gradient
         return State(state.round + 1, self.enclosing_set.project(state.x - self.step * slope))
 
@@ -61,8 +60,7 @@ def build(problem, rounds):
     return Switching(problem.enclosing_set, constants.diameter / (constants.gradient_bound * rounds**0.5))
 
 
-learners()  # the catalogue; an entry point of your package does this for good
-learners().update({"switching": LearnerEntry("switching", build)})
+learners()["switching"] = LearnerEntry("switching", build)  # an entry point of your package does this for good
 spec = arena_of(["switching", "aogd", "aftrl"], ["doubly_stochastic size=3"], rounds=256, sequences=2)
 with tempfile.TemporaryDirectory() as folder:
     found = run_arena(spec, folder, backend=Backend("sequential"), out=io.StringIO())

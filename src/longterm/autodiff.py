@@ -26,7 +26,7 @@ from longterm.sets import Set
 try:
     import jax
 except ImportError as error:
-    raise ImportError("longterm.autodiff needs JAX: install longterm[jax]") from error
+    raise ImportError("longterm.autodiff needs JAX: pip install 'longterm[jax]'") from error
 
 STEP = 1e-4
 """The finite differences that tell a kink are this long, and a tenth of it."""

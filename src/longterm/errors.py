@@ -18,8 +18,13 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     >>> from longterm.errors import did_you_mean
     >>> did_you_mean("agod", ["aogd", "lewa"]), did_you_mean("x", ["aogd"])
     (" (did you mean 'aogd'?)", '')
+    >>> did_you_mean("doubly", ["doubly_stochastic"])
+    " (did you mean 'doubly_stochastic'?)"
     """
-    near = get_close_matches(str(name), list(known), n=1, cutoff=0.6)
+    asked, plain = str(name).casefold(), {one.casefold(): one for one in known}
+    near = [plain[one] for one in get_close_matches(asked, plain, n=1, cutoff=0.6)]
+    if not near and len(asked) >= 3:  # the beginning of a name, or a word of it
+        near = [one for folded, one in plain.items() if asked in folded]
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 
@@ -120,7 +125,7 @@ class TokenError(InputError):
 
     def __init__(self, number: int, what: str, remedy: str) -> None:
         self.number = number
-        super().__init__("token", what, remedy, round=number)
+        super().__init__("token", what, remedy, round=number or None)  # 0: it has no number
 
 
 class UnknownTokenError(TokenError):

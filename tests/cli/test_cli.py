@@ -39,6 +39,7 @@ def reports(monkeypatch):
     return asked
 
 
+@pytest.mark.slow
 def test_reproduce_writes_results_figures_and_one_page(reports, capsys):
     assert main(["reproduce", "dsm", "sample", "--learners", "convex-a-ogd", *QUICK, "--rho", "5"]) == 0
     printed = capsys.readouterr().out
@@ -52,6 +53,7 @@ def test_reproduce_writes_results_figures_and_one_page(reports, capsys):
     assert reports[-1][1:] == (["dsm", "sample"], Path("results/report.html"))
 
 
+@pytest.mark.slow
 def test_each_experiment_takes_the_curves_that_it_has(reports):
     words = ["--learners", "Convex A-OGD", "strongly-convex-a-ogd", "--rho", "5", *QUICK]
     assert main(["reproduce", "dsm", "sample", *words]) == 0
@@ -61,6 +63,7 @@ def test_each_experiment_takes_the_curves_that_it_has(reports):
     assert main(["reproduce", "dsm", "sample", *words]) == 0
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_be_written_is_said(capsys):
     Path("plain").touch()
     assert main([*OWN, "--out", "mine", "--no-report"]) == 0
@@ -188,14 +191,14 @@ def test_an_interrupt_and_a_missing_extra_are_said(monkeypatch, capsys):
     assert "the same command goes on" in capsys.readouterr().err
 
     def missing(*arguments, **options):
-        raise ImportError("experiments need joblib: install longterm[experiments]")
+        raise ImportError("experiments need joblib: pip install 'longterm[experiments]'")
 
     monkeypatch.setattr(module, "run_experiment", missing)
     assert main(["reproduce", "dsm"]) == 2
-    assert "install longterm[experiments]" in capsys.readouterr().err
+    assert "pip install 'longterm[experiments]'" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "tyro", None)
     assert main(["data", "list"]) == 2
-    assert "tyro: install longterm[experiments]" in capsys.readouterr().err
+    assert "tyro: pip install 'longterm[experiments]'" in capsys.readouterr().err
 
 
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", DOCS.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -224,6 +227,7 @@ def test_the_commands_of_the_docs_run(reports, capsys):
     assert Path("quick/summary.json").read_bytes() == Path("again/summary.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_python_of_the_docs_runs(tmp_path):
     (code,) = [block for kind, block in BLOCKS if kind == "python"]
     Path("mine.py").write_text(code)

@@ -171,7 +171,7 @@ def test_without_network_or_file_the_error_says_what_to_put_where(tmp_path, tiny
 
 def test_without_pooch_the_error_names_the_extra(tiny, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pooch", None)
-    with pytest.raises(DataError, match=r"install longterm\[experiments\]"):
+    with pytest.raises(DataError, match=r"pip install 'longterm\[experiments\]'"):
         data.fetch("tiny")
 
 

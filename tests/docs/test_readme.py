@@ -10,6 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 OVERVIEW = (ROOT / "docs" / "overview.md").read_text(encoding="utf-8")
+COSTS = (ROOT / "docs" / "what_it_costs.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"```python\n([^`]*)```\n\n((?:    [^\n]*\n)+)")
 IN_README, IN_OVERVIEW = EXAMPLE.findall(README), EXAMPLE.findall(OVERVIEW)
 
@@ -28,6 +29,7 @@ def test_the_readme_is_short():
     assert len(README.split()) <= 700
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code_and_output", IN_README + IN_OVERVIEW, ids=lambda example: example[0].splitlines()[-1][:40]
 )
@@ -37,3 +39,11 @@ def test_example(code_and_output):
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {})
     assert printed.getvalue().split() == wanted.split()
+
+
+def test_the_path_of_budgets_runs():
+    pytest.importorskip("numba", reason="linear models are of the extra `linear`")
+    (code,) = re.findall(r"```python\n([^`]*)```", COSTS)
+    found: dict[str, object] = {}
+    exec(compile(code, "what_it_costs.md", "exec"), found)
+    assert found["few"].nonzeros <= 20

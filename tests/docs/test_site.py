@@ -38,6 +38,15 @@ def test_every_page_is_in_the_contents():
     assert [page for page in pages if page not in contents] == []
 
 
+def test_the_code_of_every_page_is_run():
+    """By one of the tests that `make docs` runs."""
+    tests = re.search(r"RUN_PAGES := (.*?)\nDOCTESTS", (ROOT / "Makefile").read_text(encoding="utf-8"), re.DOTALL)[1]
+    run = "".join((ROOT / name).read_text(encoding="utf-8") for name in re.findall(r"\S+\.py", tests))
+    pages = [page for page in (ROOT / "docs").glob("*.md") if "```python" in page.read_text(encoding="utf-8")]
+    assert len(pages) >= 8
+    assert [page.name for page in pages if page.name not in run] == []
+
+
 def test_the_command_line_is_told_in_full():
     page = REFERENCE["command_line"]()
     for command in ("reproduce", "run", "arena", "report", "data", "catalogue"):

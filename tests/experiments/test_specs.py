@@ -114,7 +114,9 @@ CHANGES = {
     "learners: is missing": {"learners": None},
     "learners: 'aogd' is not a list of tables": {"learners": "aogd"},
     "learners: is empty": {"learners": []},
-    "learners: {'beta': 0.5} does not name its learner": {"learners": [{"beta": 0.5}]},
+    "learners: a table does not name its learner, it has beta. Write for each": {"learners": [{"beta": 0.5}]},
+    "learners: is one table. Write for each learner a line [[learners]]": {"learners": {"learner": "aogd"}},
+    "seeds: '3' is neither a whole number nor a list of them. Write seeds = 10": {"seeds": "3"},
     "learners.learner: 'aodg' is not known (did you mean 'aogd'?). Choose from ['adagrad_aogd', ": {
         "learners": [{"learner": "aodg"}]
     },
@@ -122,7 +124,7 @@ CHANGES = {
         "learners": [{"learner": "aogd", "betta": 0.5}]
     },
     "learners.aogd.beta: 'half' is not a number": {"learners": [{"learner": "aogd", "beta": "half"}]},
-    "learners.aogd.steps: 'concave' is not one of 'convex', 'strongly convex'": {
+    'learners.aogd.steps: \'concave\' is not one of "convex", "strongly convex"': {
         "learners": [{"learner": "aogd", "steps": ["convex", "concave"]}]
     },
     "learners: [] is no list of values": {"learners": [{"learner": "aogd", "beta": []}]},
@@ -131,6 +133,7 @@ CHANGES = {
     "two curves would be called 'a-ogd'": {"learners": [{"learner": "aogd"}, {"learner": "aogd"}]},
     "'comparator' cannot be used": {"learners": [{"learner": "aogd", "name": "Comparator"}]},
     "problem.name: is missing": {"problem": {"data": "sample"}},
+    "problem.name: 'doubly' is not known (did you mean 'doubly_stochastic'?)": {"problem": {"name": "doubly"}},
     "problem.name: 'dsm' is not known. Choose from ['budgeted_logistic'": {"problem": {"name": "dsm"}},
     "problem.budget: 'low' is not a number": {"problem": {"name": "budgeted_logistic", "budget": "low"}},
     "problem.size: is not a parameter of 'budgeted_logistic'": {"problem": {"name": "budgeted_logistic", "size": 3}},
@@ -212,3 +215,9 @@ def test_slugs_are_file_names():
     assert slug("学习者 1") == "学习者-1"
     names = [curve.name for curve in LearnerSpec("penalised_ftrl", {"w_0": [1e5, 1e-5, 1, -1]}).curves]
     assert len({slug(name) for name in names}) == 4
+
+
+def test_a_file_that_is_wrong_is_named(tmp_path):
+    (tmp_path / "mine.toml").write_text("rouns = 3\n")
+    with pytest.raises(InputError, match=r"mine\.toml: rouns: is not known \(did you mean 'rounds'\?\)"):
+        read_spec(tmp_path / "mine.toml")

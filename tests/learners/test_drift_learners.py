@@ -70,6 +70,7 @@ def moving(seed: int, speed: float, B: Set) -> np.ndarray:
     return np.array(points)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), speed=st.sampled_from([0.0, 0.05, 1.0]), ball=st.booleans())
 def test_bounds_hold_against_paths(seed: int, speed: float, ball: bool) -> None:
@@ -174,6 +175,7 @@ def test_hedged_restarts_are_the_rule_as_written() -> None:
         np.testing.assert_allclose(x, w @ points, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_by_not_knowing_the_period() -> None:
     """The drift block of docs/choose.md: costs turn every 500 rounds, which is the best period of restarts."""
     d, stretch, rng = 20, 500, np.random.default_rng(0)

@@ -85,6 +85,7 @@ def live_until_death(folder: Path) -> int:
     return acknowledged
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [0.0, 0.5, 1.0])
 def test_death_in_any_call_to_the_system_leaves_a_learner_that_goes_on(tmp_path, monkeypatch, part):
     expected = undisturbed(STEPS)
@@ -109,6 +110,7 @@ def test_death_in_any_call_to_the_system_leaves_a_learner_that_goes_on(tmp_path,
     assert deaths > 2 * STEPS
 
 
+@pytest.mark.slow
 def test_killed_two_hundred_times_at_random_moments(tmp_path):
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(

@@ -30,6 +30,7 @@ def on_device(feedback):
         return Feedback(*(jax.numpy.asarray(array) for array in feedback[:3]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_same_as_numpy(dtype):
     rng = np.random.default_rng(0)
@@ -51,6 +52,7 @@ def test_the_same_as_numpy(dtype):
     np.testing.assert_array_equal(np.asarray(device.ask(on_device=True)), device.ask())
 
 
+@pytest.mark.slow
 def test_a_decision_kept_is_not_overwritten():
     device, _ = fleets()
     before = device.ask(on_device=True)
@@ -59,6 +61,7 @@ def test_a_decision_kept_is_not_overwritten():
     np.testing.assert_array_equal(np.asarray(before), np.zeros((SIZE, D)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [False, True])
 def test_all_or_none(few):
     rng = np.random.default_rng(0)
@@ -82,6 +85,7 @@ def test_all_or_none(few):
     assert reference.rounds[0] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("who", "what"), [([1, 1], "twice"), ([0, SIZE], "outside"), ([-1, 2], "outside")])
 def test_numbers_on_the_device_are_checked(who, what):
     device, _ = fleets()
@@ -100,6 +104,7 @@ def test_shapes_and_dtypes_are_checked():
         reference.ask(on_device=True)
 
 
+@pytest.mark.slow
 def test_broken_bounds_with_a_warning():
     device, _ = fleets(on_broken_bound="warn")
     with pytest.warns(BrokenBoundWarning, match="learner"):
@@ -107,6 +112,7 @@ def test_broken_bounds_with_a_warning():
     np.testing.assert_array_equal(device.rounds, np.full(SIZE, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [False, True])
 def test_calls_that_do_not_wait(few):
     """All or none as before; the refusal comes later, in the same words, and later calls are taken."""

@@ -36,7 +36,7 @@ def test_invented_logs_are_seeded_and_look_like_the_real_one():
 
 def test_the_examples_of_the_page_print_what_it_says():
     examples = re.findall(r"```python\n([^`]*)```\n\n((?:    [^\n]*\n)+)", PAGE.read_text(encoding="utf-8"))
-    assert len(examples) == 1
+    assert len(examples) == 2
     for code, wanted in examples:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):

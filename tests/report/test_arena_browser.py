@@ -84,6 +84,9 @@ def test_the_league_is_ranked_again(driver, page, arena, preference):
     wanted = [(one.learner, f"{one.score:.3f}") for one in league(arena, preference)]
     assert sorted(found) == sorted(wanted)
     assert [score for _, score in found] == [score for _, score in wanted]
+    heads = driver.find_elements("css selector", ".league thead tr:nth-child(2) th")
+    driver.execute_script("arguments[0].click()", next(head for head in heads if head.text == "score"))
+    assert [score for _, score in shown(driver)] == [score for _, score in wanted]  # sorted by what is shown now
 
 
 def test_the_frontier_follows_the_violation(driver, page, arena):

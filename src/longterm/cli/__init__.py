@@ -7,17 +7,25 @@ of the command that was asked for is imported, so that a list of the commands co
 from __future__ import annotations
 
 import inspect
+import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import Any, NamedTuple
 
 from longterm import __version__
 from longterm.errors import LongtermError, did_you_mean
 
-STOPPED = 130
-"""The exit status after an interrupt, as shells have it."""
+STOPPED, TERMINATED = 130, 143
+"""The exit statuses after an interrupt and after SIGTERM, as shells have them."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: an interrupt by whoever runs the machine, with the same clearing up."""
 
 
 class Command(NamedTuple):
@@ -62,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit status: 0, 2 for something the user can mend, 130 after an interrupt.
+        The exit status: 0, 2 for something the user can mend, 130 after an interrupt, 143 after SIGTERM.
     """
     return _guarded(lambda: parse(arguments).run())
 
@@ -87,7 +95,8 @@ def run_function(function: Callable[..., Any], arguments: Sequence[str] | None =
 def _guarded(call: Callable[[], Any]) -> int:
     """Do it; what the user can mend is said in a line."""
     try:
-        call()
+        with _terminable():
+            call()
     except (LongtermError, ImportError) as error:
         return _complain(str(error))
     except BrokenPipeError:  # whoever read has seen enough
@@ -95,10 +104,29 @@ def _guarded(call: Callable[[], Any]) -> int:
         return 0
     except OSError as error:  # a folder that cannot be written, a full disk
         return _complain(str(error))
-    except KeyboardInterrupt:
-        _complain("stopped. What is finished is kept: the same command goes on from there")
-        return STOPPED
+    except KeyboardInterrupt as error:
+        by_signal = isinstance(error, Terminated)
+        kept = "What is finished is kept: the same command goes on from there"
+        _complain(f"stopped{' by SIGTERM' if by_signal else ''}. {kept}")
+        return TERMINATED if by_signal else STOPPED
     return 0
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM raise, so that workers are stopped and files closed; only the main thread may say so."""
+    if current_thread() is not main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def parse(arguments: Sequence[str] | None = None) -> Any:
@@ -143,7 +171,7 @@ def _tyro() -> Any:
     try:
         return import_module("tyro")
     except ImportError as error:
-        raise ImportError(f"the command line needs {error.name}: install longterm[experiments]") from error
+        raise ImportError(f"the command line needs {error.name}: pip install 'longterm[experiments]'") from error
 
 
 def _complain(message: str) -> int:

@@ -15,7 +15,7 @@ try:
     )
     from skl2onnx.proto import onnx_proto
 except ImportError as error:
-    raise ImportError("longterm.compat.onnx needs skl2onnx: install longterm[onnx]") from error
+    raise ImportError("longterm.compat.onnx needs skl2onnx: pip install 'longterm[onnx]'") from error
 
 from longterm.linear_model import (
     BudgetLinearClassifier,

@@ -22,7 +22,7 @@ try:
     from river import base
     from river.utils import dataframe
 except ImportError as error:
-    raise ImportError("longterm.compat.river needs river: install longterm[river]") from error
+    raise ImportError("longterm.compat.river needs river: pip install 'longterm[river]'") from error
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError

@@ -3,14 +3,15 @@
 DATA_SETS, find, path, fetch     what there is, and where its file is
 load, load_adult, load_sample    the arrays
 load_mapped                      dense rows that many processes share
-read_libsvm, from_frame          a file, a data frame of your own
+load_table, from_frame           a CSV or Parquet file, a data frame of your own
+read_libsvm                      a file in LIBSVM's format
 load_elec2                       half-hourly prices of electricity
 """
 
 from longterm.data.files import cache_folder, fetch, find, path
 from longterm.data.libsvm import read_libsvm
 from longterm.data.registry import DATA_SETS, DataSet, data_set
-from longterm.data.rows import Labelled, from_frame, load, load_mapped, load_sample
+from longterm.data.rows import Labelled, from_frame, load, load_mapped, load_sample, load_table
 from longterm.data.tables import Adult, Elec2, load_adult, load_elec2
 from longterm.errors import DataError
 
@@ -31,6 +32,7 @@ __all__ = [
     "load_elec2",
     "load_mapped",
     "load_sample",
+    "load_table",
     "path",
     "read_libsvm",
 ]

@@ -118,7 +118,7 @@ def _download(data: DataSet, progress: bool) -> Path:
     try:
         pooch: Any = import_module("pooch")
     except ImportError as error:
-        raise _missing(data, "is not here, and downloading needs pooch: install longterm[experiments]") from error
+        raise _missing(data, "is not here, and downloading needs pooch: pip install 'longterm[experiments]'") from error
     pooch.get_logger().setLevel("WARNING")
     try:
         folder = cache_folder() / "downloads"

@@ -160,7 +160,7 @@ def _read_table(path: Path, names: Sequence[str], *, header: bool = False, comme
     try:
         pandas: Any = import_module("pandas")
     except ImportError as error:
-        raise ImportError("tables need pandas: install longterm[experiments]") from error
+        raise ImportError("tables need pandas: pip install 'longterm[experiments]'") from error
     with opened_text(path) as stream:
         lines = stream.read().decode(errors="replace").splitlines()[header:]
     rows = {k: line for k, line in enumerate(lines, 1 + header) if line.strip() and not line.startswith(comment)}

@@ -64,7 +64,7 @@ class LinearBelief(NamedTuple):
         """The deviations of the K mean outcomes, in units of the noise's."""
         return np.sqrt(np.maximum(np.diagonal(self.spread(x)), 0.0))
 
-    def told(self, x: FloatArray, action: int, outcomes: FloatArray) -> LinearBelief:
+    def updated(self, x: FloatArray, action: int, outcomes: FloatArray) -> LinearBelief:
         """The belief after outcomes (outputs,) of one action."""
         outputs, actions, features = self.mean.shape
         start = action * features

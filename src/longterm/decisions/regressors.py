@@ -78,7 +78,7 @@ class RidgeRegressor(Regressor[LinearBelief]):
         return state.expected(context) / (1.0 + np.diagonal(state.spread(context)))
 
     def learn(self, state: LinearBelief, context: FloatArray, action: int, outcomes: FloatArray) -> LinearBelief:
-        return state.told(context, action, outcomes)
+        return state.updated(context, action, outcomes)
 
     def energy(self, actions: int, horizon: int) -> float:
         if self.shared:

@@ -32,9 +32,9 @@ try:
     from jax import lax
     from jax import numpy as jnp
 except ImportError as error:
-    raise ImportError("engine='jax' needs JAX: install longterm[jax]") from error
+    raise ImportError("engine='jax' needs JAX: pip install 'longterm[jax]'") from error
 
-from longterm.engines.drawn import DrawnBlock
+from longterm.engines.device_streams import DrawnBlock
 
 
 class Carry(NamedTuple):
@@ -178,16 +178,19 @@ class CompiledPlayer:
         self._warned: dict[str, str] = {} if resume is None else dict(resume.warnings)
         self._block_rounds = 0
         self.played = 0 if resume is None else resume.last_round
+        # Begun in NumPy: on the device each operation of these few would be compiled by itself.
+        if resume is None:
+            state, sums = learner.init(batch_shape, dtype=dtype), Sums.zero(batch_shape, problem.constraint.count)
+        else:
+            state, sums = resume.state, resume.sums
+        report = learner.report(state)
+        self._dtype = learner.ask(state).dtype
         with jax.enable_x64(True):
-            if resume is None:
-                state = learner.init(batch_shape, xp=jnp, dtype=dtype)
-                sums = Sums.zero(batch_shape, problem.constraint.count, jnp)
-            else:
-                state, sums = jax.tree.map(jnp.asarray, (resume.state, resume.sums))
-            report = learner.report(state)
-            never = jnp.full(len(BOUNDED), NEVER, dtype=jnp.int64)
-            self._carry = Carry(jnp.asarray(0, dtype=jnp.int64), state, sums, report, jnp.asarray(True), never)
-            self._dtype = learner.ask(state).dtype
+            state, sums = jax.tree.map(jnp.asarray, (state, sums))
+            dtypes = jax.eval_shape(learner.report, state)
+            report = {name: jnp.asarray(value, dtype=dtypes[name].dtype) for name, value in report.items()}
+            never = jnp.asarray(np.full(len(BOUNDED), NEVER))
+            self._carry = Carry(jnp.asarray(0), state, sums, report, jnp.asarray(True), never)
 
     def play(self, block: Block | DrawnBlock, first: int) -> None:
         """Play the rounds of a block that starts at round `first`, those that are still ahead.

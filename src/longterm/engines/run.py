@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,7 +26,7 @@ from longterm.streams.base import checked_seeds
 
 if TYPE_CHECKING:
     from longterm.engines.compiled import CompiledPlayer
-    from longterm.engines.drawn import DrawnBlock
+    from longterm.engines.device_streams import DrawnBlock
 
 Engine = Literal["numpy", "jax"]
 """The reference engine, and the compiled one (extra `jax`)."""
@@ -79,7 +79,10 @@ def run(
         "numpy" is the reference; "jax" compiles the same learner, problem and stream (extra `jax`) and is more than
         ten times faster for one learner. Both give the same trace, to rounding, in NumPy arrays. "auto" takes "jax"
         where it is known to pay (JAX is installed, the run is long, and every part is of this library), and says which
-        it took on the progress bar and to the logger ``longterm.engines``.
+        it took on the progress bar and to the logger ``longterm.engines``. It is not the default, because the engines
+        agree to rounding only: the numbers of a run must not depend on what else is installed, nor on how long it is,
+        and a run that is continued must equal the whole bit for bit. A long run that would be compiled is named once
+        to the logger.
     xp : namespace
         The array library of the learner's state, for the reference engine only.
     dtype : dtype, optional
@@ -193,10 +196,14 @@ def compare(
     if rounds is not None:
         validate.count("rounds", rounds)
     chosen = engine
+    faster: Engine = "numpy"
+    if xp is np and resume is None:
+        faster = faster_engine(rounds or stream.length, (problem.loss, problem.constraint, *learners.values()))
     if chosen == "auto":
-        plain = xp is np and resume is None
-        chosen = faster_engine(problem, learners.values(), rounds or stream.length) if plain else "numpy"
+        chosen = faster
         logger.info("engine %s was chosen", chosen)
+    elif chosen == "numpy" and faster == "jax":
+        _say_once("this run is long enough to be compiled: engine='auto' would, for the same numbers to rounding")
     make_player = _engine(chosen, xp)
     require_known(on_broken_bound)
     if not learners:
@@ -242,16 +249,21 @@ def compare(
     return Comparison({name: player.trace() for name, player in players.items()})
 
 
+@cache
+def _say_once(message: str) -> None:
+    logger.info(message)
+
+
 def _blocks(
     engine: Engine, stream: Stream, seeds: Seeds, start: int, stop: int | None
 ) -> Iterator[tuple[int, Block | DrawnBlock]]:
     """The rounds start + 1 … stop, in blocks with the number of their first round; drawn where they are played."""
     if engine == "jax" and stop is not None:
-        from longterm.engines import drawn
+        from longterm.engines import device_streams
 
-        if drawn.can_draw(stream, seeds):
+        if device_streams.can_draw(stream, seeds):
             last = stop if stream.length is None else min(stop, stream.length)
-            yield from drawn.drawn_blocks(stream, seeds, start, last)  # type: ignore[arg-type]
+            yield from device_streams.drawn_blocks(stream, seeds, start, last)  # type: ignore[arg-type]
             return
     first = start + 1
     for block in stream.blocks(seeds, start, stop):
@@ -259,15 +271,15 @@ def _blocks(
         first += block.rounds
 
 
-def faster_engine(problem: Problem, learners: Iterable[Learner[Any]], rounds: int | None) -> Engine:
+def faster_engine(rounds: int | None, parts: Iterable[Any]) -> Engine:
     """JAX where it is known to pay: it is installed, the run is long, and no function of a user's has to be compiled.
 
     Parameters
     ----------
-    problem : Problem
-    learners : iterable of Learner
     rounds : int, optional
         None where the stream does not say.
+    parts : iterable
+        What would be compiled: losses, constraints and learners, or what builds them.
 
     Returns
     -------
@@ -279,15 +291,16 @@ def faster_engine(problem: Problem, learners: Iterable[Learner[Any]], rounds: in
     >>> from longterm.engines.run import faster_engine
     >>> from longterm.problems import doubly_stochastic
     >>> problem = doubly_stochastic(3)
-    >>> faster_engine(problem, [AOGD.for_problem(problem)], 1000)
+    >>> faster_engine(1000, [problem.loss, problem.constraint, AOGD.for_problem(problem)])
     'numpy'
     """
     if rounds is None or rounds < ROUNDS_WORTH_COMPILING or find_spec("jax") is None:
         return "numpy"
-    parts = (problem.loss, problem.constraint, *learners)
-    own = any(isinstance(one, (CustomLoss, CustomConstraint)) for one in parts)
-    ours = all(type(one).__module__.partition(".")[0] == "longterm" for one in parts)
-    return "jax" if ours and not own else "numpy"
+    ours = all(
+        one.__module__.partition(".")[0] == "longterm" and not isinstance(one, (CustomLoss, CustomConstraint))
+        for one in parts
+    )
+    return "jax" if ours else "numpy"
 
 
 def _require_kinds(problem: Any, learners: Any, stream: Any) -> None:

@@ -45,17 +45,25 @@ class Backend(NamedTuple):
 def opened(backend: Backend) -> Iterator[Callable[..., Iterator[Any]]]:
     """``do(function, arguments)``, which yields function(*a) for every a as they are done there."""
     joblib = _joblib()
+    given: list[Any] = []
 
     def do(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         # Jobs one by one: each is on disk as soon as it is done.
         parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        return iter(parallel(joblib.delayed(function)(*one) for one in arguments))
+        given.append(parallel(joblib.delayed(function)(*one) for one in arguments))
+        return iter(given[-1])
 
     with _configured(joblib, backend), warnings.catch_warnings():
         # Between two jobs loky replaces a worker that has grown, as one that compiles does. Nothing is lost by it.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
+        # After an interrupt joblib advises to ask for less.
+        warnings.filterwarnings("ignore", message=".*have been cancelled|.*executed  but not used")
+        stopped = False
         try:
             yield do
+        except KeyboardInterrupt:
+            stopped = True  # by the keyboard, or by SIGTERM: jobs under way are not waited for
+            raise
         except Exception as error:
             if type(error).__name__ not in LOST:
                 raise
@@ -64,8 +72,10 @@ def opened(backend: Backend) -> Iterator[Callable[..., Iterator[Any]]]:
                 "with fewer workers if memory is short"
             ) from error
         finally:
+            for results in given:
+                results.close()
             if backend.name == LOCAL:  # the next experiment gets workers that know today's environment
-                import_module("joblib.externals.loky").get_reusable_executor().shutdown(wait=True)
+                import_module("joblib.externals.loky").get_reusable_executor().shutdown(wait=True, kill_workers=stopped)
 
 
 @contextmanager
@@ -118,4 +128,4 @@ def _joblib() -> Any:
     try:
         return import_module("joblib")
     except ImportError as error:
-        raise ImportError("experiments need joblib: install longterm[experiments]") from error
+        raise ImportError("experiments need joblib: pip install 'longterm[experiments]'") from error

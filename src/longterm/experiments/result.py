@@ -182,7 +182,7 @@ class Result:
         try:
             pandas: Any = import_module("pandas")
         except ImportError as error:
-            raise ImportError("frames need pandas: install longterm[experiments]") from error
+            raise ImportError("frames need pandas: pip install 'longterm[experiments]'") from error
         rounds, sequences = len(self.rounds), len(self.seeds)
         parts = [
             pandas.DataFrame(

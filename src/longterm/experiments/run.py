@@ -7,17 +7,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.engines.run import ROUNDS_WORTH_COMPILING, Engine
+from longterm.engines.run import Engine, faster_engine
 from longterm.errors import LongtermError
 from longterm.experiments.backends import Backend, opened
-from longterm.experiments.catalogue import find_problem, names_only
+from longterm.experiments.catalogue import find_learner, find_problem, names_only
 from longterm.experiments.folder import ResultFolder
 from longterm.experiments.jobs import Job, work
 from longterm.experiments.remarks import remarks_on
@@ -25,7 +25,7 @@ from longterm.experiments.result import LOGGED, MEASURES, Curve, Result, by_meas
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec
 from longterm.progress import reporter
 
-ENGINE_REASONS = {"numpy": "compiling would cost more than it saves", "jax": "long enough to pay for compiling"}
+ENGINE_REASONS = {"numpy": "compiling is not known to pay", "jax": "long enough to pay for compiling"}
 
 
 def run_experiment(
@@ -114,12 +114,13 @@ def _version(package: str) -> str:
 
 
 def engine_for(spec: ExperimentSpec) -> Engine:
-    """The engine that is named; else JAX, where it is installed and there are rounds enough to pay for compiling."""
+    """The engine that is named; else the faster one, by the rule of `longterm.run` for all sequences together."""
     if spec.engine != "auto":
         return spec.engine
-    rounds = spec.rounds if spec.rounds is not None else find_problem(spec.problem.name).rounds(spec.problem.parameters)
-    short = rounds is not None and rounds * len(spec.seeds) < ROUNDS_WORTH_COMPILING
-    return "numpy" if short or find_spec("jax") is None else "jax"
+    problem = find_problem(spec.problem.name)
+    rounds = spec.rounds if spec.rounds is not None else problem.rounds(spec.problem.parameters)
+    builders = (problem.build, *(find_learner(one.learner).build for one in spec.learners))
+    return faster_engine(None if rounds is None else rounds * len(spec.seeds), builders)
 
 
 ON_THE_BOUNDARY = 1e-6
@@ -166,12 +167,18 @@ def _read_result(folder: Path) -> Result:
         rounds=np.asarray(bounds["rounds"], dtype=np.int64),
         seeds=spec.seeds,
         curves=curves,
-        certified_gap=np.divide(gap, np.abs(loss), out=np.where(gap > 0, np.inf, 0.0), where=loss != 0),
+        certified_gap=_shares(gap, loss, np.asarray(bounds["rounds"])),
         spec=manifest["spec"],
         versions=manifest["versions"],
         command=spec.command or f"longterm run {Path(folder) / 'manifest.json'}",
     )
     return replace(result, remarks=remarks_on(result, _warnings(kept, spec)))
+
+
+def _shares(gap: FloatArray, loss: FloatArray, rounds: NDArray[np.int64]) -> FloatArray:
+    """Gaps as shares of the losses; where a loss is next to nothing, of a thousandth of what such rounds cost later."""
+    scale = np.maximum(np.abs(loss), 1e-3 * np.abs(loss[-1]) * (rounds / rounds[-1])[:, None])
+    return np.asarray(np.divide(gap, scale, out=np.where(gap > 0, np.inf, 0.0), where=scale != 0))
 
 
 def summary_of(result: Result) -> dict[str, Any]:

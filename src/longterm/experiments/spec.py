@@ -41,7 +41,7 @@ from longterm.experiments.result import LOGGED, MEASURES, Role
 from longterm.streams.base import checked_seeds
 
 EngineChoice = Literal["auto", "numpy", "jax"]
-"""The engine that is named; auto: JAX where it is installed and the runs are long enough to pay for compiling."""
+"""The engine that is named; auto: the faster one, by the rule of `longterm.run`."""
 FEWEST_ROUNDS_KEPT = 2
 MOST_SEEDS = MOST_ROUNDS_KEPT = 1_000_000
 MOST_CURVES = 10_000
@@ -160,7 +160,7 @@ class ExperimentSpec:
     logged : bool
         Whether g is also summed over the logged rounds 8, 16, 32, …, T alone, as the paper's Figure 4 has it.
     engine : {"auto", "numpy", "jax"}
-        What runs it; auto: JAX where it is installed and the runs are long enough to pay for compiling.
+        What runs it; auto: the faster one, by the rule of `longterm.run`.
     name, title : str
         Of the folder, and of pages and figures.
     command : str
@@ -214,7 +214,7 @@ class ExperimentSpec:
             raise InputError(
                 "learners",
                 "is empty or holds something else",
-                'Give at least one: [[learners]] with learner = "aogd" in TOML',
+                'Give at least one, in TOML a line [[learners]] and below it learner = "aogd"',
             )
         names = [slug(curve.name) for curve in self.curves]
         for name in names:
@@ -332,7 +332,9 @@ def _require_plain(parameters: Mapping[str, Any], where: str) -> None:
 def _no_list(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         if not value or any(isinstance(one, (list, tuple, dict)) for one in value):
-            raise InputError("learners", f"{value!r} is no list of values", "Give one value, or a list of them")
+            raise InputError(
+                "learners", f"{value!r} is no list of values", "Give one value, or several: beta = [0.5, 0.75]"
+            )
         return tuple(value)
     return value
 

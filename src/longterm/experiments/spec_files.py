@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from longterm.errors import InputError, did_you_mean
+from longterm.experiments.catalogue.base import fits
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec
 
 OF_A_LEARNER = ("learner", "name", "role", "read_off")
@@ -39,7 +40,10 @@ def read_spec(path: str | Path) -> ExperimentSpec:
     except (ValueError, KeyError, TypeError, RecursionError) as error:  # of TOML, of JSON, of numbers too long to read
         remedy = "Correct it; docs/experiments.md shows one"
         raise InputError(str(path), f"is not a specification ({error})", remedy) from error
-    return spec_of(table)
+    try:
+        return spec_of(table)
+    except InputError as error:  # say which file
+        raise InputError(f"{path}: {error.argument}", error.what, error.remedy) from error
 
 
 def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
@@ -71,9 +75,14 @@ def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
             raise InputError(key, f"is not known{did_you_mean(key, known)}", f"Choose from {known}")
     for key, kind, words in (("problem", Mapping, "a table"), ("learners", list, "a list of tables")):
         if key not in table:
-            raise InputError(key, "is missing", f"Give {words}, for example {_EXAMPLES[key]}")
+            raise InputError(key, "is missing", f"Write {_EXAMPLES[key]}")
         if not isinstance(table[key], kind):
-            raise InputError(key, f"{table[key]!r} is not {words}", f"Give {words}, for example {_EXAMPLES[key]}")
+            found = "is one table" if isinstance(table[key], Mapping) else f"{table[key]!r} is not {words}"
+            raise InputError(key, found, f"Write {_EXAMPLES[key]}")
+    seeds = table.get("seeds", 1)
+    if not fits(seeds, int) and not (isinstance(seeds, list) and all(fits(one, int) for one in seeds)):
+        what = f"{seeds!r} is neither a whole number nor a list of them"
+        raise InputError("seeds", what, "Write seeds = 10 for ten sequences, or seeds = [0, 1, 2]")
     rest: dict[str, Any] = {key: value for key, value in table.items() if key not in ("problem", "learners")}
     return ExperimentSpec(_problem_of(table["problem"]), tuple(map(_learner_of, table["learners"])), **rest)
 
@@ -146,18 +155,23 @@ def problem_of_words(words: str) -> ProblemSpec:
     return ProblemSpec(name, parameters)
 
 
-_EXAMPLES = {"problem": '{ name = "doubly_stochastic", size = 8 }', "learners": '[{ learner = "aogd" }]'}
+_EXAMPLES = {
+    "problem": 'a line [problem], and below it name = "doubly_stochastic" and its parameters, size = 8 for example',
+    "learners": 'for each learner a line [[learners]], in double brackets, and below it learner = "aogd"',
+}
 
 
 def _problem_of(table: Mapping[str, Any]) -> ProblemSpec:
     if "name" not in table:
-        raise InputError("problem.name", "is missing", f"Give one, for example {_EXAMPLES['problem']}")
+        raise InputError("problem.name", "is missing", f"Write {_EXAMPLES['problem']}")
     return ProblemSpec(table["name"], {key: value for key, value in table.items() if key != "name"})
 
 
 def _learner_of(table: Any) -> LearnerSpec:
     if not isinstance(table, Mapping) or "learner" not in table:
-        raise InputError("learners", f"{table!r} does not name its learner", f"Give {_EXAMPLES['learners']}")
+        keys = ", ".join(map(str, table)) if isinstance(table, Mapping) else str(table)
+        what = f"a table does not name its learner, it has {keys or 'nothing'}"
+        raise InputError("learners", what, f"Write {_EXAMPLES['learners']}")
     own = {key: table[key] for key in OF_A_LEARNER if key in table}
     return LearnerSpec(**own, parameters={key: value for key, value in table.items() if key not in own})
 

@@ -43,7 +43,7 @@ def _cvxpy() -> Any:
     try:
         return import_module("cvxpy")
     except ImportError as error:
-        raise ImportError("this comparator needs cvxpy: install longterm[experiments]") from error
+        raise ImportError("this comparator needs cvxpy: pip install 'longterm[experiments]'") from error
 
 
 def _unknown(argument: str, part: object) -> InputError:

@@ -29,6 +29,8 @@ MOST_MODEL_STEPS = 5000
 MODEL_ACCURACY = 0.01
 SLOW = 0.25
 """A step that leaves more of the gap than this calls for a better H."""
+NEGLIGIBLE = 1e-3
+"""Where the least loss is below this share of that at 0 (rows that can be told apart), the share stands for it."""
 SUFFICIENT = 1e-3
 """The share of the decrease predicted to first order that a step has to bring."""
 
@@ -54,13 +56,17 @@ class Minimum:
 
 
 def minimise(functions: Functions, region: Region, start: FloatArray, relative_gap: float) -> Minimum:
-    """Minimise k functions over the region, each from its own row of `start`, until gap ≤ relative_gap · |value|."""
+    """Minimise k functions over the region, each from its own row of `start`, until gap ≤ relative_gap · |value|.
+
+    A value near 0 has no relative gap to speak of: there NEGLIGIBLE of the value at the origin stands for it.
+    """
     x = region.project(start)
     value, gradient = functions.evaluate(np.arange(len(x)), x)
+    least = NEGLIGIBLE * np.abs(functions.evaluate(np.arange(len(x)), region.project(np.zeros_like(x))).value)
     gap = region.gap(x, gradient)
     level, length, target = 0, np.ones(len(x)), x.copy()
     for steps in range(MOST_STEPS):
-        unfinished = ~(gap <= relative_gap * np.abs(value))  # nothing that is not a number passes
+        unfinished = ~(gap <= relative_gap * np.maximum(np.abs(value), least))  # nothing that is not a number passes
         (todo,) = np.nonzero(unfinished)
         if not len(todo):
             return Minimum(x, value, gap, steps)
@@ -78,8 +84,11 @@ def minimise(functions: Functions, region: Region, start: FloatArray, relative_g
         gap[better] = region.gap(points, gradient[better])
         length[todo] = np.where(accepted, 1.0, length[todo] / 2)
         level += bool(np.any(gap[todo] > SLOW * before[todo]))
-    worst = float((gap / np.abs(value)).max())
-    raise LongtermError(f"the certified gap is still {worst:.3g} of the loss after {MOST_STEPS} Newton steps")
+    worst = float((gap / np.maximum(np.abs(value), least)).max())
+    raise LongtermError(
+        f"the best decision in hindsight is known to {worst:.2g} of its loss only, after {MOST_STEPS} Newton steps. "
+        "Bring the columns of the data to similar sizes, or make the budget smaller"
+    )
 
 
 def _model_minimum(region: Region, x: FloatArray, gradient: FloatArray, H: FloatArray, gap: FloatArray) -> FloatArray:

@@ -56,7 +56,7 @@ _MODULES = {
 
 for _needed in ("numba", "sklearn"):
     if find_spec(_needed) is None:
-        raise ImportError(f"longterm.linear_model needs {_needed}: install longterm[linear]")
+        raise ImportError(f"longterm.linear_model needs {_needed}: pip install 'longterm[linear]'")
 
 
 def __getattr__(name: str) -> Any:

@@ -179,6 +179,8 @@ class FeatureScale:
 
     def require_room(self, vector: FloatArray) -> None:
         """ValueError if a learner's sum of gradients would be too long with factors made anew: a file is not sound."""
+        if self.counts[0] == 0:
+            return
         with np.errstate(all="ignore"):
             shift, change, lengths = FeatureScale.restored(len(self.factors), self.arrays()).renewed()
             longest = float(np.sum(np.square((vector + shift) * change)))
@@ -200,6 +202,8 @@ class FeatureScale:
             if not (np.isfinite(given).all() and (name in CENTRED or (given >= 0).all())):
                 raise ValueError(f"the {name} of the features' scale are not numbers of at least 0")
             setattr(made, name, given.copy())
+        if made.counts[0] == 0 and any(getattr(made, name).any() for name in (*CENTRED, "squares")):
+            raise ValueError("the features' scale has sums of no rows")
         if not (made.factors > 0).all():
             raise ValueError("the features' scale has factors of 0")
         if not ((made.seen <= made.counts[0]).all() and made.counts[0] <= 2**53):

@@ -228,6 +228,7 @@ class LearnerMemory:
         scale = {name.removeprefix("scale."): array for name, array in arrays.items() if name.startswith("scale.")}
         self._scale = FeatureScale.restored(settings.dimension, scale) if scale else None
         if self._scale is not None:
+            self._rule.require_room()
             self._scale.require_room(self._rule.vector[:: self._rule.numbers_per_coordinate])
         self._average = Average(settings.dimension, int(specification["seed"]))
         self._average.sampled = Sampled(arrays["average.stretches"], arrays["average.total"])

@@ -16,7 +16,7 @@ def draw_path(points: Sequence[PathPoint], axis: Any = None) -> Any:
     try:
         from matplotlib import pyplot as plt
     except ImportError:
-        raise ImportError("the figure of a path needs matplotlib: install longterm[experiments]") from None
+        raise ImportError("the figure of a path needs matplotlib: pip install 'longterm[experiments]'") from None
     if axis is None:
         axis = plt.figure(figsize=(5.0, 3.4), layout="constrained").subplots()
     for curve in sorted({(point.rule, point.beta, point.seed) for point in points}):

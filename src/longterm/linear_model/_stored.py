@@ -237,7 +237,8 @@ def _check_offset(settings: Settings, widens: bool, scalars: Mapping[str, float]
     _require(none, "an intercept with a bound has no residual")
     _require(settings.intercept_bound > 0 or widens == (offset == "mean"), "an offset of the mean has an interval")
     _require(abs(scalars["residual"]) <= radius * (1 + CLOSE), "the residual is out of bounds")
-    _require(scalars["reach"] <= (radius * (1 + CLOSE) if offset == "mean" else 0.0), "the reach is out of bounds")
+    most = radius if offset == "mean" else 0.0
+    _require(0 <= scalars["reach"] <= most, "margins reach farther than the targets did")
     first, second, heaviest = (scalars[name] for name in ("positive_weight", "negative_weight", "heaviest"))
     if offset == "none":
         _require(first == 0 and second == 0, "there is no offset, but weights for it")
@@ -305,11 +306,13 @@ def _check_average(
     if stretches:
         largest = float(np.abs(total[:-1]).max()), abs(float(total[-1]))
         bounds = settings.constraint.enclosing_ball().radius, _most_intercept(settings, rounds) + abs(level)
-        bounds = (math.inf, math.inf) if scaled else bounds  # the ball is that of scaled weights
+        bounds = (LARGEST_WEIGHT, LARGEST_WEIGHT) if scaled else bounds  # the ball is that of scaled weights
         inside = all(given <= stretches * bound * (1 + CLOSE) for given, bound in zip(largest, bounds, strict=True))
         _require(inside, "the average is outside of the decisions' set")
 
 
+LARGEST_WEIGHT = 1e150
+"""No weight of a scaled feature is as large."""
 SHORTEST_STRETCH = 1024
 
 

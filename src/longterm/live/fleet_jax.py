@@ -20,7 +20,7 @@ try:
     from jax import numpy as jnp
     from jax.experimental import pallas
 except ImportError as error:
-    raise ImportError("a fleet with engine='jax' needs JAX: install longterm[jax]") from error
+    raise ImportError("a fleet with engine='jax' needs JAX: pip install 'longterm[jax]'") from error
 
 
 TILE = 16

@@ -35,6 +35,8 @@ class Auctions:
     >>> log = Auctions(clicks=[0, 1], prices=[70, 6], values=[0.002, 0.003])
     >>> len(log), log.total_price
     (2, 76.0)
+    >>> log[:1]  # a part of the day: yesterday's to learn from, today's to play
+    Auctions(1 auctions, total price 70, mean value 0.002, clicks 0)
     """
 
     clicks: FloatArray
@@ -87,6 +89,17 @@ class Auctions:
 
     def __len__(self) -> int:
         return len(self.prices)
+
+    def __getitem__(self, part: slice) -> Auctions:
+        """The auctions of a slice."""
+        if not isinstance(part, slice):
+            raise InputError("auctions", f"{part!r} is no slice", "Give one, log[:1000]; log.values[0] is one number")
+        return Auctions(self.clicks[part], self.prices[part], self.values[part])
+
+    def __repr__(self) -> str:
+        mean = self.values.mean() if len(self) else 0.0
+        words = f"total price {self.total_price:.4g}, mean value {mean:.4g}, clicks {self.clicks.sum():g}"
+        return f"Auctions({len(self)} auctions, {words})"
 
     def shuffled(self, seed: int) -> Auctions:
         """The same auctions in random order: what drift there was is gone."""
@@ -157,6 +170,12 @@ class Replay:
     won: FloatArray
     price: FloatArray
 
+    def __repr__(self) -> str:
+        if self.paid.ndim > 1:
+            return f"Replay({len(self.auctions)} auctions, {self.paid.shape[1:]} pacers)"
+        totals = f"spent {float(self.spent):.4g}, won {int(self.won.sum())} worth {float(self.value):.4g}"
+        return f"Replay({len(self.auctions)} auctions, {totals}, clicks {float(self.clicks):g})"
+
     @property
     def spent(self) -> FloatArray:
         """The total paid."""
@@ -209,7 +228,7 @@ def play(pacer: Pacer[Any], auctions: Auctions, *, engine: Literal["auto", "nump
             return Replay(auctions, *play_compiled(pacer, auctions.values, auctions.prices))
         if engine == "compiled":
             what = f"there is no compiled loop for {type(pacer).__name__}, or no Numba"
-            raise InputError("engine", what, "Use engine='numpy', or install longterm[linear]")
+            raise InputError("engine", what, "Use engine='numpy', or pip install 'longterm[linear]'")
     state = pacer.init()
     shape = (len(auctions), *pacer.batch_shape)
     paid, price = np.empty(shape), np.empty(shape)

@@ -235,7 +235,7 @@ def play_first_price(
     ready = engine != "numpy" and can_play(pacer.landscape)
     if engine == "compiled" and not ready:
         what = f"there is no compiled loop for {type(pacer.landscape).__name__}, or no Numba"
-        raise InputError("engine", what, "Use engine='numpy', or install longterm[linear]")
+        raise InputError("engine", what, "Use engine='numpy', or pip install 'longterm[linear]'")
     bids, price = _compiled_bids(pacer, auctions) if ready else _reference_bids(pacer, auctions)
     taken = bids >= auctions.prices
     return FirstPriceRun(bids, np.where(taken, bids, 0.0), taken, price, float(auctions.values[taken].sum()))

@@ -48,6 +48,10 @@ class BestAllocation:
     spent: float
     taken: FloatArray
 
+    def __repr__(self) -> str:
+        found = f"objective {self.objective:.6g}, price {self.price:.4g}, spent {self.spent:.6g}"
+        return f"BestAllocation({found}, {np.count_nonzero(self.taken)} of {len(self.taken)} taken)"
+
 
 def best_in_hindsight(
     values: ArrayLike, costs: ArrayLike, budget: float, *, floor: float = 0.0, cost_weight: float = 0.0

@@ -56,6 +56,10 @@ class PriceHistory:
         mean_value = validate.positive_scalar("mean_value", self.mean_value)
         validate.remember(self, prices=prices, counts=counts, mean_value=mean_value)
 
+    def __repr__(self) -> str:
+        between = f"prices {self.prices[0]:.4g} to {self.prices[-1]:.4g}"
+        return f"PriceHistory({self.counts.sum():g} auctions, {between}, mean value {self.mean_value:.4g})"
+
     @classmethod
     def of(cls, auctions: Auctions) -> PriceHistory:
         """The history that an earlier log leaves behind."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from longterm import problems, streams
 from longterm.constraints import Affine, L2Budget, VaryingAffine
-from longterm.data import load, load_elec2, load_mapped
+from longterm.data import Labelled, load, load_elec2, load_mapped
 from longterm.errors import InputError
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems.benchmarks import Benchmark, EveryRound, InExpectation, OnAverage
@@ -65,12 +65,30 @@ def doubly_stochastic(size: int = 8, enclosing: Literal["ball", "rows"] = "ball"
     return Game(problem, stream, facts={"size": size})
 
 
-def budgeted_logistic(data: str = "sample", budget: float = 0.3, l1: float = 1.0, l2: float = 1.0) -> Game:
-    """Logistic regression with l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget on rows drawn with replacement: Figures 3 and 4."""
-    rows = load_mapped(data)
+def budgeted_logistic(
+    data: str = "sample",
+    budget: float = 0.3,
+    l1: float = 1.0,
+    l2: float = 1.0,
+    label: str = "",
+    drop: str = "",
+    scale: bool = True,
+) -> Game:
+    """Logistic regression with l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget on rows drawn with replacement: Figures 3 and 4.
+
+    Of a table of your own `label` names the column of the labels, `drop` those to leave out, with commas between them;
+    with `scale` its columns are divided by their largest sizes.
+    """
+    rows = labelled_rows(data, label, drop, scale)
     problem = problems.budgeted_logistic(rows.features, budget, l1=l1, l2=l2)
     facts = {"data": data, "rows": len(rows.labels), "budget": budget}
     return Game(problem, streams.ResampledRows(rows.features, rows.labels), len(rows.labels), facts)
+
+
+def labelled_rows(data: str, label: str = "", drop: str = "", scale: bool = True) -> Labelled:
+    """The rows of a data set, or of a file whose columns are named as on the command line: "customer,date"."""
+    names = [name.strip() for name in drop.split(",") if name.strip()]
+    return load_mapped(data, label or None, drop=names, scale=scale)
 
 
 def covariance(size: int = 8, floor: float = 0.1, unit_diagonal: bool = True, decay: float = 0.9) -> Game:

@@ -12,11 +12,15 @@ function rank() {
   document.querySelector(".choices output").textContent = share.toFixed(2).replace(/0$/, "");
   rows.forEach((row, k) => {
     const [place, score, , lost, , slope] = row.querySelectorAll("td");
-    place.textContent = 1 + scores.filter((other) => other < scores[k]).length;
-    score.textContent = scores[k].toFixed(3);
-    lost.textContent = shares.learners[k].shares[measure].toFixed(3);
+    const write = (cell, text, value) => { cell.textContent = text; cell.dataset.value = value; }; // headings sort by the value
+    const ahead = 1 + scores.filter((other) => other < scores[k]).length;
+    write(place, ahead, ahead);
+    write(score, scores[k].toFixed(3), scores[k]);
+    write(lost, shares.learners[k].shares[measure].toFixed(3), shares.learners[k].shares[measure]);
     const exponent = shares.learners[k].slopes[measure];
     slope.textContent = exponent === "–" ? exponent : "T";
+    if (exponent === "–") delete slope.dataset.value;
+    else slope.dataset.value = Number(exponent.replace("−", "-"));
     if (exponent !== "–") slope.append(Object.assign(document.createElement("sup"), { textContent: exponent.replace("-", "−") }));
     row.classList.toggle("marked", shares.learners[k].name === mark.value);
   });

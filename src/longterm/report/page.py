@@ -71,7 +71,7 @@ def _environment() -> Any:
     try:
         jinja2: Any = import_module("jinja2")
     except ImportError as error:
-        raise ImportError("the report needs jinja2: install longterm[experiments]") from error
+        raise ImportError("the report needs jinja2: pip install 'longterm[experiments]'") from error
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("longterm.report"), autoescape=True, undefined=jinja2.StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,

@@ -38,7 +38,7 @@ def publication_style() -> Iterator[Any]:
     try:
         import matplotlib as mpl
     except ImportError as error:
-        raise ImportError("figures need matplotlib: install longterm[experiments]") from error
+        raise ImportError("figures need matplotlib: pip install 'longterm[experiments]'") from error
     mpl.use("agg")
     import matplotlib.pyplot as plt
 

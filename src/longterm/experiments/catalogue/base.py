@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import NoneType, UnionType
@@ -62,11 +63,11 @@ class Entry:
                 raise InputError(f"{where}.{key}", what, f"Choose from {sorted(known)}")
             if key in hints and not fits(value, hints[key]):
                 what = f"{value!r} is not {in_words(hints[key])}"
-                raise InputError(f"{where}.{key}", what, f"Correct it, or leave it out: {signature(self)}")
+                raise InputError(f"{where}.{key}", what, f"Correct it, or leave it out: {defaults(self)}")
         for key, parameter in known.items():
             named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
             if named and parameter.default is parameter.empty and key not in given:
-                raise InputError(f"{where}.{key}", "is missing", f"{self.name!r} needs it: {signature(self)}")
+                raise InputError(f"{where}.{key}", "is missing", f"{self.name!r} needs it: {defaults(self)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +169,7 @@ def in_words(hint: Any) -> str:
     if get_origin(hint) in (Union, UnionType):
         return " or ".join(in_words(one) for one in get_args(hint) if is_plain(one))
     if get_origin(hint) is Literal:
-        return "one of " + ", ".join(repr(one) for one in get_args(hint))
+        return "one of " + ", ".join(json.dumps(one) for one in get_args(hint))
     words: dict[Any, str] = {
         float: "a number",
         int: "a whole number",
@@ -177,6 +178,16 @@ def in_words(hint: Any) -> str:
         Mapping: "a table",
     }
     return words.get(hint, str(hint))
+
+
+def defaults(entry: Entry) -> str:
+    """The parameters with their defaults as TOML has them, which is how the command line reads them, too."""
+    needed = inspect.Parameter.empty
+    parts = [
+        name if p.default is needed or p.default is None else f"{name} = {json.dumps(p.default, ensure_ascii=False)}"
+        for name, p in entry.parameters.items()
+    ]
+    return f"by default {', '.join(parts)}"
 
 
 def signature(entry: Entry) -> str:

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from longterm.data import load_mapped
 from longterm.experiments.catalogue.base import Prepared, ProblemEntry
 from longterm.hindsight import Offline, choose_budget, least_log_loss
 from longterm.problems import games
-from longterm.problems.games import Game
+from longterm.problems.games import Game, labelled_rows
 
 DATA = {"power_allocation": "elec2", "fair_logistic": "a9a"}
 """What games read that does not come with the package."""
@@ -20,21 +19,37 @@ SHARE = 0.3
 
 
 def budgeted_logistic(
-    data: str = "sample", budget: float | None = None, share: float = SHARE, l1: float = 1.0, l2: float = 1.0
+    data: str = "sample",
+    budget: float | None = None,
+    share: float = SHARE,
+    l1: float = 1.0,
+    l2: float = 1.0,
+    label: str = "",
+    drop: str = "",
+    scale: bool = True,
 ) -> Game:
     """Logistic regression with l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget on rows drawn with replacement: Figures 3 and 4.
 
-    Left out, the budget is chosen so that `share` of the offline solution's coordinates are not zero.
+    Left out, the budget is chosen so that `share` of the offline solution's coordinates are not zero. Of a table of
+    your own `label` names the column of the labels, `drop` those to leave out, with commas between them; with `scale`
+    its columns are divided by their largest sizes.
     """
-    chosen = _offline(data, None, share, l1, l2).budget if budget is None else budget
-    return games.budgeted_logistic(data, chosen, l1, l2)
+    chosen = _offline(data, None, share, l1, l2, label, drop, scale).budget if budget is None else budget
+    return games.budgeted_logistic(data, chosen, l1, l2, label, drop, scale)
 
 
 def prepare_budgeted_logistic(
-    data: str = "sample", budget: float | None = None, share: float = SHARE, l1: float = 1.0, l2: float = 1.0
+    data: str = "sample",
+    budget: float | None = None,
+    share: float = SHARE,
+    l1: float = 1.0,
+    l2: float = 1.0,
+    label: str = "",
+    drop: str = "",
+    scale: bool = True,
 ) -> Prepared:
     """Choose the budget, where none is given, and solve offline."""
-    offline = _offline(data, budget, share, l1, l2)
+    offline = _offline(data, budget, share, l1, l2, label, drop, scale)
     facts = {
         "budget_chosen": budget is None,
         "offline_loss": offline.loss,
@@ -45,13 +60,15 @@ def prepare_budgeted_logistic(
     return Prepared({"budget": offline.budget}, facts)
 
 
-def rows_of_data(data: str = "sample", **others: Any) -> int:
+def rows_of_data(data: str = "sample", label: str = "", drop: str = "", scale: bool = True, **others: Any) -> int:
     """How many rows there are."""
-    return len(load_mapped(data).labels)
+    return len(labelled_rows(data, label, drop, scale).labels)
 
 
-def _offline(data: str, budget: float | None, share: float, l1: float, l2: float) -> Offline:
-    rows = load_mapped(data)
+def _offline(
+    data: str, budget: float | None, share: float, l1: float, l2: float, label: str, drop: str, scale: bool
+) -> Offline:
+    rows = labelled_rows(data, label, drop, scale)
     if budget is None:
         return choose_budget(rows.features, rows.labels, share, l1=l1, l2=l2, progress=None)
     return least_log_loss(rows.features, rows.labels, budget, l1=l1, l2=l2)

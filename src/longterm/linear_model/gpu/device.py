@@ -99,7 +99,7 @@ def lanes_for(dimension: int, learners: int, dtype: str, threads: int = FEW_THRE
 def cupy() -> Any:
     """CuPy with a GPU behind it, or an error that says what is missing."""
     if find_spec("cupy") is None:
-        raise ImportError('device="gpu" needs CuPy and an NVIDIA GPU: install longterm[cuda]')
+        raise ImportError('device="gpu" needs CuPy and an NVIDIA GPU: pip install "longterm[cuda]"')
     import cupy as made
 
     try:

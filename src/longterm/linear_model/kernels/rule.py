@@ -94,6 +94,12 @@ def _in_lines(length: int) -> FloatArray:
     return room[first : first + length]
 
 
+RESCALED = ("multiplier", "multiplier_sum", "longest_gradient", "clip", "pivot")
+RESCALED_SQUARES = ("gradient_squares", "clipped_squares")
+"""What counts more, or grows with the rows, where features get another scale."""
+LARGEST_RESCALED = 1e140
+
+
 class CompiledRule(ABC):
     """One learner's memory, and the kernels that play on it. Nothing is checked but what kernels check themselves."""
 
@@ -201,6 +207,12 @@ class CompiledRule(ABC):
         threshold = self.number(weight) * float(self.parameters["l1"][0])
         return self.number("scale") * (np.clip(z, -threshold, threshold) - z) + 0.0
 
+    def require_room(self) -> None:
+        """ValueError if numbers are so large that features on another scale could make them infinite."""
+        kept = [abs(self.number(name)) for name in (*RESCALED, *RESCALED_SQUARES)]
+        if not max(*kept, float(np.abs(self.mixture[LOSS]).max(initial=0.0))) < LARGEST_RESCALED:
+            raise ValueError("a sum is larger than rows can make it")
+
     @abstractmethod
     def rescale(self, shift: FloatArray, change: FloatArray, lengths: float, more: float) -> None:
         """Go on with z + shift, features that are multiplied by `change`, and squared lengths of rows by `lengths`.
@@ -211,9 +223,9 @@ class CompiledRule(ABC):
     def _rescaled(self, z: FloatArray, lengths: float, more: float) -> FloatArray:
         """The leader's numbers for this z, with p as it is; what is left of |z| above the threshold."""
         s, p = self.scalars, self.parameters
-        for name in ("multiplier", "multiplier_sum", "longest_gradient", "clip", "pivot"):
+        for name in RESCALED:
             s[name] *= more
-        for name in ("gradient_squares", "clipped_squares"):
+        for name in RESCALED_SQUARES:
             s[name] *= more * more
         self.mixture[LOSS, :RESIDUAL] *= more
         name = "multiplier" if self._code == PENALISED_FTRL else "multiplier_sum"
