@@ -171,3 +171,13 @@ def test_a_scale_that_is_none_is_refused():
         broken[f"scale.{name}"][0] = value
         with pytest.raises(ValueError, match="scale"):
             learner.__setstate__({"specification": stored["specification"], "arrays": broken})
+
+
+def test_a_scale_that_has_seen_nothing_or_very_much_comes_back(tmp_path):
+    learner = scaled_learner()
+    learner.save(tmp_path / "file")
+    BudgetLinearLearner.load(tmp_path / "file").learn(*rows(5))
+    learner.learn(*rows(20))
+    learner._scale.counts[0] = 2**40
+    learner.save(tmp_path / "file")
+    same(learner, BudgetLinearLearner.load(tmp_path / "file"))

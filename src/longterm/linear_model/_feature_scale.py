@@ -2,7 +2,8 @@
 
 One step length for all features suits none of them where they differ in size, in how often they are not 0, or are far
 from 0 throughout. **Means**: from a feature that is not 0 in more than half of the rows its mean μ_j is taken off; the
-intercept adds it again (without an intercept, and with memory for sparse rows, none is). **Factors**: with v_j the mean
+intercept adds it again (without an intercept, and with memory for sparse rows, none is; nor in streams of targets,
+whose level drifts as a rule: features that are not centred let the weights follow it). **Factors**: with v_j the mean
 of u_j² where it is not 0, and s_j the share of rows where it is not (centred: the variance, and 1), feature j is
 multiplied by a_j ∝ v_j^{−1/2} s_j^{−1/4}: neither unit nor offset of a feature matter, and rare features have the steps
 that AdaGrad would give them, x_j ∝ z_j/(v_j √s_j). Rows have a mean squared length of 1 then.
@@ -134,12 +135,14 @@ class FeatureScale:
 
         As if each feature had also been seen in one row more, and its v_j in SOME, with a typical logarithm.
         """
-        rows = int(self.counts[0])
+        rows = max(float(self.counts[0]), 1.0)
         centred = (2 * self.seen > rows) & self.centred
         means, squares = self.sums / rows, self.squares / rows
         variances = np.maximum(squares - means * means, 0.0)
         # what never changed is taken to do so in the next row
-        spread = variances * (rows / max(rows - 1, 1)) + squares / np.where(variances > SAME * squares, rows**2, rows)
+        spread = variances * (rows / max(rows - 1.0, 1.0)) + squares / np.where(
+            variances > SAME * squares, rows**2, rows
+        )
         weights = np.where(centred, rows, self.seen)
         sizes = np.where(centred, spread, self.squares / np.maximum(self.seen, 1.0))
         logarithms = np.log(np.clip(sizes, 1 / FARTHEST, FARTHEST)) * weights

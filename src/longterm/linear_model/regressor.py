@@ -53,8 +53,8 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     scale_features : bool, optional
         Whether features are centred and scaled, by means and factors found on the stream; the budget is then one of
         weights of scaled features, while `coef_` and `intercept_` are for rows as they come. None: where there is no
-        budget, in `fit` by means and factors of all of its rows. (Sparse matrices are not centred, unless a fourth of
-        their entries are stored.)
+        budget, in `fit` by means and factors of all of its rows. (Not centred are sparse matrices, unless a fourth of
+        their entries are stored, and streams of targets.)
     half_life : float, optional
         After so many rows a row counts half: for streams that drift, `rule` "a-ftrl" and "penalised-ftrl". `fit` then
         takes its rows once, in their order, and predicts with the last decision. On every interval I the regret is

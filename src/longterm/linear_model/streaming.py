@@ -82,8 +82,9 @@ class BudgetLinearLearner(LearnerMemory):
     beta, growth : float
         θ_t ∝ t^−β; penalised FTRL's weights w_t ∝ t^(1 + growth).
     scale_features : bool
-        Whether features are scaled, and where there is an intercept and the memory is not sparse centred, by what was
-        seen on the stream (FTRL with a mixture of scales). The budget is then one of weights of scaled features.
+        Whether features are scaled, and for two classes where there is an intercept and the memory is not sparse
+        centred, by what was seen on the stream (FTRL with a mixture of scales). The budget is then one of weights of
+        scaled features.
     sparse : bool
         Whether the memory is laid out for sparse rows (A-FTRL only: rounds then cost what they touch). Rows of the
         other kind are converted.
@@ -154,7 +155,8 @@ class BudgetLinearLearner(LearnerMemory):
         self._rule = compiled_rule(rule, settings.dimension, sparse)
         self._average = Average(settings.dimension, seed)
         self._use(settings)
-        self._scale = FeatureScale(settings.dimension, self._may_centre) if scale_features else None
+        centred = self._may_centre and settings.classifies
+        self._scale = FeatureScale(settings.dimension, centred) if scale_features else None
         self._plan_average()
 
     # --- learning ---------------------------------------------------------------------------------------------
