@@ -44,7 +44,7 @@ def drawn(points: list[dict[str, float | str]]) -> Figure:
         plain_log_ticks(axis.yaxis)
         # Below its panel: within it, it would lie on curves.
         below = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.2), "borderaxespad": 0.0}
-        axis.legend(frameon=False, fontsize="small", ncols=2, **below)
+        axis.legend(frameon=False, fontsize="small", ncols=1 if max(map(len, curves)) > 30 else 2, **below)
     for axis in axes[len(panels) :]:
         axis.set_visible(False)
     return figure

@@ -11,6 +11,7 @@ import io
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from longterm.data import load_table
@@ -40,6 +41,9 @@ model = BudgetLinearLearner(len(rows.columns), budget=20.0, scale_features=True)
 margins = [model.step_dense(row, label) for row, label in zip(rows.features, rows.labels, strict=True)]
 print(f"{np.mean(np.sign(margins) == rows.labels):.0%} right with {model.nonzeros} of {len(rows.columns)} weights:")
 print({name: round(float(weight), 3) for name, weight in zip(rows.columns, model.weights, strict=True) if weight})
+figure, axis = plt.subplots(figsize=(6, 2.8), layout="constrained")
+axis.barh(rows.columns, model.weights * rows.features.std(axis=0))
+axis.set_xlabel("weight × deviation of the column: towards churning")
 
 # %%
 # Several learners on the same rows, with their regret against the best model in hindsight, and a page to send.

@@ -2,7 +2,7 @@
 A learner in a web service: late feedback, restarts, threads
 ============================================================
 
-Assumes the core alone. ``ask`` gives a decision and a token; its text travels with the request, and ``tell`` comes when it
+Assumes the core alone, and matplotlib for the figure. ``ask`` gives a decision and a token; its text travels with the request, and ``tell`` comes when it
 comes. With a journal nothing that was acknowledged is lost when the process is killed.
 """
 
@@ -10,6 +10,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from longterm import AOGD, LiveLearner
@@ -29,10 +30,16 @@ def handle(request: int) -> str:
 with ThreadPoolExecutor(4) as workers:
     tokens = list(workers.map(handle, range(100)))
 
-rng = np.random.default_rng(0)
+rng, decisions = np.random.default_rng(0), []
 for token in rng.permutation(tokens)[:80]:  # feedback in any order; of twenty nothing is heard
     live.tell(str(token), loss_parameters=[rng.uniform(0.0, 0.7, 2)])
+    decisions.append(live.state.x)
 print(live)
+figure, axis = plt.subplots(figsize=(6, 2.8), layout="constrained")
+axis.plot(decisions, label=["x₁", "x₂"])
+axis.axhline(0.25, color="grey", linewidth=0.8)
+axis.set(xlabel="feedback taken", ylabel="the next decision", title="x₁ ≤ ¼ in the long run")
+axis.legend()
 
 # %%
 # The process ends, by ``close`` or by kill −9. The next one goes on from the journal.

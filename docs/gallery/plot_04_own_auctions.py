@@ -2,12 +2,15 @@
 Pacing your own auctions
 ========================
 
-Assumes the core alone. A log is a CSV file with a header; name its columns. The morning's prices set the first bid, and the
+Assumes the core alone, and matplotlib for the figure. A log is a CSV file with a header; name its columns. The morning's prices set the first bid, and the
 rest of the day is played. The budget is never overspent.
 """
 
 import tempfile
 from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
 
 from longterm.pacing import Auctions, DualMirrorDescent, PriceHistory, best_in_hindsight, play, synthetic_auctions
 
@@ -24,6 +27,11 @@ replay = play(pacer, day)
 best = best_in_hindsight(day.values, day.prices, budget)
 print(day, replay, sep="\n")
 print(f"spent {replay.spent / budget:.1%} of the budget, won {replay.value / best.objective:.1%} of the best")
+figure, axis = plt.subplots(figsize=(6, 2.8), layout="constrained")
+axis.plot(100 * np.cumsum(replay.paid) / budget, label="spent")
+axis.plot([0, len(day)], [0, 100], color="grey", linewidth=0.8, label="evenly")
+axis.set(xlabel="auction", ylabel="% of the budget")
+axis.legend()
 
 # %%
 # Next: :doc:`/pacing`.

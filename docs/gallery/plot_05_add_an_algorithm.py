@@ -11,6 +11,8 @@ import tempfile
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import matplotlib.pyplot as plt
+
 from longterm import Learner
 from longterm.experiments import Backend
 from longterm.experiments.arena import Preference, arena_of, league, run_arena
@@ -64,8 +66,12 @@ learners()["switching"] = LearnerEntry("switching", build)  # an entry point of 
 spec = arena_of(["switching", "aogd", "aftrl"], ["doubly_stochastic size=3"], rounds=256, sequences=2)
 with tempfile.TemporaryDirectory() as folder:
     found = run_arena(spec, folder, backend=Backend("sequential"), out=io.StringIO())
-for row in league(found, Preference()):
+standings = league(found, Preference())
+for row in standings:
     print(row)
+figure, axis = plt.subplots(figsize=(6, 2.2), layout="constrained")
+axis.barh([row.learner for row in standings][::-1], [row.score for row in standings][::-1])
+axis.set_xlabel("score: less is better")
 
 # %%
 # Next: :doc:`/arena`; ``longterm.testing`` puts a learner through the project's own checks.

@@ -2,7 +2,7 @@
 How to choose, line 5: every round must be feasible
 ===================================================
 
-Assumes the core alone. If projecting is cheap, project.
+Assumes the core alone, and matplotlib for the figure. If projecting is cheap, project.
 """
 
 from longterm import AOGD, compare, hindsight
@@ -14,7 +14,9 @@ problem = doubly_stochastic(4)
 steps = {"steps": "strongly convex"}
 learners = {"projected": ProjectedOGD.for_problem(problem, **steps), "A-OGD": AOGD.for_problem(problem, **steps)}
 played = compare(problem, learners, RandomPermutations(4), 1000)
-print(played.summary(hindsight.best(played)))
+best = hindsight.best(played)
+print(played.summary(best))
+figure = played.plot(best)
 
 # %%
 # Next: :doc:`/projecting`, what a projection costs.

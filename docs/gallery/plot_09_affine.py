@@ -2,7 +2,7 @@
 How to choose, line 6: a fixed affine constraint
 ================================================
 
-Assumes the core alone. `AFTRL` and `ProximalAOGD` use the constraint's own prox; `YuNeely` wants the horizon.
+Assumes the core alone, and matplotlib for the figure. `AFTRL` and `ProximalAOGD` use the constraint's own prox; `YuNeely` wants the horizon.
 """
 
 from longterm import compare, hindsight
@@ -17,7 +17,9 @@ learners = {
     "Yu–Neely": YuNeely.for_problem(problem, horizon=1000),
 }
 played = compare(problem, learners, RandomCosts(2), 1000, seeds=range(3))
-print(played.summary(hindsight.best(played)))
+best = hindsight.best(played)
+print(played.summary(best))
+figure = played.plot(best)
 
 # %%
 # Next: :doc:`/guarantees`.

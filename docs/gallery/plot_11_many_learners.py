@@ -2,9 +2,10 @@
 What changes the answer: many learners at once
 ==============================================
 
-Assumes the core alone. Seeds and grids of hyper-parameters are one batch; a fleet is many learners that are told one by one.
+Assumes the core alone, and matplotlib for the figure. Seeds and grids of hyper-parameters are one batch; a fleet is many learners that are told one by one.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from longterm import AOGD, Fleet, observe, run
@@ -15,6 +16,10 @@ problem = doubly_stochastic(4)
 grid = AOGD.for_problem(problem, beta=np.array([0.5, 2 / 3, 0.75]))
 trace = run(problem, grid, RandomPermutations(4), 500, seeds=range(10))
 print(trace)
+figure, axis = plt.subplots(figsize=(6, 3), layout="constrained")
+axis.plot(trace.rounds, trace.hard_violation.mean(axis=-1), label=["β = 0.5", "β = 2/3", "β = 0.75"])
+axis.set(xlabel="round t", ylabel="Σ [g]₊, mean of ten seeds")
+axis.legend()
 
 # %%
 fleet = Fleet(AOGD.for_problem(problem), 1000)

@@ -2,7 +2,7 @@
 Save a run, and continue it tomorrow
 ====================================
 
-Assumes the core alone. A trace is a file of arrays with a checksum; no code is in it.
+Assumes the core alone, and matplotlib for the figure. A trace is a file of arrays with a checksum; no code is in it.
 """
 
 import tempfile
@@ -18,6 +18,7 @@ path = Path(tempfile.mkdtemp()) / "today.trace"
 run(problem, learner, RandomPermutations(4), 500).save(path)
 trace = run(problem, learner, RandomPermutations(4), 1000, resume=Trace.load(path, learner))
 print(trace)
+figure = trace.plot()
 
 # %%
 # Next: :doc:`/overview`.

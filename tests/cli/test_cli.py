@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -178,6 +179,26 @@ def test_the_catalogue_is_shown(capsys):
     printed = capsys.readouterr().out
     assert "aogd(steps='convex', beta=" in printed
     assert "budgeted_logistic(data='sample'" in printed
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("longterm ar", "arena"),
+        ("longterm run --lea", "--learners"),
+        ("longterm run --work", "--workers"),
+        ("longterm arena --learners aogd hedged_c", "hedged_cuts"),
+        ("longterm run --problem routi", "routing"),
+    ],
+)
+def test_a_shell_completes(line, wanted, capsys):
+    bash = shutil.which("bash") or pytest.skip("needs bash")
+    with pytest.raises(SystemExit):
+        main(["--completion"])
+    words = line.split()
+    asks = f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _longterm; echo ${{COMPREPLY[@]}}"
+    done = subprocess.run([bash, "-c", capsys.readouterr().out + asks], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [wanted], done.stderr
 
 
 def test_an_interrupt_and_a_missing_extra_are_said(monkeypatch, capsys):

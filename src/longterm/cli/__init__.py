@@ -54,6 +54,7 @@ start with:
   longterm run --help              a comparison of your own
   longterm arena --help            every learner on every problem, and a league table
   longterm --version
+  longterm --completion            a script for bash and zsh
 
 commands:
 """
@@ -148,6 +149,11 @@ def parse(arguments: Sequence[str] | None = None) -> Any:
         raise SystemExit(0)
     if name in ("-V", "--version"):
         sys.stdout.write(f"longterm {__version__}\n")
+        raise SystemExit(0)
+    if name == "--completion":
+        _tyro()  # the commands' modules need it
+        script = import_module("longterm.cli.completion").script
+        sys.stdout.write(script({name: command.place for name, command in COMMANDS.items()}))
         raise SystemExit(0)
     if str(Path.cwd()) not in sys.path:  # module:function may be of this folder, for workers too
         sys.path.insert(0, str(Path.cwd()))

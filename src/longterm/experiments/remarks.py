@@ -70,7 +70,8 @@ def _bounds(result: Result) -> Remark:
         return Remark("alarm", f"Above the bound of its theorem: {'; '.join(broken)}. That should not happen.")
     if not proven:
         return Remark("note", "No curve here has a theorem to be held against.")
-    return Remark("note", f"Below the bounds of their theorems, with the exact constants: {'; '.join(proven)}.")
+    whose = "the bound of its theorem" if len(proven) == 1 else "the bounds of their theorems"
+    return Remark("note", f"Below {whose}, with the exact constants: {'; '.join(proven)}.")
 
 
 def _above(curve: Curve) -> list[str]:

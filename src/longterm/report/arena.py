@@ -57,9 +57,9 @@ def _heat(arena: ArenaResult, standings: Sequence[Standing], preference: Prefere
             cells[match.learner, problem] = {"score": score, "regret": regret, "words": words}
     rows = [(one.learner, [cells.get((one.learner, problem)) for problem in arena.problems]) for one in standings]
     words = (
-        "Each cell is a learner's score on one problem: 0 (light) where nothing was lost, ½ in the middle of the "
-        "field, near 1 (dark) for the worst; empty where it does not play. Below it, in small figures, its regret. "
-        "The best learners stand on top; look for rows that are light everywhere, and for single dark cells in them."
+        "Each cell is a learner's score on one problem: 0 (no colour) where nothing was lost, ½ in the middle of the "
+        "field, near 1 (deep orange) for the worst; empty where it does not play. Below it, in small figures, its "
+        "regret. The best learners stand on top; look for rows that stay pale, and for single deep cells in them."
     )
     shown = {
         "problems": list(arena.problems),

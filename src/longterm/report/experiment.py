@@ -173,13 +173,21 @@ def _section(result: Result, id: str) -> Section:
     return Section(id, result.title, "experiment.html.j2", shown, kicker=f"{result.name} · {extent(result)}")
 
 
+MOST_NAMED = 3
+"""Learners that tie, in a headline."""
+
+
 def headlines(result: Result) -> list[tuple[str, str, str]]:
     """What it is, the number, and whose it is."""
     regret, broken = least(result, "regret"), least(result, "hard_violation")
-    gap = float(np.max(result.certified_gap))
+    gap, alone = float(np.max(result.certified_gap)), len(result.curves) == 1
     lines = [
-        ("Least regret", _mean_and_std(regret[0], "regret"), _whose(regret, "regret")),
-        ("Least hard violation", _mean_and_std(broken[0], "hard_violation"), _whose(broken, "hard_violation")),
+        ("Regret" if alone else "Least regret", _mean_and_std(regret[0], "regret"), _whose(regret, "regret")),
+        (
+            "Hard violation" if alone else "Least hard violation",
+            _mean_and_std(broken[0], "hard_violation"),
+            _whose(broken, "hard_violation"),
+        ),
         ("Certified gap", gap_in_words(gap), "of the best in hindsight, as a share of its loss"),
     ]
     compared = against_the_paper(result.remarks)
@@ -221,7 +229,9 @@ def _mean_and_std(curve: Curve, measure: str) -> str:
 
 
 def _whose(curves: list[Curve], measure: str) -> str:
-    names = "; ".join(curve.name for curve in curves)  # names have commas in them
+    shown = [curve.name for curve in curves[:MOST_NAMED]]
+    more = len(curves) - len(shown)
+    names = "; ".join(shown) + (f"; and {more} more" if more else "")  # names have commas in them
     if len(curves) > 1 or measure not in curves[0].bounds or not curves[0].bounds[measure][-1] > 0:
         return names
     return f"{names}: {share(float(curves[0].mean(measure)[-1] / curves[0].bounds[measure][-1]))} of its bound"

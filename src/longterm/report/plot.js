@@ -146,7 +146,11 @@ function draw(plot, what) {
   for (const point of what.points ?? []) {
     inside.append(create("path", ink(point.look, { class: `ink point${point.hollow ? " hollow" : ""}${point.marked ? " marked" : ""}`, d: point.look.shape, transform: `translate(${x(point.x)} ${y(point.y)}) scale(${point.marked ? 1.9 : 1.15})` })));
   }
-  namePoints((what.points ?? []).map((point) => ({ ...point, left: x(point.x), top: y(point.y) })), frame, labels);
+  const steps = (what.curves ?? []).filter((curve) => curve.stepped).flatMap((curve) => curve.x.slice(1).flatMap((next, k) => {
+    const [l, r, t, b] = [x(curve.x[k]), x(next), y(curve.y[k]), y(curve.y[k + 1])];
+    return [[l, t - 1, r, t + 1], [r - 1, Math.min(t, b), r + 1, Math.max(t, b)]];
+  }));
+  namePoints((what.points ?? []).map((point) => ({ ...point, left: x(point.x), top: y(point.y) })), steps, frame, labels);
 
   const pointer = create("g", { class: "pointer" });
   const surface = create("rect", { class: "surface", x: frame.left, y: frame.top, width: frame.right - frame.left, height: frame.bottom - frame.top });
@@ -156,11 +160,11 @@ function draw(plot, what) {
   listen(plot, { what, frame, x, y, xAxis, yAxis, pointer, surface, width });
 }
 
-// Names stand beside their points where there is room: right, left, above, below, further off.
-function namePoints(points, frame, labels) {
+// Names stand beside their points where there is room: right, left, above, below, further off; on a line only where there is no other.
+function namePoints(points, lines, frame, labels) {
   const taken = points.map((p) => [p.left - 6, p.top - 6, p.left + 6, p.top + 6]);
-  const free = (box) => !taken.some(([l, t, r, b]) => box[0] < r && box[2] > l && box[1] < b && box[3] > t)
-    && box[0] >= frame.left && box[2] <= frame.right + 12 && box[1] >= frame.top - 8 && box[3] <= frame.bottom;
+  const apartFrom = (boxes, box) => !boxes.some(([l, t, r, b]) => box[0] < r && box[2] > l && box[1] < b && box[3] > t);
+  const free = (box) => apartFrom(taken, box) && box[0] >= frame.left && box[2] <= frame.right + 12 && box[1] >= frame.top - 8 && box[3] <= frame.bottom;
   for (const point of points.filter((p) => p.label)) {
     const text = short(point.label, 34), wide = 0.95 * LETTER * text.length, room = [];
     for (const far of [0, 12, 24, 38, 54]) {
@@ -168,7 +172,7 @@ function namePoints(points, frame, labels) {
         room.push([point.left + side[0], point.top + side[1] - 7, point.left + side[0] + wide, point.top + side[1] + 7]);
       }
     }
-    const box = room.find(free);
+    const box = room.find((one) => free(one) && apartFrom(lines, one)) ?? room.find(free);
     if (!box) continue; // the sentence below the plot names it
     taken.push(box);
     const middle = (box[1] + box[3]) / 2, near = Math.min(Math.max(point.left, box[0]), box[2]);

@@ -103,10 +103,11 @@ def _table(result: Result, measures: Sequence[str], caption: str) -> Table:
 
 def _columns(result: Result, measure: str) -> list[Column]:
     """The columns of a measure that have something in them."""
-    least = min(float(curve.mean(measure)[-1]) for curve in result.curves)
+    ends = [float(curve.mean(measure)[-1]) for curve in result.curves]
+    least, wins = min(ends), measure in LEAST_IS_BEST and max(ends) > min(ends)  # nobody wins against nobody
 
     def measured(curve: Curve) -> Cell:
-        return _measured(curve, measure, -1, measure in LEAST_IS_BEST and curve.mean(measure)[-1] == least)
+        return _measured(curve, measure, -1, wins and curve.mean(measure)[-1] == least)
 
     def bound(curve: Curve) -> Cell:
         return _plain(curve.bounds[measure][-1]) if measure in curve.bounds else NOTHING
