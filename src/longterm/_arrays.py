@@ -40,7 +40,7 @@ def like(value: Any, x: Array) -> Any:
     Python scalars need nothing. Anything else would drag x to its own dtype (a float64 β breaks
     a float32 learner), so it is converted, which is free when it already fits.
     """
-    if isinstance(value, (int, float)) and not isinstance(value, np.generic):
+    if type(value) is float or (isinstance(value, (int, float)) and not isinstance(value, np.generic)):
         return value
     if type(value) is type(x) and value.dtype == x.dtype:
         return value

@@ -14,7 +14,7 @@ from live_plan import fresh, image, learner, start, step, undisturbed
 from longterm import InputError, LiveLearner
 from longterm.errors import JournalError, SnapshotError
 from longterm.live.journal import Journal, JournalReader
-from longterm.live.snapshots import KIND, VERSION
+from longterm.live.memory import KIND, VERSION
 from longterm.storage import snapshot as snapshots
 from longterm.storage.lock import FileLock
 from longterm.storage.packing import MalformedError, pack, unpack

@@ -20,7 +20,6 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timer signals are POSIX"),
     # A file that was being opened when the signal came is closed by the collector of garbage, which says so.
     pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
-    # A signal that comes inside a callback of a weak reference is said and dropped by Python itself: the call goes on.
     pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning"),
 ]
 

@@ -15,7 +15,7 @@ from longterm.constraints import L2Budget
 from longterm.errors import JournalError, SnapshotError
 from longterm.learners import ProjectedOGD
 from longterm.live import learner as live_learner
-from longterm.live.snapshots import KIND, VERSION
+from longterm.live.memory import KIND, VERSION
 from longterm.losses import Linear
 from longterm.problems import covariance, two_dimensional
 from longterm.sets import Ball, Box, Product, Simplex

@@ -96,6 +96,11 @@ class TableState(NamedTuple):
     sums: FloatArray
     counts: FloatArray
 
+    def require_sound(self) -> None:
+        """ValueError unless these are sums of so many numbers in [−1, 1] or so; for what a file says."""
+        if self.counts.min() < 0 or np.abs(self.sums).max() > 1e100 or self.counts.max() > 1e100:
+            raise ValueError("a table holds a number that no lesson leads to")
+
 
 @dataclass(frozen=True)
 class TableRegressor(Regressor[TableState]):

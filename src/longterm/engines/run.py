@@ -225,7 +225,10 @@ def compare(
     with reporter(progress, title) as report:
         try:
             for first, block in _blocks(chosen, stream, seeds, start, rounds):
-                require_fit(problem, block if isinstance(block, Block) else block.at(0), seed_axes, first)
+                if isinstance(block, Block):
+                    require_fit(problem, block, seed_axes, first)
+                elif done == start:  # what a device draws has one shape: look once
+                    require_fit(problem, block.at(0), seed_axes, first)
                 for player in players.values():
                     player.play(block, first)  # type: ignore[arg-type]
                 done = first - 1 + block.rounds

@@ -288,6 +288,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             kinds = [(s.dimension, s.loss, s.loss_parameter) for s in (first.settings, learner.settings)]
             require(kinds[0] == kinds[1] and learner.rounds == first.rounds, "its learners do not belong together")
         require(first.settings.classifies == hasattr(self, "classes_"), "its loss is not one of this estimator")
+        require(type(self.loss) is str, "its loss has no name")
         take_names(self, metadata["feature_names"], first.settings.dimension)
         require(type(metadata["fitted"]) is bool, "fitted is neither true nor false")
         self._fitted, self._kept = metadata["fitted"], {}

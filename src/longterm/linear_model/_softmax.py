@@ -280,7 +280,7 @@ class SoftmaxLearner:
             raise ValueError("it has other arrays than a softmax model")
         for name, array in arrays.items():
             fits = array.shape == fresh[name].shape and array.dtype == fresh[name].dtype
-            if not (fits and np.isfinite(array).all()):
+            if not (fits and np.abs(array.astype(np.float64)).max(initial=0.0) < LARGEST):
                 raise ValueError(f"{name} is not that of a softmax model")
         made.state = type(made.state)(*(_number(arrays[f"weights.{name}"]) for name in made.state._fields))
         made.residual = type(made.residual)(*(_number(arrays[f"residual.{name}"]) for name in made.residual._fields))
@@ -290,7 +290,17 @@ class SoftmaxLearner:
         made._intercept_total = arrays["intercept_total"].copy()
         if min(made.rounds, made._heaviest, made._counts.min(), made.state.square_sum, made.residual.square_sum) < 0:
             raise ValueError("it counts below 0")
+        for state in (made.state, made.residual):
+            least = min(state.theta_sum, state.largest_gradient, state.hedge_clip, state.hedge_squares)
+            if not (least >= 0 and state.round >= 1 and state.multiplier >= 0):
+                raise ValueError("a sum of squares or a multiplier is below 0")
+            if state.shares.min() < 0 or abs(float(state.shares.sum()) - 1.0) > 1e-6:
+                raise ValueError("the shares of the scales are not shares")
         return made
+
+
+LARGEST = 1e100
+"""No number of a model is as large; squares of smaller ones are finite."""
 
 
 def _opened(rule: MixedAFTRL, state: Any) -> tuple[NDArray[Any], ...]:
