@@ -57,8 +57,8 @@ lint: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/python docs/docstrings.py
 
-# A file's tests stay together: what it compiles and makes for all of them is made once.
-PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+# A file's tests stay together: what it compiles and makes for all of them is made once. Two processes, two threads.
+PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 test: lint
 	$(PYTEST) -m "not cross"
