@@ -178,7 +178,7 @@ def _read_result(folder: Path) -> Result:
 def _shares(gap: FloatArray, loss: FloatArray, rounds: NDArray[np.int64]) -> FloatArray:
     """Gaps as shares of the losses; where a loss is next to nothing, of a thousandth of what such rounds cost later."""
     scale = np.maximum(np.abs(loss), 1e-3 * np.abs(loss[-1]) * (rounds / rounds[-1])[:, None])
-    return np.divide(gap, scale, out=np.where(gap > 0, np.inf, 0.0), where=scale != 0)
+    return np.asarray(np.divide(gap, scale, out=np.where(gap > 0, np.inf, 0.0), where=scale != 0))
 
 
 def summary_of(result: Result) -> dict[str, Any]:
