@@ -6,17 +6,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
 from longterm.cli.common import BackendOptions, table, write_report
-from longterm.errors import InputError
+from longterm.errors import InputError, did_you_mean
 from longterm.experiments import run_experiment
 from longterm.experiments.paper import BETA, OF_THE_PAPER, WITH_A_BUDGET, Options, paper_spec
 from longterm.experiments.spec import slug
 
-Name = Literal["dsm", "ijcnn1", "covtype", "sample", "all"]
+NAMES = (*OF_THE_PAPER, "sample", "all")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ReproduceCommand:
       longterm reproduce ijcnn1 --learners convex-a-ogd convex-ogd --beta 0.5 --out results-beta
     """
 
-    experiments: tyro.conf.Positional[tuple[Name, ...]]
+    experiments: tyro.conf.Positional[tuple[str, ...]]
     """Which: dsm, ijcnn1, covtype, sample, all."""
     sequences: int = 10
     """Random sequences to average over."""
@@ -59,9 +59,13 @@ class ReproduceCommand:
 
     def run(self) -> None:
         """Run them, one after the other."""
+        for one in self.experiments:
+            if one not in NAMES:
+                what = f"{one!r} is not known{did_you_mean(one, NAMES)}"
+                raise InputError("experiments", what, f"Choose from {', '.join(NAMES)}")
         names = list(dict.fromkeys(n for one in self.experiments for n in (OF_THE_PAPER if one == "all" else (one,))))
         if not names:
-            raise InputError("experiments", "is empty", "Choose from dsm, ijcnn1, covtype, sample, all")
+            raise InputError("experiments", "is empty", f"Choose from {', '.join(NAMES)}")
         if self.rho is not None and not set(names) & set(WITH_A_BUDGET):
             raise InputError("rho", "no experiment here has a budget", f"Choose one of {list(WITH_A_BUDGET)} with it")
         specs = [paper_spec(name, self._options(name, names)) for name in names]

@@ -138,7 +138,11 @@ def _picked(curves: Sequence[LearnerSpec], wanted: Sequence[str]) -> tuple[Learn
     for name in wanted:
         if slug(name) not in by_name:
             known = [curve.name for curve in curves]
-            raise InputError("learners", f"{name!r} is no curve of this experiment", f"Choose from {known}")
+            raise InputError(
+                "learners",
+                f"{name!r} is no curve of this experiment{did_you_mean(name, known)}",
+                f"Choose from {known}",
+            )
     return tuple(curve for name, curve in by_name.items() if not wanted or name in map(slug, wanted))
 
 
