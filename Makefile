@@ -10,12 +10,15 @@ ifneq ($(LONGTERM_DATA),)
 export LONGTERM_DATA
 endif
 
+# Tests start Python some hundred times: what it compiles of the sources is kept, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help reproduce pacing routing test test-all quick lint tables docs package soak bench bench-live bench-linear bench-models bench-scale bench-gpu test-gpu clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
 	@echo "make test        the whole suite: style, types, tests, doctests"
-	@echo "make test-all    and the full cross of learners, problems and engines"
+	@echo "make test-all    and the full cross of learners, problems and engines, and runs at full size"
 	@echo "make quick       the part of the tests to run while working"
 	@echo "make pacing      spend a budget over auctions (real where LONGTERM_DATA has them, else invented): tables, figures in results/"
 	@echo "make routing     route prompts to language models under a budget: every method on two tables, figures in results/"
@@ -54,14 +57,17 @@ lint: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/python docs/docstrings.py
 
+# A file's tests stay together: what it compiles and makes for all of them is made once. Two processes, two threads.
+PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
 test: lint
-	$(BIN)/python -m pytest -n 2 -m "not cross"
+	$(PYTEST) -m "not cross"
 
 test-all: lint
-	$(BIN)/python -m pytest -n 2
+	$(PYTEST)
 
 quick: $(READY)
-	$(BIN)/python -m pytest -n 2 -q --thin -m "not slow and not cross"
+	$(PYTEST) -q --thin -m "not slow and not cross"
 
 SECONDS ?= 600
 soak: $(READY)

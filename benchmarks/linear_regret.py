@@ -1,7 +1,8 @@
 """Regret and violation of the streaming rules on real data: ten random sequences, as many rounds as there are rows.
 
 Logistic loss under ‖x‖₁ + ½‖x‖² ≤ ρ, ρ such that 30 % of the best fixed decision is not 0. Constants given by the
-problem, then found online. Means over the sequences; regret against the certified best decision in hindsight.
+problem, then found online, with one scale and with a mixture of them. Means over the sequences; regret against the
+certified best decision in hindsight.
 
     python benchmarks/linear_regret.py
 """
@@ -32,14 +33,13 @@ def main() -> None:
         problem, stream = budgeted_logistic(data.features, budget), ResampledRows(data.features, data.labels)
         best = hindsight.best(problem, stream, [rounds], seeds=SEEDS, progress=None)
         first, norm = None, float(np.linalg.norm(data.features, axis=1).max())
-        given = [(label, rule, {"feature_norm": norm}) for label, rule in RULES.items()]
-        for label, rule, constants in [
-            *given,
-            *((f"{label}, online", rule, "online") for label, rule in RULES.items()),
-        ]:
+        given = [(label, rule, {"feature_norm": norm}, "one") for label, rule in RULES.items()]
+        online = [(f"{label}, online", rule, "online", "one") for label, rule in RULES.items()]
+        mixed = [(f"{label}, mixture", rule, "online", "mixed") for label, rule in RULES.items() if rule != "a-ogd"]
+        for label, rule, constants, scales in [*given, *online, *mixed]:
             results = []
             for position, seed in enumerate(SEEDS):
-                more = {"rule": rule, "fit_intercept": False, "constants": constants}
+                more = {"rule": rule, "fit_intercept": False, "constants": constants, "scales": scales}
                 learner = BudgetLinearLearner(problem.dimension, budget, **more)
                 learner.learn(data.features, data.labels, order=np.asarray(stream.drawn(seed, 0, rounds)))
                 regret = learner.cumulative_loss - best.loss[-1, position]

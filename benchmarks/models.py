@@ -5,6 +5,7 @@ Ours, SGDClassifier (default, and the best in hindsight of seven settings, chose
 River, the last two with default settings; a base rate (Krichevsky–Trofimov) for comparison.
 Held-out loss: `fit` on those rows, log loss, error and non-zeros on up to 5,000 other ones; ours with default settings
 and with a budget of l1-norm, LogisticRegression with ℓ2 (default), and ℓ1 and ℓ2 cross-validated.
+Regression: squared errors over the targets' variance, in a stream, and held out beside cross-validated ridge.
 `--figure` draws held-out loss against non-zeros, ours over budgets, LogisticRegression over C.
 """
 
@@ -20,9 +21,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 
 from longterm.data import load, load_adult, load_elec2, load_sample
-from longterm.linear_model import BudgetLinearClassifier
+from longterm.linear_model import BudgetLinearClassifier, BudgetLinearRegressor
 
 ROWS, TEST = 2000, 5000
 SETTINGS = [{"alpha": a} for a in (1e-5, 1e-4, 1e-3)] + [
@@ -51,6 +53,9 @@ def data_sets() -> Iterator[tuple[str, Any, Any, bool]]:
     e = load_elec2()
     columns = (e.period, e.nsw_price, e.nsw_demand, e.vic_price, e.vic_demand, e.transfer)
     yield "ELEC2, in time", np.ascontiguousarray(np.stack(columns, axis=1)), e.labels, True
+    cancer, digits = load_breast_cancer(), load_digits()
+    yield "breast cancer", cancer.data, np.where(cancer.target > 0, 1.0, -1.0), False
+    yield "digits, even or odd", digits.data, np.where(digits.target % 2 == 0, 1.0, -1.0), False
 
 
 def _adult(columns: dict[str, Any]) -> Any:
@@ -120,12 +125,12 @@ def river_in_stream(X: Any, y: Any) -> Any:
     return margins
 
 
-def vowpal_wabbit_in_stream(X: Any, y: Any) -> Any:
+def vowpal_wabbit_in_stream(X: Any, y: Any, loss: str = "logistic") -> Any:
     from vowpalwabbit import Workspace
 
-    model, margins = Workspace(loss_function="logistic", quiet=True), np.zeros(len(y))
+    model, margins = Workspace(loss_function=loss, quiet=True), np.zeros(len(y))
     for i, row in enumerate(_dictionaries(X)):
-        example = model.parse(f"{int(y[i])} | " + " ".join(f"{k}:{v:.9g}" for k, v in row.items()))
+        example = model.parse(f"{y[i]:.9g} | " + " ".join(f"{k}:{v:.9g}" for k, v in row.items()))
         model.learn(example)
         margins[i] = example.get_simplelabel_prediction()
         model.finish_example(example)
@@ -222,8 +227,60 @@ def main() -> None:
                 error = float(np.mean((margins > 0) != (y[test] > 0)))
                 found.append([log_loss(margins, y[test]), error, nonzeros(model), took])
             show(which, found, ("loss", "error", "non-zeros", "ms"))
+    if "" in options.only or "regression" in options.only:
+        for name, X, y, in_time in regressions():
+            show_regression(name, X, y, in_time)
     if options.figure:
         draw(options.figure)
+
+
+# --- regression -----------------------------------------------------------------------------------------------
+
+
+def regressions() -> Iterator[tuple[str, Any, Any, bool]]:
+    """Name, rows, targets, and whether the order is that of time."""
+    e, day = load_elec2(), 48
+    lags = (day, day + 1, 2 * day, 3 * day, 6 * day, 7 * day)
+    demand, period = e.nsw_demand, np.round(e.period * (day - 1)).astype(int)
+    rows = np.stack([demand[7 * day - lag : len(demand) - lag] for lag in lags], axis=1)
+    yield "NSW demand, a day ahead", np.hstack([rows, np.eye(day)[period[7 * day :]]]), demand[7 * day :], True
+    diabetes = load_diabetes()
+    yield "diabetes", diabetes.data, diabetes.target, False
+    if find_spec("river"):
+        from river.datasets import TrumpApproval
+
+        rows_and_targets = [(list(row.values()), target) for row, target in TrumpApproval()]
+        X, y = (np.array(part, dtype=np.float64) for part in zip(*rows_and_targets, strict=True))
+        yield "TrumpApproval", X, y, True
+
+
+def show_regression(name: str, X: Any, y: Any, in_time: bool) -> None:
+    """Mean squared errors over the targets' variance: each row before it is learned, and the last third held out."""
+    from sklearn.linear_model import RidgeCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    print(f"{name}: {len(y)} rows, d = {X.shape[1]}", flush=True)
+    orders = [np.random.default_rng([7, k]).permutation(len(y)) for k in range(5)]
+    progressive, wabbit, ours, ridge = [], [], [], []
+    for order in [np.arange(len(y))] if in_time else orders:
+        rows, targets, cut = X[order], y[order], len(y) * 2 // 3
+        model = BudgetLinearRegressor().partial_fit(rows[:1], targets[:1])
+        margins = model._learners[0].learn(rows[1:], targets[1:])
+        progressive.append([float(np.mean((margins - targets[1:]) ** 2) / np.var(targets))])
+        if find_spec("vowpalwabbit"):
+            margins = vowpal_wabbit_in_stream(rows, targets, "squared")[1:]
+            wabbit.append([float(np.mean((margins - targets[1:]) ** 2) / np.var(targets))])
+        for found, made in (
+            (ours, BudgetLinearRegressor(random_state=0)),
+            (ridge, make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 4, 15)))),
+        ):
+            errors = made.fit(rows[:cut], targets[:cut]).predict(rows[cut:]) - targets[cut:]
+            found.append([float(np.mean(errors**2) / np.var(targets[cut:]))])
+    lines = {"ours, progressive": progressive, "Vowpal Wabbit, progressive": wabbit}
+    for which, values in (lines | {"ours, held out": ours, "RidgeCV, held out": ridge}).items():
+        if values:
+            show(which, values, ("error",))
 
 
 def draw(path: Path) -> None:

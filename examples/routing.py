@@ -38,6 +38,7 @@ from longterm.decisions import (
     play,
 )
 from longterm.errors import InputError
+from longterm.experiments.jobs import one_thread
 
 EXPLANATION = """\
 A table has a prompt and a score in [0, 1] for each model. Requests come in some order; one model answers each; only
@@ -45,17 +46,20 @@ its score is learned. A model costs its price per million tokens times the token
 of the answer. The budget lies between the cheapest model for all and the best model for all: 0 is the one, 1 the
 other. It is counted as spend above the cheapest model, so it can be kept to the last cent in any order.
 
-Methods (all under the same guard, with the same features; all but the last five with the same belief and price):
+Methods (all under the same guard, with the same features, told the score of the model that answered and no other,
+but where it says so; all but "gap" and the last six with the same belief and price):
   thompson    joint linear Thompson sampling, factor 0.4, a look with probability 1/√t, entropic price, replanning
   late        the same, each reward 0 to 50 requests late
   labelled    the same, the scores of all models told for the first 1,000 requests
   full        the same, the scores of all models told always: a ceiling for what these features can do online
   ucb         optimism instead of sampling
-  gap         inverse gap weighting over ridge regression
+  gap200      inverse gap weighting over that belief, γ = 200
   greedy      no exploration
+  gap         inverse gap weighting as it comes: a ridge regression for each model, 20 times the theorem's γ; that price
   exp3        EXP3-IX: no features
-  threshold   explore with a random mix for 500 requests, then a ridge regression of all seen so far and the price
-              that would have spent the remaining budget on the requests so far, tuned again every 500 requests
+  threshold   any model for 500 requests, then a ridge regression of what was seen and a threshold on gain per cost,
+              tuned to spend the remaining budget evenly on requests like those: once
+  retuned     the same, regression and threshold made again of all seen so far every 500 requests
   mix         the cheapest and the best model at random, in the proportion that the budget allows
   fixed       the best fixed mixture of all models *of hindsight*, at random
   filter      the best model until the money is gone, then the cheapest: what a router without prices does
@@ -77,8 +81,8 @@ TABLES = {"mmlu": "routellm-mmlu.csv.xz", "nine": "llmrouter-train.csv.xz"}
 PRICES = {"mistralai/Mixtral-8x7B-Instruct-v0.1": 0.24, "gpt-4-1106-preview": 24.7}
 """Dollars per million tokens; the nine have their own file."""
 METHODS = (
-    *("thompson", "late", "labelled", "full", "ucb", "gap"),
-    *("greedy", "exp3", "threshold", "mix", "fixed", "filter"),
+    *("thompson", "late", "labelled", "full", "ucb", "gap200", "greedy"),
+    *("gap", "exp3", "threshold", "retuned", "mix", "fixed", "filter"),
 )
 LABELLED, LATE = 1000, 50
 EXPLORE, RETUNE = 500, 500
@@ -179,8 +183,10 @@ def chooser(prompts: Prompts, budget: Budget, method: str, seed: int, first: int
         primal = ThompsonSampling(K, d, factor=0.0, look=0.0, **common)
     elif method == "ucb":
         primal = LinearUCB(K, d, width=0.4, **common)
-    elif method == "gap":
+    elif method == "gap200":
         primal = InverseGapWeighting(K, RidgeRegressor(d, ridge=(NOISE / OWN) ** 2, shared=1 / OWN), sharpness=200.0)
+    elif method == "gap":
+        primal = InverseGapWeighting(K, RidgeRegressor(d))
     elif method == "exp3":
         primal = EXP3IX(K)
     else:
@@ -222,8 +228,8 @@ def run(prompts: Prompts, method: str, share: float, kind: str, seed: int) -> Re
     """Replay one order with one method."""
     order = prompts.order(kind, seed)
     table, budget = prompts.table.ordered(order), prompts.budget(share)
-    if method == "threshold":
-        quality, spent, prices = threshold(prompts, table, budget, seed)
+    if method in ("threshold", "retuned"):
+        quality, spent, prices = threshold(table, budget, seed, again=method == "retuned")
         return Result(method, share, seed, quality, spent / budget.limit, prices, np.zeros(0))
     made = chooser(prompts, budget, method, seed, int(order[0]))
     act, seconds = made.act, np.zeros(len(table))
@@ -250,24 +256,22 @@ def run(prompts: Prompts, method: str, share: float, kind: str, seed: int) -> Re
     )
 
 
-def threshold(prompts: Prompts, table: Table, budget: Budget, seed: int) -> tuple[float, float, NDArray[Any]]:
-    """Explore, regress, tune a price on what was seen, again and again; the same guard."""
+def threshold(table: Table, budget: Budget, seed: int, *, again: bool) -> tuple[float, float, NDArray[Any]]:
+    """Explore, regress, tune a price on what was seen, once or again and again; the same guard."""
     rng = np.random.default_rng(seed)
     T, K = table.rewards.shape
     d = table.contexts.shape[1]
     excess = table.costs - table.costs.min(axis=1, keepdims=True)
-    mix = np.asarray(_shares(prompts, budget, "mix")) * 0.5 + 0.5 * np.eye(K)[int(table.costs[0].argmin())]
-    mix = 0.9 * mix + 0.1 / K
     gram, sums = np.tile(np.eye(d), (K, 1, 1)), np.zeros((K, d))
     weights: NDArray[Any] = np.zeros((K, d))
     price, left, earned = 0.0, budget.limit * (1 - 1e-12), 0.0
     prices = np.zeros(T)
     for t in range(T):
         x, c = table.contexts[t], excess[t]
-        if t >= EXPLORE and t % RETUNE == 0:
+        if t == EXPLORE or (again and t > EXPLORE and t % RETUNE == 0):
             weights = np.linalg.solve(gram, sums[:, :, None])[:, :, 0]
             price = _tuned(table.contexts[:t] @ weights.T, excess[:t], left / (T - t))
-        wanted = int(rng.choice(K, p=mix)) if t < EXPLORE else int((weights @ x - price * c).argmax())
+        wanted = int(rng.integers(K)) if t < EXPLORE else int((weights @ x - price * c).argmax())
         action = wanted if c[wanted] <= left else int(c.argmin())
         left -= c[action]
         earned += table.rewards[t, action]
@@ -388,7 +392,8 @@ def find(name: str) -> Path:
 
 
 def _run(job: tuple[Prompts, str, float, str, int]) -> Result:
-    return run(*job)
+    with one_thread():  # for matrices as small as these two threads are slower than one, twenty times on a busy machine
+        return run(*job)
 
 
 def _asked_for(chosen: argparse.Namespace) -> Iterator[Prompts]:

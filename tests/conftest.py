@@ -1,4 +1,5 @@
 import os
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "longterm", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
+settings.register_profile("part", settings.get_profile("longterm"), max_examples=30)
 settings.register_profile("thin", settings.get_profile("longterm"), max_examples=5)
 settings.load_profile("longterm")
 
@@ -19,13 +21,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thin", action="store_true", help="of each test its first and its last case, few examples")
 
 
+FIRST = ("test_a_minute_of_soaking_loses_nothing",)
+"""What takes longest goes first: the other worker has enough to do meanwhile, and nobody waits for it at the end."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--thin"):
-        settings.load_profile("thin")
+    if "not cross" in config.option.markexpr:
+        settings.load_profile("thin" if config.getoption("--thin") else "part")
+        compile_quickly()
 
 
+def compile_quickly() -> None:
+    """Most loops that JAX compiles here play 200 rounds: less is optimised, which halves the time. `make test-all` has
+    them as they are. An XLA that does not know a flag ends the process, so it is named for versions that do.
+    """
+    try:
+        known = version("jaxlib").startswith("0.10.")
+    except PackageNotFoundError:
+        return
+    if known:
+        os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+
+
+@pytest.hookimpl(trylast=True)  # after marks have been chosen
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Thinned out, every test is still there: what broke shows in a minute, the whole is for `make test`."""
+    items.sort(key=lambda item: not item.name.startswith(FIRST))
     if not config.getoption("--thin"):
         return
     cases: dict[str, list[pytest.Item]] = {}

@@ -40,7 +40,7 @@ def like(value: Any, x: Array) -> Any:
     Python scalars need nothing. Anything else would drag x to its own dtype (a float64 β breaks
     a float32 learner), so it is converted, which is free when it already fits.
     """
-    if isinstance(value, (int, float)) and not isinstance(value, np.generic):
+    if type(value) is float or (isinstance(value, (int, float)) and not isinstance(value, np.generic)):
         return value
     if type(value) is type(x) and value.dtype == x.dtype:
         return value
@@ -126,10 +126,16 @@ def largest(values: Array) -> Array:
     return namespace(values).max(values, axis=-1, keepdims=True)
 
 
+def summed(values: Array) -> Array:
+    """Σ along the last axis, which is kept, shape (..., 1)."""
+    if isinstance(values, np.ndarray):
+        return np.add.reduce(values, axis=-1, keepdims=True)
+    return namespace(values).sum(values, axis=-1, keepdims=True)
+
+
 def floored(positive: Array) -> Array:
     """At least the root of the smallest number there is: to divide by, where 0 stands for "nothing yet"."""
-    xp = namespace(positive)
-    return xp.maximum(positive, _least_divisor(positive.dtype, xp))
+    return at_least(positive, _least_divisor(positive.dtype, namespace(positive)))
 
 
 def float_dtype(xp: Any, dtype: Any) -> Any:
@@ -197,9 +203,11 @@ def resolution(x: Array) -> float:
     return max(1e-9, 16 * float(namespace(x).finfo(x.dtype).eps))
 
 
-def surely_none(mask: Array) -> bool:
-    """Whether nothing is true in a mask that can be looked at; inside a compiled loop nothing is sure.
+def surely_below(values: Array, level: float) -> bool:
+    """Whether no value is above a level, where they can be looked at; inside a compiled loop nothing is sure.
 
-    For work that changes nothing where the mask is false: leaving it out is then a matter of speed alone.
+    For work that changes nothing where values are as low: leaving it out is then a matter of speed alone.
     """
-    return isinstance(mask, (np.ndarray, np.generic)) and not mask.any()
+    if not isinstance(values, (np.ndarray, np.generic)):
+        return False
+    return bool(np.maximum.reduce(values, axis=None, initial=0.0) <= level)

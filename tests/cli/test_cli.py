@@ -40,6 +40,7 @@ def reports(monkeypatch):
     return asked
 
 
+@pytest.mark.slow
 def test_reproduce_writes_results_figures_and_one_page(reports, capsys):
     assert main(["reproduce", "dsm", "sample", "--learners", "convex-a-ogd", *QUICK, "--rho", "5"]) == 0
     printed = capsys.readouterr().out
@@ -53,6 +54,7 @@ def test_reproduce_writes_results_figures_and_one_page(reports, capsys):
     assert reports[-1][1:] == (["dsm", "sample"], Path("results/report.html"))
 
 
+@pytest.mark.slow
 def test_each_experiment_takes_the_curves_that_it_has(reports):
     words = ["--learners", "Convex A-OGD", "strongly-convex-a-ogd", "--rho", "5", *QUICK]
     assert main(["reproduce", "dsm", "sample", *words]) == 0
@@ -62,6 +64,7 @@ def test_each_experiment_takes_the_curves_that_it_has(reports):
     assert main(["reproduce", "dsm", "sample", *words]) == 0
 
 
+@pytest.mark.slow
 def test_a_page_that_cannot_be_written_is_said(capsys):
     Path("plain").touch()
     assert main([*OWN, "--out", "mine", "--no-report"]) == 0
@@ -252,6 +255,7 @@ def test_the_commands_of_the_docs_run(reports, capsys):
     assert Path("quick/summary.json").read_bytes() == Path("again/summary.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_python_of_the_docs_runs(tmp_path):
     (code,) = [block for kind, block in BLOCKS if kind == "python"]
     Path("mine.py").write_text(code)

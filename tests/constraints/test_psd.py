@@ -137,6 +137,7 @@ def test_a_run_with_each_way(way):
     np.testing.assert_allclose(one.signed_violation, two.signed_violation, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit_diagonal", [True, False])
 def test_the_problem(unit_diagonal):
     """An interior, targets within bounds, a mean that is infeasible, and A-OGD under its theorem."""

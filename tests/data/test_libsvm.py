@@ -54,6 +54,7 @@ def test_it_is_what_scikit_learn_reads_whatever_the_block(tmp_path_factory, tabl
     np.testing.assert_array_equal(same, labels)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_fuzzed_lines_are_read_as_a_slow_reference_reads_them(seed, monkeypatch, capsys):
     monkeypatch.setattr(files, "BLOCK", files.BLOCK)  # the fuzzer changes it

@@ -32,6 +32,7 @@ def _real_files(monkeypatch, real_cache):
     monkeypatch.setenv("LONGTERM_CACHE", str(real_cache))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ijcnn1", "ijcnn1.t", "a9a", "a9a.t", "sector", "sector.t"])
 def test_real_files_are_what_they_should_be(name):
     known = DATA_SETS[name]
@@ -47,6 +48,7 @@ def test_real_files_are_what_they_should_be(name):
         assert np.linalg.norm(loaded.features, axis=1).max() == pytest.approx(1.98409, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_rows_of_a9a_are_rows_of_adult():
     for name, part, women in (("a9a", "train", 10_771), ("a9a.t", "test", 5_421)):
         table, rows = load_adult(part), load(name)
@@ -73,6 +75,7 @@ def test_elec2_and_power_at_its_prices():
     assert np.all(trace.signed_violation <= bound.violation[:, None])
 
 
+@pytest.mark.slow
 def test_fair_logistic_regression_on_adult():
     game = games.fair_logistic(limit=0.01)
     assert game.problem.dimension == 121
@@ -90,6 +93,7 @@ def test_fair_logistic_regression_on_adult():
     assert np.all(trace.signed_violation <= bound.violation[:, None])
 
 
+@pytest.mark.slow
 def test_the_budget_of_ijcnn1_and_its_certified_comparators():
     rows = load("ijcnn1")
     chosen = choose_budget(rows.features, rows.labels, progress=None)
@@ -104,7 +108,7 @@ def test_the_budget_of_ijcnn1_and_its_certified_comparators():
     np.testing.assert_allclose(best.loss[:2], slow.loss, rtol=2e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_covtype_and_the_sample_of_it():
     rows = load("covtype")
     norms = np.linalg.norm(rows.features, axis=1)
@@ -119,7 +123,6 @@ def test_covtype_and_the_sample_of_it():
 
 @pytest.mark.cross
 def test_the_budget_of_covtype():
-    """The figures below choose it, too; the cross-validation of half a million rows is done once in `make test`."""
     rows = load("covtype")
     chosen = choose_budget(rows.features, rows.labels, progress=None)
     assert chosen.budget == pytest.approx(7.0, abs=0.1)
@@ -131,6 +134,7 @@ def _measurements(scaled):
     return np.rint(scaled[:, :10] * (HIGHEST - LOWEST) + LOWEST) + 0.0  # −0 and 0 are the same number
 
 
+@pytest.mark.slow
 def test_figures_3_and_4_on_ijcnn1(tmp_path):
     result, ours, theirs = _figures_3_and_4("ijcnn1", tmp_path, sequences=2)
     assert result.problem["budget"] == pytest.approx(3.42, abs=0.02)
@@ -141,7 +145,7 @@ def test_figures_3_and_4_on_ijcnn1(tmp_path):
     assert any("Figure 3" in text and "Figure 4" in text and "standardised" in text for text in differs)
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_figures_3_and_4_on_covtype(tmp_path):
     result, ours, theirs = _figures_3_and_4("covtype", tmp_path, sequences=1)
     assert result.problem["budget"] == pytest.approx(7.0, abs=0.1)

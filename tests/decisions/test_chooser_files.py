@@ -1,10 +1,17 @@
 """Choosers in a service: journals, snapshots, lives, interrupts."""
 
 import os
+import random
+import shutil
+import signal
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from chooser_plan import image, next_call, position
 from longterm.decisions import (
     EXP3IX,
     Budget,
@@ -18,7 +25,16 @@ from longterm.decisions import (
     TableRegressor,
     ThompsonSampling,
 )
-from longterm.errors import InputError, JournalError, SnapshotError, UnknownTokenError, WindowFullError
+from longterm.errors import (
+    AlreadyToldError,
+    InputError,
+    InUseError,
+    JournalError,
+    SnapshotError,
+    UnknownTokenError,
+    WindowFullError,
+)
+from timer_signals import Alarm
 
 
 def rules():
@@ -81,10 +97,10 @@ def test_a_chooser_goes_on_bit_for_bit_after_its_process_died(name, tmp_path):
         if t == 30:
             chooser.save(tmp_path / "s")
         if t == 15:  # dies before the first save
-            chooser._journal.close()
+            chooser._recorded.close()  # nothing is written
             chooser = Chooser(rules()[name], seed=3, journal=tmp_path / "j", fsync=False)
         if t in (31, 60, 75):
-            chooser._journal.close()
+            chooser._recorded.close()  # nothing is written
             chooser = Chooser.load(tmp_path / "s", rules()[name], journal=tmp_path / "j", fsync=False)
         actions.append(step(chooser, name, t))
     assert actions == straight
@@ -192,38 +208,103 @@ def test_a_write_that_fails_changes_nothing(call, tmp_path, monkeypatch):
         same(again, twin)
 
 
-@pytest.mark.parametrize("at", range(6))
-def test_an_interrupt_at_any_store_is_undone_or_finished(at, tmp_path, monkeypatch):
-    """A signal handler that raises while the record is written or just after."""
-    from longterm.live.journal import Journal
-
-    rule = rules()["thompson"]
-    chooser = Chooser(rule, seed=5, journal=tmp_path / "j", fsync=False)
-    append, put = Journal.append, Chooser._put
-    with monkeypatch.context() as patch:
-        if at == 0:
-            patch.setattr(Journal, "append", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
-        elif at == 1:
-            patch.setattr(Journal, "append", lambda *a: (append(*a), (_ for _ in ()).throw(KeyboardInterrupt)))
-        else:
-            calls = iter([True, False, False, False, False])
-
-            def broken(self, change):
-                if next(calls):
-                    raise KeyboardInterrupt
-                put(self, change)
-
-            patch.setattr(Chooser, "_put", broken)
-        with pytest.raises(KeyboardInterrupt):
-            chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5])
-    happened = chooser.round - 1
-    assert happened == (0 if at == 0 else 1)
-    actions = [step(chooser, "thompson", t) for t in range(happened, 10)]
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timer signals are POSIX")
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+@pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")
+def test_interrupted_hundreds_of_times_it_has_done_nothing_or_everything(tmp_path, monkeypatch):
+    """Real timers, in calls and in saves; the mirror is a chooser that nothing happens to."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    rule, dice, alarm = rules()["thompson"], random.Random(0), Alarm()
+    mirror = Chooser(rule, seed=5)
+    options: Any = {"journal": tmp_path / "j", "fsync": False, "checkpoint_after": 25}
+    chooser, hits = Chooser.open(tmp_path / "s", rule, seed=5, **options), 0
+    patience = {True: 1e-3, False: 3e-4}
+    with alarm.installed():
+        for turn in range(1500):
+            saving = dice.random() < 0.2
+            writes = [
+                chooser.checkpoint,
+                partial(chooser.backup, tmp_path / "b"),
+                partial(chooser.save, tmp_path / "s"),
+            ]
+            hit = alarm.interrupted(
+                dice.choice(writes) if saving else next_call(chooser), dice.uniform(1e-6, patience[saving])
+            )
+            hits += hit
+            patience[saving] *= 1.03 if hit else 0.97
+            if position(chooser) > position(mirror):
+                next_call(mirror)()
+            assert image(chooser) == image(mirror)
+            if turn % 100 == 99:
+                before = image(chooser)
+                chooser.close()
+                chooser = Chooser.open(tmp_path / "s", rule, **options)
+                assert image(chooser) == before
     chooser.close()
-    again = Chooser(rule, seed=5, journal=tmp_path / "j", fsync=False)
-    same(chooser, again)
-    assert len(actions) == 10 - happened
-    again.close()
+    assert hits > 400
+
+
+def test_a_journal_shortens_itself_and_a_backup_leaves_the_original_alone(tmp_path):
+    rule = rules()["thompson"]
+    mirror = Chooser(rule, seed=5)
+    chooser = Chooser(rule, seed=5, journal=tmp_path / "j", fsync=False, checkpoint_after=20)
+    chooser.save(tmp_path / "s")
+    for _ in range(200):
+        next_call(chooser)()
+        next_call(mirror)()
+    chooser._recorded.checkpoints.wait()
+    assert chooser._recorded.journal.start.sequence > 100
+    chooser.save(tmp_path / "copy")  # another path: a backup
+    for _ in range(10):
+        next_call(chooser)()
+        next_call(mirror)()
+    chooser.close()
+    with Chooser.load(tmp_path / "s", rule, journal=tmp_path / "j", fsync=False) as again:
+        assert image(again) == image(mirror)
+    copy = Chooser.load(tmp_path / "copy", rule)
+    assert copy.round < mirror.round
+    with Chooser.load(tmp_path / "copy", rule, journal=tmp_path / "j", fsync=False) as again:
+        assert image(again) == image(mirror)
+
+
+def test_the_text_of_a_choice_is_as_good_as_the_choice(tmp_path):
+    chooser = Chooser(rules()["thompson"], seed=5)
+    choice = chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5])
+    chooser.settle(str(choice), reward=0.5)
+    with pytest.raises(AlreadyToldError):
+        chooser.settle(choice, reward=0.5)
+    with pytest.raises(UnknownTokenError, match="another life"):
+        chooser.settle(str(Chooser(rules()["thompson"]).act([1.0, 0.0], costs=[0.0, 0.2, 0.5])), reward=0.5)
+    with pytest.raises(UnknownTokenError, match="not the text"):
+        chooser.settle("seven", reward=0.5)
+
+
+def test_a_signal_handler_that_calls_the_chooser_is_refused():
+    chooser = Chooser(rules()["exp3"])
+    with chooser._turn(), pytest.raises(InUseError, match="chooser"):
+        chooser.act()
+
+
+def test_files_and_journals_of_the_first_layout_still_load(tmp_path):
+    """Written by the version before: a journal without a save, and a snapshot with the journal beside it."""
+    rule = rules()["thompson"]
+    golden = Path(__file__).parent / "golden"
+    for name in ("fresh", "saved"):
+        shutil.copy(golden / f"{name}.journal", tmp_path / name)
+    with Chooser(rule, seed=3, journal=tmp_path / "fresh", fsync=False) as chooser:
+        for t in range(25, 40):
+            step(chooser, "thompson", t)
+        expected = image(chooser)
+    shutil.copy(golden / "saved.snapshot", tmp_path / "snapshot")
+    with Chooser.load(tmp_path / "snapshot", rule, journal=tmp_path / "saved", fsync=False) as chooser:
+        assert chooser.round == 26
+        for t in range(25, 40):
+            step(chooser, "thompson", t)
+        assert image(chooser) == expected
+    mirror = Chooser(rule, seed=3)
+    for t in range(40):
+        step(mirror, "thompson", t)
+    assert image(mirror) == expected
 
 
 def test_open_choices_are_bounded_and_old_ones_expire():

@@ -28,6 +28,7 @@ def instance(seed, rows=40, actions=4, resources=1):
     return rng.random((rows, actions)), rng.random((rows, actions, resources))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.05, 0.95))
 def test_slopes_agree_with_the_program_and_both_are_certified(seed, tightness):
@@ -137,6 +138,7 @@ def test_a_replay_counts_what_the_chooser_counts():
     assert run.rewards.sum() < best.value
 
 
+@pytest.mark.slow
 def test_late_rewards_are_all_learned_and_labels_help():
     data = table(1500)
     prompt, late = router(data, seed=1), router(data, seed=1)
@@ -150,6 +152,7 @@ def test_late_rewards_are_all_learned_and_labels_help():
     assert precise[1] < precise[0]
 
 
+@pytest.mark.slow
 def test_a_log_weighs_another_policy():
     """The log of a learner that changes as it goes values a policy it never played: within four standard errors."""
     data = table(6000, seed=4)
@@ -164,6 +167,7 @@ def test_a_log_weighs_another_policy():
         off_policy([0, 0], [1.0, 1.0], [1.0, 1.0], [[0.0, 1.0]] * 2)
 
 
+@pytest.mark.slow
 def test_a_fixed_mixture_replayed_without_a_budget_in_the_way():
     data = table(3000, seed=9)
     rule = PrimalDual(FixedMixture((0.5, 0.5)), HedgeDual(), Budget(2000.0, 1.0), 3000, stop=False)

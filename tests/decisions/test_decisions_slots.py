@@ -167,6 +167,7 @@ def test_what_is_not_allowed_has_no_probability():
         assert p.sum() == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["random", "switch", "reacting"])
 def test_primal_regret_is_below_its_bound(kind):
     """On payoffs in the whole range, an adversary that punishes the likely action included."""
@@ -206,7 +207,7 @@ def test_a_belief_is_the_posterior_that_a_textbook_computes():
     belief, rows, told = LinearBelief.prior(K, d, 1, shared, own, noise), [], []
     for _ in range(30):
         x, a, y = rng.standard_normal(d), int(rng.integers(K)), rng.standard_normal()
-        belief = belief.told(x, a, np.array([y]))
+        belief = belief.updated(x, a, np.array([y]))
         rows.append(np.kron(np.eye(K)[a], x))
         told.append(y)
     A, prior = np.array(rows), np.kron(np.full((K, K), shared**2) + own**2 * np.eye(K), np.eye(d))
@@ -222,7 +223,7 @@ def test_a_belief_is_the_posterior_that_a_textbook_computes():
 def test_thompson_sampling_plays_an_action_as_often_as_it_is_best_in_the_belief():
     rng, g = np.random.default_rng(5), game()
     primal = ThompsonSampling(2, 1, shared=0.5, own=1.0, noise=1.0, factor=1.0, draws=64)
-    belief = primal.init(g).told(np.ones(1), 0, np.array([0.8, 0.0]))
+    belief = primal.init(g).updated(np.ones(1), 0, np.array([0.8, 0.0]))
     r = request([0.5], np.array([[0.0], [1.0]]), [1.0])
     share = np.mean([primal.weigh(belief, r, rng) for _ in range(800)], axis=0)
     gap = belief.mean[0, 0, 0] - belief.mean[0, 1, 0] + 0.5
@@ -244,7 +245,7 @@ def test_linear_ucb_by_hand():
     primal = LinearUCB(2, 1, shared=0.0, own=1.0, noise=1.0, width=2.0)
     belief = primal.init(g)
     for _ in range(3):
-        belief = belief.told(np.ones(1), 0, np.array([0.8, 0.0]))
+        belief = belief.updated(np.ones(1), 0, np.array([0.8, 0.0]))
     # action 0: 0.6 + 2 · √(1/4) = 1.6; action 1: 0 + 2 = 2, less 0.5 for its cost: 1.5
     rng = np.random.default_rng(0)
     assert primal.weigh(belief, request([0.5], np.array([[0.0], [1.0]]), [1.0]), rng).tolist() == [1.0, 0.0]
@@ -301,6 +302,7 @@ def test_regressors_stay_below_their_energy():
     assert table.energy(K, T) < 0.05 * T
 
 
+@pytest.mark.slow
 def test_any_scikit_regressor_will_do():
     linear = pytest.importorskip("sklearn.linear_model")
     primal = InverseGapWeighting(2, PartialFit(lambda: linear.SGDRegressor(eta0=0.1)), sharpness=50.0)
@@ -349,7 +351,7 @@ def test_a_belief_does_not_depend_on_the_order_of_lessons(seed):
     for order in itertools.islice(itertools.permutations(told), 6):
         belief = LinearBelief.prior(2, 2, 1, 1.0, 0.5, 0.4)
         for x, a, y in order:
-            belief = belief.told(x, a, y)
+            belief = belief.updated(x, a, y)
         ends.append(belief)
     for other in ends[1:]:
         np.testing.assert_allclose(other.mean, ends[0].mean, atol=1e-10)

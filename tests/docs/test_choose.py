@@ -47,7 +47,15 @@ def test_every_scene_is_quoted_with_its_learners(script):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", ["values_only", "random_constraints", "in_the_end", "fewer_experts", "drift"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        "values_only",
+        "random_constraints",
+        "drift",
+        *(pytest.param(more, marks=pytest.mark.cross) for more in ("in_the_end", "fewer_experts")),
+    ],
+)
 def test_the_figures_are_those_that_are_printed(script, make):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AssumptionWarning)

@@ -29,6 +29,7 @@ def test_the_readme_is_short():
     assert len(README.split()) <= 700
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code_and_output", IN_README + IN_OVERVIEW, ids=lambda example: example[0].splitlines()[-1][:40]
 )

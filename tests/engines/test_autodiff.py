@@ -34,6 +34,7 @@ def test_smooth_functions_equal_the_analytic_ones():
     assert f.gradient(x.astype(np.float32), y.astype(np.float32)).dtype == np.float32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["numpy", "jax"])
 def test_a_run_equals_the_analytic_run(engine):
     g = L2Budget(3, budget=0.7)

@@ -28,12 +28,14 @@ def assert_same(one, other, atol):
     assert_same_trace(one, other, atol, rtol_of_reports=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game", crossed(GAMES))
 def test_engines_agree_on_every_learner_and_problem(game):
-    problem, stream, make = GAMES[game]
-    engines_agree(problem, make(), stream)
+    problem, stream, learner = GAMES[game]
+    engines_agree(problem, learner, stream)
 
 
+@pytest.mark.slow
 def test_a_split_run_equals_the_whole_bit_for_bit():
     problem, stream = doubly_stochastic(4), RandomPermutations(4)
     learner = AOGD.for_problem(problem)
@@ -45,6 +47,7 @@ def test_a_split_run_equals_the_whole_bit_for_bit():
         np.testing.assert_array_equal(mine, theirs)
 
 
+@pytest.mark.slow
 def test_a_run_may_change_engines_half_way():
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
     learner = AOGD.for_problem(problem)
@@ -55,6 +58,7 @@ def test_a_run_may_change_engines_half_way():
         assert joined.cumulative_loss[-1] == pytest.approx(whole.cumulative_loss[-1], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_grids_iterables_and_comparisons():
     costs = RandomCosts(2).draw(0, 0, 700).loss[0]
     learners = {"grid": AOGD.for_problem(PROBLEM, beta=np.array([0.3, 0.6])), "one": LEARNER}
@@ -158,6 +162,7 @@ def test_varying_constraints():
     assert_same(*traces, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_missing_extra_is_named():
     code = (
         "import sys; sys.modules['jax'] = None\n"

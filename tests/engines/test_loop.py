@@ -21,10 +21,10 @@ each_game = pytest.mark.parametrize("game", crossed(GAMES))
 
 
 def playable(game):
-    problem, stream, make = GAMES[game]
+    problem, stream, learner = GAMES[game]
     if game.startswith("maximum"):  # its stream is meant for targets, not costs: both are unit vectors
         assert problem.loss.parameters
-    return problem, stream, make()
+    return problem, stream, learner
 
 
 @each_game
@@ -103,6 +103,7 @@ def test_a_finite_stream_is_played_to_its_end():
     assert run(problem, AOGD.for_problem(problem), stream).last_round == 300
 
 
+@pytest.mark.slow
 def test_progress_is_reported_between_blocks():
     problem = doubly_stochastic(2)
     seen = []

@@ -1,6 +1,5 @@
 """What a user prints, plots, saves, and gets wrong."""
 
-import dataclasses
 import re
 import sys
 from types import SimpleNamespace
@@ -118,13 +117,15 @@ def test_best_wants_to_know_what_was_played(tmp_path):
 def test_the_faster_engine_is_chosen_where_it_is_known(monkeypatch, caplog):
     module = sys.modules["longterm.engines.run"]  # the package has a function of this name
     monkeypatch.setattr(module, "find_spec", lambda name: object())
-    assert faster_engine(PROBLEM, [LEARNER], 10**6) == "jax"
-    assert faster_engine(PROBLEM, [LEARNER], 1000) == "numpy"  # compiling takes longer
-    assert faster_engine(PROBLEM, [LEARNER], None) == "numpy"
+    parts = (PROBLEM.loss, PROBLEM.constraint, LEARNER)
+    assert faster_engine(10**6, parts) == "jax"
+    assert faster_engine(1000, parts) == "numpy"  # compiling takes longer
+    assert faster_engine(None, parts) == "numpy"
     own = CustomLoss(9, lambda x: x[..., 0], lambda x: x, declared_gradient_bound=1.0, declared_range=1.0)
-    assert faster_engine(dataclasses.replace(PROBLEM, loss=own), [LEARNER], 10**6) == "numpy"
+    assert faster_engine(10**6, (own, *parts)) == "numpy"
+    assert faster_engine(10**6, (test_best_wants_to_know_what_was_played, *parts)) == "numpy"  # a builder of one's own
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    assert faster_engine(PROBLEM, [LEARNER], 10**6) == "numpy"
+    assert faster_engine(10**6, parts) == "numpy"
     with caplog.at_level("INFO", logger="longterm.engines"):
         chosen = run(PROBLEM, LEARNER, STREAM, 20, engine="auto", progress=None)
     assert caplog.messages == ["engine numpy was chosen"]

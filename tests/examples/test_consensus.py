@@ -10,6 +10,7 @@ from consensus import agree, main
 from longterm.cli import run_function
 
 
+@pytest.mark.slow
 def test_the_example_runs_and_its_agents_agree(tmp_path, capsys):
     assert run_function(main, ["--agents", "3", "--rounds", "300", "--sequences", "2", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "consensus.png").stat().st_size > 10_000

@@ -34,6 +34,7 @@ def write_year(folder, days=45):
                 writer.writerow([hour, 0.4 + 0.3 * evening, sun, 0.5 if evening else 0.2, 0.2 if evening else 0.12])
 
 
+@pytest.mark.slow
 def test_a_flexible_load_on_an_invented_year(tmp_path, capsys, monkeypatch):
     pytest.importorskip("cvxpy", reason="hindsight of this example needs it")
     write_year(tmp_path)
@@ -50,6 +51,7 @@ def test_a_flexible_load_on_an_invented_year(tmp_path, capsys, monkeypatch):
     assert flexible_load.run_function(flexible_load.main, []) == 2
 
 
+@pytest.mark.slow
 def test_a_model_that_drifts_on_a_small_cut(tmp_path, capsys, monkeypatch):
     def missing():
         raise DataError("elec2", "is not here", "Download it")
@@ -67,6 +69,7 @@ def test_a_model_that_drifts_on_a_small_cut(tmp_path, capsys, monkeypatch):
     assert (tmp_path / "drift_in_models.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_on_elec2_those_that_follow_beat_the_best_fixed_model(tmp_path, capsys):
     if drift_in_models.read(1).name != "ELEC2":
         pytest.skip("ELEC2 is not here")

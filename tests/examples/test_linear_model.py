@@ -27,6 +27,7 @@ def example():
     del sys.modules[specification.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("printed_example", EXAMPLES, ids=["estimator", "one row"])
 def test_the_page_prints_what_it_says(printed_example):
     code, wanted = printed_example
@@ -36,6 +37,7 @@ def test_the_page_prints_what_it_says(printed_example):
     assert printed.getvalue().split() == wanted.split()
 
 
+@pytest.mark.slow
 def test_at_the_same_budget_no_penalty_of_the_grid_does_better(example):
     comparison = example.compare(load_sample(), budget=7.0, grid=[1e-3, 3e-3, 1e-2, 2e-2, 3e-2])
     ours, penalised = comparison.ours
@@ -53,6 +55,7 @@ def test_a_part_of_the_rows_and_of_the_grid(example):
     assert [curve.alpha for curve in comparison.grid] == [1e-4, 1e-3]
 
 
+@pytest.mark.slow
 def test_the_sample_is_played_where_the_data_are_not(example, tmp_path, monkeypatch, capsys):
     def missing(name):
         raise DataError(tmp_path / name, "it is not here", "Download it")
@@ -66,6 +69,7 @@ def test_the_sample_is_played_where_the_data_are_not(example, tmp_path, monkeypa
     assert path.stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_the_script_says_how_it_is_used():
     done = subprocess.run([sys.executable, str(SCRIPT), "--help"], capture_output=True, text=True, check=True)
     assert all(option in done.stdout for option in ("--data", "--rows", "--figure"))

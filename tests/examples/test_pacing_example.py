@@ -78,6 +78,7 @@ def test_a_history_file_is_checked(tmp_path):
             load_history(written(tmp_path, bad))
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path, capsys):
     wanted = ["--synthetic", "3", "--rounds", "600", "--shares", "1/4", "0.125", "--out", str(tmp_path)]
     wanted += ["--shuffle", "1", "--gain", "30"]
@@ -119,6 +120,7 @@ def test_the_real_log_is_the_one_we_mean(real):
     assert (history.counts.sum(), history.counts @ history.prices) == (312_437, 19_689_072)
 
 
+@pytest.mark.slow
 def test_the_judged_figures_on_the_real_log(real):
     log, history = real
     budgets = np.floor(log.total_price / np.array([2, 4, 8, 16, 32]))
@@ -141,6 +143,7 @@ def test_the_judged_figures_on_the_real_log(real):
     np.testing.assert_allclose(best - even.value, [1.49, 2.58, 2.47, 3.08, 4.18], atol=0.01)
 
 
+@pytest.mark.slow
 def test_without_data_auctions_are_invented_and_a_csv_is_ones_own(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LONGTERM_DATA", str(tmp_path))
     few = ["--methods", "entropic", "--shares", "1/4", "--out", str(tmp_path)]

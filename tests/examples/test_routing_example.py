@@ -33,6 +33,7 @@ def write_table(folder, rows=300):
     return ["--table", str(folder / "t.csv"), "--prices", str(folder / "p.json"), "--out", str(folder / "out")]
 
 
+@pytest.mark.slow
 def test_the_arena_of_a_given_table(tmp_path, capsys):
     arguments = write_table(tmp_path)
     assert routing.main([*arguments, "--orders", "1", "--budgets", "0.5", "--size", "8"]) == 0
@@ -43,6 +44,21 @@ def test_the_arena_of_a_given_table(tmp_path, capsys):
     assert score["thompson"] > score["mix"] + 0.02  # hard questions are found by a word
     assert float(re.search(r"largest share .*: ([\d.]+)%", text)[1]) <= 100.0
     assert (tmp_path / "out" / "routing-t.png").stat().st_size > 10_000
+
+
+def test_the_invented_table(tmp_path, capsys):
+    """The same seed gives the same table; words tell the topics, so a router that reads them beats the mix."""
+    arguments = ["--invented", "1", "--orders", "1", "--budgets", "0.25", "--size", "16", "--out", str(tmp_path)]
+    assert routing.main([*arguments, "--methods", "thompson", "mix"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("invented: 3,000 requests, 4 models")
+    score = {line.split()[0]: float(line.split()[1]) for line in text.splitlines() if "±" in line}
+    assert score["thompson"] > score["mix"] + 0.01
+    assert (tmp_path / "routing-invented.png").stat().st_size > 10_000
+    first, again, other = (routing.invented(seed, 20, 8).table for seed in (1, 1, 2))
+    assert np.array_equal(first.contexts, again.contexts)
+    assert np.array_equal(first.rewards, again.rewards)
+    assert not np.array_equal(first.rewards, other.rewards)
 
 
 def test_orders_and_mistakes(tmp_path, capsys):
@@ -56,6 +72,7 @@ def test_orders_and_mistakes(tmp_path, capsys):
     assert "no price for ['small', 'large']" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_auctions_of_an_invented_log(tmp_path, capsys):
     assert auctions.main(["--synthetic", "3", "--rounds", "1500", "--shares", "0.25", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
@@ -70,7 +87,7 @@ def test_the_example_of_the_page_prints_what_it_says(capsys):
     assert capsys.readouterr().out.strip() == wanted.strip()
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.skipif(
     not Path(os.environ.get("LONGTERM_DATA", "."), routing.TABLES["mmlu"]).is_file(), reason="needs the table"
 )

@@ -59,6 +59,7 @@ def match_of(arena, learner, problem):
 # --- what was measured ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_plain_runs(arena):
     game = find_problem("doubly_stochastic").build(size=3)
     one = match_of(arena, "A-OGD", "doubly stochastic, size = 3")
@@ -242,6 +243,7 @@ def test_problems_without_data_are_left_out_with_the_remedy(tmp_path, monkeypatc
     assert "left out: power allocation: " in league_text(found, league(found), Preference())
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = ["--learners", "aogd", "coldq", "--problems", "switching_constraints", "--rounds", "64"]
@@ -286,7 +288,7 @@ def test_killed_and_started_again(arena, folder, tmp_path):
     assert contents(out) == contents(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.filterwarnings("default")  # a cluster that closes warns of its own sockets
 def test_dask_gives_the_same_files(arena, folder, tmp_path):
     distributed = pytest.importorskip("distributed", reason="a cluster needs distributed")

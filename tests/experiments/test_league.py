@@ -55,6 +55,24 @@ def test_shares():
     assert shares([-1.0, 0.0]) == [0.0, 0.0]
 
 
+def test_twins_have_one_vote():
+    """Three settings of one learner count as one in the median, wherever they played."""
+    spec = ArenaSpec(
+        (*(LearnerSpec("aogd", {"beta": k / 9}, f"twin {k}") for k in (1, 2, 3)),
+         LearnerSpec("aftrl", {}, "other"), LearnerSpec("lewa", {}, "third")),
+        (ProblemSpec("routing"),),
+    )  # fmt: skip
+    there = [made(f"twin {k}", "one", 1, 0) for k in (1, 2, 3)] + [
+        made("other", "one", 3, 0),
+        made("third", "one", 9, 0),
+    ]
+    arena = ArenaResult(spec, tuple(there), {"one": {}}, {})
+    assert arena.votes("one") == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1, 1])
+    found = {standing.learner: standing.score for standing in league(arena, Preference(0.0))}
+    assert found == pytest.approx({"twin 1": 0.25, "twin 2": 0.25, "twin 3": 0.25, "other": 0.5, "third": 0.75})
+    assert shares([1.0, 1.0, 3.0], [0.5, 0.5, 1.0]) == pytest.approx([1 / 3, 1 / 3, 3 / 5])  # half and half: s = 2
+
+
 def test_noise_is_no_violation():
     arena = tiny(made("a", "one", 1, 1e-12), made("b", "one", 1, 4.0))
     assert league(arena, Preference(1.0))[0].score == 0.0

@@ -50,6 +50,7 @@ def dsm(tmp_path_factory):
     return reproduced("dsm", tmp_path_factory.mktemp("dsm"), Options(sequences=3))
 
 
+@pytest.mark.slow
 def test_figures_1_and_2(dsm):
     result, curves = dsm
     wanted = {
@@ -99,6 +100,7 @@ def test_the_experiment_draws_the_bounds_of_its_own_beta(tmp_path):
     assert convex.read_off == {}  # the figures are for other rounds
 
 
+@pytest.mark.slow
 def test_the_sample(tmp_path):
     pytest.importorskip("joblib", reason="experiments need the extra `experiments`")
     result, curves = reproduced("sample", tmp_path, Options(sequences=2, learners=("convex-a-ogd", "convex-ogd")))

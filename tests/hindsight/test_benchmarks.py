@@ -80,6 +80,7 @@ def test_a_wrong_decision_gets_a_loose_certificate(monkeypatch):
     assert told.loss[0] - told.gap[0] == pytest.approx(right.loss[0])
 
 
+@pytest.mark.slow
 def test_fixed_constraints_are_every_benchmark():
     fixed = Problem(SETS["box"], Linear(4), Affine(np.eye(4)[:2], [0.2, 0.3]))
     best = [hindsight.best(fixed, RandomCosts(4), [9, 30], benchmark=b) for b in BENCHMARKS.values()]
@@ -123,6 +124,7 @@ def test_what_cannot_be_compared_is_refused_in_words():
         hindsight.best(problem, stream, [61])
 
 
+@pytest.mark.slow
 def test_losses_and_sets_without_a_closed_form_go_on_to_another_solver():
     problem, stream = linear(SETS["box"])
     rows = ResampledRows(np.eye(4), np.ones(4))

@@ -49,6 +49,7 @@ def test_the_projection_of_the_mean_is_used():
     np.testing.assert_allclose(outside.x, [[0.0, 1.0]])
 
 
+@pytest.mark.slow
 def test_where_no_projection_is_known_another_solver_answers():
     stream = Replay([np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])])
     unknown = Problem(Ball(2), SquaredDistance(2), Stack([Affine([[1.0, 0.0]], [0.25]), L2Budget(2, budget=0.4)]))
@@ -104,6 +105,7 @@ def test_regret_over_a_grid_and_seeds():
         trace.regret(hindsight.best(problem, stream, [10, 20], seeds=range(4)))
 
 
+@pytest.mark.slow
 def test_the_regret_against_a_plain_decision_is_added_up_from_the_stream():
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
     x = np.linspace(0.0, 0.5, 9)

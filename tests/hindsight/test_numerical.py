@@ -55,13 +55,15 @@ SETS = {
 
 
 def sets_losses_constraints():
-    """All of them; in `make test` every pair of a loss and a constraint, with the sets in turn."""
+    """All of them; in `make test` every other pair of a loss and a constraint, with the sets in turn."""
     for i, loss in enumerate(LOSSES):
         for j, constraint in enumerate(CONSTRAINTS):
             for k, over in enumerate(SETS):
-                yield pytest.param(over, loss, constraint, marks=[] if (i + j) % 3 == k else pytest.mark.cross)
+                kept = (i - j) % 2 == 0 and (i + j) % 3 == k
+                yield pytest.param(over, loss, constraint, marks=[] if kept else pytest.mark.cross)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("over", "loss", "constraint"), list(sets_losses_constraints()))
 def test_smooth_and_kinked_problems_agree_with_cvxpy(over, loss, constraint):
     features, labels, norm = rows(4)
@@ -70,6 +72,7 @@ def test_smooth_and_kinked_problems_agree_with_cvxpy(over, loss, constraint):
     assert own.relative_gap.max() <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name for name, (problem, _) in problems().items() if not problem.constraint.parameters]
 )
@@ -193,6 +196,7 @@ def test_an_empty_set_is_refused():
         hindsight.best(problem, Replay([np.ones((3, 2))]), [3])
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), d=st.integers(1, 5), kinked=st.booleans(), far=st.floats(0.0, 3.0))
 def test_no_feasible_point_is_below_the_lower_bound(seed, d, kinked, far):

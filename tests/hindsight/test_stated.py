@@ -30,6 +30,7 @@ STATED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STATED)
 def test_the_certificate_holds_and_is_tight_at_the_best_and_nowhere_else(name):
     problem, stream = STATED[name]
@@ -51,6 +52,7 @@ def test_the_certificate_holds_and_is_tight_at_the_best_and_nowhere_else(name):
         assert best.loss[1, 0] <= values.sum() + 1e-6 * scale[1, 0]
 
 
+@pytest.mark.slow
 def test_fast_comparators_agree_with_the_stated_problem():
     problem, stream = STATED["budgeted logistic"]
     fast = hindsight.best(problem, stream, [5, 50], seeds=3)
@@ -74,6 +76,7 @@ def test_the_fast_comparator_agrees_with_cvxpy_on_real_rows():
     assert slow.relative_gap.max() <= 1e-4
 
 
+@pytest.mark.slow
 def test_projected_means_have_a_tight_certificate_and_wrong_ones_a_loose_one(monkeypatch):
     problem = Problem(Ball(9, radius=3.0), SquaredDistance(9), doubly_stochastic(3).constraint)
     targets = np.random.default_rng(0).uniform(0, 1, (50, 9))
@@ -146,6 +149,7 @@ def test_a_user_s_own_loss_states_itself():
     assert permutations.relative_gap[0] <= 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit_diagonal", [True, False])
 def test_correlation_matrices_state_themselves(unit_diagonal):
     problem, stream = covariance(4, unit_diagonal=unit_diagonal), PairwiseSigns(4, 0.9)

@@ -204,6 +204,7 @@ def test_the_sums_in_the_bound_are_no_smaller_than_the_exact_ones(T, beta, theta
 # --- what it is for -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_iterates_are_sparse_where_those_of_aogd_are_not():
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((1000, 30))

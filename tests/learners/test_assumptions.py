@@ -114,6 +114,7 @@ def test_less_strongly_convex_is_not_enough_and_more_is():
 LINE = Problem(Ball(1, 1.0), Linear(1), Affine([[1.0]], [0.5]))
 
 
+@pytest.mark.slow
 def test_a_set_inside_the_problems_is_refused_because_the_best_decision_may_lie_outside():
     inner = Problem(Ball(1, 0.1), Linear(1), Affine([[1.0]], [0.5]))
     learner, T = AOGD.for_problem(inner), 10_000

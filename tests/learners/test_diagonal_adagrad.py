@@ -74,6 +74,7 @@ def test_constraints_that_change(seed, T, beta, theta):
     assert float(trace.signed_violation[-1]) <= float(bound["signed_violation"])
 
 
+@pytest.mark.slow
 def test_rare_coordinates_keep_long_steps():
     """One loud coordinate, nine that are heard once in a hundred rounds: A-OGD's one step is too short for those."""
     d, T = 10, 4000

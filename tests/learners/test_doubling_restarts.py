@@ -78,6 +78,7 @@ def test_bounds_add_up(kind, seed, T, rule):
     assert seen[measure] <= float(bound[measure]) + 1e-9 * abs(float(bound[measure]))
 
 
+@pytest.mark.slow
 def test_without_a_horizon_the_violation_of_yu_and_neely_grows_like_its_logarithm():
     assert PROBLEM.slater_point is not None
     learner = DoublingRestarts(YuNeely.for_problem(PROBLEM, horizon=1))

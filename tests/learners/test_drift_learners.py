@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from longterm.losses import Linear
 from longterm.problems import doubly_stochastic, two_dimensional
 from longterm.sets import Ball, Box, Set
 from longterm.streams import Replay
-from longterm.testing import CHECKS
+from longterm.testing import CHECKS, engines_agree
 
 INTERVAL = Box([-1.0], [1.0])
 T = 160
@@ -70,6 +71,7 @@ def moving(seed: int, speed: float, B: Set) -> np.ndarray:
     return np.array(points)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), speed=st.sampled_from([0.0, 0.05, 1.0]), ball=st.booleans())
 def test_bounds_hold_against_paths(seed: int, speed: float, ball: bool) -> None:
@@ -174,6 +176,7 @@ def test_hedged_restarts_are_the_rule_as_written() -> None:
         np.testing.assert_allclose(x, w @ points, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_by_not_knowing_the_period() -> None:
     """The drift block of docs/choose.md: costs turn every 500 rounds, which is the best period of restarts."""
     d, stretch, rng = 20, 500, np.random.default_rng(0)
@@ -304,8 +307,15 @@ LEARNERS = {
 }
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("rule", LEARNERS)
+def checks_of_learners() -> Iterator[Any]:
+    """All of them; in `make test` one variant of each learner is compiled."""
+    for rule in LEARNERS:
+        for check in CHECKS:
+            crossed = check is engines_agree and rule in ("path budget in blocks", "latest set", "strongly adaptive")
+            yield pytest.param(rule, check, id=f"{rule}-{check.__name__}", marks=pytest.mark.cross if crossed else [])
+
+
+@pytest.mark.parametrize(("rule", "check"), list(checks_of_learners()))
 def test_what_every_learner_must_do(rule: str, check: Any) -> None:
     from longterm.streams import NoisyTargets
 

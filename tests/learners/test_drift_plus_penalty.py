@@ -135,6 +135,7 @@ def test_comparators_that_are_feasible_over_windows(seed, T, K):
     assert float(trace.signed_violation[-1]) <= float(bound["long_term_violation"]) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["neely-yu", "tuned", "liakopoulos"])
 def test_the_signed_violation_grows_like_the_square_root_under_slater(preset):
     problem, horizons = cut_problem(), (4000, 16_000)
@@ -147,6 +148,7 @@ def test_the_signed_violation_grows_like_the_square_root_under_slater(preset):
     assert slope(horizons, [game.signed for game in games]) == pytest.approx(0.5, abs=0.1)
 
 
+@pytest.mark.slow
 def test_nothing_is_promised_about_the_hard_violation():
     """The queue lets slack rounds pay for broken ones, for ever: Σ [g]₊ grows with T where Σ g grows with √T."""
     problem, horizons = cut_problem(), (4000, 16_000)
@@ -177,6 +179,7 @@ def test_slack_and_feasible_on_average_will_do():
     assert 0 < float(np.mean(signed)) <= float(bound["long_term_violation"])
 
 
+@pytest.mark.slow
 def test_a_mean_of_each_constraint_is_enough_here_and_not_for_the_maximum():
     """g = (ξ, −ξ) with ξ = ±1: each has mean 0 wherever one stands, their maximum is 1. No learner can do anything."""
     T = 4000

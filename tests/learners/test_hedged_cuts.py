@@ -136,6 +136,7 @@ def against(
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
@@ -158,6 +159,7 @@ def test_bounds_hold_against_an_adversary(
     assert set(learner.bound(problem, 120, state=learner.init())) == measures
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
@@ -212,6 +214,7 @@ def test_strongly_convex_by_hand() -> None:
     np.testing.assert_allclose(learner.ask(state), [0.125, 0.5], atol=1e-15)
 
 
+@pytest.mark.slow
 def test_feasible_on_average_is_not_enough() -> None:
     """g_t = x ∓ 1 by a fair coin, f_t = −x: x* = 0 has E g_t(x*) = 0, and the regret against it grows as T."""
     problem = Problem(INTERVAL, Linear(1), VaryingAffine(1, 1, 1.0, 1.0))
@@ -229,6 +232,7 @@ def test_feasible_on_average_is_not_enough() -> None:
         assert banked.hard_violation[-1] > 0.4 * T, "with `bank` single rounds are broken without end"
 
 
+@pytest.mark.slow
 def test_experts_for_a_moving_comparator() -> None:
     """A half-plane that turns: `path` adds longer steps, the bound is that of the path, and it is kept."""
     T, turns = 2000, 4
@@ -290,6 +294,7 @@ def test_adapt_ml_prod_by_hand() -> None:
     np.testing.assert_allclose(rule.weights(memory), weights / weights.sum(), rtol=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), K=st.integers(2, 6), power=st.floats(0, 8))
 def test_meta_rules_keep_their_promise(seed: int, K: int, power: float) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from longterm import InputError, LiveLearner, Problem, hindsight, observe, run
 from longterm.constraints import Affine, L2Budget, VaryingAffine
-from longterm.learners import HedgedCuts, HintedCuts, Learner, OptimisticAFTRL, OptimisticOGD
+from longterm.learners import HedgedCuts, HintedCuts, Learner, OptimisticAFTRL, OptimisticCOCO, OptimisticOGD
 from longterm.learners.hints import GivenHints, HintModel, LastGradient, NoHint, Seasonal
 from longterm.losses import Linear
 from longterm.problems import two_dimensional
@@ -48,6 +48,7 @@ def regret(rule: Any, name: str, hints: HintModel) -> float:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["disc", "day"])
 @pytest.mark.parametrize("rule", [OptimisticOGD, HintedCuts])
 def test_perfect_hints_help_and_useless_ones_cost_a_constant(rule: Any, name: str) -> None:
@@ -59,6 +60,7 @@ def test_perfect_hints_help_and_useless_ones_cost_a_constant(rule: Any, name: st
     assert regret(rule, name, GivenHints(noise / np.linalg.norm(noise, axis=1, keepdims=True))) <= 2 * none
 
 
+@pytest.mark.slow
 def test_a_season_is_a_hint() -> None:
     assert regret(HintedCuts, "day", Seasonal(24)) < 0 < regret(HintedCuts, "day", NoHint())
     assert regret(OptimisticOGD, "day", Seasonal(24)) < regret(OptimisticOGD, "day", NoHint()) / 2
@@ -70,6 +72,7 @@ def test_a_leader_with_hints() -> None:
     assert perfect < regret(OptimisticAFTRL, "day", NoHint()) / 5
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6), trust=st.floats(-1.0, 1.0))
 def test_bounds_hold_whatever_the_hints(seed: int, trust: float) -> None:
@@ -90,6 +93,68 @@ def test_bounds_hold_whatever_the_hints(seed: int, trust: float) -> None:
             state = learner.tell(state, observe(problem, x, [cost])._replace(hint=trust * upcoming))
         best = -0.5 * float(np.linalg.norm(np.sum(costs, axis=0)))
         assert lost - best <= learner.bound(problem, 100, state=state)["regret"] + 1e-9
+
+
+@pytest.mark.parametrize("name", ["disc", "day"])
+def test_hints_of_loss_and_constraint(name: str) -> None:
+    """As above, and the violation stays under its bound; a known g as its own forecast breaks less than none."""
+    problem, costs, best = game(name)
+    noise = np.random.default_rng(1).standard_normal(costs.shape)
+    useless = GivenHints(noise / np.linalg.norm(noise, axis=1, keepdims=True))
+    cases = {"none": (NoHint(), None), "perfect": (GivenHints(costs), None), "noise": (useless, LastGradient())}
+    found, broken = {}, {}
+    for key, (hints, about) in (cases | {"nothing": (NoHint(), NoHint())}).items():
+        learner = OptimisticCOCO.for_problem(problem, hints=hints, constraint_hints=about)
+        trace = run(problem, learner, Replay([costs]), record=[T])
+        found[key], broken[key] = float(trace.cumulative_loss[-1]) - best, float(trace.hard_violation[-1])
+        bound = learner.bound(problem, T, state=trace.state)
+        assert found[key] <= bound["regret"]
+        assert broken[key] <= min(20.0, bound["hard_violation"])
+    assert found["perfect"] <= found["none"] / 5
+    assert found["noise"] <= 2 * found["none"]
+    assert broken["none"] < 0.7 * broken["nothing"]
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), trust=st.floats(-1.0, 1.0), far=st.floats(1.0, 30.0))
+def test_bounds_hold_whatever_the_hints_of_both(seed: int, trust: float, far: float) -> None:
+    """Half-planes that cut off the point played, all with 0 inside; hints of any length on the constraint."""
+    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, 1.0, 1.0))
+    learner = OptimisticCOCO.for_problem(problem, hints=NoHint())
+    rng, state, costs, lost, hard = np.random.default_rng(seed), learner.init(), [], 0.0, 0.0
+    for _ in range(150):
+        cost = rng.standard_normal(2)
+        cost /= max(1.0, float(np.linalg.norm(cost)))
+        state = learner.hinted(state, trust * cost, far * rng.standard_normal(2))
+        x = learner.ask(state)
+        row = x / np.linalg.norm(x) if rng.random() < 0.7 and np.any(x) else np.array([0.0, 1.0])
+        feedback = observe(problem, x, [cost], [row[None, :], np.zeros(1)])
+        lost, hard = lost + float(cost @ x), hard + max(float(feedback.constraint), 0.0)
+        costs.append(cost)
+        state = learner.tell(state, feedback)
+    bound = learner.bound(problem, 150, state=state)
+    assert lost <= bound["regret"]  # against 0, which is feasible in every round
+    assert hard <= bound["hard_violation"]
+    assert state.level >= state.constraint_errors
+
+
+def test_optimistic_coco_by_hand() -> None:
+    """B = [−1, 1], x ≤ 0, G_f = G_g = 1: round 1 plays 1 on a hint of −1, breaks by 1; the weight e^ω follows."""
+    problem = Problem(Box([-1.0], [1.0]), Linear(1), Affine([[1.0]], [0.0]))
+    learner = OptimisticCOCO.for_problem(problem, hints=NoHint(), constraint_hints=NoHint())
+    omega = 1 / (4 * 5.11 * 2 * np.sqrt(5.0))
+    state = learner.hinted(learner.init(), np.array([-1.0]))
+    assert learner.ask(state) == 1.0
+    state = learner.tell(state, observe(problem, learner.ask(state), [np.array([0.5])])._replace(hint=np.array([0.2])))
+    assert (state.anchor, state.violation, state.loss_errors, state.constraint_errors) == (-1.0, 1.0, 2.25, 1.0)
+    assert (state.errors, state.level) == (2.5**2, 1.0)  # d − m = (0.5 + 1) + 1; E = G_g² is not passed yet
+    np.testing.assert_allclose(learner.report(state)["weight"], np.exp(omega))
+    bound = learner.bound(problem, 1, state=state)
+    assert bound["regret"] == pytest.approx(5.11 * 2 * (1.5 + 1e-6) + 1 / omega / 4)
+    shown = learner.hinted(state, constraint_hint=np.array([-30.0]))
+    eta = 2**-0.75 * 2 / np.sqrt(2.5**2 + 1e-12)
+    assert shown.constraint_hint == -1.0
+    np.testing.assert_allclose(learner.ask(shown), min(1.0, -1.0 - eta * (0.2 - np.exp(omega))))
 
 
 def test_optimistic_ogd_by_hand() -> None:
@@ -126,6 +191,7 @@ def test_a_running_service_gives_its_forecasts() -> None:
             live.tell(live.ask(), loss_parameters=[costs[20]], hint=bad)
 
 
+@pytest.mark.slow
 def test_a_constraint_that_changes_is_taken_for_the_next() -> None:
     """A half-plane that turns slowly, perfect hints of the costs: much is gained, little is broken."""
     angle = 2 * np.pi * np.arange(T) / T
@@ -152,9 +218,14 @@ def test_what_is_refused() -> None:
 
 HINTS = {"last": LastGradient(), "season": Seasonal(3), "given": GivenHints(np.ones((50, 2)))}
 EVERY = [
-    pytest.param(rule, hints, check, marks=[pytest.mark.cross] if hints == "season" and check is engines_agree else [])
-    for rule in RULES
-    for hints in HINTS
+    pytest.param(rule, hints, check, marks=[pytest.mark.cross] if hints != "last" and check is engines_agree else [])
+    for rule, several in (
+        (OptimisticOGD, HINTS),
+        (HintedCuts, HINTS),
+        (OptimisticAFTRL, HINTS),
+        (OptimisticCOCO, ["last"]),
+    )
+    for hints in several
     for check in CHECKS
 ]
 

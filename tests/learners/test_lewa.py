@@ -126,6 +126,7 @@ def linear_violation(T, penalty):
     return float(run(problem, learner, Replay([np.tile([0.0, 1.0], (T, 1))])).signed_violation[-1])
 
 
+@pytest.mark.slow
 def test_a_penalty_that_does_not_fall_with_T_violates_in_every_round():
     """λ ≤ ¼/δ pulls with at most ⅛/δ towards B, and the costs pull with 1 towards A: δ = ½ loses for ever."""
     fixed = [linear_violation(T, penalty=0.5) / T for T in (1000, 4000, 16000)]

@@ -238,6 +238,7 @@ def test_theorem_4_holds_on_every_set(name, seed, rounds, kind):
     assert float(sums[0]) <= float(bound["signed_violation"]) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(seed=seeds, kind=KINDS)
 def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, kind):

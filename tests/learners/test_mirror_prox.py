@@ -124,6 +124,7 @@ def excess(problem, stream, learner, rounds, spread):
     return (trace.cumulative_loss[1] - trace.cumulative_loss[0]).mean() / later - spread / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [400, 1000, 4000])
 def test_a_constant_step_leaves_a_noise_floor_whatever_T_is(rounds):
     """x follows Σ_k η(1 − η)^k Y_{t−k}, of variance η/(2 − η) times that of Y, which is p − 1: half of it is lost."""
@@ -158,6 +159,7 @@ class Pushing(RandomCosts):
         return super().expand(drawn)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1.0, 5.0])
 def test_no_violation_ends_with_none(scale):
     matrix = scale * np.array([[1.0, 0.0], [0.6, 0.8]])

@@ -108,6 +108,7 @@ def test_regret_and_disagreement_stay_under_the_bound(name, kind, seed, T, size)
         assert apart <= float(learner.mean_disagreement(problem, T)) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GRAPHS)
 def test_agents_with_different_targets_agree_on_the_mean_of_all(name):
     n, edges = GRAPHS[name]
@@ -123,6 +124,7 @@ def test_agents_with_different_targets_agree_on_the_mean_of_all(name):
     assert np.all(trace.regret(best)[-1] <= float(learner.bound(problem, T)["regret"]))
 
 
+@pytest.mark.slow
 def test_single_rounds_may_stay_apart_while_the_means_agree():
     """Linear losses damp nothing: two agents pulled apart swing for ever, and only their means come together."""
     apart, mean = [], []

@@ -136,6 +136,7 @@ def test_the_margin_is_needed():
         assert np.all(trace.signed_violation[-1] > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["box", "box, switching", "reversal"])
 def test_the_theorems_margin_from_c0_on(name):
     problem = PUSHED[name][0]
@@ -144,7 +145,7 @@ def test_the_theorems_margin_from_c0_on(name):
     assert_no_violation(name, NoViolationAOGD.for_problem(problem, horizon=T, margin="theorem"), T)
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 @pytest.mark.parametrize(
     ("name", "steps", "beta"),
     [
@@ -154,14 +155,14 @@ def test_the_theorems_margin_from_c0_on(name):
         ("logistic", "convex", 0.8),  # at β = 2/3 its c_0 is 231,437
     ],
 )
-def test_the_theorems_margin_from_c0_on_slow(name, steps, beta):
+def test_the_theorems_margin_from_a_large_c0_on(name, steps, beta):
     problem, options = PUSHED[name][0], {"steps": steps, "beta": beta, "margin": "theorem"}
     T = int(np.ceil(NoViolationAOGD.for_problem(problem, horizon=10, **options).needed_horizon))
     assert T <= 200_000
     assert_no_violation(name, NoViolationAOGD.for_problem(problem, horizon=T, **options), T)
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_an_exact_margin_where_c0_is_out_of_reach():
     """c_0 is in the millions here, and exact sums do with 10⁵ rounds."""
     rule = AOGD.for_problem(PRODUCT, beta=0.9)
@@ -170,6 +171,7 @@ def test_an_exact_margin_where_c0_is_out_of_reach():
     assert_no_violation("product", learner, 100_000)
 
 
+@pytest.mark.slow
 def test_doubling_epochs_end_without_violation():
     problem = PUSHED["box"][0]
     learner = DoublingRestarts.for_problem(problem, of="no_violation_aogd", beta=0.8)
@@ -180,6 +182,7 @@ def test_doubling_epochs_end_without_violation():
     assert np.all(trace.signed_violation[1] <= inside["signed_violation"][1])
 
 
+@pytest.mark.slow
 def test_a_decaying_margin_ends_without_violation():
     problem = PUSHED["box"][0]
     learner = DecayingMarginAOGD.for_problem(problem, beta=0.8)

@@ -52,6 +52,7 @@ def test_the_method_is_short():
     assert len([line for line in METHOD.splitlines() if line.strip()]) < 40
 
 
+@pytest.mark.slow
 def test_it_passes_the_common_battery(site, here):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(site / "test_exact_penalty.py")]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -59,6 +60,7 @@ def test_it_passes_the_common_battery(site, here):
     assert "7 passed" in done.stdout
 
 
+@pytest.mark.slow
 def test_it_is_in_the_catalogue_and_in_the_arena(here):
     said = longterm_says("catalogue")
     assert "exact_penalty(price=2.0)\n      Gradient descent with an exact penalty." in said
@@ -71,6 +73,7 @@ def test_it_is_in_the_catalogue_and_in_the_arena(here):
     assert ">Wall</h2>" in page
 
 
+@pytest.mark.slow
 def test_it_runs_and_is_reported(here):
     options = ["--problem", "wall distance=0.5", "--learners", "exact_penalty price=[1,4]", "aogd", "--rounds", "200"]
     said = longterm_says("run", *options, "--sequences", "2", "--workers", "1", "--out", "mine")
@@ -78,6 +81,7 @@ def test_it_runs_and_is_reported(here):
     assert "exact_penalty, price = 4" in (here / "mine" / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_by_module_and_function(here):
     options = ["--learners", "exact_penalty:build price=1", "--problems", "wall:wall", "--rounds", "64"]
     assert "exact_penalty:build, price = 1" in longterm_says(

@@ -61,6 +61,7 @@ def test_bounds(kind, seed, T, which, w, growth, step):
     assert np.maximum(game.values, 0).sum() <= float(bound["hard_violation"]) * (1 + 1e-9) + 1e-12 * T
 
 
+@pytest.mark.slow
 def test_hard_violation_stops_growing_where_that_of_aftrl_goes_on():
     g = ElasticNetBudget(4, budget=1.0)
     problem = Problem(g.enclosing_ball(), Linear(4), g)

@@ -94,6 +94,7 @@ def test_longer_steps_are_not_feasible():
     assert "too large" in bound.reason
 
 
+@pytest.mark.slow
 def test_regret_grows_like_the_root():
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
     found = []

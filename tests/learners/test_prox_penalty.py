@@ -91,6 +91,7 @@ def test_the_step_in_a_batch_in_strict_arrays_and_where_nothing_is_feasible(ball
     assert low.x.dtype == low.constraint.dtype == np.float32
 
 
+@pytest.mark.slow
 def test_the_compiled_engine_steps_alike_on_a_box():
     pytest.importorskip("jax")
     problem = Problem(Box.cube(3, -1.0, 1.0), Linear(3), Affine([[1.0, 1.0, 0.0]], [0.2]))
@@ -248,6 +249,7 @@ def test_bounds_for_strongly_convex_losses(seed, T, switch, scale):
     assert float(trace.hard_violation[-1]) <= float(bound["hard_violation"]) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_hard_violation_stops_growing():
     problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[1.0, 0.5]], [0.3]))
     for member in range(3):
@@ -258,6 +260,7 @@ def test_hard_violation_stops_growing():
         assert third <= second + 0.02 * max(second, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("member", range(3))
 def test_regret_grows_like_the_root(member):
     problem, rounds = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5)), [500, 2000, 8000]
@@ -327,6 +330,7 @@ CLIMB = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[-1.0]], [-0.5]))  # 
 CHANGING = Problem(CLIMB.enclosing_set, Linear(1), VaryingAffine(1, 1, row_norm=1.0, offset_bound=0.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", [CLIMB, CHANGING])
 def test_steps_that_shrink_faster_than_the_weights_grow_have_no_theorem(problem):
     """α_t = 4t³ and w_t = t^{1.1}: from 0 to ½ takes all too long; the formula alone would promise 17.7."""

@@ -254,6 +254,7 @@ def test_the_squared_violation_is_of_the_order_it_should_be():
     assert strongly[1] - strongly[0] == pytest.approx(2 * 4 * np.log(100), rel=0.02)
 
 
+@pytest.mark.slow
 def test_hard_violation_grows_like_the_square_root_against_an_adversary():
     """β = ½, where the theorem allows T^{3/4}: in practice it is √T, and a third of A-OGD's."""
     problem, horizons = cut_problem(), (1000, 16_000)

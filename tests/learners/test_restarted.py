@@ -100,6 +100,7 @@ def test_it_is_made_by_the_name_of_a_learner():
         Restarted.for_problem(problem, of="aodg")
 
 
+@pytest.mark.slow
 def test_aftrl_never_forgets_and_restarts_help():
     turned = Replay([np.repeat([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]], 1000, axis=0)])
     learner = AFTRL.for_problem(PROBLEM)

@@ -169,6 +169,7 @@ def test_the_bound_holds_in_every_round(seed, T):
     assert np.all(trace.hard_violation <= bound["hard_violation"])
 
 
+@pytest.mark.slow
 def test_hard_violation_grows_like_the_square_root_against_an_adversary():
     """The exponent is ½ and a logarithm, 4GΔ√T ln(2√T): 0.58 between these horizons, where the formula has 0.59."""
     problem, horizons = cut_problem(), (4000, 32_000)
@@ -182,6 +183,7 @@ def test_hard_violation_grows_like_the_square_root_against_an_adversary():
         assert game.hard <= float(bound["hard_violation"])
 
 
+@pytest.mark.slow
 def test_regret_grows_like_the_square_root_where_nothing_is_to_be_learnt():
     """Costs of mean 0 and half-spaces x_k ≤ ½ that change in ever longer phases; the best point is known: a corner."""
     problem, horizons, S = cut_problem(), (1000, 16_000), 64

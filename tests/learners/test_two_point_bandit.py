@@ -160,6 +160,7 @@ def test_bounds_in_expectation(seed, T, switching, curved):
     assert violation <= float(bound["signed_violation"])
 
 
+@pytest.mark.slow
 def test_regret_grows_like_the_root():
     problem, rounds = Problem(Ball(2), Linear(2), L2Budget(2, budget=1.0)), [500, 2000, 8000]
     regret = regret_in_a_ball(problem, lambda T: TwoPointBandit.for_problem(problem, horizon=T), rounds)
@@ -168,6 +169,7 @@ def test_regret_grows_like_the_root():
     assert 0.35 <= slope(rounds, regret) <= 0.65
 
 
+@pytest.mark.slow
 def test_violation_grows_no_faster_than_the_theorem_says():
     """A constraint that the losses pull against in every round."""
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))

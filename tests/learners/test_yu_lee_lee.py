@@ -117,6 +117,7 @@ PULL = {"record": [8000, 16_000, 32_000], "progress": None, "engine": "jax"}
 COSTS = np.full((32_000, 1), -1.0)
 
 
+@pytest.mark.slow
 def test_violation_grows_like_the_root_under_a_fixed_constraint():
     pytest.importorskip("jax")
     problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[1.0]], [-0.5]))
@@ -132,6 +133,7 @@ def test_violation_grows_like_the_root_under_a_fixed_constraint():
     assert np.all(published.hard_violation > 2 * hard.hard_violation)  # what the published rates cost
 
 
+@pytest.mark.slow
 def test_regret_grows_like_the_root():
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=1.0))  # nothing to gain by breaking it
     rounds = [500, 2000, 8000]
@@ -141,6 +143,7 @@ def test_regret_grows_like_the_root():
     assert 0.35 <= slope(rounds, found) <= 0.65
 
 
+@pytest.mark.slow
 def test_constraints_of_chance_are_met_on_average():
     """g_t = x + ½ ± ½: no point above −1 is feasible in every round, −½ is on average."""
     pytest.importorskip("jax")
@@ -162,6 +165,7 @@ def test_constraints_of_chance_are_met_on_average():
     assert hard.state.x[0] < -0.8  # it must please every round, and goes where that is possible
 
 
+@pytest.mark.slow
 def test_constraints_that_switch():
     """|x| ≤ ⅕ as two constraints in turn, in phases, under costs that pull outwards: slopes near ½."""
     pytest.importorskip("jax")

@@ -124,6 +124,7 @@ def test_broken_csr_matrices_are_refused(indices, indptr):
     assert refused.value.argument == "X"
 
 
+@pytest.mark.slow
 def test_unsorted_and_repeated_csr_indices_mean_what_scipy_says():
     matrix = sparse.csr_array((np.array([1.0, 2.0, 3.0]), np.array([4, 1, 4]), np.array([0, 3])), shape=(1, 7))
     given_as, meant = learner_for("a-ftrl", sparse=True), learner_for("a-ftrl", sparse=True)

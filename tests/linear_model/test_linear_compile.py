@@ -44,7 +44,7 @@ def in_another_process(package: Path, cache: Path) -> tuple[int, int, float]:
     return int(hits), int(misses), float(loss)
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_the_next_process_finds_its_kernels_and_an_edited_helper_makes_new_ones(tmp_path):
     shutil.copytree(Path(longterm.__file__).parent, tmp_path / "longterm", ignore=shutil.ignore_patterns("__pycache__"))
     first = in_another_process(tmp_path, tmp_path / "cache")
@@ -78,6 +78,20 @@ def hits_and_value():
 
 def no_folder(locator):
     raise PermissionError(13, "Permission denied")
+
+
+@pytest.mark.slow
+def test_kernels_of_other_sources_are_made_anew(folder, monkeypatch):
+    """What a process does by itself of the test above, which compiles whole kernels in three of them."""
+    kernels = folder / "kernels"
+    shutil.copytree(Path(keep.__file__).parent, kernels, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(keep, "__file__", str(kernels / "keep.py"))
+    monkeypatch.setattr(keep, "sources", keep.sources.__wrapped__)
+    assert hits_and_value() == (0, 6.0)
+    assert hits_and_value() == (1, 6.0)
+    helper = kernels / "losses.py"
+    helper.write_text(helper.read_text() + "# edited")
+    assert hits_and_value() == (0, 6.0)
 
 
 def test_what_cannot_be_kept_on_disk_is_compiled_all_the_same_with_one_warning(monkeypatch):
@@ -120,6 +134,7 @@ def test_a_full_disk(folder, monkeypatch):
     assert hits_and_value() == (0, 6.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["nbi", "nbc"])
 def test_a_damaged_file_is_made_anew(folder, kind):
     assert hits_and_value() == (0, 6.0)

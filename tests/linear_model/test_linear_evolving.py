@@ -102,6 +102,7 @@ def test_states_that_no_gradient_contradicts_stay_finite():
     assert np.isfinite(learner.learn(X[:50], Y[:50])).all()
 
 
+@pytest.mark.slow
 def test_features_that_appear_are_as_if_they_had_been_there():
     rng = np.random.default_rng(1)
     rows = sparse.csr_array(sparse.random_array((400, 60), density=0.1, rng=rng))

@@ -7,7 +7,7 @@ from scipy import sparse
 from linear_learners import rows_and_labels, same
 from longterm.errors import InputError
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner
-from longterm.linear_model._feature_scale import FeatureScale
+from longterm.linear_model._feature_scale import EARLIER, FeatureScale
 
 UNITS = np.array([1.0, 1e-3, 50.0, 1.0, 7.0, 1e4, 0.3])
 
@@ -40,6 +40,8 @@ def test_blocks_rows_orders_and_files_change_nothing(tmp_path, rule, kind):
 
 def test_sparse_rows_are_dense_rows():
     X, y = rows(400)
+    X *= np.random.default_rng(2).random(X.shape) < 0.4  # no feature is centred
+    X[0] = 0.0
     dense, by_rows, by_steps = scaled_learner(), scaled_learner(sparse=True), scaled_learner(sparse=True)
     np.testing.assert_allclose(dense.learn(X, y), by_rows.learn(sparse.csr_array(X), y), atol=1e-7)
     for row, label in zip(X, y, strict=True):
@@ -64,9 +66,12 @@ def test_new_factors_leave_the_sum_of_gradients_and_meet_the_checks_of_a_file():
         learner.learn(X, y)
         scale, vector = learner._scale, learner._rule.vector
         z = vector[:: 2 if kind else 1]
-        before = z / scale.factors
+        before = z / scale.factors + scale.means * scale.slopes
         learner._scaled(X[:1])
-        np.testing.assert_allclose(z / scale.factors, before, rtol=1e-12)
+        after = z / scale.factors + scale.means * scale.slopes
+        np.testing.assert_allclose(after, EARLIER * before, rtol=1e-10)
+        if not kind:
+            np.testing.assert_array_equal(scale.means != 0, np.arange(7) != 3)  # which is seldom other than 0
         same(learner, BudgetLinearLearner.__new__(BudgetLinearLearner).__setstate__(learner.__getstate__()) or learner)
 
 
@@ -87,7 +92,7 @@ def test_the_unit_of_a_feature_slows_nothing_down_for_long(factor):
 def test_one_row_that_is_too_large_spoils_no_feature():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((400, 6))
-    scale, spoilt = FeatureScale(6), FeatureScale(6)
+    scale, spoilt = FeatureScale(6, True), FeatureScale(6, True)
     scale.count(X)
     X[50] *= 1000.0
     for row in X:
@@ -97,6 +102,42 @@ def test_one_row_that_is_too_large_spoils_no_feature():
     for one in (scale, spoilt):
         one.renewed()
     np.testing.assert_allclose(spoilt.factors, scale.factors, rtol=0.2)
+
+
+def test_an_offset_of_the_features_slows_nothing_down_for_long():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 8))
+    y = np.where(X[:, 0] - X[:, 1] + 0.5 * rng.logistic(size=600) > 0, 1.0, -1.0)
+    losses = []
+    for offset in (0.0, 30.0):
+        model = BudgetLinearClassifier().partial_fit(X[:200] + offset, y[:200], classes=[-1, 1])
+        before = model.cumulative_loss_
+        losses.append(model.partial_fit(X[200:] + offset, y[200:]).cumulative_loss_ - before)
+        margins = (X + offset) @ model.coef_[0] + model.intercept_[0]
+        np.testing.assert_allclose(margins, model.decision_function(X + offset), rtol=1e-9)
+    assert losses[1] == pytest.approx(losses[0], rel=0.05)
+
+
+def test_sparse_rows_are_centred_where_the_memory_is_dense():
+    X, y = rows(100)
+    by_rows, by_steps, whole = scaled_learner(), scaled_learner(), scaled_learner()
+    by_rows.learn(sparse.csr_array(X), y)
+    for row, label in zip(X, y, strict=True):
+        columns = np.flatnonzero(row)
+        by_steps.step(columns, row[columns], label)
+    whole.learn(X, y)
+    same(whole, by_rows)
+    same(whole, by_steps)
+
+
+def test_targets_are_predicted_within_twice_their_reach():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 5)) * 1e4
+    y = 40 + 0.01 * rng.standard_normal(200)
+    for kind in (False, True):
+        learner = BudgetLinearLearner(5, 1e6, loss="squared", sparse=kind)
+        margins, reach = learner.learn(X, y), np.maximum.accumulate(np.abs(y - y[0]))
+        assert (np.abs(margins[1:] - y[0]) <= 2 * reach[:-1] + 1e-9).all()
 
 
 def test_no_more_features_than_allowed_whatever_the_factors():
@@ -112,7 +153,10 @@ def test_estimators_scale_streams_without_a_budget():
     for more, scaled in (({}, True), ({"budget": 3.0}, False), ({"scale_features": False}, False)):
         model = BudgetLinearClassifier(**more).partial_fit(X, y, classes=[-1, 1])
         assert (model._learners[0]._scale is not None) == scaled
-    assert BudgetLinearClassifier().fit(X, y)._learners[0]._scale is None
+    known = BudgetLinearClassifier().fit(X, y)._learners[0]._scale
+    np.testing.assert_allclose(known.means[[0, 1, 2]], X[:, [0, 1, 2]].mean(axis=0), atol=1e-12)
+    words = sparse.random_array((50, 40), density=0.1, rng=0)
+    assert not BudgetLinearClassifier().fit(words, y[:50])._learners[0]._scale.centred
     with pytest.raises(InputError, match="scale_features"):
         BudgetLinearClassifier(scale_features=True, rule="a-ogd").fit(X, y)
 
@@ -127,3 +171,13 @@ def test_a_scale_that_is_none_is_refused():
         broken[f"scale.{name}"][0] = value
         with pytest.raises(ValueError, match="scale"):
             learner.__setstate__({"specification": stored["specification"], "arrays": broken})
+
+
+def test_a_scale_that_has_seen_nothing_or_very_much_comes_back(tmp_path):
+    learner = scaled_learner()
+    learner.save(tmp_path / "file")
+    BudgetLinearLearner.load(tmp_path / "file").learn(*rows(5))
+    learner.learn(*rows(20))
+    learner._scale.counts[0] = 2**40
+    learner.save(tmp_path / "file")
+    same(learner, BudgetLinearLearner.load(tmp_path / "file"))

@@ -178,6 +178,7 @@ def test_a_forged_path_is_refused(stored, tmp_path, change):
         BudgetPathClassifier.load(forged(original, tmp_path, change))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(place=st.integers(20, 5000), bits=st.integers(1, 255))
 def test_a_file_with_any_byte_changed_and_its_checksum_made_anew_is_refused_or_a_model(

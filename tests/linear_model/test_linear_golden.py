@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from longterm import linear_model
 from longterm.errors import SnapshotError
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model import _memory as memory
@@ -88,6 +89,29 @@ LAYOUTS = {
             "average.total": ("<f8", 0),
         },
     },
+    3: {
+        "metadata": ["settings", "widens", "sparse", "level", "seed"],
+        "settings": [*SETTINGS, "given", "scales", "offset", "max_features", "residual_radius"],
+        "dense": {
+            "game.round": ("<i8", 1),
+            "game.numbers": ("<f8", 15),
+            "game.mixed": ("<f8", 12),
+            "game.mixture": ("<f8", 128),
+            "game.vector": ("<f8", 6),
+            "average.stretches": ("<i8", 1),
+            "average.total": ("<f8", 0),
+        },
+        "sparse": {
+            "game.round": ("<i8", 4),
+            "game.numbers": ("<f8", 17),
+            "game.mixed": ("<f8", 12),
+            "game.mixture": ("<f8", 128),
+            "game.memory": ("<f8", 12),
+            "game.heap": ("<u8", 0),
+            "average.stretches": ("<i8", 1),
+            "average.total": ("<f8", 0),
+        },
+    },
 }
 """What a fresh learner of six weights stores in each version. Never change one: add the next, with its golden files."""
 
@@ -101,3 +125,19 @@ def test_a_change_of_layout_raises_the_version(tmp_path, form):
     assert list(stored.metadata["settings"]) == layout["settings"]
     assert {name: (array.dtype.str, array.size) for name, array in stored.arrays.items()} == layout[form]
     assert max(LAYOUTS) == memory.VERSION
+
+
+ESTIMATORS = json.loads((GOLDEN / "estimators" / "predictions.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_an_estimator_of_an_earlier_version_loads_and_goes_on_as_it_did(name):
+    """Files begin with the version of the learners in them."""
+    known = ESTIMATORS[name]
+    X = np.random.default_rng(0).standard_normal((60, 4)) + 3.0
+    y = {"two": np.where(X[:, 0] > X[:, 1], 1, 0), "three": X[:, :3].argmax(axis=1), "targets": 50 + 3 * X[:, 0]}
+    model = getattr(linear_model, known["class"]).load(GOLDEN / "estimators" / f"{name}.snapshot")
+    scores = getattr(model, "decision_function", model.predict)
+    np.testing.assert_allclose(np.ravel(scores(X[:3])), known["before"], rtol=1e-9)
+    model.partial_fit(X[:3], y[known["labels"]][:3])
+    np.testing.assert_allclose(np.ravel(scores(X[:3])), known["after"], rtol=1e-9)

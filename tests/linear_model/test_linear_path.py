@@ -58,6 +58,7 @@ def require_same(one: BudgetLinearLearner, other: BudgetLinearLearner) -> None:
         np.testing.assert_allclose(one._rule.scalars[field], other._rule.scalars[field], err_msg=field, **CLOSE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_path_is_its_learners(loss):
     """Eighteen learners: a group that is full and two that are left; β differs within a group."""
@@ -72,6 +73,7 @@ def test_a_path_is_its_learners(loss):
         np.testing.assert_allclose(point.loss, single.cumulative_loss / len(y), **CLOSE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_given_constants(loss):
     """From the same state, 64 rows at a time: with these steps whole games are chaotic, for one learner as for many."""
@@ -87,6 +89,7 @@ def test_given_constants(loss):
             require_same(learner, single)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dense", "float32", "csr", "csr in sparse memory"])
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_forms_of_rows(form, shuffled):
@@ -305,6 +308,7 @@ def test_what_estimators_refuse(options, named):
         BudgetPathClassifier(**options).fit(X, y)
 
 
+@pytest.mark.slow
 def test_figure():
     plt = pytest.importorskip("matplotlib.pyplot")
     X, y = rows(n=1000)

@@ -103,6 +103,7 @@ def test_a_trace_has_the_sums_with_its_round_and_the_decision_before_it(of):
         assert tuple(line[["loss", "signed_violation", "hard_violation", "squared_violation"]]) == tuple(sums_of(alone))
 
 
+@pytest.mark.slow
 @each_rule
 @pytest.mark.parametrize("online", [False, True])
 @pytest.mark.parametrize(("dtype", "integers"), [(np.float64, np.int32), (np.float32, np.int64)])

@@ -93,6 +93,7 @@ def test_labels_that_are_no_class_are_refused():
         Softmax(1, D, feature_norm=2.0)
 
 
+@pytest.mark.slow
 def test_its_cvxpy_statement_is_the_sum_of_losses():
     cvxpy = pytest.importorskip("cvxpy")
     f, rng = Softmax(K, D, feature_norm=2.0), np.random.default_rng(4)
@@ -104,6 +105,7 @@ def test_its_cvxpy_statement_is_the_sum_of_losses():
 # --- the rounds ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [MixedAFTRL, MixedPenalisedFTRL], ids=lambda rule: rule.name)
 def test_without_intercepts_it_is_the_loop_of_the_house(rule):
     X, y = three_classes(np.random.default_rng(5), 40)
@@ -139,6 +141,7 @@ def test_compiled_rounds_are_those_of_the_reference(budget, intercepts):
     assert compiled.binds == (budget < 1e4)
 
 
+@pytest.mark.slow
 def test_never_far_above_the_best_constant_shares():
     """Noise: Σ loss ≤ that of the best shares + Dirichlet's excess + what the experts at 0 of both learners allow."""
     rng = np.random.default_rng(6)
@@ -237,6 +240,7 @@ def test_what_is_not_known_is_refused():
             BudgetSoftmaxClassifier(**wrong).fit(X, y)
 
 
+@pytest.mark.slow
 def test_on_digits_it_is_near_a_batch_model_without_a_penalty_to_tune():
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))

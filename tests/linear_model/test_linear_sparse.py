@@ -50,6 +50,7 @@ def drawn_row(rng, d):
     return chosen, values, u
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "kind"), [(0, Logistic), (1, Hinge), (3, LeastSquares)])
 @pytest.mark.parametrize(("l1", "l2"), [(1.0, 1.0), (0.3, 0.0), (0.0, 2.0)])
 def test_one_round_is_the_reference_learners(loss, kind, l1, l2):
@@ -88,6 +89,7 @@ def test_one_round_is_the_reference_learners(loss, kind, l1, l2):
         assert margin == pytest.approx(u @ reference.x, rel=1e-9, abs=1e-9 * B.radius)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", range(6))
 @pytest.mark.parametrize("online", [False, True])
 def test_one_round_is_the_dense_learners(loss, online):
@@ -124,6 +126,7 @@ def test_one_round_is_the_dense_learners(loss, online):
             assert ours.nonzeros == np.count_nonzero(ours.weights)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [0, 1, 3])
 def test_whole_runs_are_the_reference_learners(loss):
     rng = np.random.default_rng(loss)

@@ -163,6 +163,7 @@ def test_split_rows_are_whole_rows_bit_for_bit(online):
     same(whole, as_if_drawn(single))
 
 
+@pytest.mark.slow
 def test_order_weights_and_dtypes():
     rng = np.random.default_rng(3)
     d, n = 50, 400
@@ -275,6 +276,7 @@ def test_bad_input_is_refused_before_anything_is_changed(what, words, alone):
 # --- memory ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_start_does_not_touch_its_memory():
     """Ten million coordinates are 320 MB of address space; what is used of it is what rows touch."""
     code = (

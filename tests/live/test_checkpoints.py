@@ -241,6 +241,7 @@ while done < 20:
 """
 
 
+@pytest.mark.slow
 def test_processes_that_start_for_the_first_time_at_once(tmp_path):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", FIRST_START, str(tmp_path)]
@@ -280,6 +281,7 @@ def disk(monkeypatch):
     return disk
 
 
+@pytest.mark.slow
 def test_nothing_is_left_behind_and_the_learner_goes_on(tmp_path, disk):
     mirror = fresh()
     with opened(tmp_path) as live:
@@ -359,6 +361,7 @@ print(position(live), refused, flush=True)
 """
 
 
+@pytest.mark.slow
 def test_files_that_may_not_grow(tmp_path):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(

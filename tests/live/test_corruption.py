@@ -14,16 +14,14 @@ from live_plan import fresh, image, learner, start, step, undisturbed
 from longterm import InputError, LiveLearner
 from longterm.errors import JournalError, SnapshotError
 from longterm.live.journal import Journal, JournalReader
-from longterm.live.snapshots import KIND, VERSION
+from longterm.live.memory import KIND, VERSION
 from longterm.storage import snapshot as snapshots
 from longterm.storage.lock import FileLock
 from longterm.storage.packing import MalformedError, pack, unpack
 from longterm.storage.snapshot import Snapshot, decode, read_snapshot, write_snapshot
 from longterm.storage.specification import specification
-from zoo import games
 
-GAMES = games()
-FLIPS = 10_000
+each_number_of_flips = pytest.mark.parametrize("flips", [1_000, pytest.param(10_000, marks=pytest.mark.cross)])
 
 
 # --- damage -------------------------------------------------------------------------------------------------
@@ -49,6 +47,7 @@ def flipped(data, rng):
     return data + b"\0" if made == data else bytes(made)
 
 
+@pytest.mark.slow
 def test_every_truncation_of_a_snapshot_is_noticed(tmp_path):
     folder, _ = saved(tmp_path)
     data = (folder / "state").read_bytes()
@@ -59,11 +58,13 @@ def test_every_truncation_of_a_snapshot_is_noticed(tmp_path):
     assert not survives(folder, [])
 
 
-def test_ten_thousand_flips_of_a_snapshot_are_noticed(tmp_path):
+@pytest.mark.slow
+@each_number_of_flips
+def test_thousands_of_flips_of_a_snapshot_are_noticed(tmp_path, flips):
     folder, _ = saved(tmp_path)
     data = (folder / "state").read_bytes()
     rng = np.random.default_rng(0)
-    for _ in range(FLIPS):
+    for _ in range(flips):
         put(folder / "state", flipped(data, rng))
         assert not survives(folder, [])
 
@@ -74,6 +75,7 @@ def ends(path):
     return {reader.start.offset: reader.start.sequence} | {r.after.offset: r.after.sequence for r in reader}
 
 
+@pytest.mark.slow
 def test_every_truncation_of_a_journal_gives_the_state_after_the_last_whole_record(tmp_path):
     folder, images = saved(tmp_path)
     data, end = (folder / "journal").read_bytes(), ends(folder / "journal")
@@ -87,16 +89,20 @@ def test_every_truncation_of_a_journal_gives_the_state_after_the_last_whole_reco
     assert sequence == 29
 
 
-def test_ten_thousand_flips_of_a_journal_are_noticed(tmp_path):
+@pytest.mark.slow
+@each_number_of_flips
+def test_thousands_of_flips_of_a_journal_are_noticed(tmp_path, flips):
     folder, _ = saved(tmp_path)
     data = (folder / "journal").read_bytes()
     rng = np.random.default_rng(1)
-    for _ in range(FLIPS):
+    for _ in range(flips):
         put(folder / "journal", flipped(data, rng))
         assert not survives(folder, [])
 
 
-def test_a_save_interrupted_before_its_new_journal(tmp_path):
+@pytest.mark.slow
+@each_number_of_flips
+def test_a_save_interrupted_before_its_new_journal(tmp_path, flips):
     folder, images = interrupted(tmp_path)
     data, end = (folder / "journal").read_bytes(), ends(folder / "journal")
     sequence = 0
@@ -105,7 +111,7 @@ def test_a_save_interrupted_before_its_new_journal(tmp_path):
         sequence = end.get(length, sequence)
         assert survives(folder, [images[sequence]]) == (sequence >= 12)
     rng = np.random.default_rng(2)
-    for _ in range(FLIPS // 5):
+    for _ in range(flips // 5):
         put(folder / "journal", flipped(data, rng))
         assert not survives(folder, [])
 

@@ -37,8 +37,9 @@ def row(told, i):
     return Feedback(told.loss_gradient[i], told.constraint[i], told.constraint_gradient[i])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("form", ["numbers", "mask", "all"])
+@pytest.mark.parametrize("form", ["numbers", pytest.param("mask", marks=pytest.mark.cross), "all"])
 def test_every_learner_runs_as_if_alone(engine, form):
     fleet = Fleet(learner(), N, engine=engine)
     single = [alone(learner(), k) for k in range(N)]
@@ -192,16 +193,19 @@ def test_files_that_are_not_this_fleet(tmp_path):
             Fleet.load(path, learner())
 
 
+ZOO_PROBLEM = two_dimensional()
+
+
 def fleets_of_the_zoo():
     """Every rule on NumPy; every sixth compiled, for a fleet asks nothing of a rule that `engines_agree` does not."""
-    for i, rule in enumerate(sorted(zoo_learners(two_dimensional()))):
+    for i, rule in enumerate(sorted(zoo_learners(ZOO_PROBLEM))):
         for engine in ENGINES:
             yield pytest.param(engine, rule, marks=pytest.mark.cross if engine == "jax" and i % 6 else [])
 
 
 @pytest.mark.parametrize(("engine", "rule"), list(fleets_of_the_zoo()))
 def test_every_learner_of_the_zoo_in_a_fleet_with_rounds_of_its_own(engine, rule):
-    problem = two_dimensional()
+    problem = ZOO_PROBLEM
     single = zoo_learners(problem)[rule]
     if engine == "jax" and single.reads_pullback:
         with pytest.raises(InputError, match="pullback"):

@@ -30,6 +30,7 @@ def on_device(feedback):
         return Feedback(*(jax.numpy.asarray(array) for array in feedback[:3]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_same_as_numpy(dtype):
     rng = np.random.default_rng(0)
@@ -51,6 +52,7 @@ def test_the_same_as_numpy(dtype):
     np.testing.assert_array_equal(np.asarray(device.ask(on_device=True)), device.ask())
 
 
+@pytest.mark.slow
 def test_a_decision_kept_is_not_overwritten():
     device, _ = fleets()
     before = device.ask(on_device=True)
@@ -59,6 +61,7 @@ def test_a_decision_kept_is_not_overwritten():
     np.testing.assert_array_equal(np.asarray(before), np.zeros((SIZE, D)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [False, True])
 def test_all_or_none(few):
     rng = np.random.default_rng(0)
@@ -82,6 +85,7 @@ def test_all_or_none(few):
     assert reference.rounds[0] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("who", "what"), [([1, 1], "twice"), ([0, SIZE], "outside"), ([-1, 2], "outside")])
 def test_numbers_on_the_device_are_checked(who, what):
     device, _ = fleets()
@@ -100,6 +104,7 @@ def test_shapes_and_dtypes_are_checked():
         reference.ask(on_device=True)
 
 
+@pytest.mark.slow
 def test_broken_bounds_with_a_warning():
     device, _ = fleets(on_broken_bound="warn")
     with pytest.warns(BrokenBoundWarning, match="learner"):
@@ -107,6 +112,7 @@ def test_broken_bounds_with_a_warning():
     np.testing.assert_array_equal(device.rounds, np.full(SIZE, 2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few", [False, True])
 def test_calls_that_do_not_wait(few):
     """All or none as before; the refusal comes later, in the same words, and later calls are taken."""
@@ -162,16 +168,51 @@ def test_tiles_are_the_same_rounds():
     size, d = 2 * fleet_jax.TILE, 4
     rule = AOGD(Ball(d), ConvexSchedule(2.0, 4.0, beta=np.linspace(0.5, 0.8, size)))
     rows = Fleet(rule, size, dtype=np.float32, engine="jax")._rows
+    fixed, varying = rows._limits
     with jax.enable_x64(True):
-        limits = fleet_jax.Limits.declared(rule, np.zeros(d, dtype=np.float32))
-        limits = fleet_jax.Limits(*(jax.numpy.asarray(limit, dtype=np.float32) for limit in limits))
         for bad in (False, True):
             arrays = {"loss_gradient": (size, d), "constraint": (size,), "constraint_gradient": (size, d)}
             given = {n: jax.numpy.asarray(rng.uniform(-1, 1, s).astype(np.float32)) for n, s in arrays.items()}
             given["loss_gradient"] = given["loss_gradient"].at[20, 1].set(np.nan if bad else 0.0)
-            told_all = rows._state, rows._totals, rows._hyper, limits, given
-            tiled = fleet_jax.tell_all_in_tiles(rule, *told_all, interpret=True)
-            plain = fleet_jax._tell_all(rule, *told_all)
-            assert bool(tiled[2]) == bool(plain[2]) == (not bad)
+            told_all = rows._state, rows._totals, rows._answers, rows._hyper, varying, given
+            tiled = fleet_jax.tell_all_in_tiles(rule, fixed, *told_all, interpret=True)
+            plain = fleet_jax._tell_all(rule, fixed, *told_all)
+            assert bool(tiled[2][-1]) == bool(plain[2][-1]) == (not bad)
             for mine, theirs in zip(jax.tree.leaves(tiled), jax.tree.leaves(plain), strict=True):
                 np.testing.assert_allclose(mine, theirs, atol=1e-6)
+
+
+@pytest.mark.parametrize("most_open", [2, 5, 16])
+def test_many_open_calls_some_of_them_refused(most_open):
+    """Answers are read for several calls at once, late: each refusal is told once, and no sound call is lost."""
+    rng = np.random.default_rng(most_open)
+    device, mirror = fleets()[0], fleets()[0]
+    device._device._most_open = most_open
+    sent = refused = heard = 0
+    while sent < 150:
+        few = rng.random() < 0.3
+        who = jax.numpy.asarray(rng.permutation(SIZE)[:3]) if few else None
+        feedback = on_device(told(rng, 3 if few else SIZE))
+        bad = rng.random() < 0.1
+        if bad:
+            feedback = feedback._replace(constraint=feedback.constraint.at[1].set(np.nan))
+            refused += 1
+        else:
+            mirror.tell(feedback, who)
+        while True:
+            try:
+                device.tell(feedback, who, wait=False)
+            except NonFiniteError:
+                heard += 1
+            else:
+                break
+        sent += 1
+        assert len(device._device._open) <= most_open
+    while heard < refused:
+        with pytest.raises(NonFiniteError):
+            device.check()
+        heard += 1
+    device.check()
+    for mine, theirs in zip(device.state, mirror.state, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(device.signed_violation, mirror.signed_violation)

@@ -54,10 +54,10 @@ def test_two_rounds_in_the_wrong_order_by_hand():
 
 @pytest.mark.parametrize("game", crossed(GAMES))
 def test_without_delay_it_is_the_loop_bit_for_bit(game):
-    problem, stream, make = GAMES[game]
+    problem, stream, rule = GAMES[game]
     block = stream.draw(0, 0, 40)
-    trace = run(problem, make(), stream, 40)
-    learner = LiveLearner(make(), problem)
+    trace = run(problem, rule, stream, 40)
+    learner = LiveLearner(rule, problem)
     for i in range(40):
         loss, constraint = [a[i] for a in block.loss], [a[i] for a in block.constraint]
         learner.tell(learner.ask(), loss_parameters=loss, constraint_parameters=constraint)

@@ -76,6 +76,7 @@ def holder(tmp_path):
     process.communicate()
 
 
+@pytest.mark.slow
 def test_a_second_process_is_refused_at_once_and_told_who_has_it(tmp_path, holder):
     before = [(tmp_path / name).read_bytes() for name in ("state", "journal")]
     began = time.perf_counter()
@@ -90,6 +91,7 @@ def test_a_second_process_is_refused_at_once_and_told_who_has_it(tmp_path, holde
     assert sorted(path.name for path in tmp_path.iterdir()) == ["journal", "state"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="POSIX")
 def test_the_lock_dies_with_its_process(tmp_path, holder):
     holder.send_signal(signal.SIGKILL)
@@ -113,6 +115,7 @@ def test_two_learners_of_one_process(tmp_path):
         assert image(live) == undisturbed(2)[-1]
 
 
+@pytest.mark.slow
 def test_processes_that_fight_over_a_journal_lose_nothing(tmp_path):
     with start(tmp_path, fsync=False) as live:
         live.save(tmp_path / "state")
@@ -127,6 +130,7 @@ def test_processes_that_fight_over_a_journal_lose_nothing(tmp_path):
 # --- fork ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.parametrize("scenario", live_fork.SCENARIOS)
 def test_forked(tmp_path, scenario):

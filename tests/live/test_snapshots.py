@@ -3,6 +3,7 @@
 import hashlib
 import json
 import struct
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from longterm.constraints import L2Budget
 from longterm.errors import JournalError, SnapshotError
 from longterm.learners import ProjectedOGD
 from longterm.live import learner as live_learner
-from longterm.live.snapshots import KIND, VERSION
+from longterm.live.memory import KIND, VERSION
 from longterm.losses import Linear
 from longterm.problems import covariance, two_dimensional
 from longterm.sets import Ball, Box, Product, Simplex
@@ -24,7 +25,6 @@ from longterm.theory.schedules import CustomSchedule
 from zoo import crossed, games
 
 GAMES = games()
-FLIPS = 10_000
 
 
 # --- what was saved is what is loaded -----------------------------------------------------------------------
@@ -33,7 +33,7 @@ FLIPS = 10_000
 @pytest.mark.parametrize("journaled", [False, True], ids=["snapshot", "journal"])
 @pytest.mark.parametrize("game", crossed(GAMES))
 def test_a_stopped_and_restored_learner_continues_bit_for_bit(game, journaled, tmp_path):
-    problem, stream, make = GAMES[game]
+    problem, stream, rule = GAMES[game]
     block = stream.draw(0, 0, 60)
     journal = tmp_path / "journal" if journaled else None
 
@@ -46,14 +46,14 @@ def test_a_stopped_and_restored_learner_continues_bit_for_bit(game, journaled, t
                     loss, constraint = [a[k] for a in block.loss], [a[k] for a in block.constraint]
                     live.tell(token, loss_parameters=loss, constraint_parameters=constraint)
 
-    whole = LiveLearner(make(), problem, expire_after=7)
+    whole = LiveLearner(rule, problem, expire_after=7)
     play(whole, range(60))
-    live = LiveLearner(make(), problem, expire_after=7, journal=journal, fsync=False)
+    live = LiveLearner(rule, problem, expire_after=7, journal=journal, fsync=False)
     play(live, range(20))
     live.save(tmp_path / "state")
     play(live, range(20, 23) if journaled else ())
     live.close()
-    with LiveLearner.load(tmp_path / "state", make(), problem, journal=journal, fsync=False) as again:
+    with LiveLearner.load(tmp_path / "state", deepcopy(rule), problem, journal=journal, fsync=False) as again:
         assert image(again) == image(live)
         play(again, range(23 if journaled else 20, 60))
         assert image(again) == image(whole)

@@ -53,13 +53,14 @@ def alone(result):
 # Figures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "result",
-    [hostile(), pytest.param(many(20), marks=pytest.mark.slow), alone(dsm(*SMALL))],
+    "make",
+    [hostile, pytest.param(lambda: many(20), marks=pytest.mark.cross), lambda: alone(dsm(*SMALL))],
     ids=["odd", "many", "one"],
 )
-def test_figures_of_any_result(result, tmp_path):
-    paths = write_figures(result, tmp_path / "new" / "folder")
+def test_figures_of_any_result(make, tmp_path):
+    paths = write_figures(make(), tmp_path / "new" / "folder")
     assert len(set(paths)) == 6
     assert {path.suffix for path in paths} == {".pdf", ".svg", ".png"}
     starts = {".pdf": b"%PDF", ".svg": b"<?xml", ".png": b"\x89PNG"}
@@ -69,13 +70,14 @@ def test_figures_of_any_result(result, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_same_result_gives_the_same_bytes(tmp_path):
+@pytest.mark.parametrize("figures", [False, pytest.param(True, marks=pytest.mark.cross)], ids=["page", "figures, too"])
+def test_the_same_result_gives_the_same_bytes(tmp_path, figures):
     """In another process, a second later, with another hash seed."""
-    script = (
-        "import sys; from results import dsm; from longterm.report import write_figures, write_page;"
-        "write_figures(dsm(3, 200, 2), sys.argv[1]); write_page(dsm(3, 200, 2), sys.argv[1] + '/page.html')"
-    )
-    paths = [*write_figures(dsm(*SMALL), tmp_path / "here"), write_page(dsm(*SMALL), tmp_path / "here" / "page.html")]
+    script = "import sys; from results import dsm; from longterm.report import write_figures, write_page;"
+    script += "write_page(dsm(3, 200, 2), sys.argv[1] + '/page.html');"
+    script += "write_figures(dsm(3, 200, 2), sys.argv[1])" if figures else ""
+    paths = [write_page(dsm(*SMALL), tmp_path / "here" / "page.html")]
+    paths += write_figures(dsm(*SMALL), tmp_path / "here") if figures else []
     there = tmp_path / "there"
     where = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     settings = os.environ | {"PYTHONPATH": where, "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo"}
@@ -121,9 +123,21 @@ def test_no_data_is_lost_where_sums_are_negative_or_zero(plt):
     assert hard.get_ylim()[0] < 0
 
 
-@pytest.mark.parametrize("draw", [draw_log_log, draw_linear])
-@pytest.mark.parametrize("result", [dsm(), sample(), many(12)], ids=lambda r: r.name)
-def test_nothing_covers_anything(plt, draw, result):
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("draw", "make"),
+    [
+        (draw_log_log, dsm),
+        pytest.param(draw_linear, dsm, marks=pytest.mark.cross),
+        pytest.param(draw_log_log, sample, marks=pytest.mark.cross),
+        (draw_linear, lambda: sample(500, 4)),
+        (draw_log_log, lambda: many(12)),
+        pytest.param(draw_linear, lambda: many(12), marks=pytest.mark.cross),
+    ],
+    ids=["log-log, dsm", "linear, dsm", "log-log, sample", "linear, sample", "log-log, many", "linear, many"],
+)
+def test_nothing_covers_anything(plt, draw, make):
+    result = make()
     drawing = draw(plt, result)
     drawing.canvas.draw()
     boxes = [axis.get_tightbbox() for axis in drawing.axes]

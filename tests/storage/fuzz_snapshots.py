@@ -23,11 +23,30 @@ from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
+from sklearn.base import ClassifierMixin
 
 from longterm import AOGD, Feedback, Fleet, LiveLearner
-from longterm.errors import LongtermError, SnapshotError
+from longterm.decisions import (
+    EXP3IX,
+    Budget,
+    Chooser,
+    EntropicDual,
+    InverseGapWeighting,
+    LinearUCB,
+    PrimalDual,
+    RidgeRegressor,
+    TableRegressor,
+    ThompsonSampling,
+)
+from longterm.errors import BrokenBoundWarning, LongtermError, SnapshotError
 from longterm.learners import AdaptiveAFTRL
-from longterm.linear_model import BudgetLinearLearner
+from longterm.linear_model import (
+    BudgetLinearClassifier,
+    BudgetLinearLearner,
+    BudgetLinearRegressor,
+    BudgetSoftmaxClassifier,
+    EvolvingLinearLearner,
+)
 from longterm.problems import two_dimensional
 from longterm.storage.packing import DTYPES
 from longterm.storage.snapshot import MAGIC
@@ -129,6 +148,84 @@ class Rows:
         finite(fleet.ask())
 
 
+class Chooses:
+    """A chooser with open, settled, half-settled and forgotten requests."""
+
+    def __init__(self, primal, context=()):
+        budget = Budget(80.0, 1.0)
+        self.rule = PrimalDual(primal, EntropicDual(0.2, step=0.05), budget, 4000, replan=True)
+        self.context = context
+
+    def save(self, path, played):
+        chooser = Chooser(self.rule, seed=3, expire_after=40)
+        self.requests(chooser, played)
+        chooser.save(path)
+
+    def requests(self, chooser, count):
+        for i in range(count):
+            choice = chooser.act(self.context, costs=[0.0, 0.2, 0.5], bounds=[0.1, 0.3, 0.6])
+            if choice.action is None:
+                continue
+            if i % 5 < 2:
+                chooser.settle(choice, [0.2, 0.5, 0.8][choice.action], 0.05)
+            elif i % 5 == 2:
+                chooser.settle(choice, cost=0.1)
+            elif i % 5 == 3:
+                chooser.forget(choice)
+
+    def play(self, path):
+        chooser = Chooser.load(path, self.rule)
+        warnings.simplefilter("ignore", BrokenBoundWarning)  # a bound may be any number
+        for choice in list(chooser.pending.values())[:20]:
+            chooser.settle(choice, rewards=[0.2, 0.5, 0.8], costs=[0.0, 0.1, 0.4])
+        self.requests(chooser, ROUNDS // 5)
+        finite(chooser.spent, chooser.committed, chooser.prices)
+
+
+class Fits:
+    """An estimator."""
+
+    def __init__(self, make, labels):
+        self.make = make
+        self.X, y = rows(5, True)
+        self.y = labels(y)
+
+    def save(self, path, played):
+        made, count = self.make(), played or 5
+        more = {"classes": np.unique(self.y)} if isinstance(made, ClassifierMixin) else {}
+        made.partial_fit(self.X[:count], self.y[:count], **more).save(path)
+
+    def play(self, path):
+        made = type(self.make()).load(path)
+        X = np.resize(self.X, (ROUNDS, made.n_features_in_))
+        classifies = isinstance(made, ClassifierMixin)
+        made.partial_fit(X, np.resize(made.classes_, ROUNDS) if classifies else self.y)
+        finite(made.decision_function(X[:50]) if classifies else made.predict(X[:50]))
+
+
+class Evolves:
+    """A learner that forgets."""
+
+    X, y = rows(5, False)
+
+    def save(self, path, played):
+        learner = EvolvingLinearLearner(5, 1.0, half_life=100.0)
+        if played:
+            learner.learn(self.X[:played], self.y[:played])
+        learner.save(path)
+
+    def play(self, path):
+        learner = EvolvingLinearLearner.load(path)
+        X, y = rows(max(learner.settings.dimension, 2), not learner.settings.classifies)
+        X = X[:, : learner.settings.dimension]
+        learner.learn(X, y)
+        finite(learner.margins(X[:50]), learner.weights, learner.multiplier)
+
+
+def two(y):
+    return np.where(y > 0, 1, -1)
+
+
 KINDS = {
     "a-ftrl": Linear("a-ftrl", 6, scales="one"),
     "a-ftrl, regression": Linear("a-ftrl", 5, regression=True, scales="one"),
@@ -149,6 +246,15 @@ KINDS = {
     "live, a-ogd": Live(lambda: AOGD.for_problem(PROBLEM)),
     "live, adaptive": Live(lambda: AdaptiveAFTRL.for_problem(PROBLEM)),
     "fleet": Rows(),
+    "chooser, thompson": Chooses(ThompsonSampling(3, 2, look=1.0), (1.0, 0.5)),
+    "chooser, ucb": Chooses(LinearUCB(3, 2), (1.0, 0.5)),
+    "chooser, exp3": Chooses(EXP3IX(3)),
+    "chooser, ridge": Chooses(InverseGapWeighting(3, RidgeRegressor(2)), (1.0, 0.5)),
+    "chooser, cells": Chooses(InverseGapWeighting(3, TableRegressor(2)), (1.0,)),
+    "evolving": Evolves(),
+    "classifier": Fits(lambda: BudgetLinearClassifier(budget=5.0), two),
+    "regressor": Fits(lambda: BudgetLinearRegressor(budget=5.0), lambda y: y),
+    "softmax": Fits(lambda: BudgetSoftmaxClassifier(budget=5.0), lambda y: np.digitize(y, [-0.5, 0.5])),
 }
 
 

@@ -27,8 +27,10 @@ from pathlib import Path
 
 import numpy as np
 
+import chooser_plan
 from live_plan import PROBLEM, fresh, image, learner, next_call, position, step
 from longterm import AOGD, Fleet, LiveLearner, observe
+from longterm.decisions import Chooser
 from longterm.errors import JournalError, LongtermError, SnapshotError, UnknownTokenError
 from longterm.linear_model import BudgetLinearLearner
 from longterm.live import journal as journals
@@ -492,7 +494,52 @@ class Snapshots(Attack):
             self.line.blame("wrong", f"left behind: {[half.name for half in halves]}")
 
 
-ATTACKS: tuple[type[Attack], ...] = (Kills, Signals, FullDisks, SecondProcesses, Restarts, Hostile, Snapshots)
+class Choosers(Attack):
+    what = "choosers killed, or their signal handlers raised"
+
+    def strike(self) -> None:
+        dice = random.Random(self.dice.random())
+
+        def work(say):
+            alarm, options = Alarm(), {"journal": self.folder / "journal", "fsync": False, "checkpoint_after": 25}
+            with Chooser.open(self.folder / "state", chooser_plan.rule(), **options) as chooser, alarm.installed():
+                while True:
+                    files = [partial(chooser.save, self.folder / "state"), chooser.checkpoint]
+                    call = dice.choice(files) if dice.random() < 0.1 else chooser_plan.next_call(chooser)
+                    if alarm.interrupted(call, dice.uniform(1e-6, 2e-3)):
+                        say("hit")
+                    say(chooser_plan.position(chooser))
+
+        def look(say):
+            with Chooser.open(self.folder / "state", chooser_plan.rule(), journal=self.folder / "journal") as chooser:
+                place = chooser_plan.position(chooser)
+                mirror = Chooser(chooser_plan.rule())
+                for _ in range(place):
+                    chooser_plan.next_call(mirror)()
+                say(place)
+                assert chooser_plan.image(mirror) == chooser_plan.image(chooser)
+
+        status, heard = in_a_child(work, patience=dice.uniform(0.0, 0.3))
+        said = [int(word) for word in heard if word.isdigit()]
+        self.line.tried += 1 + heard.count("hit")
+        if status != -signal.SIGKILL:
+            self.line.blame("wrong", f"ended by itself: {heard[-1:]}")
+        before, self.place = self.place, max([self.place, *said[-1:]])
+        self.line.acknowledged += self.place - before
+        status, found = in_a_child(look)
+        if status != 0:
+            self.line.blame("crashed" if status < 0 else "lost", f"{found[-1:]}")
+        elif not self.place <= int(found[0]) <= self.place + 1:
+            self.line.blame("lost", f"acknowledged {self.place}, found {found[0]}")
+        if status != 0 or int(found[0]) > 1000:  # what is broken stays broken, and the mirror plays all of it again
+            shutil.rmtree(self.folder)
+            self.folder.mkdir()
+            self.place = 0
+        else:
+            self.place = int(found[0])
+
+
+ATTACKS: tuple[type[Attack], ...] = (Kills, Signals, FullDisks, SecondProcesses, Restarts, Hostile, Snapshots, Choosers)
 
 
 def soak(seconds: float, seed: int = 0) -> list[Line]:
@@ -508,9 +555,9 @@ def soak(seconds: float, seed: int = 0) -> list[Line]:
 
 def table(lines: list[Line]) -> str:
     """For a terminal, and for docs/what_survives.md."""
-    head = f"{'what was tried':<46}{'times':>9}{'acknowledged':>14}{'lost':>6}{'crashes':>9}{'wrong errors':>14}"
+    head = f"{'what was tried':<50}{'times':>9}{'acknowledged':>14}{'lost':>6}{'crashes':>9}{'wrong errors':>14}"
     rows = [
-        f"{one.what:<46}{one.tried:>9,}{one.acknowledged:>14,}{one.lost:>6}{one.crashed:>9}{one.wrong:>14}"
+        f"{one.what:<50}{one.tried:>9,}{one.acknowledged:>14,}{one.lost:>6}{one.crashed:>9}{one.wrong:>14}"
         for one in lines
     ]
     return "\n".join([head, *rows])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 from collections.abc import Callable, Iterator
 
 
@@ -22,13 +23,15 @@ class Alarm:
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
-        """Its handler in force."""
-        before = signal.signal(signal.SIGALRM, self._handle)
+        """Its handler in force. What it raises in a callback of a weak reference Python drops, and says: not here."""
+        said, before = sys.unraisablehook, signal.signal(signal.SIGALRM, self._handle)
+        sys.unraisablehook = lambda dropped: None if dropped.exc_type is Interrupted else said(dropped)
         try:
             yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+            sys.unraisablehook = said
 
     def interrupted(self, call: Callable[[], object], seconds: float) -> bool:
         """Whether the timer went off in the call."""

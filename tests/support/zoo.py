@@ -203,8 +203,9 @@ def constraint_sizes() -> dict[str, Constraint]:
     }
 
 
+@cache
 def problems() -> dict[str, tuple[Problem, Stream]]:
-    """Problems with a stream each, seeded."""
+    """Problems with a stream each, seeded; made once, as all that is made of them: they are never written to."""
     rng = np.random.default_rng(3)
     features, labels = rng.standard_normal((40, 5)), np.sign(rng.standard_normal(40))
     ball = Ball(3, radius=2.0)
@@ -258,6 +259,7 @@ def problems() -> dict[str, tuple[Problem, Stream]]:
     }
 
 
+@cache
 def learners(problem: Problem) -> dict[str, Learner[Any]]:
     """Every learner that can play the problem."""
     constants = problem.constants
@@ -432,22 +434,32 @@ def interior(problem: Problem) -> SlaterPoint | None:
         return None
 
 
-def games() -> dict[str, tuple[Problem, Stream, Callable[[], Learner[Any]]]]:
+@cache
+def games() -> dict[str, tuple[Problem, Stream, Learner[Any]]]:
     """Every problem × every learner that can play it."""
     return {
-        f"{name} / {rule}": (problem, stream, lambda problem=problem, rule=rule: learners(problem)[rule])
+        f"{name} / {rule}": (problem, stream, learner)
         for name, (problem, stream) in problems().items()
-        for rule in learners(problem)
+        for rule, learner in learners(problem).items()
     }
 
 
-def crossed(games: Mapping[str, Any]) -> list[Any]:
+def crossed(games: Mapping[str, tuple[Problem, Stream, Learner[Any]]]) -> list[Any]:
     """The names of the games as parameters of a test: two problems for each learner, and `cross` on all the others.
 
-    Of the problems that a learner plays, the first and the last: they differ in set, loss and constraint.
+    Of the problems that a learner plays, the first and the last: they differ in set, loss and constraint. Of a learner
+    that is there in several variants, each plays one of the two, in turn.
     """
     of_rule: dict[str, list[str]] = {}
     for game in games:
         of_rule.setdefault(game.partition(" / ")[2], []).append(game)
-    kept = {name for names in of_rule.values() for name in (names[0], names[-1])}
+    of_class: dict[type[Learner[Any]], list[list[str]]] = {}
+    for played in of_rule.values():
+        of_class.setdefault(type(games[played[0]][2]), []).append(played)
+    kept = {
+        game
+        for variants in of_class.values()
+        for i, played in enumerate(variants)
+        for game in ((played[0], played[-1]) if len(variants) == 1 else (played[-(i % 2)],))
+    }
     return [pytest.param(game, marks=[] if game in kept else pytest.mark.cross) for game in games]

@@ -57,7 +57,7 @@ class RunCommand:
     record: int | None = None
     """About how many rounds are kept. Left out: what the file says, else 40."""
     engine: EngineChoice | None = None
-    """numpy, jax, or auto: jax where it is installed and the runs are long enough to pay for compiling."""
+    """numpy, jax, or auto: jax where it is installed, the runs are long, and all parts are this library's."""
     name: str | None = None
     """Of the experiment."""
     title: str | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -50,6 +49,7 @@ class DoublyStochastic(Constraint):
 
     size: int
     _gradients: FloatArray | None = field(init=False, repr=False)
+    _transposed: FloatArray | None = field(init=False, repr=False)
     _ones: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -57,7 +57,8 @@ class DoublyStochastic(Constraint):
         validate.remember(self, dimension=p * p, count=p * p + 4 * p)
         small = p <= LARGEST_WITH_TABLE
         table = validate.frozen(np.concatenate([-np.eye(p * p), *self._sum_gradients()])) if small else None
-        validate.remember(self, _gradients=table, _ones=validate.frozen(np.ones(p)))
+        transposed = None if table is None else validate.frozen(np.ascontiguousarray(table.T))
+        validate.remember(self, _gradients=table, _transposed=transposed, _ones=validate.frozen(np.ones(p)))
 
     def _sum_gradients(self) -> Iterator[FloatArray]:
         """The gradients of the sums, (1, d) each, one by one: all of them together are 4p³ numbers."""
@@ -75,14 +76,13 @@ class DoublyStochastic(Constraint):
         return self._entries_and_sums(x, 1.0)
 
     def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
-        if (table := self._small_table(direction)) is not None:
-            return direction @ table.T
+        if self._few(direction):
+            return direction @ like(self._transposed, direction)  # laid out for it: a fifth faster than a view
         return self._entries_and_sums(direction, 0.0)
 
-    def _small_table(self, vectors: Array) -> Array | None:
-        """All gradients, one a row, where a product with them costs less than the few steps that make use of zeros."""
-        small = self._gradients is not None and math.prod(vectors.shape) * self.dimension <= FASTER_WITH_TABLE
-        return like(self._gradients, vectors) if small else None
+    def _few(self, vectors: Array) -> bool:
+        """Whether a product with all gradients costs less than the few steps that make use of zeros."""
+        return self._gradients is not None and vectors.size * self.dimension <= FASTER_WITH_TABLE
 
     def _entries_and_sums(self, x: Array, total: float) -> Array:
         """−X_ij, then the sums of the rows and of the columns less `total`, each with both signs."""
@@ -95,8 +95,8 @@ class DoublyStochastic(Constraint):
         return xp.concat([-x, rows, -rows, columns, -columns], axis=-1)
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
-        if (table := self._small_table(weights)) is not None:
-            return weights @ table
+        if self._few(weights):
+            return weights @ like(self._gradients, weights)
         xp = namespace(x)
         p, d = self.size, self.dimension
         signed = xp.reshape(weights[..., d:], (*weights.shape[:-1], 2, 2, p))

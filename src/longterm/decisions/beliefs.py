@@ -41,6 +41,15 @@ class LinearBelief(NamedTuple):
             np.asarray(np.kron(between / noise**2, np.eye(features)), dtype=np.float64),
         )
 
+    def require_sound(self) -> None:
+        """ValueError unless the covariance is one; for what a file says."""
+        P = self.covariance
+        largest = np.abs(P).max()
+        if not (largest < 1e100 and np.abs(self.mean).max() < 1e100):
+            raise ValueError("a belief holds a number that no lesson leads to")
+        if np.abs(P - P.T).max() > 1e-9 * largest or np.linalg.eigvalsh(P)[0] < -1e-9 * largest:
+            raise ValueError("the covariance of a belief is none")
+
     def expected(self, x: FloatArray) -> FloatArray:
         """The mean outcomes, shape (outputs, K)."""
         return self.mean @ x
@@ -55,7 +64,7 @@ class LinearBelief(NamedTuple):
         """The deviations of the K mean outcomes, in units of the noise's."""
         return np.sqrt(np.maximum(np.diagonal(self.spread(x)), 0.0))
 
-    def told(self, x: FloatArray, action: int, outcomes: FloatArray) -> LinearBelief:
+    def updated(self, x: FloatArray, action: int, outcomes: FloatArray) -> LinearBelief:
         """The belief after outcomes (outputs,) of one action."""
         outputs, actions, features = self.mean.shape
         start = action * features

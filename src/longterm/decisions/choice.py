@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm._arrays import Array, FloatArray
-from longterm.decisions.primal_dual import Open
+from longterm.decisions.primal_dual import Open, PrimalDual
 from longterm.decisions.primals import Request
+from longterm.live.tokens import Token
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The answer to one request; keep it, or its number, to settle it.
+    """The answer to one request; keep it, or its text ``str(choice)``, to settle it.
 
     Parameters
     ----------
@@ -40,7 +41,13 @@ class Choice:
     prices: FloatArray
     life: int = 0
 
+    def __str__(self) -> str:
+        """A short text that JSON can hold; `settle` and `forget` take it as well."""
+        return str(Token(self.number, None, self.life))
 
+
+LARGEST = 1e100
+"""No number of a request is as large, and squares of smaller ones are finite."""
 Told = tuple[Any, FloatArray, FloatArray]
 """Whose outcomes are known (K,), rewards (K,) and costs (K, m), as the budgets count."""
 
@@ -53,6 +60,32 @@ class Pending(NamedTuple):
     """Of the action, as the budgets count, once settled."""
     told: Told | None
     """Where the reward came before the cost."""
+
+    def require_sound(self, rule: PrimalDual, number: int, round: int) -> None:
+        """ValueError unless a request with this number can be open before that round; for what a file says."""
+        (asked, context, offered, prices, allowed), action, probabilities, target, costs, bound, base = self.open
+        K, m = rule.actions, rule.game.resources
+        seen, rewards, known = (None, None, None) if self.told is None else self.told
+        rule.primal.check(context, number)
+        rows = {"context": context, "offered": offered, "costs": costs, "known": known, "rewards": rewards}
+        shapes = {"offered": (K, m), "costs": (K, m), "known": (K, m), "rewards": (K,), "probabilities": (K,)}
+        rows |= {"prices": prices, "target": target, "bound": bound, "base": base, "settled": self.cost}
+        rows |= {"probabilities": probabilities}
+        for name, value in rows.items():
+            fits = value is None or (
+                value.dtype == np.float64
+                and value.shape == shapes.get(name, (m,) if name != "context" else value.shape)
+                and np.abs(value).max(initial=0.0) < LARGEST
+            )
+            if not fits:
+                raise ValueError(f"open.{number}.{name} is not what a request leaves")
+        for name, mask in {"allowed": allowed, "seen": seen}.items():
+            if mask is not None and (mask.dtype != np.bool_ or mask.shape != (K,)):
+                raise ValueError(f"open.{number}.{name} is not what a request leaves")
+        if not (asked == number and 1 <= number < round and 0 <= action < K and allowed[action]):
+            raise ValueError(f"choice {number} is none that can be open")
+        if probabilities.min() < 0 or probabilities[action] <= 0 or bound.min() < 0:
+            raise ValueError(f"choice {number} has a probability or a bound below 0")
 
 
 def arrays_of(pending: Mapping[int, Pending]) -> dict[str, Array]:

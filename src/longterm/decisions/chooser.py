@@ -6,68 +6,41 @@
 Outcomes may be late, in any order, in two parts (the cost now, the reward later), or never come (`forget`).
 
 **Files.** A journal has every call since the last save, written before it takes effect: what was acknowledged survives
-the death of the process (with `fsync`, of the machine). A record is a call, not a state (a belief has (Kd)²
-numbers), and of an act the action and its probabilities too, so that no replay depends on the last bit of a sum.
-One process writes a journal. **Lives.** A chooser that is loaded without its journal does not know what came after
-the save, and gives the numbers of those requests out again: it has a new `life`, and refuses the choices of the
-other.
+the death of the process (with `fsync`, of the machine). One process writes a journal. It is replaced by a shorter one
+when it has become long. **Lives.** Whoever comes up without all of its journal gives the numbers of lost requests out
+again: every process has a `life` of its own, and refuses the choices of lives that its files do not know.
 
 Thread rule: one lock; every call is atomic. An exception may come out of any instruction (a signal handler that
 raises): what was interrupted is undone or finished before the next call, by whether its record is in the journal.
+Here calls are checked; `memory` works out what they change, and `longterm.live` sees to files, locks and interrupts.
 """
 
 from __future__ import annotations
 
-import secrets
-import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray
-from longterm.decisions.choice import Choice, Pending, Told, arrays_of, pending_of
+from longterm._arrays import FloatArray
+from longterm.decisions.choice import Choice, Pending
+from longterm.decisions.memory import CHECKPOINT_AFTER, ChooserMemory
 from longterm.decisions.outcomes import cost_table, numbers, paid_of, rewards_of, told_of
 from longterm.decisions.primal_dual import Open, PrimalDual, State
-from longterm.decisions.primals import Request
-from longterm.errors import (
-    AlreadyToldError,
-    BrokenBoundWarning,
-    InputError,
-    SnapshotError,
-    UnknownTokenError,
-    WindowFullError,
-)
-from longterm.live.journal import Follows, Journal, recover
-from longterm.storage.lock import FileLock, writing
-from longterm.storage.packing import pack, restored_state, state_arrays, unpack
-from longterm.storage.snapshot import Snapshot, identity_of, read_snapshot, write_snapshot
-from longterm.storage.specification import difference, specification
-
-KIND = "chooser"
-VERSION = 1
+from longterm.errors import AlreadyToldError, BrokenBoundWarning, InputError, UnknownTokenError, WindowFullError
+from longterm.live.checkpoints import CheckpointAfter
+from longterm.live.durable import Durable
+from longterm.live.snapshots import locked_for_journal
+from longterm.live.tokens import Token
+from longterm.storage.lock import writing
 
 
-class _Change(NamedTuple):
-    """What a call does, ready to be put in place: doing it twice is doing it once."""
-
-    sequence: int
-    state: State
-    number: int
-    """Of the request that it is about; 0 for none."""
-    pending: Pending | None
-    """What is open of it afterwards; None: nothing."""
-    generator: Mapping[str, Any]
-    """Where the draws were before."""
-
-
-class Chooser:
+class Chooser(Durable[ChooserMemory]):
     """Answers requests by a rule, and settles them.
 
     Parameters
@@ -85,6 +58,9 @@ class Chooser:
         as this.
     fsync : bool
         Whether each record is forced to the disk before its call returns.
+    checkpoint_after : int, (int, int) or None
+        Records, or records and bytes, after which the journal is replaced by a short one that begins with the whole
+        state, in the background. None: never; a long journal is warned of.
 
     Notes
     -----
@@ -117,22 +93,18 @@ class Chooser:
         expire_after: int | None = None,
         journal: str | PathLike[str] | None = None,
         fsync: bool = True,
+        checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
     ) -> None:
         self.rule = rule
-        self.seed = validate.seed("seed", seed)
-        self._max_open = validate.count("max_open", max_open)
-        self._expire_after = None if expire_after is None else validate.count("expire_after", expire_after)
-        self._rng = np.random.default_rng(seed)
-        self._state = rule.init()
-        self._pending: dict[int, Pending] = {}
-        self._lives = [(0, 1)]  # life and its first number
-        self._sequence = 0
-        self._change: _Change | None = None
-        self._lock = threading.Lock()
-        self._journal: Journal | None = None
-        if journal is not None:
-            with writing(Path(journal)) as lock:
-                self._recover(lock, identity_of(self._snapshot().encode()), None, fsync)
+        super().__init__(ChooserMemory(rule, seed, max_open, expire_after), checkpoint_after)
+        with writing(None if journal is None else Path(journal)) as lock:
+            self._recorded.begin(lock, fsync=fsync)
+
+    @property
+    def _memory(self) -> ChooserMemory:
+        """What there is, with nothing left half-done: to be asked for with the lock in hand."""
+        self._recorded.finish_interrupted()
+        return self._recorded.memory
 
     # --- the rounds -------------------------------------------------------------------------------------------
 
@@ -152,31 +124,33 @@ class Chooser:
         -------
         Choice
         """
-        with self._lock:
-            self._finish()
-            while self._expire_after is not None and self._pending:
-                oldest = next(iter(self._pending))
-                if self._state.round - oldest <= self._expire_after:
+        with self._turn():
+            memory = self._memory
+            while memory.expire_after is not None and memory.pending:
+                oldest = next(iter(memory.pending))
+                if memory.state.round - oldest <= memory.expire_after:
                     break
-                self._forget(oldest)
-            number = self._state.round
+                self._recorded.apply(memory.change_of_forget(oldest), self._lock)
+            number = memory.state.round
             x = numbers("context", context, number).reshape(-1)
             self.rule.primal.check(x, number)
             announced = cost_table(self.rule, "costs", costs, number)
             most = cost_table(self.rule, "bounds", bounds, number)
             if announced is not None and most is not None and np.any(most < announced):
                 raise InputError("bounds", "are below the costs", "Give what an action can cost at most", round=number)
-            if len(self._pending) >= self._max_open:
+            if len(memory.pending) >= memory.max_open:
                 raise WindowFullError(
-                    f"{self._max_open} choices are open, the oldest is {next(iter(self._pending))}. Settle or forget "
+                    f"{memory.max_open} choices are open, the oldest is {next(iter(memory.pending))}. Settle or forget "
                     "some, or make the chooser with a larger max_open, or with expire_after."
                 )
-            opened = self._act(x, announced, most)
-            return self._choice(number, opened)
+            change = memory.change_of_act(x, announced, most, self._life)
+            self._recorded.apply(change, self._lock)
+            assert change.opened is not None
+            return self._choice(number, change.opened)
 
     def settle(
         self,
-        choice: Choice | int,
+        choice: Choice | str | int,
         reward: float | None = None,
         cost: ArrayLike | None = None,
         *,
@@ -187,8 +161,8 @@ class Chooser:
 
         Parameters
         ----------
-        choice : Choice or int
-            The choice, or its number.
+        choice : Choice, str or int
+            The choice, its text, or its number, which does not say of which life it is.
         reward : float in [0, 1], optional
             Of the action played. Left out: it comes later, and only the cost is settled now.
         cost : float or array, shape (m,), optional
@@ -197,8 +171,8 @@ class Chooser:
         rewards, costs : arrays, shapes (K,) and (K,) or (K, m), optional
             Of all actions, where they are known (full feedback); costs as announced where left out.
         """
-        with self._lock:
-            self._finish()
+        with self._turn():
+            memory = self._memory
             number, pending = self._find(choice)
             opened = pending.open
             if reward is None and rewards is None and cost is None and costs is None:
@@ -211,7 +185,8 @@ class Chooser:
                 raise AlreadyToldError(number, "its reward was settled already", "Settle its cost only")
             paid = paid_of(self.rule, pending, cost, costs, number, needs=reward is not None or rewards is not None)
             lesson = told_of(self.rule, opened, reward, rewards, costs, number)
-            self._settle(number, paid if pending.cost is None else None, lesson)
+            change = memory.change_of_settle(number, paid if pending.cost is None else None, lesson)
+            self._recorded.apply(change, self._lock)
         if paid is not None and np.any(paid > opened.bound * (1 + 1e-12)) and np.any(opened.bound > 0):
             over = np.maximum(paid - opened.bound, 0.0)[self.rule.books.sign > 0]
             if over.sum() > 0:
@@ -221,131 +196,24 @@ class Chooser:
                     stacklevel=2,
                 )
 
-    def forget(self, choice: Choice | int) -> None:
+    def forget(self, choice: Choice | str | int) -> None:
         """Nothing (more) will come of a choice: an open cost counts as what was held back, no reward is learned."""
-        with self._lock:
-            self._finish()
-            self._forget(self._find(choice)[0])
+        with self._turn():
+            memory = self._memory
+            self._recorded.apply(memory.change_of_forget(self._find(choice)[0]), self._lock)
 
     def teach(self, context: ArrayLike, rewards: ArrayLike, costs: ArrayLike | None = None) -> None:
         """Labels of all actions on a request of the past: the primal learns, no budget moves. For warm starts."""
-        with self._lock:
-            self._finish()
+        with self._turn():
+            memory = self._memory
             x = numbers("context", context, None).reshape(-1)
-            self.rule.primal.check(x, self._state.round)
-            table = cost_table(self.rule, "costs", costs, self._state.round)
+            self.rule.primal.check(x, memory.state.round)
+            table = cost_table(self.rule, "costs", costs, memory.state.round)
             K, m = self.rule.actions, self.rule.game.resources
-            self._teach(x, rewards_of(rewards, K, None), np.zeros((K, m)) if table is None else table)
+            outcomes = rewards_of(rewards, K, None), np.zeros((K, m)) if table is None else table
+            self._recorded.apply(memory.change_of_teach(x, *outcomes), self._lock)
 
-    # --- what a call does -------------------------------------------------------------------------------------
-
-    def _act(
-        self,
-        x: FloatArray,
-        costs: FloatArray | None,
-        bounds: FloatArray | None,
-        drawn: tuple[int, FloatArray] | None = None,
-    ) -> Open:
-        before = self._rng.bit_generator.state
-        number = self._state.round
-        try:
-            state, opened = self.rule.act(self._state, x, costs, bounds, self._rng, drawn)
-        except BaseException:
-            self._rng.bit_generator.state = before
-            raise
-        pending = None if opened.action < 0 else Pending(opened, None, None)
-        given = {"context": x} | _some(costs=costs, bounds=bounds)
-        self._make(
-            _Change(self._sequence + 1, state, number, pending, before),
-            {"op": "act", "action": opened.action},
-            given | {"probabilities": opened.probabilities},
-        )
-        return opened
-
-    def _settle(self, number: int, paid: FloatArray | None, lesson: Told | None) -> None:
-        """`paid` and `lesson` are what is new."""
-        pending, state = self._pending[number], self._state
-        opened = pending.open
-        given = _some(paid=paid)
-        if lesson is not None:
-            given |= dict(zip(("seen", "rewards", "costs"), lesson, strict=True))
-        if paid is not None:
-            state = self.rule.charge(state, opened, paid)
-        settled = paid if pending.cost is None else pending.cost
-        lesson = pending.told if lesson is None else lesson
-        rest: Pending | None = Pending(opened, settled, lesson)
-        if lesson is not None and settled is not None:
-            seen, gained, known = lesson
-            known = known.copy()
-            known[opened.action] = settled
-            state = self.rule.learn(state, opened, seen, gained, known)
-            rest = None
-        change = _Change(self._sequence + 1, state, number, rest, self._rng.bit_generator.state)
-        self._make(change, {"op": "settle", "number": number}, given)
-
-    def _forget(self, number: int) -> None:
-        pending, state = self._pending[number], self._state
-        if pending.cost is None:
-            state = self.rule.charge(state, pending.open, pending.open.bound)
-        change = _Change(self._sequence + 1, state, number, None, self._rng.bit_generator.state)
-        self._make(change, {"op": "forget", "number": number}, {})
-
-    def _teach(self, x: FloatArray, rewards: FloatArray, costs: FloatArray) -> None:
-        K, m = self.rule.actions, self.rule.game.resources
-        everything = np.ones(K, dtype=np.bool_)
-        prices = self.rule.dual.prices(self._state.dual, self.rule.game)
-        request = Request(self._state.round, x, costs / self.rule.game.unit, prices, everything)
-        opened = Open(request, 0, np.ones(K) / K, np.zeros(m), costs, np.zeros(m), np.zeros(m))
-        state = self.rule.learn(self._state, opened, everything, rewards, costs)
-        change = _Change(self._sequence + 1, state, 0, None, self._rng.bit_generator.state)
-        self._make(change, {"op": "teach"}, {"context": x, "rewards": rewards, "costs": costs})
-
-    def _make(self, change: _Change, what: dict[str, Any], arrays: dict[str, Array]) -> None:
-        """Write it to the journal, then let it happen."""
-        self._change = change
-        try:
-            if self._journal is not None:
-                self._journal.append(pack(what, arrays), change.sequence)
-            self._put(change)
-        except BaseException:
-            self._finish()
-            raise
-        self._change = None
-
-    def _put(self, change: _Change) -> None:
-        self._state = change.state
-        if change.pending is not None:
-            self._pending[change.number] = change.pending
-        else:
-            self._pending.pop(change.number, None)
-        self._sequence = change.sequence
-
-    def _finish(self) -> None:
-        """Undo or finish what was interrupted, by whether it is in the journal."""
-        change = self._change
-        if change is None:
-            return
-        if self._journal is not None:
-            self._journal.settle()
-        if self._journal is None or self._journal.at.sequence == change.sequence:
-            self._put(change)
-        else:
-            self._rng.bit_generator.state = change.generator
-        self._change = None
-
-    # --- files ------------------------------------------------------------------------------------------------
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything, open choices included, to `path` (atomically), and start the journal afresh."""
-        with self._lock:
-            self._finish()
-            if self._journal is not None:
-                if Path(path).resolve() == self._journal.path.resolve():
-                    raise InputError("path", f"{path} is the journal", "Save under another name, beside it")
-                self._journal.sync()
-            identity = write_snapshot(Path(path), self._snapshot())
-            if self._journal is not None:
-                self._journal.rotate(identity)
+    # --- coming up --------------------------------------------------------------------------------------------
 
     @classmethod
     def load(
@@ -355,136 +223,132 @@ class Chooser:
         *,
         journal: str | PathLike[str] | None = None,
         fsync: bool = True,
+        checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
     ) -> Self:
         """The chooser that was saved, and with its journal everything since: it goes on bit for bit.
 
         Parameters
         ----------
         path : path
-            What `save` wrote.
+            What `save` wrote. It holds seed, max_open and expire_after, too.
         rule : PrimalDual
             Made as the saved one was.
         journal : path, optional
-            The journal beside it. Without, a new life begins: choices made after the save are refused.
+            The journal beside it. Without, choices made after the save are refused.
         fsync : bool
             As for a new chooser.
+        checkpoint_after : int, (int, int) or None
+            As for a new chooser.
+
+        Returns
+        -------
+        Chooser
+            The chooser, ready to go on.
+
+        Raises
+        ------
+        SnapshotError
+            Saying what is wrong with the file: it is damaged, newer, or of another rule.
+        JournalError
+            The same of the journal.
         """
         path = Path(path)
-        with writing(None if journal is None else Path(journal)) as lock:
-            snapshot, identity = read_snapshot(path, KIND, VERSION)
-            other = difference(snapshot.metadata.get("rule"), specification(rule), "rule")
-            if other is not None:
-                raise SnapshotError(path, "another rule", other, "Make the rule with the saved hyper-parameters")
-            try:
-                kept = snapshot.metadata
-                made = cls(rule, seed=kept["seed"], max_open=kept["max_open"], expire_after=kept["expire_after"])
-                made._restore(kept, snapshot.arrays)
-                follows = kept["follows"]
-            except (KeyError, ValueError, TypeError, IndexError) as error:
-                raise SnapshotError(path, "corrupted", f"the state makes no sense: {error}", "Restore a copy") from None
-            if lock is None:
-                made._lives.append((secrets.randbits(48) + 1, made._state.round))
+        chooser = cls(rule, checkpoint_after=checkpoint_after)
+        if journal is None:
+            chooser._recorded.load(path, None, fsync=fsync)
+            return chooser
+        with writing(Path(journal)) as lock, locked_for_journal(path) as snapshot_lock:
+            chooser._recorded.load(path, lock, snapshot_lock, fsync=fsync)
+        return chooser
+
+    @classmethod
+    def open(
+        cls,
+        path: str | PathLike[str],
+        rule: PrimalDual,
+        *,
+        journal: str | PathLike[str],
+        seed: int = 0,
+        max_open: int = 100_000,
+        expire_after: int | None = None,
+        fsync: bool = True,
+        checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
+    ) -> Self:
+        """How a service comes up, the first time and every time after: the chooser of `path`, or a new one.
+
+        Parameters
+        ----------
+        path : path
+            What `save` writes; if there is nothing yet, the chooser begins with what the journal knows.
+        rule : PrimalDual
+            Made as the saved one was.
+        journal : path
+            The journal that lies beside the snapshot.
+        seed, max_open, expire_after : int
+            As for a new chooser; a snapshot has its own.
+        fsync : bool
+            As for a new chooser.
+        checkpoint_after : int, (int, int) or None
+            As for a new chooser.
+
+        Returns
+        -------
+        Chooser
+            The chooser, ready to go on.
+
+        Raises
+        ------
+        SnapshotError, JournalError
+            As for `load`.
+        """
+        path = Path(path)
+        options: Any = {"seed": seed, "max_open": max_open, "expire_after": expire_after}
+        chooser = cls(rule, **options, checkpoint_after=checkpoint_after)
+        with writing(Path(journal)) as lock, locked_for_journal(path) as snapshot_lock:
+            if path.exists():
+                chooser._recorded.load(path, lock, snapshot_lock, fsync=fsync)
             else:
-                made._recover(lock, identity, follows, fsync)
-        return made
-
-    def close(self) -> None:
-        """Close the journal, if there is one; nothing can be done after it."""
-        with self._lock:
-            try:
-                self._finish()
-            finally:
-                if self._journal is not None:
-                    self._journal.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _snapshot(self) -> Snapshot:
-        journal = self._journal
-        arrays: dict[str, Array] = state_arrays(self._state) | arrays_of(self._pending)
-        metadata = {
-            "rule": specification(self.rule),
-            "seed": self.seed,
-            "max_open": self._max_open,
-            "expire_after": self._expire_after,
-            "sequence": self._sequence,
-            "generator": self._rng.bit_generator.state,
-            "lives": [list(life) for life in self._lives],
-            "open": list(self._pending),
-            "follows": None if journal is None else [journal.identity.hex(), journal.at.checksum.hex()],
-        }
-        return Snapshot(KIND, VERSION, metadata, arrays)
-
-    def _restore(self, kept: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-        state = restored_state(self._state, arrays)
-        self._state = state._replace(round=int(state.round))
-        self._pending = pending_of(kept["open"], arrays)
-        self._sequence = int(kept["sequence"])
-        self._lives = [(int(life), int(first)) for life, first in kept["lives"]]
-        self._rng.bit_generator.state = kept["generator"]
-
-    def _recover(self, lock: FileLock | None, identity: bytes, follows: Follows, fsync: bool) -> None:
-        """Let everything in the journal happen again, and go on writing it."""
-        assert lock is not None
-        self._journal = recover(lock, identity, self._sequence, follows, follows is not None, self, fsync=fsync)
-
-    def restore(self, base: bytes) -> Sequence[str]:
-        """Of the journal's protocol: a chooser's journal begins at a snapshot, never in the middle."""
-        raise ValueError("a chooser's journal has no base of its own")
-
-    def replay(self, record: bytes) -> None:
-        """Of the journal's protocol: let what was recorded happen again."""
-        what, given = unpack(record)
-        if what["op"] == "act":
-            drawn = None if what["action"] < 0 else (int(what["action"]), given["probabilities"])
-            self._act(given["context"], given.get("costs"), given.get("bounds"), drawn)
-        elif what["op"] == "settle":
-            lesson = (given["seen"], given["rewards"], given["costs"]) if "seen" in given else None
-            self._settle(int(what["number"]), given.get("paid"), lesson)
-        elif what["op"] == "forget":
-            self._forget(int(what["number"]))
-        elif what["op"] == "teach":
-            self._teach(given["context"], given["rewards"], given["costs"])
-        else:
-            raise ValueError(f"{what['op']!r} is not known")
+                chooser._recorded.begin(lock, snapshot_lock, fsync=fsync)
+        return chooser
 
     # --- what can be read -------------------------------------------------------------------------------------
 
     @property
-    def round(self) -> int:
-        """The number of the next request."""
-        return self._state.round
+    def seed(self) -> int:
+        """Of the draws."""
+        return self._recorded.memory.seed
 
     @property
     def state(self) -> State:
         """The rule's state, a named tuple that does not change later."""
-        return self._state
+        with self._turn():
+            return self._memory.state
+
+    @property
+    def round(self) -> int:
+        """The number of the next request."""
+        return self.state.round
 
     @property
     def spent(self) -> FloatArray:
         """What settled choices cost, as each budget counts, shape (m,)."""
-        return self._state.spent.value
+        return self.state.spent.value
 
     @property
     def committed(self) -> FloatArray:
         """Spent on caps, and held back for what is open."""
-        return self._state.committed.value
+        return self.state.committed.value
 
     @property
     def prices(self) -> FloatArray:
         """λ, in reward per unit of each budget's money."""
-        return self.rule.prices(self._state)
+        return self.rule.prices(self.state)
 
     @property
     def pending(self) -> Mapping[int, Choice]:
         """What is not settled, by number, oldest first."""
-        with self._lock:
-            self._finish()
-            return MappingProxyType({n: self._choice(n, p.open) for n, p in self._pending.items()})
+        with self._turn():
+            return MappingProxyType({n: self._choice(n, p.open) for n, p in self._memory.pending.items()})
 
     # --- inside -----------------------------------------------------------------------------------------------
 
@@ -496,30 +360,26 @@ class Chooser:
             1.0 if refused else float(opened.probabilities[opened.action]),
             opened.probabilities,
             opened.request.prices / self.rule.game.unit,
-            self._life_of(number),
+            self._recorded.memory.life_of(number),
         )
 
-    def _life_of(self, number: int) -> int:
-        return next(life for life, first in reversed(self._lives) if number >= first)
-
-    def _find(self, choice: Choice | int) -> tuple[int, Pending]:
-        number = choice.number if isinstance(choice, Choice) else choice
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 1 <= number < self._state.round:
+    def _find(self, choice: Choice | str | int) -> tuple[int, Pending]:
+        memory = self._recorded.memory
+        given = Token.parse(choice) if isinstance(choice, str) else choice
+        number = given.number if isinstance(given, (Choice, Token)) else given
+        known = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+        if not known or not 1 <= number < memory.state.round:
             raise UnknownTokenError(0, f"{choice!r} is not a choice of this chooser", "Give what act() returned")
         number = int(number)
-        if isinstance(choice, Choice) and choice.life != self._life_of(number):
+        if isinstance(given, (Choice, Token)) and given.life != memory.life_of(number):
             raise UnknownTokenError(
                 number,
-                "it is of another life of this chooser, which was loaded without its journal",
+                "it is of another life: made by another chooser, or after a save and lost with the journal",
                 "Drop it; load with the journal to keep such choices",
             )
-        found = self._pending.get(number)
+        found = memory.pending.get(number)
         if found is None:
             raise AlreadyToldError(
                 number, "it is settled, forgotten or was refused", "Nothing is to be done: it counts once"
             )
         return number, found
-
-
-def _some(**arrays: FloatArray | None) -> dict[str, Array]:
-    return {name: array for name, array in arrays.items() if array is not None}

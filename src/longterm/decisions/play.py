@@ -109,26 +109,26 @@ def play(
     cheapest = table.costs.min(axis=1) if chooser.rule.books.above_cheapest[0] else np.zeros(T)
     first = chooser.round
 
-    def told(t: int) -> dict[str, Any]:
+    def outcome_of(t: int) -> dict[str, Any]:
         if t < labelled:
             return {"rewards": table.rewards[t], "costs": None if announced else table.costs[t]}
         return {"reward": float(table.rewards[t, played[t]])}
 
     for t in range(T):
         for open_ in due.pop(t, ()):
-            chooser.settle(first + open_, **told(open_))
+            chooser.settle(first + open_, **outcome_of(open_))
         choice = chooser.act(table.contexts[t], costs=table.costs[t] if announced else None)
         price[t] = choice.prices[0]
         if choice.action is None:
             continue
         played[t], chance[t] = choice.action, choice.probability
         now = delays[t] == 0
-        chooser.settle(choice, cost=table.costs[t, choice.action], **(told(t) if now else {}))
+        chooser.settle(choice, cost=table.costs[t, choice.action], **(outcome_of(t) if now else {}))
         if not now:
             due.setdefault(t + int(delays[t]), []).append(t)
     for rest in sorted(due):
         for open_ in due[rest]:
-            chooser.settle(first + open_, **told(open_))
+            chooser.settle(first + open_, **outcome_of(open_))
     on, rows = played >= 0, np.arange(T)
     costs = np.where(on, table.costs[rows, played], 0.0)
     return Run(

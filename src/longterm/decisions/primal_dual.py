@@ -181,6 +181,15 @@ class PrimalDual:
         m = self.game.resources
         return State(1, self.primal.init(self.game), self.dual.init(self.game), Ledger.empty(m), Ledger.empty(m))
 
+    def require_sound(self, state: State) -> None:
+        """ValueError unless a state can be played on; for what a file says."""
+        self.primal.require_sound(state.primal)
+        prices = self.dual.prices(state.dual, self.game)
+        if not (prices.min() >= 0 and prices.max() <= self.game.radius * (1 + 1e-9)):
+            raise ValueError("a price is below 0 or above its largest")
+        if not max(np.abs(state.committed.value).max(), np.abs(state.spent.value).max()) < 1e100:
+            raise ValueError("more was spent than there is")
+
     def prices(self, state: State) -> FloatArray:
         """λ in reward per unit of each budget's own money, shape (m,)."""
         return self.dual.prices(state.dual, self.game) / self.game.unit

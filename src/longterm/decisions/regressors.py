@@ -78,7 +78,7 @@ class RidgeRegressor(Regressor[LinearBelief]):
         return state.expected(context) / (1.0 + np.diagonal(state.spread(context)))
 
     def learn(self, state: LinearBelief, context: FloatArray, action: int, outcomes: FloatArray) -> LinearBelief:
-        return state.told(context, action, outcomes)
+        return state.updated(context, action, outcomes)
 
     def energy(self, actions: int, horizon: int) -> float:
         if self.shared:
@@ -95,6 +95,11 @@ class TableState(NamedTuple):
 
     sums: FloatArray
     counts: FloatArray
+
+    def require_sound(self) -> None:
+        """ValueError unless these are sums of so many numbers in [−1, 1] or so; for what a file says."""
+        if self.counts.min() < 0 or np.abs(self.sums).max() > 1e100 or self.counts.max() > 1e100:
+            raise ValueError("a table holds a number that no lesson leads to")
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class Comparison(Mapping[str, Trace]):
         -------
         matplotlib.figure.Figure
         """
-        from longterm.engines.drawing import draw
+        from longterm.engines.figure import draw
 
         return draw(self, comparator, axes)
 

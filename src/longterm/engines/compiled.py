@@ -9,6 +9,7 @@ global flag is not touched, and NumPy arrays are handed back.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -33,7 +34,7 @@ try:
 except ImportError as error:
     raise ImportError("engine='jax' needs JAX: pip install 'longterm[jax]'") from error
 
-from longterm.engines.drawn import DrawnBlock
+from longterm.engines.device_streams import DrawnBlock
 
 
 class Carry(NamedTuple):
@@ -53,10 +54,41 @@ class Carry(NamedTuple):
 
 Parameters = tuple[tuple[Array, ...], tuple[Array, ...]] | Array
 """A block on the device: the parameters of f and of g, or the random numbers that they are made of."""
-Advance = Callable[[Carry, Parameters, int], Carry]
+
+
+class Look(NamedTuple):
+    """All that the host reads of a carry, in two arrays: each that comes from a device takes as long as some rounds."""
+
+    counts: Array
+    """The position, whether it was sound, and the first broken bounds."""
+    numbers: Array
+    """The sums and the report, one after another."""
+
+    @classmethod
+    def at(cls, carry: Carry) -> Look:
+        counts = jnp.stack([carry.position, carry.sound.astype(jnp.int64)])
+        numbers = [jnp.ravel(array).astype(jnp.float64) for array in jax.tree.leaves((carry.sums, carry.report))]
+        return cls(jnp.concatenate([counts, carry.first_broken]), jnp.concatenate(numbers))
+
+    def sums_and_report(self, carry: Carry) -> tuple[Sums, dict[str, NDArray[Any]]]:
+        """What the carry has of these, on the host."""
+        arrays, structure = jax.tree.flatten((carry.sums, carry.report))
+        ends = np.cumsum([array.size for array in arrays])
+        parts = np.split(np.asarray(self.numbers), ends[:-1])
+        made = [
+            part.reshape(array.shape).astype(array.dtype, copy=False) for part, array in zip(parts, arrays, strict=True)
+        ]
+        here: tuple[Sums, dict[str, NDArray[Any]]] = jax.tree.unflatten(structure, made)
+        return here
+
+
+Advance = Callable[[Carry, Parameters, int], tuple[Carry, Look]]
 NEVER = np.iinfo(np.int64).max
+
 STRETCH = 16
-"""Rounds that are played without asking, on the device, whether to go on: a GPU would have to ask the host."""
+"""Rounds that a GPU plays without asking whether to go on: it would have to ask the host, which takes longer."""
+MOST_AHEAD = 32
+"""Stretches that are on their way before the host looks at the first of them."""
 
 
 @lru_cache(maxsize=64)
@@ -86,19 +118,22 @@ def _compiled(
             first_broken=first_broken,
         )
 
-    def advance(carry: Carry, block: Parameters, stop: Any) -> Carry:
+    def play_wanted(carry: Carry, block: Parameters, stop: Any) -> Carry:
+        """A round, with what the learner reports of it, if it is one of those to play."""
+        played = play_one(carry._replace(report=learner.report(carry.state)), block)
+        chosen: Carry = _choose(carry.sound & (carry.position < stop), played, carry)
+        return chosen
+
+    def advance(carry: Carry, block: Parameters, stop: Any) -> tuple[Carry, Look]:
         # A round that is not acceptable leaves everything as it was, so the rounds after it in a stretch do nothing.
+        stretch = 1 if jax.default_backend() == "cpu" else STRETCH
         carry = lax.while_loop(
-            lambda c: (c.position + STRETCH < stop) & c.sound,
-            lambda c: lax.fori_loop(0, STRETCH, lambda _, now: play_one(now, block), c),
+            lambda c: (c.position + stretch < stop) & c.sound,
+            lambda c: lax.fori_loop(0, stretch, lambda _, now: play_one(now, block), c),
             carry,
         )
-        # Of the last round what the learner reports is wanted: of these few it is taken down of each.
-        return lax.while_loop(
-            lambda c: (c.position < stop) & c.sound,
-            lambda c: play_one(c._replace(report=learner.report(c.state)), block),
-            carry,
-        )
+        carry = lax.fori_loop(0, stretch, lambda _, now: play_wanted(now, block, stop), carry)
+        return carry, Look.at(carry)
 
     return jax.jit(advance)
 
@@ -143,40 +178,57 @@ class CompiledPlayer:
         self._warned: dict[str, str] = {} if resume is None else dict(resume.warnings)
         self._block_rounds = 0
         self.played = 0 if resume is None else resume.last_round
+        # Begun in NumPy: on the device each operation of these few would be compiled by itself.
+        if resume is None:
+            state, sums = learner.init(batch_shape, dtype=dtype), Sums.zero(batch_shape, problem.constraint.count)
+        else:
+            state, sums = resume.state, resume.sums
+        report = learner.report(state)
+        self._dtype = learner.ask(state).dtype
         with jax.enable_x64(True):
-            if resume is None:
-                state = learner.init(batch_shape, xp=jnp, dtype=dtype)
-                sums = Sums.zero(batch_shape, problem.constraint.count, jnp)
-            else:
-                state, sums = jax.tree.map(jnp.asarray, (resume.state, resume.sums))
-            report = learner.report(state)
-            never = jnp.full(len(BOUNDED), NEVER, dtype=jnp.int64)
-            self._carry = Carry(jnp.asarray(0, dtype=jnp.int64), state, sums, report, jnp.asarray(True), never)
-            self._dtype = learner.ask(state).dtype
+            state, sums = jax.tree.map(jnp.asarray, (state, sums))
+            dtypes = jax.eval_shape(learner.report, state)
+            report = {name: jnp.asarray(value, dtype=dtypes[name].dtype) for name, value in report.items()}
+            never = jnp.asarray(np.full(len(BOUNDED), NEVER))
+            self._carry = Carry(jnp.asarray(0), state, sums, report, jnp.asarray(True), never)
 
     def play(self, block: Block | DrawnBlock, first: int) -> None:
-        """Play the rounds of a block that starts at round `first`, those that are still ahead."""
+        """Play the rounds of a block that starts at round `first`, those that are still ahead.
+
+        The host runs ahead of the device and looks at what became of a stretch when the next ones are on their way.
+        After a round that is not acceptable nothing changes any more, so nothing that runs ahead does harm.
+        """
+        last = first + block.rounds - 1
+        if self.played >= last:
+            return
         with jax.enable_x64(True):
             there = self._on_device(block)
-            self._carry = self._carry._replace(
+            carry = self._carry._replace(
                 position=jnp.asarray(self.played + 1 - first), first_broken=self._carry.first_broken * 0 + NEVER
             )
-            while self.played + 1 < first + block.rounds:
-                wanted = self._recorder.next
-                stop = block.rounds if wanted is None else min(block.rounds, wanted - first + 1)
-                start, self._carry = self._carry, self._stretch(self._carry, there, stop)
-                made = self._carry
-                # Every look at a device takes as long as several rounds: all at once.
-                position, sound, broken, sums, report = jax.device_get(
-                    (made.position, made.sound, made.first_broken, made.sums, made.report)
-                )
-                self.played = first - 1 + int(position)
-                self._note_broken_bounds(start, there, first, int(position), broken)
-                if not sound:
-                    self._carry = self._advance(start, there, int(position))
-                    raise self._refusal(there)
-                if self.played == wanted:
-                    self._recorder.keep(wanted, sums, report)
+            open_looks: deque[tuple[Carry, Carry, Look]] = deque()
+            for wanted in dict.fromkeys((*self._recorder.until(last), last)):
+                start = carry
+                carry, look = self._stretch(start, there, wanted - first + 1)
+                for array in look:
+                    array.copy_to_host_async()
+                open_looks.append((start, carry, look))
+                if len(open_looks) > MOST_AHEAD:
+                    self._settle(*open_looks.popleft(), there, first)
+            while open_looks:
+                self._settle(*open_looks.popleft(), there, first)
+
+    def _settle(self, start: Carry, made: Carry, look: Look, block: Parameters, first: int) -> None:
+        """Take what became of a stretch, or raise."""
+        position, sound, *broken = np.asarray(look.counts).tolist()
+        self._note_broken_bounds(start, block, first, position, broken)
+        self.played = first - 1 + position
+        if not sound:
+            self._carry, _ = self._advance(start, block, position)
+            raise self._refusal(block)
+        self._carry = made
+        if self.played == self._recorder.next:
+            self._recorder.keep(self.played, *look.sums_and_report(made))
 
     def _on_device(self, block: Block | DrawnBlock) -> Parameters:
         """A block's parameters; the last block filled up to the length of the others: another shape compiles anew."""
@@ -194,7 +246,7 @@ class CompiledPlayer:
 
         return filled(block.loss), filled(block.constraint)
 
-    def _stretch(self, carry: Carry, block: Parameters, stop: int) -> Carry:
+    def _stretch(self, carry: Carry, block: Parameters, stop: int) -> tuple[Carry, Look]:
         try:
             return self._advance(carry, block, stop)
         except (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError, AttributeError, IndexError) as error:
@@ -220,14 +272,12 @@ class CompiledPlayer:
         what = "a declared bound was exceeded by rounding"
         return BrokenBoundError("feedback", what, "Declare bounds with a little room", round=self.played + 1)
 
-    def _note_broken_bounds(
-        self, start: Carry, block: Parameters, first: int, reached: int, broken: NDArray[Any]
-    ) -> None:
+    def _note_broken_bounds(self, start: Carry, block: Parameters, first: int, reached: int, broken: list[int]) -> None:
         """Where the run goes on past a broken bound: the first round of each, by playing up to it once more."""
-        for argument, position in zip(BOUNDED, broken.tolist(), strict=True):
+        for argument, position in zip(BOUNDED, broken, strict=True):
             played = position < reached  # a round that stopped the run was not played
             if played and argument not in self._warned:
-                there = self._advance(start, block, position)
+                there, _ = self._advance(start, block, position)
                 faults = self._faults(there, block, first + position)
                 words = {fault.argument: str(fault) for fault in faults}
                 self._warned[argument] = words.get(argument, f"{argument} in round {first + position}: at its bound")

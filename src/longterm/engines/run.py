@@ -26,7 +26,7 @@ from longterm.streams.base import checked_seeds
 
 if TYPE_CHECKING:
     from longterm.engines.compiled import CompiledPlayer
-    from longterm.engines.drawn import DrawnBlock
+    from longterm.engines.device_streams import DrawnBlock
 
 Engine = Literal["numpy", "jax"]
 """The reference engine, and the compiled one (extra `jax`)."""
@@ -196,11 +196,13 @@ def compare(
     if rounds is not None:
         validate.count("rounds", rounds)
     chosen = engine
+    faster: Engine = "numpy"
+    if xp is np and resume is None:
+        faster = faster_engine(rounds or stream.length, (problem.loss, problem.constraint, *learners.values()))
     if chosen == "auto":
-        plain = xp is np and resume is None
-        chosen = faster_engine(problem, learners.values(), rounds or stream.length) if plain else "numpy"
+        chosen = faster
         logger.info("engine %s was chosen", chosen)
-    elif chosen == "numpy" and xp is np and faster_engine(problem, learners.values(), rounds or stream.length) == "jax":
+    elif chosen == "numpy" and faster == "jax":
         _say_once("this run is long enough to be compiled: engine='auto' would, for the same numbers to rounding")
     make_player = _engine(chosen, xp)
     require_known(on_broken_bound)
@@ -229,7 +231,10 @@ def compare(
     with reporter(progress, title) as report:
         try:
             for first, block in _blocks(chosen, stream, seeds, start, rounds):
-                require_fit(problem, block if isinstance(block, Block) else block.at(0), seed_axes, first)
+                if isinstance(block, Block):
+                    require_fit(problem, block, seed_axes, first)
+                elif done == start:  # what a device draws has one shape: look once
+                    require_fit(problem, block.at(0), seed_axes, first)
                 for player in players.values():
                     player.play(block, first)  # type: ignore[arg-type]
                 done = first - 1 + block.rounds
@@ -254,11 +259,11 @@ def _blocks(
 ) -> Iterator[tuple[int, Block | DrawnBlock]]:
     """The rounds start + 1 … stop, in blocks with the number of their first round; drawn where they are played."""
     if engine == "jax" and stop is not None:
-        from longterm.engines import drawn
+        from longterm.engines import device_streams
 
-        if drawn.can_draw(stream, seeds):
+        if device_streams.can_draw(stream, seeds):
             last = stop if stream.length is None else min(stop, stream.length)
-            yield from drawn.drawn_blocks(stream, seeds, start, last)  # type: ignore[arg-type]
+            yield from device_streams.drawn_blocks(stream, seeds, start, last)  # type: ignore[arg-type]
             return
     first = start + 1
     for block in stream.blocks(seeds, start, stop):
@@ -266,15 +271,15 @@ def _blocks(
         first += block.rounds
 
 
-def faster_engine(problem: Problem, learners: Iterable[Learner[Any]], rounds: int | None) -> Engine:
+def faster_engine(rounds: int | None, parts: Iterable[Any]) -> Engine:
     """JAX where it is known to pay: it is installed, the run is long, and no function of a user's has to be compiled.
 
     Parameters
     ----------
-    problem : Problem
-    learners : iterable of Learner
     rounds : int, optional
         None where the stream does not say.
+    parts : iterable
+        What would be compiled: losses, constraints and learners, or what builds them.
 
     Returns
     -------
@@ -286,15 +291,16 @@ def faster_engine(problem: Problem, learners: Iterable[Learner[Any]], rounds: in
     >>> from longterm.engines.run import faster_engine
     >>> from longterm.problems import doubly_stochastic
     >>> problem = doubly_stochastic(3)
-    >>> faster_engine(problem, [AOGD.for_problem(problem)], 1000)
+    >>> faster_engine(1000, [problem.loss, problem.constraint, AOGD.for_problem(problem)])
     'numpy'
     """
     if rounds is None or rounds < ROUNDS_WORTH_COMPILING or find_spec("jax") is None:
         return "numpy"
-    parts = (problem.loss, problem.constraint, *learners)
-    own = any(isinstance(one, (CustomLoss, CustomConstraint)) for one in parts)
-    ours = all(type(one).__module__.partition(".")[0] == "longterm" for one in parts)
-    return "jax" if ours and not own else "numpy"
+    ours = all(
+        one.__module__.partition(".")[0] == "longterm" and not isinstance(one, (CustomLoss, CustomConstraint))
+        for one in parts
+    )
+    return "jax" if ours else "numpy"
 
 
 def _require_kinds(problem: Any, learners: Any, stream: Any) -> None:

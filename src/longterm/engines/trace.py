@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -171,7 +172,7 @@ class Trace:
         matplotlib.figure.Figure
             With several seeds the line is their mean, and the band goes from the lowest to the highest.
         """
-        from longterm.engines.drawing import draw
+        from longterm.engines.figure import draw
 
         return draw({label: self}, comparator, axes)
 
@@ -403,23 +404,36 @@ class Recorder:
         self._rows: list[tuple[int, Sums, dict[str, Array]]] = []
         self._seeds, self._problem, self._stream = seeds, problem, stream
         self._earlier = earlier
-        self.next: int | None = 0
         done = 0 if earlier is None else earlier.last_round
-        while self.next is not None and self.next < done:
-            self.next = next(self._wanted, None)
+        first = next((wanted for wanted in self._wanted if wanted >= done), None)
         # The last round of a part is kept whether it was asked for or not; the whole run would not have it.
-        self._drop_last_of_earlier = done > 0 and self.next != done
-        if self.next is not None and self.next <= done:
-            self.next = self._next_after(done)
+        self._drop_last_of_earlier = done > 0 and first != done
+        self._ahead = deque([] if first is None else [first])
+        """The next rounds to keep, as far as they were looked up."""
+        self._pass(done)
 
-    def _next_after(self, t: int) -> int | None:
+    @property
+    def next(self) -> int | None:
         """The next round to keep, None where no more are wanted."""
-        return next((wanted for wanted in self._wanted if wanted > t), None)
+        return self._ahead[0] if self._ahead else None
+
+    def until(self, last: int) -> list[int]:
+        """The rounds to keep that are ahead and not after `last`."""
+        while self._ahead and self._ahead[-1] <= last and (wanted := next(self._wanted, None)) is not None:
+            self._ahead.append(wanted)
+        return [wanted for wanted in self._ahead if wanted <= last]
+
+    def _pass(self, t: int) -> None:
+        """Round t is behind."""
+        while self._ahead and self._ahead[0] <= t:
+            self._ahead.popleft()
+            if not self._ahead and (wanted := next(self._wanted, None)) is not None:
+                self._ahead.append(wanted)
 
     def keep(self, t: int, sums: Sums, report: dict[str, Array]) -> None:
         """Keep round t."""
         self._rows.append((t, sums, report))
-        self.next = self._next_after(t)
+        self._pass(t)
 
     def trace(self, sums: Sums, report: dict[str, Array], state: Any, warnings: Mapping[str, str]) -> Trace:
         """Everything kept so far, and the latest round (whose report this is) whether it was wanted or not."""

@@ -41,7 +41,7 @@ from longterm.experiments.result import LOGGED, MEASURES, Role
 from longterm.streams.base import checked_seeds
 
 EngineChoice = Literal["auto", "numpy", "jax"]
-"""The engine that is named; auto: JAX where it is installed and the runs are long enough to pay for compiling."""
+"""The engine that is named; auto: the faster one, by the rule of `longterm.run`."""
 FEWEST_ROUNDS_KEPT = 2
 MOST_SEEDS = MOST_ROUNDS_KEPT = 1_000_000
 MOST_CURVES = 10_000
@@ -160,7 +160,7 @@ class ExperimentSpec:
     logged : bool
         Whether g is also summed over the logged rounds 8, 16, 32, …, T alone, as the paper's Figure 4 has it.
     engine : {"auto", "numpy", "jax"}
-        What runs it; auto: JAX where it is installed and the runs are long enough to pay for compiling.
+        What runs it; auto: the faster one, by the rule of `longterm.run`.
     name, title : str
         Of the folder, and of pages and figures.
     command : str

@@ -34,6 +34,7 @@ from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
 from longterm.learners.one_projection_sgd import OneProjectionSGD
 from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
 from longterm.learners.optimistic_aftrl import OptimisticAFTRL
+from longterm.learners.optimistic_coco import OptimisticCOCO
 from longterm.learners.optimistic_ogd import OptimisticOGD
 from longterm.learners.path_budget import PathBudget
 from longterm.learners.penalised_ftrl import PenalisedFTRL
@@ -98,6 +99,7 @@ __all__ = [
     "OneProjectionSGD",
     "OnlineADM",
     "OptimisticAFTRL",
+    "OptimisticCOCO",
     "OptimisticOGD",
     "PathBudget",
     "PenalisedFTRL",

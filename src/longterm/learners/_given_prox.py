@@ -10,18 +10,21 @@ For steps θ_t = θ_0/t^β, μ_t = 1/(θ_t (t + 1)), a primal side Σ Δf_t + Σ
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from longterm._arrays import Array, FloatArray, column, namespace
-from longterm._validate import Hyper, positive_scalar
+from longterm._validate import Hyper, positive_scalar, remember
 from longterm.constraints.prox import PenaltyProx, Prox
 from longterm.constraints.smooth import SmoothProx
 from longterm.errors import InputError
+from longterm.learners.base import Learner, S, require_strong_convexity
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
+from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError
 from longterm.theory.schedules import DecoupledSchedule, Steps, StronglyConvexDecoupledSchedule
 from longterm.theory.step_sums import power_sum
@@ -103,3 +106,42 @@ def with_dual(
     regret = primal + length_bound(prox, problem) ** 2 / (2 * theta_0) * power_sum(T, 1 - beta)
     weight = theta_0 * (power_sum(T, beta) + 1)
     return {REGRET: regret, LONG_TERM: np.sqrt(2 * weight * (regret + problem.constants.loss_range * T))}
+
+
+@dataclass(frozen=True, eq=False)
+class DecoupledLearner(Learner[S]):
+    """A prox, and a schedule whose θ does not follow from η: what A-FTRL and proximal A-OGD have in common."""
+
+    prox: Prox
+    schedule: DecoupledSchedule | StronglyConvexDecoupledSchedule
+    enclosing_set: Set = field(init=False, repr=False)
+
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PROX})
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "O(√T + T^β), O(log T + T^β)",
+        LONG_TERM: "O(T^(1−β/2))",
+    }
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
+
+    def __post_init__(self) -> None:
+        remember(self, enclosing_set=self.prox.over)
+
+    @property
+    def strong_convexity(self) -> Hyper:
+        return self.schedule.strong_convexity
+
+    def require_playable(self, problem: Problem) -> None:
+        super().require_playable(problem)
+        require_same_constraint(self.prox, problem)
+
+    def report(self, state: Any) -> dict[str, Array]:
+        theta, eta, mu = self.schedule.at(state.round, state.x)
+        return {"multiplier": as_reported(state.multiplier), "theta": theta, "eta": eta, "mu": mu}
+
+
+def strongly_convex_steps(
+    problem: Problem, prox: Prox, steps: str, theta_0: Hyper | None, beta: Hyper
+) -> StronglyConvexDecoupledSchedule:
+    """η_t = 1/(σt), of a problem that has a σ."""
+    sigma = require_strong_convexity(problem, steps)
+    return StronglyConvexDecoupledSchedule(sigma, default_theta(problem, prox, theta_0), beta)

@@ -28,7 +28,7 @@ never forgets (z and Λ only accumulate). `Restarted` is for those.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -37,23 +37,19 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, like
 from longterm._validate import Hyper
-from longterm.constraints.prox import Prox
 from longterm.learners._given_prox import (
-    as_reported,
+    DecoupledLearner,
     ascend,
     default_theta,
     prox_of,
-    require_same_constraint,
+    strongly_convex_steps,
     values_of,
     with_dual,
 )
 from longterm.learners.aogd import Steps
-from longterm.learners.base import Learner, require_strong_convexity
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.sets import Set
-from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
+from longterm.theory.bounds import horizons_of
 from longterm.theory.schedules import DecoupledSchedule, StronglyConvexDecoupledSchedule
 from longterm.theory.step_sums import power_sum
 
@@ -71,7 +67,7 @@ class AFTRLState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class AFTRL(Learner[AFTRLState]):
+class AFTRL(DecoupledLearner[AFTRLState]):
     """A-FTRL with the prox of a constraint on a set; the kind of schedule decides between the two forms.
 
     Parameters
@@ -101,21 +97,8 @@ class AFTRL(Learner[AFTRLState]):
     array([0.25, 0.6 ])
     """
 
-    prox: Prox
-    schedule: DecoupledSchedule | StronglyConvexDecoupledSchedule
-    enclosing_set: Set = field(init=False, repr=False)
-
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PROX})
     name: ClassVar[str] = "aftrl"
     title: ClassVar[str] = "A-FTRL"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√T + T^β), O(log T + T^β)",
-        LONG_TERM: "O(T^(1−β/2))",
-    }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
-
-    def __post_init__(self) -> None:
-        validate.remember(self, enclosing_set=self.prox.over)
 
     @classmethod
     def for_problem(
@@ -138,16 +121,7 @@ class AFTRL(Learner[AFTRLState]):
         if steps == "convex":
             step = c.radius / validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
             return cls(prox, DecoupledSchedule(step, default_theta(problem, prox, theta_0), beta))
-        sigma = require_strong_convexity(problem, steps)
-        return cls(prox, StronglyConvexDecoupledSchedule(sigma, default_theta(problem, prox, theta_0), beta))
-
-    @property
-    def strong_convexity(self) -> Hyper:
-        return self.schedule.strong_convexity
-
-    def require_playable(self, problem: Problem) -> None:
-        super().require_playable(problem)
-        require_same_constraint(self.prox, problem)
+        return cls(prox, strongly_convex_steps(problem, prox, steps, theta_0, beta))
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """For any x* with g(x*) ≤ 0 and any losses; D bounds the length of (g_1, …, g_m):
@@ -197,7 +171,3 @@ class AFTRL(Learner[AFTRLState]):
             slope = gradient_sum - column(curvature) * like(self.enclosing_set.centre, gradient_sum)
         x = self.prox.argmin(slope, multiplier_sum, curvature)
         return AFTRLState(t + 1, x, multiplier, gradient_sum, multiplier_sum)
-
-    def report(self, state: AFTRLState) -> dict[str, Array]:
-        theta, eta, mu = self.schedule.at(state.round, state.x)
-        return {"multiplier": as_reported(state.multiplier), "theta": theta, "eta": eta, "mu": mu}

@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, floored, like, namespace, surely_none, to_numpy
+from longterm._arrays import Array, FloatArray, as_float, column, dot, floored, like, namespace, surely_below, to_numpy
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import Steps
@@ -338,15 +338,15 @@ class HedgedCuts(Learner[HedgedCutsState]):
         """From x + `ahead`, experts first: a step of each, then the cuts."""
         xp = namespace(x)
         factors, curved = self._rows
-        factors, curved = like(factors, x), like(curved, x)
-        if square_sum.ndim:
-            axes = (-1, *(1 for _ in square_sum.shape))
-            factors, curved = xp.reshape(factors, axes), xp.reshape(curved, axes)
+        factors = like(factors, x)
+        if axes := square_sum.ndim:
+            factors = xp.reshape(factors, (-1, *(1,) * axes))
         steps = factors * (self.enclosing_set.diameter / xp.sqrt(square_sum))
         if self.curved:
-            share = curved / xp.astype(t, x.dtype)
+            share = like(curved, x) / as_float(t, x)
+            share = xp.reshape(share, (-1, *(1,) * axes)) if axes else share
             steps = steps + share / like(self.sigma, x)
-            ahead = ahead - column(share) * ahead if self.factors else ahead  # its gradient is n + σ(x^k − x)
+            ahead = ahead * column(1 - share) if self.factors else ahead  # its gradient is n + σ(x^k − x)
         return _back(self._cut(ahead - column(steps) * feedback.loss_gradient, x, values, feedback))
 
     def relaxed(self, totals: Array, feedback: Feedback) -> tuple[Array, Array]:
@@ -375,7 +375,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
                 normal = feedback.pullback(broken)  # type: ignore[misc]
                 excess, square = xp.vecdot(broken, broken), xp.maximum(xp.vecdot(normal, normal), least)
             share = excess / square
-            if cut and surely_none(share * excess > nothing):  # as far as it would move them is rounding
+            if cut == 1 and surely_below(share * excess, nothing):  # as far as it would move them is rounding
                 break
             y = project(y - column(share) * normal)
         return y

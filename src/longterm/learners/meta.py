@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from longterm._arrays import Array, FloatArray, column, dot, floored, largest, namespace, smallest
+from longterm._arrays import Array, FloatArray, floored, largest, namespace, smallest, summed
 from longterm.errors import InputError
 
 MetaName = Literal["adahedge", "adapt-ml-prod"]
@@ -72,19 +72,18 @@ class AdaHedge(Meta):
         if K == 1:
             return memory
         log = math.log(K)
-        total = memory[..., :K] + losses
-        least = smallest(total)
-        behind = total - least
+        sums = memory[..., :K] + losses
+        least = smallest(sums)
+        behind = sums - least
         gap, powers_before = memory[..., 2 * K : 2 * K + 1], memory[..., 2 * K + 1 :]
         # 1/α of this round; where Γ is 0 so small that e^{−α·behind} is 1 for those who lead and 0 for the others.
         slow = floored(gap) / log
-        ones = xp.ones(K, dtype=behind.dtype)  # a product with 1 is faster than a sum over a short axis
-        after = column(dot(xp.exp(behind / -slow), ones))
+        after = summed(xp.exp(behind / -slow))
         # δ = Φ_α(L) − Φ_α(L + ℓ), both with that α; never below 0 but for rounding.
         gap = gap + xp.maximum(slow * xp.log(after / powers_before) - least, 0.0)
         powers = xp.exp(behind / (floored(gap) / -log))
-        summed = column(dot(powers, ones))
-        return xp.concat([behind, powers / summed, gap, summed], axis=-1)
+        total = summed(powers)
+        return xp.concat([behind, powers / total, gap, total], axis=-1)
 
     def regret(self, memory: FloatArray) -> FloatArray:
         return np.asarray(2 * memory[..., -2:-1])
@@ -127,7 +126,7 @@ class AdaptMLProd(Meta):
 
     def update(self, memory: Array, losses: Array) -> Array:
         xp, K = namespace(memory), losses.shape[-1]
-        log, ones = math.log(max(K, 2)), xp.ones(K, dtype=memory.dtype)  # a product with 1 is faster than a sum
+        log = math.log(max(K, 2))
         logs, squares, rates = memory[..., :K], memory[..., K : 2 * K], memory[..., 2 * K : 3 * K]
         reach, risen = memory[..., -2:-1], memory[..., -1:]
         farther = xp.maximum(reach, largest(xp.abs(losses)))
@@ -139,8 +138,8 @@ class AdaptMLProd(Meta):
         falls = xp.where(reach > 0, rates, after) / after  # as long as nothing was seen there is no rate
         logs = (logs + xp.log1p(rates * gains)) / falls
         powers = after * xp.exp(logs - largest(logs))
-        risen = risen + (column(xp.vecdot(falls, ones)) - K)
-        return xp.concat([logs, squares, after, powers / column(xp.vecdot(powers, ones)), farther, risen], axis=-1)
+        risen = risen + (summed(falls) - K)
+        return xp.concat([logs, squares, after, powers / summed(powers), farther, risen], axis=-1)
 
     def regret(self, memory: FloatArray) -> FloatArray:
         K = memory.shape[-1] // 4

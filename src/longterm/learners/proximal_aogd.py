@@ -17,7 +17,7 @@ Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,29 +26,25 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column
 from longterm._validate import Hyper
-from longterm.constraints.prox import Prox
 from longterm.learners._given_prox import (
-    as_reported,
+    DecoupledLearner,
     ascend,
     default_theta,
     prox_of,
-    require_same_constraint,
+    strongly_convex_steps,
     values_of,
     with_dual,
 )
 from longterm.learners.aogd import AOGDState, Steps
-from longterm.learners.base import Learner, require_strong_convexity
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.sets import Set
-from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
+from longterm.theory.bounds import horizons_of
 from longterm.theory.schedules import DecoupledSchedule, StronglyConvexDecoupledSchedule
 from longterm.theory.step_sums import power_sum
 
 
 @dataclass(frozen=True, eq=False)
-class ProximalAOGD(Learner[AOGDState]):
+class ProximalAOGD(DecoupledLearner[AOGDState]):
     """Proximal A-OGD with the prox of a constraint on a set; the state's multiplier has shape (..., m).
 
     Parameters
@@ -71,21 +67,8 @@ class ProximalAOGD(Learner[AOGDState]):
     array([0.25, 0.6 ])
     """
 
-    prox: Prox
-    schedule: DecoupledSchedule | StronglyConvexDecoupledSchedule
-    enclosing_set: Set = field(init=False, repr=False)
-
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PROX})
     name: ClassVar[str] = "proximal_aogd"
     title: ClassVar[str] = "Proximal A-OGD"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "O(√T + T^β), O(log T + T^β)",
-        LONG_TERM: "O(T^(1−β/2))",
-    }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"})
-
-    def __post_init__(self) -> None:
-        validate.remember(self, enclosing_set=self.prox.over)
 
     @classmethod
     def for_problem(
@@ -108,16 +91,7 @@ class ProximalAOGD(Learner[AOGDState]):
         if steps == "convex":
             step = c.diameter / (2**0.5 * validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound))
             return cls(prox, DecoupledSchedule(step, default_theta(problem, prox, theta_0), beta))
-        sigma = require_strong_convexity(problem, steps)
-        return cls(prox, StronglyConvexDecoupledSchedule(sigma, default_theta(problem, prox, theta_0), beta))
-
-    @property
-    def strong_convexity(self) -> Hyper:
-        return self.schedule.strong_convexity
-
-    def require_playable(self, problem: Problem) -> None:
-        super().require_playable(problem)
-        require_same_constraint(self.prox, problem)
+        return cls(prox, strongly_convex_steps(problem, prox, steps, theta_0, beta))
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """For any x* with g(x*) ≤ 0 and any losses; r = max ‖x_1 − x‖ over B, Δ its diameter:
@@ -161,7 +135,3 @@ class ProximalAOGD(Learner[AOGDState]):
         curvature = 1 / steps.eta
         slope = feedback.loss_gradient - column(curvature) * state.x
         return AOGDState(state.round + 1, self.prox.argmin(slope, multiplier, curvature), multiplier)
-
-    def report(self, state: AOGDState) -> dict[str, Array]:
-        theta, eta, mu = self.schedule.at(state.round, state.x)
-        return {"multiplier": as_reported(state.multiplier), "theta": theta, "eta": eta, "mu": mu}

@@ -20,16 +20,25 @@ from longterm.learners.inner import Inner
 from longterm.sets import Set
 
 
+@dataclass(frozen=True, eq=False)
 class Tracker(Inner):
     """An inner learner for moving comparators, made for T rounds of gradients no longer than G'.
 
     Its memory is (..., N, n): the points of N experts first, then what weighs them.
     """
 
+    enclosing_set: Set
     gradient_bound: float
     horizon: int
-    projection: Projection | None
+    projection: Projection | None = None
     """Onto the set that the comparator lives in, where that is smaller than B."""
+
+    def __post_init__(self) -> None:
+        validate.remember(
+            self,
+            gradient_bound=validate.positive_scalar("gradient_bound", self.gradient_bound),
+            horizon=validate.count("horizon", self.horizon),
+        )
 
     def project(self, x: Array) -> Array:
         """Onto that set, or onto B."""
@@ -64,14 +73,6 @@ class Ader(Tracker):
     projection : callable, optional
         Onto a smaller set that the comparator lives in.
     """
-
-    enclosing_set: Set
-    gradient_bound: float
-    horizon: int
-    projection: Projection | None = None
-
-    def __post_init__(self) -> None:
-        _remember_constants(self)
 
     @property
     def experts(self) -> int:
@@ -133,14 +134,6 @@ class StronglyAdaptive(Tracker):
     projection : callable, optional
         Onto a smaller set that the comparator lives in.
     """
-
-    enclosing_set: Set
-    gradient_bound: float
-    horizon: int
-    projection: Projection | None = None
-
-    def __post_init__(self) -> None:
-        _remember_constants(self)
 
     @property
     def levels(self) -> int:
@@ -219,14 +212,6 @@ class HedgedRestarts(Tracker):
         Onto a smaller set that the comparator lives in.
     """
 
-    enclosing_set: Set
-    gradient_bound: float
-    horizon: int
-    projection: Projection | None = None
-
-    def __post_init__(self) -> None:
-        _remember_constants(self)
-
     @property
     def levels(self) -> int:
         """N: k = 0, 1, … while 2^k ≤ T."""
@@ -274,15 +259,7 @@ class HedgedRestarts(Tracker):
         return np.asarray(np.min(blocks, axis=-1) + meta)
 
 
-def _remember_constants(tracker: Tracker) -> None:
-    validate.remember(
-        tracker,
-        gradient_bound=validate.positive_scalar("gradient_bound", tracker.gradient_bound),
-        horizon=validate.count("horizon", tracker.horizon),
-    )
-
-
-RULES: Mapping[str, type[Ader] | type[StronglyAdaptive] | type[HedgedRestarts]] = {
+RULES: Mapping[str, type[Tracker]] = {
     "ader": Ader,
     "strongly adaptive": StronglyAdaptive,
     "restarts": HedgedRestarts,

@@ -6,6 +6,7 @@ columns. Whatever raises, raises before anything was learned, and leaves the est
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -44,11 +45,19 @@ PLAIN = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
 MODELS = ("auto", "recent", "last", "average", "within_budget")
 SAMPLES, COLUMNS_A_ROUND, DECAY = 256, 1024, 2
 """`fit` averages so many decisions, or fewer where a pass over the columns would cost more than learning does; the n-th
-counts ∝ n², so that half of the weight is on the last fifth of the rounds."""
+counts ∝ n², so that half of the weight is on the last fifth of the rounds. With several passes it counts ∝ n: the first
+of them is a small part of it anyway, and less depends on the order."""
 GENEROUS = 250.0
 """Without a budget, R is this (regression: times the targets' deviation): scaled rows have lengths about 1."""
 
 ONE_SCALE = 10.0
+SPARSE_BELOW = 4
+"""Features of a sparse matrix are centred only where a fourth of its entries are stored, or more."""
+
+
+def _is_full(X: Any) -> bool:
+    """Whether so much of a sparse matrix is stored that its features can be centred."""
+    return bool(X.nnz * SPARSE_BELOW >= math.prod(X.shape))
 
 
 class BudgetWarning(UserWarning):
@@ -56,15 +65,15 @@ class BudgetWarning(UserWarning):
 
 
 class _Recent:
-    """An average of decisions that forgets the first ones: the n-th of them counts ∝ n² (polynomial decay)."""
+    """An average of decisions that forgets the first ones: the n-th of them counts ∝ n^decay (polynomial decay)."""
 
     def __init__(self) -> None:
         self.count, self.mean = 0, np.empty(0)
 
-    def add(self, x: FloatArray, intercept: float) -> None:
+    def add(self, x: FloatArray, intercept: float | FloatArray, decay: int = DECAY) -> None:
         """One decision more; the intercept is kept behind the weights."""
         self.count += 1
-        share, new = (DECAY + 1) / (self.count + DECAY), np.append(x, intercept)
+        share, new = (decay + 1) / (self.count + decay), np.append(x, intercept)
         self.mean = new if self.count == 1 else self.mean + share * (new - self.mean)
 
 
@@ -110,15 +119,16 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         mixed = self.scales != "one" and self.rule in LEADERS and isinstance(self.constants, str)
         scaled = bool(self.scale_features)
         if self.scale_features is None:
-            scaled = mixed and self._streams and self.budget is None and self.half_life is None
+            scaled = mixed and self.budget is None and self.half_life is None
         if self.budget is not None:
             budget = self.budget
         else:
             budget = self._generous_budget(X, deviation, scaled) if mixed else ONE_SCALE
+        known = scaled and not self._streams and self.scale_features is None
         kind: Any = BudgetLinearLearner
         if self.half_life is not None:
             kind = partial(EvolvingLinearLearner, half_life=self.half_life)
-        return [
+        learners = [
             kind(
                 X.shape[1],
                 budget,
@@ -135,11 +145,16 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
                 scales=self.scales,
                 max_features=self.max_features,
                 scale_features=scaled,
-                sparse=sparse.issparse(X) and rule == "a-ftrl",
+                sparse=sparse.issparse(X) and rule == "a-ftrl" and not (scaled and _is_full(X)),
                 seed=int(seed),
             )
             for seed in seeds
         ]
+        if known:
+            block = self._block(X)
+            for learner in learners:
+                learner.scale_by(block)
+        return learners
 
     def _generous_budget(self, X: Any, deviation: float, scaled: bool) -> float:
         """A budget that will not bind: that of R = 250 · deviation, of scaled features; else over ‖u‖, u a median row.
@@ -182,7 +197,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             for learner, labels, recent in zip(self._learners, targets, self._recent, strict=True):
                 for start in range(0, block.count, stretch):
                     learner.learn_checked(block, labels, weights, order[start : start + stretch])
-                    recent.add(learner.weights, learner.intercept)
+                    recent.add(learner.weights, learner.intercept, DECAY if passes == 1 else 1)
         if not any(learner.nonzeros for learner in self._learners) and any(np.ptp(y) > 0 for y in targets):
             what = f"the budget of {self.budget_:g} left no weight other than 0: the model is a constant"
             warnings.warn(f"{what}. Give more, or none (budget=None)", BudgetWarning, stacklevel=4)
@@ -288,6 +303,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             kinds = [(s.dimension, s.loss, s.loss_parameter) for s in (first.settings, learner.settings)]
             require(kinds[0] == kinds[1] and learner.rounds == first.rounds, "its learners do not belong together")
         require(first.settings.classifies == hasattr(self, "classes_"), "its loss is not one of this estimator")
+        require(type(self.loss) is str, "its loss has no name")
         take_names(self, metadata["feature_names"], first.settings.dimension)
         require(type(metadata["fitted"]) is bool, "fitted is neither true nor false")
         self._fitted, self._kept = metadata["fitted"], {}
@@ -342,7 +358,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         if not self._recent:  # nothing was fitted, all came in a stream
             return learner.weights, learner.intercept
         mean = self._recent[number].mean
-        return learner.nearest_within_budget(np.where(learner.weights != 0, mean[:-1], 0.0)), float(mean[-1])
+        return learner.nearest_within_budget(np.where(learner.weights != 0, mean[:-1], 0.0), float(mean[-1]))
 
     def _shaped(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Per-learner rows as scikit-learn's users expect them."""

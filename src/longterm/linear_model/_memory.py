@@ -16,18 +16,19 @@ from longterm._arrays import FloatArray
 from longterm.errors import SnapshotError
 from longterm.linear_model._feature_scale import FeatureScale
 from longterm.linear_model._settings import Settings
-from longterm.linear_model._stored import checked_settings, older_layout, stretch_length
+from longterm.linear_model._stored import checked_settings, older_layout, stretch_length, up_to_date
 from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
 from longterm.projections import project_onto_elastic_net
 from longterm.storage.one_thread import OneThread, one_thread_at_a_time
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"
-VERSION = 2
+VERSION = 3
 """Raise it with every change of what is stored: `test_linear_golden.py` has the layout of each version.
 
 1: before there were mixtures of scales; such a file has the settings "one" and goes on as it did. Before files said who
 wrote them there were two layouts of version 1: `older_layout` knows the other one.
+2: before features were centred, and margins of targets cut off: `_stored.up_to_date` adds what is missing.
 """
 _MASK = 2**64 - 1
 
@@ -85,7 +86,8 @@ class LearnerMemory:
     @property
     def intercept(self) -> float:
         """b_{T+1}."""
-        return self._rule.number("intercept") + self._level
+        b = self._rule.number("intercept") + self._level
+        return b if self._scale is None or not self._scale.centred else b - float(self.weights @ self._scale.means)
 
     def average(self) -> tuple[FloatArray, float]:
         """x̄ and its intercept: the mean decision, one round drawn for each stretch of max(1024, d) rounds."""
@@ -93,11 +95,19 @@ class LearnerMemory:
 
     def within_budget(self) -> tuple[FloatArray, float]:
         """The nearest model to x̄ within the budget: g ≤ 0 exactly, in floating-point numbers too."""
-        x, intercept = self.average()
-        return self.nearest_within_budget(x), intercept
+        return self.nearest_within_budget(*self.average())
 
-    def nearest_within_budget(self, x: FloatArray) -> FloatArray:
-        """The nearest weights with g ≤ 0, in floating-point numbers too; where features are scaled, g is of those."""
+    def nearest_within_budget(self, x: FloatArray, intercept: float) -> tuple[FloatArray, float]:
+        """The nearest weights with g ≤ 0, in floating-point numbers too; where features are scaled, g is of those.
+
+        And the intercept with which a row of the features' means is scored as before.
+        """
+        nearest = self._within_budget(x)
+        if self._scale is not None and self._scale.centred:
+            intercept += float((x - nearest) @ self._scale.means)
+        return nearest, intercept
+
+    def _within_budget(self, x: FloatArray) -> FloatArray:
         s, g = self._settings, self._settings.constraint
         factors = 1.0 if self._scale is None else self._scale.factors
         own = x / factors
@@ -208,6 +218,7 @@ class LearnerMemory:
 
     def _restore(self, specification: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         self._turn = OneThread(type(self).__name__)
+        arrays = up_to_date(specification, arrays)
         settings = checked_settings(specification, arrays)
         self._widens, self._sparse = bool(specification["widens"]), bool(specification["sparse"])
         self._has_level, self._level = specification["level"] is not None, float(specification["level"] or 0.0)
@@ -217,6 +228,7 @@ class LearnerMemory:
         scale = {name.removeprefix("scale."): array for name, array in arrays.items() if name.startswith("scale.")}
         self._scale = FeatureScale.restored(settings.dimension, scale) if scale else None
         if self._scale is not None:
+            self._rule.require_room()
             self._scale.require_room(self._rule.vector[:: self._rule.numbers_per_coordinate])
         self._average = Average(settings.dimension, int(specification["seed"]))
         self._average.sampled = Sampled(arrays["average.stretches"], arrays["average.total"])

@@ -33,6 +33,7 @@ from longterm.linear_model.kernels.softmax import NUMBERS, ROOM, softmax_rounds
 from longterm.losses import Softmax
 from longterm.problems import Problem
 from longterm.projections import project_onto_elastic_net
+from longterm.storage.packing import LARGEST_COUNT
 
 RULES = ("a-ftrl", "penalised-ftrl")
 RESIDUAL_RADIUS = 4.0
@@ -280,7 +281,7 @@ class SoftmaxLearner:
             raise ValueError("it has other arrays than a softmax model")
         for name, array in arrays.items():
             fits = array.shape == fresh[name].shape and array.dtype == fresh[name].dtype
-            if not (fits and np.isfinite(array).all()):
+            if not (fits and np.abs(array.astype(np.float64)).max(initial=0.0) < LARGEST):
                 raise ValueError(f"{name} is not that of a softmax model")
         made.state = type(made.state)(*(_number(arrays[f"weights.{name}"]) for name in made.state._fields))
         made.residual = type(made.residual)(*(_number(arrays[f"residual.{name}"]) for name in made.residual._fields))
@@ -290,7 +291,19 @@ class SoftmaxLearner:
         made._intercept_total = arrays["intercept_total"].copy()
         if min(made.rounds, made._heaviest, made._counts.min(), made.state.square_sum, made.residual.square_sum) < 0:
             raise ValueError("it counts below 0")
+        if not made.state.round == made.residual.round <= LARGEST_COUNT:
+            raise ValueError("weights and intercepts are of different rounds, or of too many")
+        for state in (made.state, made.residual):
+            least = min(state.theta_sum, state.largest_gradient, state.hedge_clip, state.hedge_squares)
+            if not (least >= 0 and state.multiplier >= 0 and 0 <= state.first_gradient <= state.round >= 1):
+                raise ValueError("a sum of squares, a multiplier or a round is out of bounds")
+            if state.shares.min() < 0 or abs(float(state.shares.sum()) - 1.0) > 1e-6:
+                raise ValueError("the shares of the scales are not shares")
         return made
+
+
+LARGEST = 1e100
+"""No number of a model is as large; squares of smaller ones are finite."""
 
 
 def _opened(rule: MixedAFTRL, state: Any) -> tuple[NDArray[Any], ...]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.linear_model._feature_scale import NAMES
+from longterm.linear_model._feature_scale import CENTRED, NAMES
 from longterm.linear_model._settings import Settings
 from longterm.linear_model.kernels.heap import ARITY, room
 from longterm.linear_model.kernels.layout import AOGD, MIXED_NUMBERS, PENALISED_FTRL
@@ -23,6 +23,7 @@ from longterm.linear_model.kernels.mixture import (
     FACTOR,
     IDLE,
     INVERSE,
+    LANES,
     LOSS,
     PACE,
     PRIOR,
@@ -33,7 +34,6 @@ from longterm.linear_model.kernels.mixture import (
     SHARE,
 )
 from longterm.linear_model.kernels.rule import CODES, CompiledRule, begun_mixture, rule_class
-from longterm.linear_model.kernels.vectors import LANES
 
 LAST_ROUND = 2**53
 """Rounds are counted exactly up to here, as floats too."""
@@ -99,6 +99,7 @@ def checked_settings(specification: Mapping[str, Any], arrays: Mapping[str, NDAr
     known |= {"average.stretches", "average.total"}
     if settings.scales != "one":
         known |= {f"scale.{name}" for name in NAMES} if "scale.factors" in arrays else set()
+        known |= {f"scale.{name}" for name in CENTRED} if "scale.means" in arrays and not made.is_sparse else set()
     _require(set(arrays) == known, "it has arrays that no learner has")
     return settings
 
@@ -110,6 +111,15 @@ def older_layout(specification: Mapping[str, Any], arrays: Mapping[str, NDArray[
         return False
     made = rule_class(str(given.get("rule")), specification.get("sparse") is True)
     return numbers.shape == (len(made.numbers) - 1,)
+
+
+def up_to_date(specification: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """A state of version 2 with its reach: what it would have been after its last round."""
+    mixed, given = arrays.get("game.mixed"), specification.get("settings")
+    if not isinstance(mixed, np.ndarray) or mixed.shape != (len(MIXED_NUMBERS) - 1,) or not isinstance(given, dict):
+        return arrays
+    reach = float(given.get("residual_radius", 0.0)) if given.get("offset") == "mean" else 0.0
+    return {**arrays, "game.mixed": np.append(mixed, reach)}
 
 
 def _checked_scalars(
@@ -227,6 +237,8 @@ def _check_offset(settings: Settings, widens: bool, scalars: Mapping[str, float]
     _require(none, "an intercept with a bound has no residual")
     _require(settings.intercept_bound > 0 or widens == (offset == "mean"), "an offset of the mean has an interval")
     _require(abs(scalars["residual"]) <= radius * (1 + CLOSE), "the residual is out of bounds")
+    most = radius if offset == "mean" else 0.0
+    _require(0 <= scalars["reach"] <= most, "margins reach farther than the targets did")
     first, second, heaviest = (scalars[name] for name in ("positive_weight", "negative_weight", "heaviest"))
     if offset == "none":
         _require(first == 0 and second == 0, "there is no offset, but weights for it")
@@ -294,11 +306,13 @@ def _check_average(
     if stretches:
         largest = float(np.abs(total[:-1]).max()), abs(float(total[-1]))
         bounds = settings.constraint.enclosing_ball().radius, _most_intercept(settings, rounds) + abs(level)
-        bounds = (math.inf if scaled else bounds[0]), bounds[1]  # the ball is that of scaled weights
+        bounds = (LARGEST_WEIGHT, LARGEST_WEIGHT) if scaled else bounds  # the ball is that of scaled weights
         inside = all(given <= stretches * bound * (1 + CLOSE) for given, bound in zip(largest, bounds, strict=True))
         _require(inside, "the average is outside of the decisions' set")
 
 
+LARGEST_WEIGHT = 1e150
+"""No weight of a scaled feature is as large."""
 SHORTEST_STRETCH = 1024
 
 

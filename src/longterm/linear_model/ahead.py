@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
 from longterm.linear_model.kernels.layout import AFTRL, AOGD, PENALISED_FTRL, SPARSE_AFTRL
 from longterm.linear_model.kernels.play import block_kernel, row_kernel, sparse_row_kernel
 from longterm.linear_model.kernels.rule import CODES
+from longterm.linear_model.kernels.score import losses_kernel, margin_kernel, slopes_kernel, unsorted_row_kernel
 from longterm.linear_model.kernels.softmax import softmax_rounds
 from longterm.linear_model.kernels.squares import dense_squares, sparse_squares
 
@@ -37,14 +42,16 @@ def compile_all(*rules: str) -> int:
                     block_kernel(code, *kind)
                     ready += 1
         if code == SPARSE_AFTRL:
-            sparse_row_kernel()
-            softmax_rounds()
-            ready += 1
+            others: list[Callable[[], Any]] = [sparse_row_kernel, softmax_rounds, margin_kernel, unsorted_row_kernel]
         else:
-            row_kernel(code)
-        ready += 1
-    if codes & {AFTRL, PENALISED_FTRL}:  # features may be scaled
-        for kernel in (dense_squares, sparse_squares):
-            kernel()
-            ready += 1
+            others = [partial(row_kernel, code)]
+        ready += _made(others)
+    if codes & {AFTRL, PENALISED_FTRL}:  # features may be scaled, and the past may fade
+        ready += _made([dense_squares, sparse_squares, losses_kernel, slopes_kernel])
     return ready
+
+
+def _made(kernels: Sequence[Callable[[], Any]]) -> int:
+    for kernel in kernels:
+        kernel()
+    return len(kernels)

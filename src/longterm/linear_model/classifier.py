@@ -61,9 +61,10 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     max_features : int, optional
         At most so many weights other than 0, in every round. Penalised FTRL holds it, and is taken for "a-ftrl".
     scale_features : bool, optional
-        Whether features are multiplied by factors, found on the stream, that make them alike in size; the budget is
-        then one of weights of scaled features, while `coef_` is for rows as they come. None: in a stream
-        (`partial_fit`) without a budget. (Many passes make too much of rare features.)
+        Whether features are centred and scaled, by means and factors found on the stream; the budget is then one of
+        weights of scaled features, while `coef_` and `intercept_` are for rows as they come. None: where there is no
+        budget, in `fit` by means and factors of all of its rows. (Not centred are sparse matrices, unless a fourth of
+        their entries are stored, and streams of targets.)
     half_life : float, optional
         After so many rows a row counts half: for streams that drift, `rule` "a-ftrl" and "penalised-ftrl". `fit` then
         takes its rows once, in their order, and predicts with the last decision. On every interval I the regret is

@@ -79,6 +79,7 @@ UNITS = {
     "positive_weight": 1,
     "negative_weight": 1,
     "heaviest": 1,
+    "reach": 0,
 }
 """By what power of the losses' unit each scalar of an FTRL state grows. z has that of the losses."""
 SPAN = 64
@@ -220,25 +221,27 @@ class EvolvingLinearLearner(BudgetLinearLearner):
             raise InputError("indices", "are not all columns", f"Use 0 … {self._settings.dimension - 1}")
         if indices.shape != values.shape:
             raise InputError("indices", f"has shape {indices.shape}, the values {values.shape}", "Give pairs")
-        return self.margin_checked(indices, values)
-
-    def margin_checked(self, indices: NDArray[np.int64], values: FloatArray) -> float:
-        """`margin` for what is known to be a row."""
         if not self._rule.is_sparse:
             return float(values @ self.weights[indices]) + self.intercept
-        return self._margin(self._rule._addresses, indices, values) + self._level  # type: ignore[no-any-return]
+        whole, bits = np.asarray(indices, dtype=np.int64), np.asarray(values, dtype=np.float64).view(np.int64)
+        return self.margin_packed(np.concatenate([whole, bits]))
 
-    def step_checked(self, indices: NDArray[np.int64], values: FloatArray, y: float, weight: float) -> None:
-        """`step` with sparse memory, of columns known to be such, each once, in any order; labels ±1; by one thread."""
+    def margin_packed(self, packed: NDArray[np.int64]) -> float:
+        """`margin` with sparse memory, of what is known to be a row: its columns, and the bits of its values."""
+        return self._margin(self._rule._addresses, packed) + self._level  # type: ignore[no-any-return]
+
+    def step_packed(self, packed: NDArray[np.int64], y: float, weight: float) -> None:
+        """`step` of such a row, its columns each once, in any order; labels ±1; by one thread."""
         if self._half_life is None and self._classifies and 0.0 <= weight <= HEAVIEST:
-            margin = self._unsorted(self._rule._addresses, indices, values, y, weight)
+            margin = self._unsorted(self._rule._addresses, packed, y, weight)
         else:
             grown = weight if self._half_life is None else self._grown(weight)
-            level, label = self._level, self._label_for(values, y, grown)
-            margin = self._unsorted(self._rule._addresses, indices, values, label, grown)
+            level, label = self._level, self._label_for(_halves(packed)[1], y, grown)
+            margin = self._unsorted(self._rule._addresses, packed, label, grown)
             if margin == margin and self._half_life is not None:
                 self._counted(margin + level, y, weight)
         if margin != margin:
+            indices, values = _halves(packed)
             order = np.argsort(indices)
             raise self._refusal(values[order], indices[order])
 
@@ -291,7 +294,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
         own, start = margins if len(margins) else np.empty(block.count), 0
         while start < block.count:
             self._grown(1.0)  # after it there is room for one row at least
-            left = math.ceil((SPAN + self._shift) * self._half_life) - self.rounds
+            left = math.ceil(min((SPAN + self._shift) * self._half_life, 2.0**62)) - self.rounds
             stop = min(block.count, start + max(left, 1))
             exponents = np.arange(self.rounds, self.rounds + stop - start) / self._half_life - self._shift
             factors = np.array([math.exp2(one) for one in exponents.tolist()])  # to the last bit as one by one
@@ -352,6 +355,11 @@ class EvolvingLinearLearner(BudgetLinearLearner):
             good = good and -1e-6 <= self.rounds / half_life - shift <= SPAN + 1 and self._settings.given is None
         if not good or (half_life is not None and self._settings.rule not in LEADERS):
             raise ValueError("nothing fades with this half-life")
+
+
+def _halves(packed: NDArray[np.int64]) -> tuple[NDArray[np.int64], FloatArray]:
+    count = len(packed) // 2
+    return packed[:count], packed[count:].view(np.float64)
 
 
 def _in_order(block: RowBlock, order: NDArray[np.int64]) -> RowBlock:

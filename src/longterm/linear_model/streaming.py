@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
-from longterm.linear_model._feature_scale import FeatureScale, gathered
+from longterm.linear_model._feature_scale import EARLIER, ROOM, FeatureScale, gathered
 from longterm.linear_model._memory import Average, LearnerMemory
 from longterm.linear_model._rows import (
     IN_ORDER,
@@ -38,6 +38,7 @@ from longterm.linear_model._rows import (
 from longterm.linear_model._settings import LEADERS, Settings
 from longterm.linear_model.kernels.layout import TRACE
 from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, compiled_rule
+from longterm.linear_model.kernels.score import slopes_kernel
 from longterm.storage.one_thread import OneThread, one_thread_at_a_time
 
 FLOAT, WHOLE = np.dtype(np.float64), np.dtype(np.int64)
@@ -81,8 +82,9 @@ class BudgetLinearLearner(LearnerMemory):
     beta, growth : float
         θ_t ∝ t^−β; penalised FTRL's weights w_t ∝ t^(1 + growth).
     scale_features : bool
-        Whether features are multiplied by factors, found on the stream, that make them alike in size (FTRL with a
-        mixture of scales). The budget is then one of weights of scaled features.
+        Whether features are scaled, and for two classes where there is an intercept and the memory is not sparse
+        centred, by what was seen on the stream (FTRL with a mixture of scales). The budget is then one of weights of
+        scaled features.
     sparse : bool
         Whether the memory is laid out for sparse rows (A-FTRL only: rounds then cost what they touch). Rows of the
         other kind are converted.
@@ -149,14 +151,21 @@ class BudgetLinearLearner(LearnerMemory):
             settings = replace(settings, offset=offset, residual_radius=LOG_ODDS)
         if scale_features and scales == "one":
             raise InputError("scale_features", "is for a mixture of scales", 'Use scales="mixed", or scale the rows')
-        self._scale = FeatureScale(settings.dimension) if scale_features else None
         self._sparse = sparse
         self._rule = compiled_rule(rule, settings.dimension, sparse)
         self._average = Average(settings.dimension, seed)
         self._use(settings)
+        centred = self._may_centre and settings.classifies
+        self._scale = FeatureScale(settings.dimension, centred) if scale_features else None
         self._plan_average()
 
     # --- learning ---------------------------------------------------------------------------------------------
+
+    @property
+    def _may_centre(self) -> bool:
+        """Whether there is an intercept to take up what is taken off the features, and a memory without zeros."""
+        s = self._settings
+        return (self._widens or s.offset != "none" or s.reach > 0) and not self._rule.is_sparse
 
     def step_dense(self, row: ArrayLike, y: float, weight: float = 1.0) -> float:
         """Learn one row of `dimension` numbers.
@@ -189,7 +198,7 @@ class BudgetLinearLearner(LearnerMemory):
             if margin != margin:  # NaN: the kernel refused the row
                 raise self._refusal(u)
             if self._scale is not None:
-                self._scale.count(u[None])
+                self._counted_for_scale(u[None], np.array([margin]), np.array([label]), np.array([float(weight)]))
             self._until_sample -= 1
         return margin + level
 
@@ -222,17 +231,23 @@ class BudgetLinearLearner(LearnerMemory):
             if not self._rule.is_sparse and not is_row(columns, u, self._settings.dimension):  # sparse kernels look
                 raise self._refusal(u, columns)
             level, label = self._level, self._label_for(u, y, weight, columns)
-            seen = u
+            seen, rows = u, (u, columns, np.array([0, u.size]))
             if self._scale is not None and is_row(columns, u, self._settings.dimension) and np.isfinite(u).all():
-                seen = self._scaled((u, columns, np.array([0, u.size])))[0]
+                rows = self._scale.whole(rows)
+                seen = self._scaled(rows)[0]
             try:
-                margin = self._rule.step(columns, seen, label, weight)
+                whole = not isinstance(rows, tuple)
+                margin = (
+                    self._rule.step_dense(seen, label, weight)
+                    if whole
+                    else self._rule.step(columns, seen, label, weight)
+                )
             except TypeError:  # not vectors
                 margin = math.nan
             if margin != margin:
                 raise self._refusal(u, columns)
             if self._scale is not None:
-                self._scale.count((u, columns, np.array([0, u.size])))
+                self._counted_for_scale(rows, np.array([margin]), np.array([label]), np.array([float(weight)]))
             self._until_sample -= 1
         return margin + level
 
@@ -368,14 +383,16 @@ class BudgetLinearLearner(LearnerMemory):
                 stop = self._widened_for(labels[order[start:stop]] if shuffled else labels[start:stop], start)
             some = margins[start:stop] if len(margins) else NO_NUMBERS
             if self._scale is not None:
-                stop = min(stop, start + self._scale.until_due)
+                room = max(ROOM // self._settings.dimension, 1) if self._scale.centred else count
+                stop = min(stop, start + min(self._scale.until_due, room))
                 chosen = order[start:stop] if shuffled else slice(start, stop)
                 part = gathered(block.rows, order[start:stop], self._settings.dimension) if shuffled else None
-                part = block.part(start, stop) if part is None else part
+                part = self._scale.whole(block.part(start, stop) if part is None else part)
                 of_rows = weights[chosen] if len(weights) else weights
+                some = some[: stop - start] if len(some) else np.empty(stop - start)
                 seen = self._scaled(part)
-                played = self._rule.play(seen, IN_ORDER, labels[chosen], of_rows, record, trace, some[: stop - start])
-                self._scale.count(part)
+                played = self._rule.play(seen, IN_ORDER, labels[chosen], of_rows, record, trace, some)
+                self._counted_for_scale(part, some, labels[chosen], of_rows)
             elif shuffled:
                 played = self._rule.play(block.rows, order[start:stop], labels, weights, record, trace, some)
             else:
@@ -394,8 +411,23 @@ class BudgetLinearLearner(LearnerMemory):
         assert self._scale is not None
         self._scale.begin(rows)
         if self._scale.is_due():
-            self._rule.rescale(*self._scale.renewed())
+            more = EARLIER if self._classifies else 1.0
+            self._rule.rescale(*self._scale.renewed(), more)
+            self._scale.slopes *= more
         return self._scale.scaled(rows)
+
+    def _counted_for_scale(self, rows: Any, margins: FloatArray, labels: FloatArray, weights: FloatArray) -> None:
+        """What the features' scale is made of, once the rows are learned."""
+        assert self._scale is not None
+        slopes, s = 0.0, self._settings
+        if self._scale.centred:
+            given = np.ascontiguousarray(labels)
+            slopes = slopes_kernel()(s.code, s.loss_parameter or 0.0, margins, given, weights, self._scale.slopes[0])
+        self._scale.count(rows, slopes)
+
+    def scale_by(self, block: RowBlock) -> None:
+        """Before the first row: centre and scale features by what they are in these rows, once and for all."""
+        self._scale = FeatureScale.of_block(block, self._settings.dimension, self._may_centre)
 
     def require(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> None:
         """Raise if a number of the block is too large to be learned from."""

@@ -6,14 +6,13 @@ import logging
 import sys
 import threading
 import warnings
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from longterm.errors import InputError, JournalError
 from longterm.live.journal import Compaction, Journal, Position
-from longterm.live.memory import Memory
-from longterm.storage.packing import pack
+from longterm.live.remembered import Remembered
 
 if TYPE_CHECKING:
     from longterm.live.recorded import RecordedMemory
@@ -66,7 +65,7 @@ class Checkpoints:
         due = self._due
         return end.sequence >= due.sequence or end.offset >= due.offset
 
-    def begin(self, recorded: RecordedMemory, journal: Journal, lock: threading.RLock) -> None:
+    def begin(self, recorded: RecordedMemory[Any], journal: Journal, lock: threading.RLock) -> None:
         """The journal is long: shorten it in a thread of its own. Whatever fails there, this call has succeeded."""
         self._due = Due(sys.maxsize, sys.maxsize)
         if self._limits is None:
@@ -84,15 +83,15 @@ class Checkpoints:
 
     def _in_the_background(
         self,
-        recorded: RecordedMemory,
+        recorded: RecordedMemory[Any],
         lock: threading.RLock,
         work: Compaction,
-        memory: Memory,
+        memory: Remembered,
         places: tuple[str, ...],
     ) -> None:
         """What the thread does. The learner waits for the last lines only, in which a few records are copied."""
         try:
-            work.write(base(memory, places))
+            work.write(memory.base(places))
             with lock:
                 recorded.finish_interrupted()
                 finished = places == recorded.places and work.finish()
@@ -119,12 +118,6 @@ class Checkpoints:
         thread = self.thread
         if thread is not None and thread is not threading.current_thread() and thread.is_alive():
             thread.join()
-
-
-def base(memory: Memory, places: tuple[str, ...]) -> bytes:
-    """What a shortened journal begins with: the whole state, and the places in it that snapshots were taken at."""
-    metadata = {"book": memory.metadata(), "lives": memory.window.lives, "places": places}
-    return pack(metadata, memory.arrays())
 
 
 def _records_and_bytes(value: int | tuple[int, int]) -> tuple[int, int]:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 KIND, VERSION = "fleet", 1
 TOTALS = ("signed_violation", "hard_violation")
-MOST_UNANSWERED = 4
-"""Calls that did not wait; the answers of older ones are read first."""
 
 Who = ArrayLike | None
 """Which learners: their numbers, a mask over all of them, or None for all."""
@@ -83,9 +81,6 @@ class Fleet:
         engine: Literal["numpy", "jax"] = "numpy",
     ) -> None:
         self._turn = OneThread("fleet")
-        self._unanswered: list[tuple[Any, Feedback, Who]] = []
-        self._refused: list[tuple[Feedback, Who]] = []
-        """Calls that did not wait and were refused, until someone is told."""
         self.size = validate.dimension("size", size)
         if learner.batch_shape not in ((), (self.size,)):
             what = f"its hyper-parameters have shape {learner.batch_shape}"
@@ -104,6 +99,8 @@ class Fleet:
         state = type(single)(*(self._per_row(np.asarray(field)) for field in single))
         self._template = np.zeros_like(learner.ask(state)[0])  # the shape and dtype of one decision
         self._engine = engine
+        self._device: JaxRows | None = None
+        """The rows, if they are on a device."""
         self._rows = self._rows_of(state, {name: np.zeros(self.size) for name in TOTALS})
 
     def _rows_of(self, state: Any, totals: dict[str, NDArray[np.float64]]) -> NumpyRows | JaxRows:
@@ -111,7 +108,8 @@ class Fleet:
             return NumpyRows(self.learner, state, totals)
         from longterm.live.fleet_jax import JaxRows
 
-        return JaxRows(self.learner, state, totals)
+        self._device = JaxRows(self.learner, state, totals)
+        return self._device
 
     def _per_row(self, field: NDArray[Any]) -> NDArray[Any]:
         shape = field.shape if field.shape[:1] == (self.size,) else (self.size, *field.shape)
@@ -128,7 +126,7 @@ class Fleet:
     @property
     def state(self) -> Any:
         """The learners' states, one row each, as NumPy arrays: a view that cannot be written to and changes later."""
-        self._read_answers(0)
+        self._settle()
         return type(self._rows.state)(*(_read_only(field) for field in self._rows.state))
 
     @property
@@ -139,13 +137,13 @@ class Fleet:
     @property
     def signed_violation(self) -> NDArray[np.float64]:
         """Σ g(x_t) so far, per learner."""
-        self._read_answers(0)
+        self._settle()
         return np.asarray(self._rows.totals["signed_violation"])
 
     @property
     def hard_violation(self) -> NDArray[np.float64]:
         """Σ [g(x_t)]₊ so far, per learner."""
-        self._read_answers(0)
+        self._settle()
         return np.asarray(self._rows.totals["hard_violation"])
 
     def ask(self, who: Who = None, *, on_device: bool = False) -> Any:
@@ -165,12 +163,12 @@ class Fleet:
             One decision in each row, copied.
         """
         with self._turn():
-            self._resolve(0)
+            self._require_taken()
             if on_device:
-                if self._engine != "jax":
+                if self._device is None:
                     raise InputError("on_device", "this fleet is kept by NumPy", "Make it with engine='jax'")
                 there = who is None or type(who).__module__.startswith("jax")
-                return self._rows.decisions_on_device(who if there else self._numbers(who))  # type: ignore[union-attr]
+                return self._device.decisions_on_device(who if there else self._numbers(who))
             return self._rows.decisions(self._numbers(who))
 
     def check(self) -> None:
@@ -182,36 +180,26 @@ class Fleet:
             In the words that `tell` would have had. Calls after the refused one were taken.
         """
         with self._turn():
-            self._resolve(0)
+            self._require_taken()
 
-    def _resolve(self, left: int) -> None:
-        """Read the answers of calls that did not wait, the oldest first, but for so many; raise if one was refused."""
-        self._read_answers(left)
-        if self._refused:
-            feedback, who = self._refused.pop(0)
+    def _settle(self) -> None:
+        """Read the answers of calls that did not wait."""
+        if self._device is not None:
+            self._device.settle()
+
+    def _require_taken(self, *, wait: bool = True) -> None:
+        """Raise if a call that did not wait was refused, as far as that is known; wait for all answers, or go on."""
+        if self._device is None:
+            return
+        if wait:
+            self._device.settle()
+        else:
+            self._device.make_room()
+        if self._device.refused:
+            feedback, who = self._device.refused.pop(0)
             with np.errstate(all="ignore"):
                 self._rows_check(self._numbers(who)).accept(_on_host(feedback), None)
             raise InputError("feedback", "a state would not be finite", "Check the feedback of this call")
-
-    def _read_answers(self, left: int) -> None:
-        while len(self._unanswered) > left:
-            answer, feedback, who = self._unanswered.pop(0)
-            if bool(answer):
-                if who is None:
-                    self._rows.confirm()  # type: ignore[union-attr]
-                continue
-            self._refused.append((feedback, who))
-            if who is None:
-                # It was taken to be sound, and what came after was built on it: that is done again, without it.
-                self._rows.undo()  # type: ignore[union-attr]
-                later, self._unanswered = self._unanswered, []
-                for _, told, _ in later:
-                    self._send(told, None)
-
-    def _send(self, feedback: Feedback, who: Who) -> None:
-        """Let the device check and apply it; its answer is read by `_resolve`."""
-        answer = self._rows.tell_on_device(feedback, who, self._template)  # type: ignore[union-attr]
-        self._unanswered.append((answer, feedback, who))
 
     def _rows_check(self, numbers: NDArray[np.int64] | None) -> RowsCheck:
         x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
@@ -243,16 +231,16 @@ class Fleet:
         with self._turn():
             if not wait and self._on_broken_bound != "raise":
                 raise InputError("wait", "a warning comes before the update", "Wait, or refuse broken bounds")
-            self._resolve(0 if wait else MOST_UNANSWERED)
-            if self._engine == "jax" and not isinstance(feedback.loss_gradient, np.ndarray):
-                if self._told_on_device(feedback, who, wait):
+            self._require_taken(wait=wait)
+            if self._device is not None and not isinstance(feedback.loss_gradient, np.ndarray):
+                if self._told_on_device(self._device, feedback, who, wait):
                     return
                 feedback = _on_host(feedback)  # to find the words, or to warn and go on
             numbers = self._numbers(who)
             with np.errstate(all="ignore"):  # what is not finite is refused, in words
                 self._rows.tell(numbers, feedback, lambda: self._rows_check(numbers))
 
-    def _told_on_device(self, feedback: Feedback, who: Who, wait: bool) -> bool:
+    def _told_on_device(self, device: JaxRows, feedback: Feedback, who: Who, wait: bool) -> bool:
         """Whether this call was about arrays on the device, with the right shapes, and every row was sound."""
         from longterm.live.fleet_jax import is_on_device
 
@@ -269,15 +257,13 @@ class Fleet:
         ):
             if getattr(value, "shape", None) != wanted or not self._is_dtype(value.dtype):
                 return False
-        if numbers is not None and any(who is None for *_, who in self._unanswered):
-            self._resolve(0)  # what is updated in place cannot be undone
-        self._send(feedback, numbers)
+        device.send(feedback, numbers)
         if not wait:
             return True
-        answer, *_ = self._unanswered.pop()
-        if numbers is None:
-            (self._rows.confirm if answer else self._rows.undo)()  # type: ignore[union-attr]
-        return bool(answer)
+        device.settle()
+        refused = bool(device.refused)
+        device.refused.clear()
+        return not refused
 
     def _is_dtype(self, dtype: Any) -> bool:
         """Whether an array of any library has the dtype of the decisions."""
@@ -293,7 +279,7 @@ class Fleet:
         """
         metadata = {"learner": specification(self.learner), "size": self.size, "dtype": self._template.dtype.name}
         with self._turn():
-            self._resolve(0)
+            self._require_taken()
             arrays = state_arrays(self.state) | self._rows.totals
             write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
 

@@ -18,9 +18,6 @@ happen. Whatever can go wrong in between, an exception at any instruction includ
 
 from __future__ import annotations
 
-import os
-import threading
-import weakref
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -31,24 +28,22 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import Array
 from longterm._display import Table, short
-from longterm.errors import InputError, InUseError
+from longterm.errors import InputError
 from longterm.learners.base import Learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound
 from longterm.learners.feedback import Feedback
 from longterm.live.checkpoints import CHECKPOINT_AFTER, CheckpointAfter
+from longterm.live.durable import Durable
 from longterm.live.feedback import Oracle, feedback_at
 from longterm.live.memory import Memory
-from longterm.live.recorded import RecordedMemory
 from longterm.live.snapshots import locked_for_journal
 from longterm.live.state import LiveState
-from longterm.live.tokens import Token, Window, draw_life
+from longterm.live.tokens import Token, Window
 from longterm.problems import Problem
 from longterm.storage.lock import FileLock, writing
 
-_LEARNERS: weakref.WeakSet[LiveLearner] = weakref.WeakSet()
 
-
-class LiveLearner:
+class LiveLearner(Durable[Memory]):
     """One learner, asked and told in any order.
 
     Parameters
@@ -110,14 +105,11 @@ class LiveLearner:
             learner.check(problem)
         self._learner = learner
         self._problem = problem
-        self._lock = threading.RLock()
-        self._life = draw_life()
-        state = learner.init()
-        x = learner.ask(state)
         window = Window(validate.dimension("max_in_flight", max_in_flight), _age(expire_after))
-        self._check = FeedbackCheck(learner, x, problem, on_broken_bound)
-        self._recorded = RecordedMemory(learner, Memory(state, x, window), checkpoint_after)
-        _LEARNERS.add(self)
+        memory = Memory(learner, window)
+        self._check = FeedbackCheck(learner, learner.ask(memory.state), problem, on_broken_bound)
+        memory.fresh_snapshot().encode()  # finds what cannot be stored
+        super().__init__(memory, checkpoint_after)
         with writing(None if journal is None else Path(journal)) as lock:
             self._recorded.begin(lock, fsync=fsync)
 
@@ -248,13 +240,6 @@ class LiveLearner:
             recorded.finish_interrupted()
             recorded.apply(recorded.memory.change_of_skip(recorded.memory.window.find(token).number), self._lock)
 
-    def _turn(self) -> threading.RLock:
-        """The lock, unless this thread has it: a signal handler that calls the learner would wait for itself."""
-        if self._lock._is_owned():  # type: ignore[attr-defined]
-            what = "this learner is in the middle of another call in this thread"
-            raise InUseError(what, "Call it after that call has returned or raised, not from a signal handler")
-        return self._lock
-
     # --- what can be read ------------------------------------------------------------------------------------
 
     @property
@@ -271,65 +256,7 @@ class LiveLearner:
             self._recorded.finish_interrupted()
             return tuple(self._recorded.memory.window.open.values())
 
-    # --- files -----------------------------------------------------------------------------------------------
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the whole state, tokens in flight included, to `path`, and start the journal afresh.
-
-        The file is replaced atomically: a crash at any moment leaves the old snapshot or the new, and either fits
-        the journal that lies beside it. A journal belongs to one snapshot: the one that it was loaded with, or the
-        first that was saved. A save to another path is a `backup`.
-
-        Parameters
-        ----------
-        path : path
-            The snapshot; not the journal's own file.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written; the old file is as it was, and the journal goes on.
-        JournalError
-            If another learner, which has a journal, is writing it.
-        InputError
-            If it belongs to a journal that this learner does not have: what is in that would be lost.
-        """
-        with self._turn():
-            self._recorded.finish_interrupted()
-            self._recorded.save(Path(path))
-
-    def backup(self, path: str | PathLike[str]) -> None:
-        """Write the whole state, tokens in flight included, to `path`; the journal and its snapshot stay as they are.
-
-        The copy can be loaded by itself, with a journal of its own, or with this learner's journal.
-
-        Parameters
-        ----------
-        path : path
-            The file, which is replaced atomically; neither the journal nor its snapshot.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written; the old file is as it was.
-        """
-        with self._turn():
-            self._recorded.finish_interrupted()
-            self._recorded.backup(Path(path))
-
-    def checkpoint(self) -> None:
-        """Replace the journal, now, by a short one that begins with the whole state. Nothing without a journal.
-
-        It happens by itself after `checkpoint_after`; this is for those who would rather choose the moment.
-
-        Raises
-        ------
-        OSError
-            If it cannot be written; the journal goes on as it was.
-        """
-        with self._turn():
-            self._recorded.finish_interrupted()
-            self._recorded.checkpoint()
+    # --- coming up -------------------------------------------------------------------------------------------
 
     @classmethod
     def load(
@@ -459,29 +386,6 @@ class LiveLearner:
         live = cls(learner, problem, on_broken_bound=on_broken_bound, checkpoint_after=checkpoint_after)
         live._recorded.load(path, journal, snapshot, fsync=fsync)
         return live
-
-    def close(self) -> None:
-        """Close the journal, if there is one. Nothing is lost without it; nothing can be asked or told after it."""
-        with self._turn():
-            self._recorded.close()
-        self._recorded.checkpoints.wait()  # it finds the journal closed, and leaves nothing behind
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _in_a_forked_child() -> None:
-    """The thread that had a learner's lock is not here to give it back; and tokens of the child are its own."""
-    for live in list(_LEARNERS):
-        live._lock = threading.RLock()
-        live._life = draw_life()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_a_forked_child)
 
 
 def _age(value: int) -> int:

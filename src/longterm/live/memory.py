@@ -11,21 +11,29 @@ import math
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from longterm._arrays import Array
 from longterm.engines.trace import Sums
-from longterm.errors import NonFiniteError
+from longterm.errors import NonFiniteError, SnapshotError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.live.journal import Follows
 from longterm.live.records import SkipRecord, StateLayout, TellRecord, encode_ask, encode_skip
-from longterm.live.soundness import check_counters
+from longterm.live.remembered import Restored
+from longterm.live.soundness import check_counters, require_near
 from longterm.live.state import LiveState
 from longterm.live.tokens import Closed, Lives, Token, Window
-from longterm.storage.packing import require_sound, restored_state, state_arrays
+from longterm.storage.packing import pack, require_sound, restored_state, state_arrays, unpack
+from longterm.storage.snapshot import Snapshot, read_snapshot
+from longterm.storage.specification import difference, specification
 
+KIND = "live learner"
+VERSION = 2
+"""Of snapshots. Version 1 had no lives."""
 _CLOSED: tuple[Closed, ...] = ("told", "skipped")
 
 
@@ -48,7 +56,7 @@ class RoundOpened(NamedTuple):
     new_life: int | None
     counters: Counters
 
-    def record(self, layout: StateLayout) -> bytes:
+    def record(self, memory: Memory) -> bytes:
         """What the journal is given."""
         return encode_ask(self.new_life)
 
@@ -75,9 +83,9 @@ class RoundTold(NamedTuple):
     sums: Sums
     counters: Counters
 
-    def record(self, layout: StateLayout) -> bytes:
+    def record(self, memory: Memory) -> bytes:
         """What the journal is given."""
-        return layout.encode_tell(self.number, self.state, self.constraint, self.loss)
+        return memory.layout.encode_tell(self.number, self.state, self.constraint, self.loss)
 
     def apply(self, memory: Memory) -> None:
         """Let it happen."""
@@ -93,7 +101,7 @@ class RoundSkipped(NamedTuple):
     number: int
     counters: Counters
 
-    def record(self, layout: StateLayout) -> bytes:
+    def record(self, memory: Memory) -> bytes:
         """What the journal is given."""
         return encode_skip(self.number)
 
@@ -110,8 +118,12 @@ Change = RoundOpened | RoundTold | RoundSkipped
 class Memory:
     """The learner's state, sums over the rounds told, tokens and counters."""
 
-    def __init__(self, state: Any, x: Array, window: Window) -> None:
-        self.state = state
+    kind, version = KIND, VERSION
+
+    def __init__(self, learner: Learner[Any], window: Window) -> None:
+        self._learner = learner
+        self.state = state = learner.init()
+        x = learner.ask(state)
         self.layout = StateLayout(state, x)
         self._x, self._is_single = x, x.ndim == 1
         self.sums = Sums.zero(x.shape[:-1], 0)
@@ -147,7 +159,7 @@ class Memory:
     def change_of_tell(self, number: int, state: Any, constraint: Array, loss: Array | None) -> RoundTold:
         """The feedback of an open round led to a state; a NonFiniteError if that is none."""
         for value in self.layout.leaves(state):
-            if not (b"\0" not in np.isfinite(value).tobytes() if type(value) is np.ndarray else math.isfinite(value)):
+            if not _is_finite(value):
                 raise self._not_finite(state, number)
         told, skipped, expired, losses_told, largest_delay = self.counters
         delay = self.window.asked - number
@@ -188,7 +200,7 @@ class Memory:
         remedy = "Check the feedback of this round; the state is as it was"
         return NonFiniteError(f"state.{self.layout.name(place)}", what, remedy, round=number)
 
-    def change_recorded(self, record: bytes, learner: Learner[Any]) -> Change:
+    def change_recorded(self, record: bytes) -> Change:
         """The change that this record of a journal is of; ValueError, KeyError or TypeError if it makes no sense."""
         said = self.layout.decode(record, self.state)
         if isinstance(said, (TellRecord, SkipRecord)):
@@ -197,9 +209,52 @@ class Memory:
             return self.change_of_tell(*said) if isinstance(said, TellRecord) else self.change_of_skip(said.number)
         lives = self.window.lives
         life = said.life if said.life is not None else lives[-1][1] if lives else 0
-        return self.change_of_ask(learner.ask(self.state), life)
+        return self.change_of_ask(self._learner.ask(self.state), life)
 
     # --- files -----------------------------------------------------------------------------------------------
+
+    def fresh_snapshot(self) -> Snapshot:
+        """What a journal that no snapshot belongs to starts from: the same in every life, and in every version."""
+        metadata = {"learner": specification(self._learner), "book": self.metadata(), "follows": None}
+        return Snapshot(KIND, 1, metadata, self.arrays())
+
+    def snapshot(self, follows: Follows, *, required: bool) -> Snapshot:
+        """All there is to save; `required`: without its journal it is not the whole."""
+        metadata = {
+            "learner": specification(self._learner),
+            "book": self.metadata(),
+            "lives": self.window.lives,
+            "follows": follows,
+            "required": required,
+        }
+        return Snapshot(KIND, VERSION, metadata, self.arrays())
+
+    def load(self, path: Path) -> Restored:
+        """Become what the snapshot of this learner says; a SnapshotError unless it can be played on."""
+        snapshot, identity = read_snapshot(path, KIND, VERSION)
+        kept = snapshot.metadata
+        what_differs = difference(kept.get("learner"), specification(self._learner))
+        if what_differs is not None:
+            remedy = "Make the learner with the saved hyper-parameters"
+            raise SnapshotError(path, "another learner", what_differs, remedy)
+        try:
+            self.restore(kept["book"], kept.get("lives", ()), snapshot.arrays)
+            require_near(
+                self._learner, self._learner.ask(self.state), *(token.x for token in self.window.open.values())
+            )
+            return Restored.of(identity, kept)
+        except (KeyError, ValueError, TypeError, ArithmeticError, LookupError) as error:
+            raise SnapshotError(path, "corrupted", f"the state makes no sense: {error}", "Restore a copy") from None
+
+    def base(self, places: Sequence[str]) -> bytes:
+        """What a shortened journal begins with: the whole state, and the places in it that snapshots were taken at."""
+        return pack({"book": self.metadata(), "lives": self.window.lives, "places": places}, self.arrays())
+
+    def become(self, base: bytes) -> tuple[str, ...]:
+        """Become what a shortened journal begins with. The places in it."""
+        metadata, arrays = unpack(base)
+        self.restore(metadata["book"], metadata["lives"], arrays)
+        return tuple(str(place) for place in metadata["places"])
 
     def metadata(self) -> dict[str, int]:
         """The counters, for a snapshot."""
@@ -261,6 +316,13 @@ class Memory:
             largest_violation=_copied(sums.largest),
             **self.counters._asdict(),
         )
+
+
+def _is_finite(value: Array) -> bool:
+    """Whether all numbers are: the square of a vector says so in half the time, unless it is too long to square."""
+    if type(value) is not np.ndarray:
+        return math.isfinite(value)
+    return (value.ndim == 1 and math.isfinite(value.dot(value))) or bool(np.isfinite(value).all())
 
 
 def _copied(value: Array) -> Array:

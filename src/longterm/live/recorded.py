@@ -1,10 +1,10 @@
-"""A learner's memory and its journal, which change together.
+"""A memory and its journal, which change together.
 
 Interrupts: an exception may come out of any instruction (a signal handler that raises). What is about to happen is
 noted in one store, `interrupted`, before anything changes; it has happened once its record is in the journal. Whatever
 is left half-done is seen to before the next thing is done or read: undone where the record is not whole, or finished.
 
-Nothing here knows of threads: one call at a time, under the learner's lock.
+Nothing here knows of threads: one call at a time, under its owner's lock.
 """
 
 from __future__ import annotations
@@ -12,24 +12,15 @@ from __future__ import annotations
 import logging
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar
 
 from longterm.errors import InputError
-from longterm.learners.base import Learner
-from longterm.live.checkpoints import CheckpointAfter, Checkpoints, base
+from longterm.live.checkpoints import CheckpointAfter, Checkpoints
 from longterm.live.journal import Compaction, Follows, Journal, recover
-from longterm.live.memory import Change, Memory
-from longterm.live.snapshots import (
-    fresh_snapshot,
-    locked_while_written,
-    require_without_journal,
-    restore,
-    same_place,
-    snapshot_of,
-)
+from longterm.live.remembered import Change, Remembered
+from longterm.live.snapshots import locked_while_written, require_without_journal, same_place
 from longterm.storage.lock import FileLock
-from longterm.storage.packing import unpack
-from longterm.storage.snapshot import identity_of, write_snapshot
+from longterm.storage.snapshot import Snapshot, identity_of, write_snapshot
 
 logger = logging.getLogger("longterm.live")
 
@@ -37,11 +28,13 @@ PLACES = 64
 """So many snapshots taken in the middle of a journal are remembered in it."""
 
 
-class RecordedMemory:
-    """What a learner remembers, its journal, and the snapshot that this belongs to."""
+M = TypeVar("M", bound=Remembered)
 
-    def __init__(self, learner: Learner[Any], memory: Memory, checkpoint_after: CheckpointAfter) -> None:
-        self._learner = learner
+
+class RecordedMemory(Generic[M]):
+    """What is remembered, its journal, and the snapshot that this belongs to."""
+
+    def __init__(self, memory: M, checkpoint_after: CheckpointAfter) -> None:
         self.memory = memory
         self.journal: Journal | None = None
         self.interrupted: tuple[Change | None, int] | None = None
@@ -51,7 +44,6 @@ class RecordedMemory:
         self._snapshot_lock: FileLock | None = None
         """The right to write the snapshot that the journal belongs to."""
         self.checkpoints = Checkpoints(checkpoint_after)
-        self._fresh_identity = identity_of(fresh_snapshot(learner, memory).encode())  # finds what cannot be stored
 
     # --- what happens ----------------------------------------------------------------------------------------
 
@@ -63,7 +55,7 @@ class RecordedMemory:
             change.apply(memory)
             self.interrupted = None
             return
-        record = change.record(memory.layout)
+        record = change.record(memory)
         sequence = memory.sequence + 1
         self.interrupted = change, sequence
         try:
@@ -92,12 +84,13 @@ class RecordedMemory:
 
     def begin(self, journal: FileLock | None, snapshot: FileLock | None = None, *, fsync: bool) -> None:
         """Come up without a snapshot: as a fresh learner, and with what the journal, if there is one, knows."""
-        self._recover(journal, self._fresh_identity, None, False, fsync)
+        if journal is not None:
+            self._recover(journal, identity_of(self.memory.fresh_snapshot().encode()), None, False, fsync)
         self._snapshot_lock = snapshot
 
     def load(self, path: Path, journal: FileLock | None, snapshot: FileLock | None = None, *, fsync: bool) -> None:
         """Come up with a snapshot, and with what the journal, if there is one, knows besides."""
-        identity, follows, required = restore(path, self._learner, self.memory)
+        identity, follows, required = self.memory.load(path)
         if follows is not None:
             self.places = (follows[1],)
         self._recover(journal, identity, follows, required, fsync)
@@ -114,14 +107,12 @@ class RecordedMemory:
 
     def restore(self, base: bytes) -> tuple[str, ...]:
         """Become what a journal begins with. Called by `recover`."""
-        metadata, arrays = unpack(base)
-        self.memory.restore(metadata["book"], metadata["lives"], arrays)
-        self.places = tuple(str(place) for place in metadata["places"])
+        self.places = self.memory.become(base)
         return self.places
 
     def replay(self, record: bytes) -> None:
         """Let what a journal recorded happen again. Called by `recover`."""
-        self.memory.change_recorded(record, self._learner).apply(self.memory)
+        self.memory.change_recorded(record).apply(self.memory)
 
     # --- files -----------------------------------------------------------------------------------------------
 
@@ -137,7 +128,7 @@ class RecordedMemory:
         lock = FileLock(path).acquire() if self._snapshot_lock is None else self._snapshot_lock
         try:
             self._before_snapshot(journal)
-            identity = write_snapshot(path, snapshot_of(self._learner, self.memory, journal, required=True))
+            identity = write_snapshot(path, self._snapshot(required=True))
             journal.rotate(identity)
             self._snapshot_lock = lock
             self.places = ()
@@ -159,11 +150,16 @@ class RecordedMemory:
     def _write_copy(self, path: Path) -> None:
         """A snapshot that no journal needs."""
         with locked_while_written(path):
-            require_without_journal(path)
+            require_without_journal(path, self.memory.kind, self.memory.version)
             if self.journal is not None:
                 self._before_snapshot(self.journal)
                 self.interrupted = None
-            write_snapshot(path, snapshot_of(self._learner, self.memory, self.journal, required=False))
+            write_snapshot(path, self._snapshot(required=False))
+
+    def _snapshot(self, *, required: bool) -> Snapshot:
+        journal = self.journal
+        follows = None if journal is None else [journal.identity.hex(), journal.at.checksum.hex()]
+        return self.memory.snapshot(follows, required=required)
 
     def _require_apart(self, path: Path) -> Journal | None:
         """The journal, once it is known to be open and not the file at `path`."""
@@ -192,7 +188,7 @@ class RecordedMemory:
         try:
             work = Compaction(journal)
             try:
-                work.write(base(self.memory, self.places))
+                work.write(self.memory.base(self.places))
                 work.finish()
             finally:
                 work.abandon()

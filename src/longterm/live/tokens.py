@@ -93,6 +93,18 @@ def draw_life() -> int:
     return secrets.randbelow(2**LIFE_BITS - 1) + 1
 
 
+def life_of(lives: Lives, number: int) -> int:
+    """The life in which a number was given out; 0 before there were any."""
+    return next((life for first, life in reversed(lives) if first <= number), 0)
+
+
+def lives_with(lives: Lives, life: int, number: int) -> Lives:
+    """The lives so far, if this number is the next to be given out, in this life; the same object if it is the last."""
+    if life == (lives[-1][1] if lives else 0):
+        return lives
+    return (*lives, (number, life))[-LIVES_KEPT:]
+
+
 @dataclass
 class Window:
     """The tokens of one learner. It answers questions; `longterm.live.memory` changes it."""
@@ -149,13 +161,11 @@ class Window:
 
     def life_of(self, number: int) -> int:
         """The life in which this number was given out; 0 before there were any."""
-        return next((life for first, life in reversed(self.lives) if first <= number), 0)
+        return life_of(self.lives, number)
 
     def lives_with(self, life: int) -> Lives:
         """`lives`, if the next number is given out in this life."""
-        if life == (self.lives[-1][1] if self.lives else 0):
-            return self.lives
-        return (*self.lives, (self.asked + 1, life))[-LIVES_KEPT:]
+        return lives_with(self.lives, life, self.asked + 1)
 
     def _why_not(self, token: Token) -> TokenError:
         number = int(token.number)

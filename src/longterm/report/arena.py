@@ -45,10 +45,10 @@ def _heat(arena: ArenaResult, standings: Sequence[Standing], preference: Prefere
     """Learner × problem, each cell the learner's score on that problem."""
     cells: dict[tuple[str, str], dict[str, Any]] = {}
     for problem in arena.problems:
-        present = arena.played(problem)
+        present, votes = arena.played(problem), arena.votes(problem)
         parts = [
-            (1 - preference.weight, shares([match.lost("regret") for match in present])),
-            (preference.weight, shares([match.lost(preference.measure) for match in present])),
+            (1 - preference.weight, shares([match.lost("regret") for match in present], votes)),
+            (preference.weight, shares([match.lost(preference.measure) for match in present], votes)),
         ]
         for place, match in enumerate(present):
             score = sum(weight * lost[place] for weight, lost in parts)
@@ -187,10 +187,11 @@ def _broken(broken: Sequence[Match]) -> list[tuple[str, str]]:
 
 def _reading(arena: ArenaResult, preference: Preference) -> Section:
     score = (
-        "On each problem a measure v, mean over the sequences after the last round, becomes the share "
-        "[v]₊/([v]₊ + s), where s is the median of the positive ones among all that played: 0 where nothing was lost, "
-        "½ in the middle of the field. A score is (1 − weight) times the share of the regret plus weight times that of "
-        "the violation, mean over the problems; one that a learner cannot play counts ½."
+        "On each problem a measure v, mean over the sequences after the last round, becomes the share [v]₊/([v]₊ + "
+        "s), where s is the median of the positive ones among all that played (the settings of a learner have one "
+        "vote together): 0 where nothing was lost, ½ in the middle of the field. A score is (1 − weight) times the "
+        "share of the regret plus weight times that of the violation, mean over the problems; one that a learner "
+        "cannot play counts ½."
     )
     oracle = (
         "Gradients: a value and a gradient of loss and constraint where it plays. Prox, projection: that map of the "

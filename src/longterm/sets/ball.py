@@ -90,8 +90,11 @@ class Ball(Set):
             xp = namespace(offset)
             shrunk = offset * column(reach / xp.maximum(near, reach))
             return xp.where(column(near < math.inf), shrunk, self._compiled_from_afar(offset))
+        farthest = near if near.ndim == 0 else np.maximum.reduce(near, axis=None, initial=0.0)
+        if farthest <= reach:
+            return offset.copy()
         shrunk = scaled(reach / at_least(near, reach), offset)
-        if (near if near.ndim == 0 else np.maximum.reduce(near, axis=None, initial=0.0)) < np.inf:
+        if farthest < np.inf:
             return shrunk
         return np.where(column(np.isfinite(near)), shrunk, self._from_afar(offset))
 

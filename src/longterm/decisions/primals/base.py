@@ -76,6 +76,14 @@ class Primal(ABC, Generic[S]):
     def check(self, context: FloatArray, round: int) -> None:
         """Raise unless this primal can use such a context."""
 
+    def require_sound(self, state: S) -> None:
+        """ValueError unless a state can be played on; for what a file says."""
+        for part in state if isinstance(state, tuple) else ():
+            if hasattr(part, "require_sound"):
+                part.require_sound()
+        if hasattr(state, "require_sound"):
+            state.require_sound()
+
     def regret(self, game: Game, *, known_costs: bool) -> float:
         """A bound on the expected regret of the payoffs, after any number of rounds up to T."""
         raise InputError(

@@ -60,7 +60,7 @@ class _Linear(Primal[LinearBelief]):
     def learn(self, state: LinearBelief, request: Request, lesson: Lesson, game: Game) -> LinearBelief:
         for action in np.flatnonzero(lesson.seen).tolist():
             outcomes = np.concatenate([[lesson.rewards[action]], lesson.costs[action]])
-            state = state.told(request.context, action, outcomes)
+            state = state.updated(request.context, action, outcomes)
         return state
 
     def check(self, context: FloatArray, round: int) -> None:

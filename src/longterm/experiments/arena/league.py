@@ -2,7 +2,8 @@
 
 For a measure of a problem, v_i is what learner i has after T rounds, mean over the sequences, and nothing below 0
 counts: [v_i]₊. Its scale s is the median of the positive ones among all learners that played the problem (1 where
-there is none), and the learner's share is
+there is none); the settings of one learner have one vote together, so that a family of near twins does not move the
+median. The learner's share is
 
     u_i = [v_i]₊ / ([v_i]₊ + s):     0 where nothing was lost, ½ for the learner in the middle, near 1 for the worst.
 
@@ -22,7 +23,7 @@ import numpy as np
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.experiments.arena.results import ArenaResult, Match
+from longterm.experiments.arena.results import ROUNDING, ArenaResult, Match
 
 Violation = Literal["long-term", "signed", "hard", "squared", "largest"]
 """max_j Σ_t g_j(x_t); Σ_t max_j g_j(x_t); Σ_t [·]₊; Σ_t [·]₊²; the worst single round."""
@@ -95,17 +96,26 @@ class Standing:
         return float(np.median(found)) if found else None
 
 
-def shares(values: Sequence[float]) -> list[float]:
+def shares(values: Sequence[float], votes: Sequence[float] | None = None) -> list[float]:
     """Each value's u.
+
+    Parameters
+    ----------
+    values : sequence of float
+        v_i.
+    votes : sequence of float, optional
+        How much each counts in the median; left out, all alike.
 
     Examples
     --------
     >>> from longterm.experiments.arena.league import shares
     >>> shares([-3.0, 0.0, 1.0, 3.0, 9.0])
     [0.0, 0.0, 0.25, 0.5, 0.75]
+    >>> shares([1.0, 1.0, 1.0, 3.0, 9.0], votes=[1 / 3, 1 / 3, 1 / 3, 1.0, 1.0])  # as if there were one of the three
+    [0.25, 0.25, 0.25, 0.5, 0.75]
     """
     lost = np.maximum(np.asarray(values, dtype=np.float64), 0.0)
-    return [float(share) for share in lost / (lost + _scale(values))]
+    return [float(share) for share in lost / (lost + _scale(values, votes))]
 
 
 def league(arena: ArenaResult, preference: Preference | None = None) -> list[Standing]:
@@ -127,10 +137,10 @@ def league(arena: ArenaResult, preference: Preference | None = None) -> list[Sta
     each: dict[tuple[str, str], list[FloatArray]] = {}
     sequences = max((len(match.measures["regret"][-1]) for match in arena.matches if not match.refused), default=1)
     for problem in arena.problems:
-        present = {match.learner: match for match in arena.played(problem)}
+        present, votes = {match.learner: match for match in arena.played(problem)}, arena.votes(problem)
         for measure in measures:
             lost = [match.lost(measure) for match in present.values()]
-            by_learner, scale = dict(zip(present, shares(lost), strict=True)), _scale(lost)
+            by_learner, scale = dict(zip(present, shares(lost, votes), strict=True)), _scale(lost, votes)
             for learner in arena.learners:
                 found.setdefault((learner, measure), []).append(by_learner.get(learner, ABSENT))
                 one_by_one = np.full(sequences, ABSENT)
@@ -169,7 +179,15 @@ def _error(values: FloatArray) -> float:
     return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
-def _scale(values: Sequence[float]) -> float:
-    """The median of what is positive; 1 where nothing is."""
-    lost = np.maximum(np.asarray(values, dtype=np.float64), 0.0)
-    return float(np.median(lost[lost > 0])) if np.any(lost > 0) else 1.0
+def _scale(values: Sequence[float], votes: Sequence[float] | None = None) -> float:
+    """The median of what is positive, by votes; 1 where nothing is."""
+    lost = np.asarray(values, dtype=np.float64)
+    weights = np.ones(len(lost)) if votes is None else np.asarray(votes, dtype=np.float64)
+    order = np.argsort(lost, kind="stable")
+    order = order[lost[order] > 0]
+    if not len(order):
+        return 1.0
+    lost, passed = lost[order], np.cumsum(weights[order])
+    half = passed[-1] / 2
+    low, high = np.searchsorted(passed, [half * (1 - ROUNDING), half * (1 + ROUNDING)], side="left")
+    return float(lost[low] + lost[high]) / 2

@@ -122,6 +122,12 @@ class ArenaResult:
         """The matches on this problem that took place."""
         return [match for match in self.matches if match.problem == problem and not match.refused]
 
+    def votes(self, problem: str) -> list[float]:
+        """Of these matches: one for all settings of a learner that played together, each an equal part of it."""
+        families = {one.name: one.learner for one in self.spec.learners}
+        there = [families[match.learner] for match in self.played(problem)]
+        return [1 / there.count(family) for family in there]
+
     def of(self, learner: str) -> list[Match]:
         """The matches of this learner that took place."""
         return [match for match in self.matches if match.learner == learner and not match.refused]

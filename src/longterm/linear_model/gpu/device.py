@@ -23,7 +23,7 @@ STATE_FIELDS = (
     "multiplier", "multiplier_sum", "gradient_squares", "longest_gradient", "scale", "norm_1", "norm_2", "intercept",
     "intercept_slope", "bound_sum", "intercept_squares", "norm_1_low", "norm_2_low",
     "first_length", "clip", "clipped_squares", "pivot", "residual_clip", "residual_clipped_squares", "residual_pivot",
-    "residual", "positive_weight", "negative_weight", "heaviest",
+    "residual", "positive_weight", "negative_weight", "heaviest", "reach",
 )  # fmt: skip
 """`kernels.layout` has the same, in this order: a test holds them together."""
 NAMES = {

@@ -22,6 +22,7 @@ from longterm.linear_model.kernels.round import (
     ascend,
     charge,
     clip,
+    margin_of,
     nonzeros,
     pay_scales,
     place_intercept,
@@ -47,7 +48,7 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     """
     p, s = memory.parameters[0], memory.scalars[0]
     dot, length = ahead
-    margin = s.scale * dot + s.intercept
+    margin = margin_of(p, s, dot)
     accepted, slope, g = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin, ahead

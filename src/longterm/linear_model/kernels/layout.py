@@ -16,8 +16,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from longterm.linear_model.kernels.compile import OPTIONS, helper, pointer
-from longterm.linear_model.kernels.mixture import ROWS
-from longterm.linear_model.kernels.vectors import LANES
+from longterm.linear_model.kernels.mixture import LANES, ROWS
 
 AOGD, AFTRL, PENALISED_FTRL, SPARSE_AFTRL = range(4)
 """The rules. Mahdavi's is A-OGD with constant steps (mu > 0)."""
@@ -111,6 +110,7 @@ MIXED_NUMBERS = (
     "positive_weight",  # Σ of the weights of rows with y = +1; MEAN: Σ of all weights
     "negative_weight",  # of rows with y = −1; MEAN: Σ weight · y
     "heaviest",  # the largest weight so far
+    "reach",  # MEAN: margins are cut off at ±reach, the residual's radius of the round before
 )
 SCALARS = _dtype(COUNTS, NUMBERS + MIXED_NUMBERS)
 """The state of a learner, but for its vector. Snapshots store fields in this order: append, never insert."""

@@ -34,6 +34,7 @@ from longterm.linear_model.kernels.round import (
     add_gradient,
     charge,
     leader_curvature,
+    margin_of,
     nonzeros,
     pay_scales,
     place_intercept,
@@ -60,7 +61,7 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     """Play row k: whether it was played (else nothing was changed), and the margin from before it was learned."""
     p, s, z = memory.parameters[0], memory.scalars[0], memory.vector
     dot, length = dot_and_length(rows, k, memory.point)
-    margin = s.scale * dot + s.intercept
+    margin = margin_of(p, s, dot)
     accepted, slope, _ = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin, ahead

@@ -27,6 +27,20 @@ LONGEST_GRADIENT = 1e90
 
 
 @helper
+def margin_of(p, s, dot):
+    """⟨u, x_t⟩ + b_t, with ⟨u, −soft(z, τ)⟩ given; for targets no farther from the first than twice any of them was.
+
+    A target within that interval loses nothing by it, and its slope still points away from it: theorems hold as they
+    are. The first few rows, when no step has its size yet, would be scored anywhere.
+    """
+    margin = s.scale * dot + s.intercept
+    if p.offset == MEAN:
+        margin = clip(margin, s.reach)
+        s.reach = p.residual_radius
+    return margin
+
+
+@helper
 def charge(p, s, margin, length, label, weight):
     """Add f_t(x_t) and g(x_t) to the sums: whether the row may be learned (else nothing was changed), slope, g(x_t).
 

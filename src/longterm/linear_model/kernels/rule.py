@@ -31,6 +31,8 @@ from longterm.linear_model.kernels.mixture import (
     FACTOR,
     IDLE,
     INVERSE,
+    LANES,
+    LOSS,
     NEVER,
     POWER,
     PRIOR,
@@ -45,7 +47,6 @@ from longterm.linear_model.kernels.mixture import (
 )
 from longterm.linear_model.kernels.play import block_kernel, row_kernel, sparse_row_kernel
 from longterm.linear_model.kernels.rows import LINE
-from longterm.linear_model.kernels.vectors import LANES
 
 NO_NUMBERS, NO_ROUNDS, NO_TRACE = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=TRACE)
 CODES = {"a-ftrl": AFTRL, "a-ogd": AOGD, "mahdavi": AOGD, "penalised-ftrl": PENALISED_FTRL}
@@ -91,6 +92,12 @@ def _in_lines(length: int) -> FloatArray:
     room = np.zeros(length + LINE // 8)
     first = -room.ctypes.data % LINE // 8
     return room[first : first + length]
+
+
+RESCALED = ("multiplier", "multiplier_sum", "longest_gradient", "clip", "pivot")
+RESCALED_SQUARES = ("gradient_squares", "clipped_squares")
+"""What counts more, or grows with the rows, where features get another scale."""
+LARGEST_RESCALED = 1e140
 
 
 class CompiledRule(ABC):
@@ -200,13 +207,27 @@ class CompiledRule(ABC):
         threshold = self.number(weight) * float(self.parameters["l1"][0])
         return self.number("scale") * (np.clip(z, -threshold, threshold) - z) + 0.0
 
-    @abstractmethod
-    def rescale(self, change: FloatArray, lengths: float) -> None:
-        """Go on with features that are multiplied by `change`, and squared lengths of rows by `lengths`; FTRL only."""
+    def require_room(self) -> None:
+        """ValueError if numbers are so large that features on another scale could make them infinite."""
+        kept = [abs(self.number(name)) for name in (*RESCALED, *RESCALED_SQUARES)]
+        if not max(*kept, float(np.abs(self.mixture[LOSS]).max(initial=0.0))) < LARGEST_RESCALED:
+            raise ValueError("a sum is larger than rows can make it")
 
-    def _rescaled(self, z: FloatArray, lengths: float) -> FloatArray:
+    @abstractmethod
+    def rescale(self, shift: FloatArray, change: FloatArray, lengths: float, more: float) -> None:
+        """Go on with z + shift, features that are multiplied by `change`, and squared lengths of rows by `lengths`.
+
+        FTRL only. What was learned so far counts `more` times in what follows.
+        """
+
+    def _rescaled(self, z: FloatArray, lengths: float, more: float) -> FloatArray:
         """The leader's numbers for this z, with p as it is; what is left of |z| above the threshold."""
         s, p = self.scalars, self.parameters
+        for name in RESCALED:
+            s[name] *= more
+        for name in RESCALED_SQUARES:
+            s[name] *= more * more
+        self.mixture[LOSS, :RESIDUAL] *= more
         name = "multiplier" if self._code == PENALISED_FTRL else "multiplier_sum"
         most = int(p["max_features"][0])
         if most and np.count_nonzero(np.abs(z) > self.number(name) * self.number_of("l1")) > most:
@@ -282,9 +303,9 @@ class DenseRule(CompiledRule):
         self._restore_scalars(arrays)
         self.vector[...] = arrays["vector"]
 
-    def rescale(self, change: FloatArray, lengths: float) -> None:
-        self.vector *= change
-        self._rescaled(self.vector, lengths)
+    def rescale(self, shift: FloatArray, change: FloatArray, lengths: float, more: float) -> None:
+        self.vector[:] = (self.vector + shift) * (change * more)
+        self._rescaled(self.vector, lengths, more)
 
 
 class SparseRule(CompiledRule):
@@ -323,9 +344,9 @@ class SparseRule(CompiledRule):
         self.vector[...] = arrays["memory"]
         self.heap[: len(arrays["heap"])] = arrays["heap"]
 
-    def rescale(self, change: FloatArray, lengths: float) -> None:
-        self.vector[::2] *= change
-        left = self._rescaled(self.vector[::2], lengths)
+    def rescale(self, shift: FloatArray, change: FloatArray, lengths: float, more: float) -> None:
+        self.vector[::2] = (self.vector[::2] + shift) * (change * more)
+        left = self._rescaled(self.vector[::2], lengths, more)
         threshold, places = self.number("multiplier_sum") * self.number_of("l1"), np.uint64(self.dimension.bit_length())
         active = np.flatnonzero(left)
         bits = (threshold + heap.SHARE * left[active]).view(np.uint64) << np.uint64(1)

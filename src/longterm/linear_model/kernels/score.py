@@ -6,56 +6,68 @@ import math
 from functools import cache
 from typing import Any
 
-from numba import float64, from_dtype, int64
+import numpy as np
+from numba import carray, float64, from_dtype, int64  # type: ignore[attr-defined]
 
-from longterm.linear_model.kernels.compile import compiled, exact, keep_under, readonly
+from longterm.linear_model.kernels.compile import compiled, exact, helper, keep_under, pointer, readonly
 from longterm.linear_model.kernels.keep import sources
 from longterm.linear_model.kernels.layout import ADDRESSES, SPARSE_AFTRL, memory_at
 from longterm.linear_model.kernels.losses import value_and_slope
-from longterm.linear_model.kernels.rows import bare
 from longterm.linear_model.kernels.sparse_aftrl import begin, dot_and_length, play_row
+
+
+@helper
+def unpacked(packed):
+    """Columns and values of a row: one array of whole numbers, of which the second half are the bits of the values.
+
+    Each array that Numba takes from Python costs as much as learning ten coordinates.
+    """
+    count = len(packed) // 2
+    address = packed.ctypes.data
+    return carray(pointer(address), (count,), np.int64), carray(pointer(address + 8 * count), (count,), np.float64)
 
 
 @cache
 def margin_kernel() -> Any:
-    """⟨u, x_t⟩ + b_t for a memory of sparse rows: kernel(addresses, indices, values), indices within 0 … d − 1."""
+    """⟨u, x_t⟩ + b_t for a memory of sparse rows: kernel(addresses, packed), columns within 0 … d − 1."""
     digest, rule = sources(), SPARSE_AFTRL
 
-    def margin(addresses, indices, values):
+    def margin(addresses, packed):
         keep_under(digest)
+        indices, values = unpacked(packed)
         memory = memory_at(rule, addresses)
         p, s = memory.parameters[0], memory.scalars[0]
         dot, _ = dot_and_length(memory, values, indices, s.multiplier_sum * p.l1)
         return s.scale * dot + s.intercept
 
-    return compiled(margin, (readonly(from_dtype(ADDRESSES)), readonly(int64), readonly(float64)))
+    return compiled(margin, (readonly(from_dtype(ADDRESSES)), readonly(int64)))
 
 
 @cache
 def unsorted_row_kernel() -> Any:
     """One sparse row whose columns, each named once and within 0 … d − 1, are in any order.
 
-    Called as kernel(addresses, indices, values, label, weight); the margin from before it was learned, NaN: refused.
+    Called as kernel(addresses, packed, label, weight); the margin from before it was learned, NaN: refused.
     """
     digest, rule = sources(), SPARSE_AFTRL
 
-    def play(addresses, indices, values, label, weight):
+    def play(addresses, packed, label, weight):
         keep_under(digest)
+        indices, values = unpacked(packed)
         wrong = 0
         for j in range(len(values)):
             wrong |= not abs(values[j]) < math.inf
         if wrong:
             return math.nan
         memory = memory_at(rule, addresses)
-        rows = bare(values), bare(indices)
+        rows = values, indices
         played, margin, _ = play_row(memory, rows, 0, 0, begin(memory, rows, 0), label, weight)
         if not played:
             return math.nan
         memory.scalars[0].round += 1
         return margin
 
-    numbers = readonly(float64)
-    return compiled(play, (readonly(from_dtype(ADDRESSES)), readonly(int64), numbers, float64, float64))
+    return compiled(play, (readonly(from_dtype(ADDRESSES)), readonly(int64), float64, float64))
 
 
 @exact
@@ -80,3 +92,19 @@ def losses_kernel() -> Any:
 
     numbers = readonly(float64)
     return compiled(add_losses, (int64, float64, numbers, numbers, numbers, float64))
+
+
+@cache
+def slopes_kernel() -> Any:
+    """The same of the losses' slopes."""
+    digest = sources()
+
+    def add_slopes(code, parameter, margins, labels, weights, total):
+        keep_under(digest)
+        for i in range(len(margins)):
+            _, slope = value_and_slope(code, parameter, margins[i], labels[i])
+            total = plus(total, slope * (weights[i] if len(weights) > 0 else 1.0))
+        return total
+
+    numbers = readonly(float64)
+    return compiled(add_slopes, (int64, float64, numbers, numbers, numbers, float64))

@@ -26,6 +26,7 @@ from longterm.linear_model.kernels.round import (
     ascend,
     charge,
     clip,
+    margin_of,
     pay_scales,
     place_intercept,
     place_leader,
@@ -70,7 +71,7 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     values, indices = sparse_row(rows, k)
     threshold = s.multiplier_sum * p.l1
     dot, length = ahead
-    margin = s.scale * dot + s.intercept
+    margin = margin_of(p, s, dot)
     accepted, slope, g = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin, ahead

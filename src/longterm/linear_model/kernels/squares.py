@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any
 
@@ -13,18 +14,19 @@ from longterm.linear_model.kernels.keep import sources
 
 @cache
 def dense_squares() -> Any:
-    """Called as kernel(rows, most, squares, seen): adds u_j², at most most_j, and 1 where it is not 0."""
+    """Called as kernel(rows, most, squares, seen, sums): adds u_j², at most most_j, 1 where it is not 0, and u_j."""
     digest = sources()
 
-    def add(rows, most, squares, seen):
+    def add(rows, most, squares, seen, sums):
         keep_under(digest)
         for i in range(len(rows)):
             for j in range(rows.shape[1]):
                 square = min(rows[i, j] * rows[i, j], most[j])
                 squares[j] += square
                 seen[j] += 1.0 if square > 0.0 else 0.0
+                sums[j] += math.copysign(math.sqrt(square), rows[i, j])
 
-    return compiled(add, (readonly(float64, 2), readonly(float64), float64[::1], float64[::1]))
+    return compiled(add, (readonly(float64, 2), readonly(float64), float64[::1], float64[::1], float64[::1]))
 
 
 @cache

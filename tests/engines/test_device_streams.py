@@ -9,7 +9,7 @@ from longterm.streams import RandomPermutations
 from longterm.streams.generator import LARGEST_SEED, seed_words, uniforms
 
 jax = pytest.importorskip("jax")
-from longterm.engines import drawn  # noqa: E402
+from longterm.engines import device_streams  # noqa: E402
 
 SIZE = 4
 PROBLEM, STREAM = doubly_stochastic(SIZE), RandomPermutations(SIZE)
@@ -36,10 +36,10 @@ def test_the_generator_is_the_same_when_compiled():
 
 @pytest.mark.parametrize(("seeds", "start", "stop"), [(3, 0, 200), ([3, 4, 2**40], 70, 190)])
 def test_blocks_drawn_on_the_device_are_those_of_the_stream(monkeypatch, seeds, start, stop):
-    monkeypatch.setattr(drawn, "BLOCK_BYTES", 1)  # a chunk in each block
+    monkeypatch.setattr(device_streams, "BLOCK_BYTES", 1)  # a chunk in each block
     wanted = np.concatenate([block.loss[0] for block in STREAM.blocks(seeds, start, stop)])
     rounds = {}
-    for first, block in drawn.drawn_blocks(STREAM, seeds, start, stop):
+    for first, block in device_streams.drawn_blocks(STREAM, seeds, start, stop):
         expanded = STREAM.expand(np.asarray(block.drawn)).loss[0]
         rounds |= {first + i: expanded[i] for i in range(block.rounds)}
     np.testing.assert_array_equal([rounds[t] for t in range(start + 1, stop + 1)], wanted)
@@ -47,7 +47,7 @@ def test_blocks_drawn_on_the_device_are_those_of_the_stream(monkeypatch, seeds, 
 
 
 def test_a_run_that_draws_for_itself_is_the_reference_run_also_when_it_is_continued(monkeypatch):
-    monkeypatch.setattr(drawn, "can_draw", lambda stream, seeds: True)
+    monkeypatch.setattr(device_streams, "can_draw", lambda stream, seeds: True)
     learner = AOGD.for_problem(PROBLEM)
     options = {"seeds": range(3), "record": [5, 100, 150], "progress": None}
     reference = run(PROBLEM, learner, STREAM, 150, **options)
@@ -59,4 +59,4 @@ def test_a_run_that_draws_for_itself_is_the_reference_run_also_when_it_is_contin
 
 
 def test_on_the_host_nothing_changes():
-    assert jax.default_backend() != "cpu" or not drawn.can_draw(STREAM, 0)
+    assert jax.default_backend() != "cpu" or not device_streams.can_draw(STREAM, 0)

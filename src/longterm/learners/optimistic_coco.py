@@ -1,0 +1,293 @@
+"""Optimistic descent on loss and weighted violation, with forecasts of both gradients.
+
+With guesses m^f_t of ∇f_t(x_t) and m^g_t of ∇[g_t]₊(x_t), Q_t the violation so far, κ = 2^{−3/4} Δ and C = 5.11 Δ:
+
+    w_t = (G_f/G_g) e^{ωQ_{t−1}},     x_t = Π_B( y_t − η_t(m^f_t + w_t m^g_t) )  is played,     η_t = κ/√(S_{t−1} + ε)
+    d_t = ∇f_t(x_t) + w_t ∇[g_t]₊(x_t),     y_{t+1} = Π_B( y_t − η_t d_t )
+    S_t = S_{t−1} + ‖d_t − m^f_t − w_t m^g_t‖²,   Q_t = Q_{t−1} + [g_t(x_t)]₊,   ω = min( 1/(4C√(E + 4G_g²)), ln 2/D )
+
+E starts at G_g²; once Σ ‖∇[g]₊ − m^g‖² is above it, E grows fourfold and Q = S = 0: a new epoch, y is kept. m^g comes
+from a model of the ∇[g_t]₊ so far; where g is fixed it is known, and m^g_t = ∇[g]₊(y_t). No hint is longer than G_g.
+Guarantees, against x* with g_t(x*) ≤ 0 in every round, summed over the epochs i of T_i rounds, with E^f_i =
+Σ ‖∇f_t − m^f_t‖² in it and θ_i = (G_f/G_g)/ω_i; n = O(ln E^g) epochs, E^f and E^g the sums over all rounds:
+
+    Σ f_t(x_t) − f_t(x*)  ≤ Σ_i C√E^f_i + θ_i/4                               = O(√(n E^f) + √E^g)
+    Σ [g_t(x_t)]₊         ≤ Σ_i (1/ω_i) ln( 2 + 4(C√E^f_i + F T_i)/θ_i )      = Õ(√E^g + D)
+
+Proof. In an epoch Φ(Q) = θ(e^{ωQ} − 1) has Φ(Q_t) − Φ(Q_{t−1}) ≤ 2w_t[g_t(x_t)]₊, as e^z − 1 ≤ 2z for z ≤ ln 2 and
+θω = G_f/G_g; so ½Φ(Q_T) + regret ≤ Σ ⟨d_t, x_t − x*⟩ ≤ C√(S_T + ε) by the lines in `optimistic_ogd`, and √S_T ≤
+√E^f + w√E^g with w = θω e^{ωQ_T} by Minkowski. In the epoch E^g ≤ E + 4G_g² (the last round may pass E), so
+Cω√E^g ≤ ¼ and ¼θe^{ωQ_T} + regret ≤ C√E^f + θ/2: first e^{ωQ_T} ≥ 1, then regret ≥ −F T_i. √ε = 10^{−6} G_f is
+counted in √E^f. ∎
+The rule follows the abstract of Lekeufack and Jordan (2024); steps, constants and proof are ours. At the kink of [g]₊ a
+guess of the wrong sign is wrong by ‖∇g‖: forecasts of g pay away from the boundary only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm import _validate as validate
+from longterm._arrays import Array, FloatArray, at_least, column, dot, floored, namespace, norm, resolution, to_numpy
+from longterm.constraints import Constraint
+from longterm.constraints.base import largest
+from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
+from longterm.learners.hints import HintModel, LastGradient
+from longterm.problems import Problem
+from longterm.sets import Set
+from longterm.theory.bounds import HARD, REGRET, NoTheoremError
+
+TINY = 1e-12
+"""ε as a share of G_f²."""
+OF_STEPS = 5.11
+"""C as a multiple of Δ."""
+
+
+class OptimisticCOCOState(NamedTuple):
+    """(t, x_t, y_t, m^f_t, m^g_t, what the models remember), then the numbers of the epoch and of those before it."""
+
+    round: Array
+    x: Array
+    anchor: Array
+    hint: Array
+    constraint_hint: Array
+    memory: Array
+    constraint_memory: Array
+    errors: Array
+    """S_{t−1}."""
+    violation: Array
+    """Q_{t−1}."""
+    loss_errors: Array
+    """E^f of this epoch so far."""
+    constraint_errors: Array
+    """Σ ‖∇[g]₊ − m^g‖², of all epochs."""
+    level: Array
+    """E, the errors of hints that this epoch is made for."""
+    rounds: Array
+    """Of this epoch so far."""
+    lost: Array
+    """The regret's line, of the epochs before."""
+    broken: Array
+    """The violation's line, of the epochs before."""
+
+
+@dataclass(frozen=True, eq=False)
+class OptimisticCOCO(Learner[OptimisticCOCOState]):
+    """Descent on loss and weighted violation that steps on forecasts of both gradients first.
+
+    Parameters
+    ----------
+    enclosing_set : Set
+        B.
+    loss_size, constraint_size : float
+        G_f and G_g.
+    constraint_bound : float
+        D.
+    loss_range : float
+        F, which `bound` reads; the rule does not.
+    hints, constraint_hints : HintModel
+        The forecasts of ∇f_t and of ∇[g_t]₊; the second is not read where `constraint` is given.
+    constraint : Constraint, optional
+        The fixed g.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm import run
+    >>> from longterm.constraints import VaryingAffine
+    >>> from longterm.learners import OptimisticCOCO
+    >>> from longterm.learners.hints import GivenHints, NoHint
+    >>> from longterm.losses import Linear
+    >>> from longterm.problems import Problem
+    >>> from longterm.sets import Ball
+    >>> from longterm.streams import Replay
+    >>> costs, rows = np.random.default_rng(0).choice([-1.0, 1.0], (2, 500, 1))
+    >>> problem = Problem(Ball(1), Linear(1), VaryingAffine(1, 1, 1.0, 0.5))
+    >>> stream = Replay([costs], [rows[:, None, :], np.full((500, 1), 0.5)])  # |x| ≤ ½, one side at a time
+    >>> for hints in (NoHint(), GivenHints(costs)):
+    ...     trace = run(problem, OptimisticCOCO.for_problem(problem, hints=hints), stream)
+    ...     print([float(value[-1].round(1)) for value in (trace.cumulative_loss, trace.hard_violation)])
+    [-7.3, 10.5]
+    [-128.7, 20.9]
+    """
+
+    enclosing_set: Set
+    loss_size: float
+    constraint_size: float
+    constraint_bound: float
+    loss_range: float
+    hints: HintModel = LastGradient()  # noqa: RUF009 - frozen
+    constraint_hints: HintModel = LastGradient()  # noqa: RUF009 - frozen
+    constraint: Constraint | None = None
+
+    name: ClassVar[str] = "optimistic_coco"
+    title: ClassVar[str] = "Optimistic COCO"
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "O(√Σ‖∇f − m‖² + √Σ‖∇[g]₊ − m‖²)",
+        HARD: "Õ(√Σ‖∇[g]₊ − m‖²)",
+    }
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+
+    def __post_init__(self) -> None:
+        sizes = ("loss_size", "constraint_size", "constraint_bound", "loss_range")
+        validate.remember(self, **{name: validate.positive_scalar(name, getattr(self, name)) for name in sizes})
+
+    @classmethod
+    def for_problem(
+        cls, problem: Problem, *, hints: HintModel | None = None, constraint_hints: HintModel | None = None
+    ) -> OptimisticCOCO:
+        """Descent on loss and weighted violation, with forecasts of both gradients.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the bounds and the fixed constraint.
+        hints : HintModel, optional
+            The forecasts of the loss's gradient; left out, the last one.
+        constraint_hints : HintModel, optional
+            Those of the violation's gradient. Left out, the fixed constraint's own, or the last one where it changes.
+        """
+        c = problem.constants
+        known = problem.constraint if constraint_hints is None and not problem.constraint.parameters else None
+        return cls(
+            problem.enclosing_set,
+            c.loss_gradient_bound,
+            c.constraint_gradient_bound,
+            c.constraint_bound,
+            c.loss_range,
+            LastGradient() if hints is None else hints,
+            LastGradient() if constraint_hints is None else constraint_hints,
+            known,
+        )
+
+    @property
+    def loss_gradient_bound(self) -> float:
+        return self.loss_size
+
+    @property
+    def constraint_gradient_bound(self) -> float:
+        return self.constraint_size
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        why = "it is about the errors of the forecasts"
+        raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
+
+    def theorem_after(self, problem: Problem, state: OptimisticCOCOState) -> Mapping[str, FloatArray]:
+        names = ("loss_errors", "level", "rounds", "lost", "broken")
+        errors, level, rounds, lost, broken = (
+            np.asarray(to_numpy(getattr(state, name)), dtype=np.float64) for name in names
+        )
+        regret, violation = self._lines(errors, level, rounds)
+        return {REGRET: lost + regret, HARD: broken + violation}
+
+    def _growth(self, level: Array) -> Array:
+        """ω, by which the price grows with the violation."""
+        steep = 4 * OF_STEPS * self.enclosing_set.diameter * namespace(level).sqrt(level + 4 * self.constraint_size**2)
+        return 1 / at_least(steep, self.constraint_bound / math.log(2))
+
+    def _lines(self, errors: Array, level: Array, rounds: Array) -> tuple[Array, Array]:
+        """What an epoch adds to the two bounds."""
+        xp, omega = namespace(level), self._growth(level)
+        theta = self.loss_size / self.constraint_size / omega
+        steps = OF_STEPS * self.enclosing_set.diameter * (xp.sqrt(errors) + TINY**0.5 * self.loss_size)
+        return steps + theta / 4, xp.log(2 + 4 * (steps + self.loss_range * rounds) / theta) / omega
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OptimisticCOCOState:
+        y = self.at_the_centre(batch_shape, xp, dtype)
+        t, zero = xp.asarray(1, dtype=xp.int64), xp.zeros(y.shape[:-1], dtype=y.dtype)
+        memory, constraint_memory = self.hints.start(y), self.constraint_hints.start(y)
+        hint, about = self.hints.predict(memory, t, y), self._foreseen(constraint_memory, t, y)
+        models = (hint, about, memory, constraint_memory)
+        start = OptimisticCOCOState(
+            t, y, y, *models, zero, zero, zero, zero, zero + self.constraint_size**2, *[zero] * 3
+        )
+        return start._replace(x=self._stepped(start, hint, about))
+
+    def ask(self, state: OptimisticCOCOState) -> Array:
+        return state.x
+
+    def hinted(
+        self, state: OptimisticCOCOState, hint: Array | None = None, constraint_hint: Array | None = None
+    ) -> OptimisticCOCOState:
+        """The same state with other forecasts of this round, before it is asked."""
+        first = state.hint if hint is None else hint
+        second = state.constraint_hint if constraint_hint is None else self._shortened(constraint_hint)
+        return state._replace(x=self._stepped(state, first, second), hint=first, constraint_hint=second)
+
+    def update(self, state: OptimisticCOCOState, feedback: Feedback) -> OptimisticCOCOState:
+        xp, x = namespace(state.x), state.x
+        normal = column(xp.astype(feedback.constraint > 0, x.dtype)) * feedback.constraint_gradient
+        y = self._stepped(state, feedback.loss_gradient, normal)
+        wrong, wrong_about = feedback.loss_gradient - state.hint, normal - state.constraint_hint
+        both = wrong + column(self._weight(state)) * wrong_about
+        errors, violation = state.errors + dot(both, both), state.violation + xp.maximum(feedback.constraint, 0.0)
+        loss_errors = state.loss_errors + dot(wrong, wrong)
+        constraint_errors = state.constraint_errors + dot(wrong_about, wrong_about)
+        rounds, level = state.rounds + 1, state.level
+        # At most 4G_g² are added in a round and E ≥ G_g²: twice fourfold is always enough.
+        raised = xp.where(
+            constraint_errors > 4 * level, 16 * level, xp.where(constraint_errors > level, 4 * level, level)
+        )
+        over = raised > level
+        regret, broken = self._lines(loss_errors, level, rounds)
+        zero = xp.zeros_like(level)
+        memory, hint = self.hints.following(state.memory, state.round, feedback)
+        constraint_memory = self.constraint_hints.update(state.constraint_memory, state.round, normal)
+        after = OptimisticCOCOState(
+            round=state.round + 1,
+            x=x,
+            anchor=y,
+            hint=hint,
+            constraint_hint=self._foreseen(constraint_memory, state.round + 1, y),
+            memory=memory,
+            constraint_memory=constraint_memory,
+            errors=xp.where(over, zero, errors),
+            violation=xp.where(over, zero, violation),
+            loss_errors=xp.where(over, zero, loss_errors),
+            constraint_errors=constraint_errors,
+            level=raised,
+            rounds=xp.where(over, zero, rounds),
+            lost=state.lost + xp.where(over, regret, zero),
+            broken=state.broken + xp.where(over, broken, zero),
+        )
+        return after._replace(x=self._stepped(after, after.hint, after.constraint_hint))
+
+    def _weight(self, state: OptimisticCOCOState) -> Array:
+        """w_t, the price of the constraint."""
+        growth = self._growth(state.level) * state.violation
+        return self.loss_size / self.constraint_size * namespace(growth).exp(growth)
+
+    def _stepped(self, state: OptimisticCOCOState, loss: Array, constraint: Array) -> Array:
+        """From y_t along both directions."""
+        size = 2**-0.75 * self.enclosing_set.diameter
+        eta = size / namespace(state.anchor).sqrt(state.errors + TINY * self.loss_size**2)
+        return self.enclosing_set.project(
+            state.anchor - column(eta) * (loss + column(self._weight(state)) * constraint)
+        )
+
+    def _foreseen(self, memory: Array, t: Array, y: Array) -> Array:
+        """m^g_t: of the fixed g at y_t, else the model's."""
+        if self.constraint is None:
+            return self._shortened(self.constraint_hints.predict(memory, t, y))
+        xp, (values, pullback) = namespace(y), self.constraint.values_and_pullback(y)
+        if self.constraint.count == 1:
+            worst, normal = values[..., 0], pullback(xp.ones_like(values))
+        else:
+            worst, index = largest(values, resolution(y) * self.constraint_bound)
+            normal = self.constraint.gradient_of(y, index)
+        return column(xp.astype(worst > 0, y.dtype)) * normal
+
+    def _shortened(self, hint: Array) -> Array:
+        """No longer than G_g: nearer to any gradient, then."""
+        reach = self.constraint_size / floored(norm(hint))
+        return hint * column(namespace(hint).minimum(reach, 1.0))
+
+    def report(self, state: OptimisticCOCOState) -> dict[str, Array]:
+        return {"errors": state.errors, "weight": self._weight(state)}
