@@ -168,7 +168,9 @@ def figure(found: dict[str, list[float]], shares: Sequence[float], slacks: dict[
     with publication_style() as plt:
         drawing, (left, *panels) = plt.subplots(1, 3, figsize=(11, 4.2), layout="constrained")
         for n, (name, values) in enumerate(found.items()):
-            left.plot(shares, [100 * v for v in values], color=look(n).colour, marker=look(n).marker, label=name)
+            left.plot(
+                shares, [100 * v for v in values], color=look(n).colour, marker=look(n).marker, markersize=5, label=name
+            )
         left.set(xscale="log", xlabel="budget, share of the log's price", ylabel="value, % of hindsight")
         left.set_title("first price")
         plain_log_ticks(left.xaxis)

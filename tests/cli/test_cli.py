@@ -143,7 +143,13 @@ def test_mistakes_are_one_message_and_exit_code_2(words, match, capsys):
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("words", [["bogus"], ["reproduce", "dsm", "--rounds", "many"], ["reproduce", "figure5"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["bogus"],
+        ["reproduce", "dsm", "--rounds", "many"],
+    ],
+)
 def test_what_cannot_be_parsed_exits_with_2(words, capsys):
     with pytest.raises(SystemExit) as left:
         main(words)

@@ -265,3 +265,12 @@ def test_the_choice_does_not_depend_on_the_units_of_the_features():
     assert choose_budget(1e6 * features, labels, 0.5, l2=0.0).budget == pytest.approx(
         1e-6 * choose_budget(features, labels, 0.5, l2=0.0).budget, rel=0.02
     )
+
+
+def test_rows_of_unlike_columns_that_can_be_told_apart_have_a_best():
+    """A least loss of 1e-16, of which no gap is a millionth: it is small beside the loss at 0."""
+    rng = np.random.default_rng(15)
+    features = np.column_stack([rng.integers(18, 80, 3), rng.poisson(3, 3), rng.gamma(2, 40, 3), np.eye(3)])
+    found = least_log_loss(features, np.array([1.0, -1.0, -1.0]), 3.0)
+    assert found.gap > 1e-6 * found.loss  # out of steps
+    assert found.gap <= 1e-6 * max(found.loss, 1e-3 * 3 * np.log(2))
