@@ -26,7 +26,7 @@ axis.plot([weights for weights, _, _ in found], [right for _, right, _ in found]
 for weights, right, words in found:
     axis.annotate(words, (weights, right), xytext=(6, -12), textcoords="offset points")
 axis.set(xlabel="weights that are not 0", ylabel="% right, each row scored first")
-axis.margins(0.15)
+axis.margins(0.25)
 
 # %%
 # ``longterm.hindsight.choose_budget`` finds the budget for a wanted share of non-zeros. Next: :doc:`/linear_model`.
