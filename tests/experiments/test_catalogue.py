@@ -197,7 +197,7 @@ def test_parameters_are_held_against_the_builder():
     for given, match in (
         ({}, "learners.mine.speed: is missing. 'mine' needs it"),
         ({"speed": True}, "True is not a number"),
-        ({"speed": 0.5, "kind": "c"}, "'c' is not one of 'a', 'b'"),
+        ({"speed": 0.5, "kind": "c"}, '\'c\' is not one of "a", "b"'),
     ):
         with pytest.raises(InputError) as refused:
             MINE.check(given, "learners.mine")

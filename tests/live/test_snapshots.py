@@ -14,7 +14,7 @@ from longterm import AOGD, InputError, LiveLearner, Problem
 from longterm.constraints import L2Budget
 from longterm.errors import JournalError, SnapshotError
 from longterm.learners import ProjectedOGD
-from longterm.live import learner as live_learner
+from longterm.live import durable
 from longterm.live.memory import KIND, VERSION
 from longterm.losses import Linear
 from longterm.problems import covariance, two_dimensional
@@ -100,7 +100,7 @@ def test_a_journal_can_be_begun_at_any_load(tmp_path):
 
 
 def test_the_same_state_makes_the_same_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr(live_learner, "draw_life", lambda: 7)
+    monkeypatch.setattr(durable, "draw_life", lambda: 7)
     for name in ("a", "b"):
         live = fresh()
         for _ in range(15):

@@ -343,8 +343,9 @@ class HedgedCuts(Learner[HedgedCutsState]):
             factors = xp.reshape(factors, (-1, *(1,) * axes))
         steps = factors * (self.enclosing_set.diameter / xp.sqrt(square_sum))
         if self.curved:
-            share = like(curved, x) / as_float(t, x)
-            share = xp.reshape(share, (-1, *(1,) * axes)) if axes else share
+            curved = like(curved, x)
+            curved = xp.reshape(curved, (-1, *(1,) * axes)) if axes else curved
+            share = curved / as_float(t, x)  # learners of a fleet have rounds of their own
             steps = steps + share / like(self.sigma, x)
             ahead = ahead * column(1 - share) if self.factors else ahead  # its gradient is n + σ(x^k − x)
         return _back(self._cut(ahead - column(steps) * feedback.loss_gradient, x, values, feedback))
