@@ -57,12 +57,15 @@ def test_sparse_rounds_are_dense_ones():
 
 @numba.njit
 def _shares_of(lanes):
-    mixture.evaluate(lanes, 0.0, 0.0)
+    mixture.evaluate(lanes.ctypes.data, 0.0, 0.0)
 
 
 @numba.njit
 def _paid_by(lanes, share):
-    mixture.charge_scales(lanes, share, share, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, share <= mixture.LITTLE)
+    if share <= mixture.LITTLE:
+        mixture._pay_little(lanes.ctypes.data, share, share, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
+    else:
+        mixture._pay(lanes.ctypes.data, share, share, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
 
 
 def test_exponentials_and_logarithms_on_vectors_are_those_of_the_library():

@@ -23,7 +23,6 @@ from longterm.linear_model.kernels.mixture import (
     FACTOR,
     IDLE,
     INVERSE,
-    LANES,
     LOSS,
     PACE,
     PRIOR,
@@ -34,6 +33,7 @@ from longterm.linear_model.kernels.mixture import (
     SHARE,
 )
 from longterm.linear_model.kernels.rule import CODES, CompiledRule, begun_mixture, rule_class
+from longterm.linear_model.kernels.vectors import LANES
 
 LAST_ROUND = 2**53
 """Rounds are counted exactly up to here, as floats too."""

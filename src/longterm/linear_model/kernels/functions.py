@@ -46,33 +46,6 @@ def exponential(x):
 
 
 @precise
-def cut_exponential(x):
-    """The exponential in fewer than two units of the last place; what is not in −500 … 30 is cut off there.
-
-    For loops that become vectors: no branch, and four chains in place of one. Products of exp(−700) with other small
-    numbers are denormal, which made a round of 370 ns take 440.
-    """
-    x = min(max(x, -500.0), 30.0)
-    shifted = x * LOG2_E + MAGIC
-    whole = shifted - MAGIC
-    r = (x - whole * LN_2_HIGH) - whole * LN_2_LOW
-    q = r * r
-    f = q * q
-    first = 1.0 / 479001600.0 * f + 1.0 / 40320.0
-    first = first * f + 1.0 / 24.0
-    first = first * f + 1.0
-    second = 1.0 / 6227020800.0 * f + 1.0 / 362880.0
-    second = second * f + 1.0 / 120.0
-    second = second * f + 1.0
-    third = 1.0 / 3628800.0 * f + 1.0 / 720.0
-    third = third * f + 0.5
-    fourth = 1.0 / 39916800.0 * f + 1.0 / 5040.0
-    fourth = fourth * f + 1.0 / 6.0
-    of_rest = (third * q + first) + r * (fourth * q + second)
-    return of_rest * np.int64((np.float64(shifted).view(np.int64) + _BIAS) << _PLACES).view(np.float64)
-
-
-@precise
 def log1p_of_share(s):
     """log(1 + s) for s in [0, 1]: 2 artanh(w), w = s/(2 + s) ≤ 1/3."""
     w = s / (2.0 + s)

@@ -16,7 +16,8 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from longterm.linear_model.kernels.compile import OPTIONS, helper, pointer
-from longterm.linear_model.kernels.mixture import LANES, ROWS
+from longterm.linear_model.kernels.mixture import ROWS
+from longterm.linear_model.kernels.vectors import LANES
 
 AOGD, AFTRL, PENALISED_FTRL, SPARSE_AFTRL = range(4)
 """The rules. Mahdavi's is A-OGD with constant steps (mu > 0)."""

@@ -31,7 +31,6 @@ from longterm.linear_model.kernels.mixture import (
     FACTOR,
     IDLE,
     INVERSE,
-    LANES,
     LOSS,
     NEVER,
     POWER,
@@ -47,6 +46,7 @@ from longterm.linear_model.kernels.mixture import (
 )
 from longterm.linear_model.kernels.play import block_kernel, row_kernel, sparse_row_kernel
 from longterm.linear_model.kernels.rows import LINE
+from longterm.linear_model.kernels.vectors import LANES
 
 NO_NUMBERS, NO_ROUNDS, NO_TRACE = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=TRACE)
 CODES = {"a-ftrl": AFTRL, "a-ogd": AOGD, "mahdavi": AOGD, "penalised-ftrl": PENALISED_FTRL}
