@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,13 +31,25 @@ from longterm.errors import DataError
 LARGEST_INDEX = 2**31 - 1
 SPACE, NEWLINE = 32, 10
 
-# Every repetition is possessive (`*+`): what was matched is never given back, so the time is that of one pass.
+
+def _compiled(pattern: bytes) -> re.Pattern[bytes]:
+    """Every repetition is possessive (`*+`): what was matched is never given back, so the time is that of one pass.
+
+    Python 3.11 before 3.11.5 takes some of them wrongly; there they are plain. No text can be matched in two ways, so
+    it is the same grammar, and what is given back is refused at once.
+    """
+    if sys.version_info < (3, 11, 5):
+        for kind in (b"*", b"+", b"?"):
+            pattern = pattern.replace(kind + b"+", kind)
+    return re.compile(pattern)
+
+
 _BLANK = rb"[ \t\r\v\f]"
 _NUMBER = rb"[+-]?+(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+"
-_ROWS = re.compile(rb"(?:%b*+(?:%b(?:%b++[0-9]++:%b)*+%b*+)?+\n)*+" % (_BLANK, _NUMBER, _BLANK, _NUMBER, _BLANK))
-_WORD = re.compile(rb"[^ \t\r\v\f]++")
-_ONE_NUMBER = re.compile(_NUMBER)
-_INDEX = re.compile(rb"0*+([0-9]{1,10})")
+_ROWS = _compiled(rb"(?:%b*+(?:%b(?:%b++[0-9]++:%b)*+%b*+)?+\n)*+" % (_BLANK, _NUMBER, _BLANK, _NUMBER, _BLANK))
+_WORD = _compiled(rb"[^ \t\r\v\f]++")
+_ONE_NUMBER = _compiled(_NUMBER)
+_INDEX = _compiled(rb"0*+([0-9]{1,10})")
 
 
 class Rows(NamedTuple):

@@ -29,6 +29,8 @@ helper = numba.njit(**OPTIONS)
 """For the functions that kernels call: compiled into them, not kept by themselves."""
 exact = numba.njit(fastmath=False, error_model="numpy")
 """For compensated sums, which must not be reordered. Left out, `fastmath` means: as the function that calls."""
+in_order = numba.njit(fastmath=False, error_model="numpy", **_INLINE)
+"""For sums that must come out the same, to the last bit, in every kernel that they are compiled into."""
 precise = numba.njit(fastmath={"contract"}, error_model="numpy", **_INLINE)
 """For functions of a number whose roundings are part of their design."""
 

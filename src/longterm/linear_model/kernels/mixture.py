@@ -21,7 +21,7 @@ import numpy as np
 from numba import float64, types
 from numba.extending import intrinsic
 
-from longterm.linear_model.kernels.compile import helper
+from longterm.linear_model.kernels.compile import helper, in_order
 from longterm.linear_model.kernels.functions import logarithm
 from longterm.linear_model.kernels.vectors import Lanes
 
@@ -191,7 +191,7 @@ place_each: Any = intrinsic(_place_residual)
 # --- a round --------------------------------------------------------------------------------------------------
 
 
-@helper
+@in_order
 def prefer(mixture, first, last, typical, power):
     """Priors π_k ∝ (R_k + r_0)^{−power} for these lanes; p = π."""
     total = 0.0
@@ -203,7 +203,7 @@ def prefer(mixture, first, last, typical, power):
         mixture[SHARE, k] = share
 
 
-@helper
+@in_order
 def begin_mixture(mixture, s, length):
     """The first row that is not 0 says what a typical size of x is: r_0 = 1/(4‖u‖)."""
     if s.first_length == 0.0 and length > 0.0:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, uint64
 
-from longterm.linear_model.kernels.compile import exact, helper, prefetch
+from longterm.linear_model.kernels.compile import exact, helper, in_order, prefetch
 from longterm.linear_model.kernels.heap import BYTES, PERIOD, SHARE, SLACK, add, push, raise_threshold, rebuild
 from longterm.linear_model.kernels.round import (
     add_gradient,
@@ -98,7 +98,7 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     return True, margin, ahead
 
 
-@helper
+@in_order
 def dot_and_length(memory, values, indices, threshold):
     """⟨u, −soft(z, τ)⟩ and ‖u‖²."""
     dot = 0.0
@@ -111,7 +111,7 @@ def dot_and_length(memory, values, indices, threshold):
     return dot, length
 
 
-@helper
+@in_order
 def learn(memory, values, indices, slope, threshold, upcoming):
     """Add slope · u to z; what Σw and Σw² gain. Coordinates of the row that comes next are fetched meanwhile.
 
