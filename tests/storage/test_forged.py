@@ -20,7 +20,6 @@ from longterm.linear_model.kernels.layout import COUNTS, MIXED_NUMBERS
 from longterm.linear_model.kernels.mixture import (
     FACTOR,
     INVERSE,
-    LANES,
     LOSS,
     PRIOR,
     RADIUS,
@@ -29,6 +28,7 @@ from longterm.linear_model.kernels.mixture import (
     SCALES,
     SHARE,
 )
+from longterm.linear_model.kernels.vectors import LANES
 from longterm.problems import two_dimensional
 from longterm.storage.packing import MalformedError, pack, unpack
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
