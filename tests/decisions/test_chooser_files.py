@@ -25,6 +25,7 @@ from longterm.decisions import (
     TableRegressor,
     ThompsonSampling,
 )
+from longterm.decisions.memory import KIND, VERSION
 from longterm.errors import (
     AlreadyToldError,
     InputError,
@@ -34,6 +35,8 @@ from longterm.errors import (
     UnknownTokenError,
     WindowFullError,
 )
+from longterm.storage.packing import pack
+from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from timer_signals import Alarm
 
 
@@ -265,6 +268,30 @@ def test_a_journal_shortens_itself_and_a_backup_leaves_the_original_alone(tmp_pa
     assert copy.round < mirror.round
     with Chooser.load(tmp_path / "copy", rule, journal=tmp_path / "j", fsync=False) as again:
         assert image(again) == image(mirror)
+
+
+def test_what_a_checkpoint_writes_in_the_background_stays_as_it_was():
+    chooser = Chooser(rules()["thompson"], seed=5)
+    for _ in range(8):
+        next_call(chooser)()
+    copied, before = chooser._recorded.memory.copied(), image(chooser)
+    for _ in range(8):
+        next_call(chooser)()
+    assert pack(copied._metadata() | {"lives": ()}, copied._arrays()) == before
+    assert image(chooser) != before
+
+
+@pytest.mark.parametrize("change", [lambda P: -P, lambda P: P + np.triu(P, 1) + 1e-3 * np.tri(len(P), k=-1)])
+def test_a_covariance_that_is_none_is_refused(tmp_path, change):
+    """The file's checksum is right: whoever forged it made it anew."""
+    chooser = Chooser(rules()["thompson"], seed=5)
+    chooser.save(tmp_path / "s")
+    stored, _ = read_snapshot(tmp_path / "s", KIND, VERSION)
+    (name,) = [name for name in stored.arrays if name.endswith("covariance")]
+    arrays = {**stored.arrays, name: change(stored.arrays[name])}
+    write_snapshot(tmp_path / "s", Snapshot(KIND, VERSION, stored.metadata, arrays))
+    with pytest.raises(SnapshotError, match="covariance"):
+        Chooser.load(tmp_path / "s", rules()["thompson"])
 
 
 def test_the_text_of_a_choice_is_as_good_as_the_choice(tmp_path):

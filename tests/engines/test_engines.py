@@ -19,6 +19,8 @@ from zoo import crossed, games
 pytest.importorskip("jax", reason="the compiled engine needs the extra `jax`")
 import jax
 
+from longterm.engines import compiled
+
 GAMES = games()
 PROBLEM = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
 LEARNER = AOGD.for_problem(PROBLEM)
@@ -103,6 +105,36 @@ def test_the_first_bad_round_stops_both_engines_alike(t, value):
         assert_same(ours.trace, theirs.trace, atol=1e-9)
     resumed = run(PROBLEM, LEARNER, costs_with(t, [1.0, 0.0]), engine="jax", resume=ours.trace)
     assert resumed.last_round == 5000
+
+
+@pytest.fixture
+def as_on_a_gpu(monkeypatch):
+    """Sixteen rounds at a time, the last of them masked, and random streams drawn by the engine."""
+    compiled._compiled.cache_clear()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    yield
+    compiled._compiled.cache_clear()
+
+
+def test_what_a_gpu_plays_is_the_same(as_on_a_gpu):
+    kept = [1, 2, 3, 16, 17, 40, 300, 513, 600]
+    problem, stream = doubly_stochastic(3), RandomPermutations(3)
+    learner, options = AOGD.for_problem(problem), {"seeds": range(3), "record": kept}
+    ours, theirs = (run(problem, learner, stream, 600, engine=engine, **options) for engine in ("jax", "numpy"))
+    assert ours.rounds.tolist() == kept
+    assert_same(ours, theirs, atol=1e-9)
+
+
+@pytest.mark.parametrize("t", [1, 17, 60, 300])
+def test_a_bad_round_stops_a_gpu_alike(as_on_a_gpu, t):
+    with pytest.raises(NonFiniteError) as found:
+        run(PROBLEM, LEARNER, costs_with(t, np.nan, 300), engine="jax")
+    with pytest.raises(NonFiniteError) as expected:
+        run(PROBLEM, LEARNER, costs_with(t, np.nan, 300))
+    assert str(found.value) == str(expected.value)
+    assert found.value.trace.last_round == t - 1
+    if t > 1:
+        assert_same(found.value.trace, expected.value.trace, atol=1e-9)
 
 
 def test_broken_bounds_are_recorded_alike():
