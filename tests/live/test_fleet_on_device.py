@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -162,23 +164,54 @@ def test_a_refused_call_that_nobody_waited_for_is_left_out_of_what_is_read_and_o
 
 def test_tiles_are_the_same_rounds():
     """What a GPU runs, in the interpreter: one pass over rows of a power of two of numbers."""
-    from longterm.live import fleet_jax
+    from longterm.live import fleet_rounds
 
     rng = np.random.default_rng(2)
-    size, d = 2 * fleet_jax.TILE, 4
+    size, d = 2 * fleet_rounds.TILE, 4
     rule = AOGD(Ball(d), ConvexSchedule(2.0, 4.0, beta=np.linspace(0.5, 0.8, size)))
     rows = Fleet(rule, size, dtype=np.float32, engine="jax")._rows
     fixed, varying = rows._limits
+    in_tiles = jax.jit(partial(fleet_rounds.tell_all_in_tiles, rule, fixed, interpret=True))
+    as_written = jax.jit(partial(fleet_rounds.tell_all, rule, fixed))
     with jax.enable_x64(True):
         for bad in (False, True):
             arrays = {"loss_gradient": (size, d), "constraint": (size,), "constraint_gradient": (size, d)}
             given = {n: jax.numpy.asarray(rng.uniform(-1, 1, s).astype(np.float32)) for n, s in arrays.items()}
             given["loss_gradient"] = given["loss_gradient"].at[20, 1].set(np.nan if bad else 0.0)
             told_all = rows._state, rows._totals, rows._answers, rows._hyper, varying, given
-            tiled = fleet_jax.tell_all_in_tiles(rule, fixed, *told_all, interpret=True)
-            plain = fleet_jax._tell_all(rule, fixed, *told_all)
+            tiled = in_tiles(*told_all)
+            plain = as_written(*told_all)
             assert bool(tiled[2][-1]) == bool(plain[2][-1]) == (not bad)
             for mine, theirs in zip(jax.tree.leaves(tiled), jax.tree.leaves(plain), strict=True):
+                np.testing.assert_allclose(mine, theirs, atol=1e-6)
+
+
+def test_tiles_of_a_few_rows_are_the_same_rounds():
+    """What a GPU runs, in the interpreter: rows are put into their places if all of them were sound."""
+    from longterm.live import fleet_rounds
+
+    rng = np.random.default_rng(3)
+    size, count, d = 37, 6, 4
+    rule = AOGD(Ball(d), ConvexSchedule(2.0, 4.0, beta=np.linspace(0.5, 0.8, size)))
+    rows = Fleet(rule, size, dtype=np.float32, engine="jax")._rows
+    fixed, varying = rows._limits
+    in_tiles = jax.jit(partial(fleet_rounds.tell_few_in_tiles, rule, fixed, interpret=True))
+    by_fields = jax.jit(partial(fleet_rounds.tell_few, rule, fixed))
+    for wrong in ("nothing", "a number", "named twice", "outside"):
+        who = rng.permutation(size)[:count].astype(np.int32)
+        if wrong in ("named twice", "outside"):
+            who[1] = who[3] if wrong == "named twice" else size
+        arrays = {"loss_gradient": (count, d), "constraint": (count,), "constraint_gradient": (count, d)}
+        given = {n: rng.uniform(-1, 1, s).astype(np.float32) for n, s in arrays.items()}
+        given["loss_gradient"][2, 1] = np.nan if wrong == "a number" else 0.0
+        with jax.enable_x64(True):
+            told_few = rows._state, rows._totals, rows._stamps, rows._answers, rows._hyper, varying, who, given
+            state, totals, _, answers = in_tiles(*told_few)
+            plain = by_fields(*told_few)
+            assert bool(answers[-1]) == bool(plain[3][-1]) == (wrong == "nothing")
+            moved = np.asarray(state.round) - np.asarray(rows._state.round)
+            assert moved.sum() == (count if wrong == "nothing" else 0)
+            for mine, theirs in zip(jax.tree.leaves((state, totals)), jax.tree.leaves(plain[:2]), strict=True):
                 np.testing.assert_allclose(mine, theirs, atol=1e-6)
 
 
@@ -187,7 +220,7 @@ def test_many_open_calls_some_of_them_refused(most_open):
     """Answers are read for several calls at once, late: each refusal is told once, and no sound call is lost."""
     rng = np.random.default_rng(most_open)
     device, mirror = fleets()[0], fleets()[0]
-    device._device._most_open = most_open
+    device._device._most_of_few = device._device._most_of_all = most_open
     sent = refused = heard = 0
     while sent < 150:
         few = rng.random() < 0.3

@@ -57,24 +57,26 @@ Parameters = tuple[tuple[Array, ...], tuple[Array, ...]] | Array
 
 
 class Look(NamedTuple):
-    """All that the host reads of a carry, in two arrays: each that comes from a device takes as long as some rounds."""
+    """All that the host reads of a carry, in one array: each that comes from a device takes as long as some rounds."""
 
-    counts: Array
-    """The position, whether it was sound, and the first broken bounds."""
     numbers: Array
-    """The sums and the report, one after another."""
+    """The position, whether it was sound, the first broken bounds; the sums and the report, one after another."""
 
     @classmethod
     def at(cls, carry: Carry) -> Look:
         counts = jnp.stack([carry.position, carry.sound.astype(jnp.int64)])
-        numbers = [jnp.ravel(array).astype(jnp.float64) for array in jax.tree.leaves((carry.sums, carry.report))]
-        return cls(jnp.concatenate([counts, carry.first_broken]), jnp.concatenate(numbers))
+        arrays = (counts, carry.first_broken, *jax.tree.leaves((carry.sums, carry.report)))
+        return cls(jnp.concatenate([jnp.ravel(array).astype(jnp.float64) for array in arrays]))
+
+    def counts(self) -> list[int]:
+        """The position, whether it was sound, the first broken bounds."""
+        return [int(count) for count in np.asarray(self.numbers)[:COUNTS]]
 
     def sums_and_report(self, carry: Carry) -> tuple[Sums, dict[str, NDArray[Any]]]:
         """What the carry has of these, on the host."""
         arrays, structure = jax.tree.flatten((carry.sums, carry.report))
         ends = np.cumsum([array.size for array in arrays])
-        parts = np.split(np.asarray(self.numbers), ends[:-1])
+        parts = np.split(np.asarray(self.numbers)[COUNTS:], ends[:-1])
         made = [
             part.reshape(array.shape).astype(array.dtype, copy=False) for part, array in zip(parts, arrays, strict=True)
         ]
@@ -83,9 +85,11 @@ class Look(NamedTuple):
 
 
 Advance = Callable[[Carry, Parameters, int], tuple[Carry, Look]]
-NEVER = np.iinfo(np.int64).max
+COUNTS = 2 + len(BOUNDED)
+NEVER = 2**53
+"""Later than any round, and a number that float64 has."""
 
-STRETCH = 16
+STRETCHES = (16, 4)
 """Rounds that a GPU plays without asking whether to go on: it would have to ask the host, which takes longer."""
 MOST_AHEAD = 32
 """Stretches that are on their way before the host looks at the first of them."""
@@ -124,15 +128,21 @@ def _compiled(
         chosen: Carry = _choose(carry.sound & (carry.position < stop), played, carry)
         return chosen
 
-    def advance(carry: Carry, block: Parameters, stop: Any) -> tuple[Carry, Look]:
-        # A round that is not acceptable leaves everything as it was, so the rounds after it in a stretch do nothing.
-        stretch = 1 if jax.default_backend() == "cpu" else STRETCH
-        carry = lax.while_loop(
-            lambda c: (c.position + stretch < stop) & c.sound,
-            lambda c: lax.fori_loop(0, stretch, lambda _, now: play_one(now, block), c),
+    def play_stretches(carry: Carry, block: Parameters, stop: Any, rounds: int) -> Carry:
+        """So many rounds at a time, until fewer are left."""
+        played: Carry = lax.while_loop(
+            lambda c: (c.position + rounds < stop) & c.sound,
+            lambda c: lax.fori_loop(0, rounds, lambda _, now: play_one(now, block), c),
             carry,
         )
-        carry = lax.fori_loop(0, stretch, lambda _, now: play_wanted(now, block, stop), carry)
+        return played
+
+    def advance(carry: Carry, block: Parameters, stop: Any) -> tuple[Carry, Look]:
+        # A round that is not acceptable leaves everything as it was, so the rounds after it in a stretch do nothing.
+        stretches = (1,) if jax.default_backend() == "cpu" else STRETCHES
+        for stretch in stretches:
+            carry = play_stretches(carry, block, stop, stretch)
+        carry = lax.fori_loop(0, stretches[-1], lambda _, now: play_wanted(now, block, stop), carry)
         return carry, Look.at(carry)
 
     return jax.jit(advance)
@@ -189,8 +199,8 @@ class CompiledPlayer:
             state, sums = jax.tree.map(jnp.asarray, (state, sums))
             dtypes = jax.eval_shape(learner.report, state)
             report = {name: jnp.asarray(value, dtype=dtypes[name].dtype) for name, value in report.items()}
-            never = jnp.asarray(np.full(len(BOUNDED), NEVER))
-            self._carry = Carry(jnp.asarray(0), state, sums, report, jnp.asarray(True), never)
+            self._never = jnp.asarray(np.full(len(BOUNDED), NEVER))
+            self._carry = Carry(jnp.asarray(0), state, sums, report, jnp.asarray(True), self._never)
 
     def play(self, block: Block | DrawnBlock, first: int) -> None:
         """Play the rounds of a block that starts at round `first`, those that are still ahead.
@@ -203,15 +213,13 @@ class CompiledPlayer:
             return
         with jax.enable_x64(True):
             there = self._on_device(block)
-            carry = self._carry._replace(
-                position=jnp.asarray(self.played + 1 - first), first_broken=self._carry.first_broken * 0 + NEVER
-            )
+            here = jnp.asarray(np.asarray(self.played + 1 - first))
+            carry = self._carry._replace(position=here, first_broken=self._never)
             open_looks: deque[tuple[Carry, Carry, Look]] = deque()
             for wanted in dict.fromkeys((*self._recorder.until(last), last)):
                 start = carry
                 carry, look = self._stretch(start, there, wanted - first + 1)
-                for array in look:
-                    array.copy_to_host_async()
+                look.numbers.copy_to_host_async()
                 open_looks.append((start, carry, look))
                 if len(open_looks) > MOST_AHEAD:
                     self._settle(*open_looks.popleft(), there, first)
@@ -220,7 +228,7 @@ class CompiledPlayer:
 
     def _settle(self, start: Carry, made: Carry, look: Look, block: Parameters, first: int) -> None:
         """Take what became of a stretch, or raise."""
-        position, sound, *broken = np.asarray(look.counts).tolist()
+        position, sound, *broken = look.counts()
         self._note_broken_bounds(start, block, first, position, broken)
         self.played = first - 1 + position
         if not sound:

@@ -47,7 +47,7 @@ def drawn_blocks(stream: ChunkedStream, seeds: Seeds, start: int, stop: int) -> 
         chunks = min(max(BLOCK_BYTES // max(per_chunk, 1), 1), 4096 // CHUNK, -(-stop // CHUNK) - start // CHUNK)
     for first in range(start // CHUNK, -(-stop // CHUNK), chunks):
         with jax.enable_x64(True):
-            drawn = draw(words, first + jnp.arange(chunks, dtype=jnp.uint32))
+            drawn = draw(words, np.arange(first, first + chunks, dtype=np.uint32))
         yield first * CHUNK + 1, DrawnBlock(drawn, stream, min(chunks * CHUNK, stop - first * CHUNK))
 
 

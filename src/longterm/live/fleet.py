@@ -242,13 +242,11 @@ class Fleet:
 
     def _told_on_device(self, device: JaxRows, feedback: Feedback, who: Who, wait: bool) -> bool:
         """Whether this call was about arrays on the device, with the right shapes, and every row was sound."""
-        from longterm.live.fleet_jax import is_on_device
-
-        if not is_on_device(feedback) or type(self.learner).require is not Learner.require:
+        if not device.is_near(feedback) or type(self.learner).require is not Learner.require:
             return False
         there = who is None or (type(who).__module__.startswith("jax") and who.dtype.kind in "iu")  # type: ignore[union-attr]
         numbers = who if there else self._numbers(who)
-        count = self.size if numbers is None else len(numbers)  # type: ignore[arg-type]
+        count = self.size if numbers is None else numbers.shape[0]  # type: ignore[union-attr]
         shape = (count, *self._template.shape)
         for value, wanted in (
             (feedback.loss_gradient, shape),
