@@ -89,15 +89,20 @@ def fleets() -> None:
         some = Feedback(*(array[:few] for array in told[:3]))
         for name, count, feedback, numbers in (("all", learners, told, None), ("a random tenth", few, some, who)):
             for wait in (True, False):
+                calls = 50 if wait else 400
 
                 def work(
-                    fleet: Any = fleet, feedback: Any = feedback, numbers: Any = numbers, wait: bool = wait
+                    calls: int = calls,
+                    fleet: Any = fleet,
+                    feedback: Any = feedback,
+                    numbers: Any = numbers,
+                    wait: bool = wait,
                 ) -> None:
-                    for _ in range(50):
+                    for _ in range(calls):
                         fleet.tell(feedback, numbers, wait=wait)
                     fleet.check()
 
-                taken = seconds(work) / 50
+                taken = seconds(work) / calls
                 how, rate = "each answer waited for" if wait else "answers read later", count / taken / 1e9
                 what = f"fleet of {learners}, d = {DIMENSION}, {name}, {how}"
                 print(f"{what}: {1e3 * taken:.3f} ms a call, {rate:.2f} G/s (goals 3, 1)", flush=True)

@@ -132,7 +132,7 @@ def _compiled(
         """So many rounds at a time, until fewer are left."""
         played: Carry = lax.while_loop(
             lambda c: (c.position + rounds < stop) & c.sound,
-            lambda c: lax.fori_loop(0, rounds, lambda _, now: play_one(now, block), c),
+            lambda c: lax.fori_loop(0, rounds, lambda _, now: play_one(now, block), c, unroll=max(rounds // 4, 1)),
             carry,
         )
         return played
