@@ -9,7 +9,6 @@ global flag is not touched, and NumPy arrays are handed back.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -56,50 +55,22 @@ Parameters = tuple[tuple[Array, ...], tuple[Array, ...]] | Array
 """A block on the device: the parameters of f and of g, or the random numbers that they are made of."""
 
 
-class Look(NamedTuple):
-    """All that the host reads of a carry, in one array: each that comes from a device takes as long as some rounds."""
-
-    numbers: Array
-    """The position, whether it was sound, the first broken bounds; the sums and the report, one after another."""
-
-    @classmethod
-    def at(cls, carry: Carry) -> Look:
-        counts = jnp.stack([carry.position, carry.sound.astype(jnp.int64)])
-        arrays = (counts, carry.first_broken, *jax.tree.leaves((carry.sums, carry.report)))
-        return cls(jnp.concatenate([jnp.ravel(array).astype(jnp.float64) for array in arrays]))
-
-    def counts(self) -> list[int]:
-        """The position, whether it was sound, the first broken bounds."""
-        return [int(count) for count in np.asarray(self.numbers)[:COUNTS]]
-
-    def sums_and_report(self, carry: Carry) -> tuple[Sums, dict[str, NDArray[Any]]]:
-        """What the carry has of these, on the host."""
-        arrays, structure = jax.tree.flatten((carry.sums, carry.report))
-        ends = np.cumsum([array.size for array in arrays])
-        parts = np.split(np.asarray(self.numbers)[COUNTS:], ends[:-1])
-        made = [
-            part.reshape(array.shape).astype(array.dtype, copy=False) for part, array in zip(parts, arrays, strict=True)
-        ]
-        here: tuple[Sums, dict[str, NDArray[Any]]] = jax.tree.unflatten(structure, made)
-        return here
-
-
-Advance = Callable[[Carry, Parameters, int], tuple[Carry, Look]]
-COUNTS = 2 + len(BOUNDED)
+Advance = Callable[[Carry, Array, Parameters, NDArray[np.int64], int, int], tuple[Carry, Array, Array]]
+"""From a carry to the next stops in a block; what is recorded there goes to rows of an array, from one of them on."""
 NEVER = 2**53
-"""Later than any round, and a number that float64 has."""
+"""Later than any round."""
 
 STRETCHES = (16, 4)
 """Rounds that a GPU plays without asking whether to go on: it would have to ask the host, which takes longer."""
-MOST_AHEAD = 32
-"""Stretches that are on their way before the host looks at the first of them."""
+MOST_KEPT, KEPT_BYTES = 16, 2**25
+"""Recorded rounds that stay on the device: each array that comes from there takes as long as twenty rounds."""
 
 
 @lru_cache(maxsize=64)
 def _compiled(
     problem: Problem, learner: Learner[Any], stop_at_broken_bound: bool, stream: ChunkedStream | None
 ) -> Advance:
-    """The loop for a problem and a learner: plays from where the carry stands up to a position of the block."""
+    """The loop for a problem and a learner: plays from where the carry stands to some positions of the block."""
 
     def play_one(carry: Carry, block: Parameters) -> Carry:
         x = learner.ask(carry.state)
@@ -137,13 +108,23 @@ def _compiled(
         )
         return played
 
-    def advance(carry: Carry, block: Parameters, stop: Any) -> tuple[Carry, Look]:
+    def play_until(carry: Carry, block: Parameters, stop: Any) -> Carry:
         # A round that is not acceptable leaves everything as it was, so the rounds after it in a stretch do nothing.
         stretches = (1,) if jax.default_backend() == "cpu" else STRETCHES
         for stretch in stretches:
             carry = play_stretches(carry, block, stop, stretch)
-        carry = lax.fori_loop(0, stretches[-1], lambda _, now: play_wanted(now, block, stop), carry)
-        return carry, Look.at(carry)
+        last: Carry = lax.fori_loop(0, stretches[-1], lambda _, now: play_wanted(now, block, stop), carry)
+        return last
+
+    def advance(
+        carry: Carry, kept: Array, block: Parameters, stops: Array, row: Any, count: Any
+    ) -> tuple[Carry, Array, Array]:
+        def to_next_stop(place: Any, now: tuple[Carry, Array]) -> tuple[Carry, Array]:
+            carry = play_until(now[0], block, stops[place])
+            return carry, lax.dynamic_update_index_in_dim(now[1], _in_a_row(carry), row + place, 0)
+
+        carry, kept = lax.fori_loop(0, count, to_next_stop, (carry, kept))
+        return carry, kept, jnp.concatenate([jnp.stack([carry.position, carry.sound]), carry.first_broken])
 
     return jax.jit(advance)
 
@@ -156,6 +137,22 @@ def _parameters(
     if stream is None:
         return [_at(array, position) for array in loss], [_at(array, position) for array in constraint]
     return [array.astype(dtype) for array in loss], [array.astype(dtype) for array in constraint]
+
+
+def _in_a_row(carry: Carry) -> Array:
+    """What is recorded of a carry: its sums and its report, one after another."""
+    numbers = [jnp.ravel(array).astype(jnp.float64) for array in jax.tree.leaves((carry.sums, carry.report))]
+    return jnp.concatenate(numbers)
+
+
+def _recorded(row: NDArray[np.float64], like: Carry) -> tuple[Sums, dict[str, NDArray[Any]]]:
+    """The sums and the report that make up a row."""
+    arrays, structure = jax.tree.flatten((like.sums, like.report))
+    ends = np.cumsum([array.size for array in arrays])
+    parts = zip(np.split(row, ends[:-1]), arrays, strict=True)
+    made = [part.reshape(array.shape).astype(array.dtype, copy=False) for part, array in parts]
+    found: tuple[Sums, dict[str, NDArray[Any]]] = jax.tree.unflatten(structure, made)
+    return found
 
 
 def _choose(condition: Array, new: Any, old: Any) -> Any:
@@ -201,42 +198,45 @@ class CompiledPlayer:
             report = {name: jnp.asarray(value, dtype=dtypes[name].dtype) for name, value in report.items()}
             self._never = jnp.asarray(np.full(len(BOUNDED), NEVER))
             self._carry = Carry(jnp.asarray(0), state, sums, report, jnp.asarray(True), self._never)
+            row = jax.eval_shape(_in_a_row, self._carry)
+            self._most_kept = min(max(KEPT_BYTES // max(8 * row.size, 1), 1), MOST_KEPT)
+            self._kept = jnp.zeros((self._most_kept + 1, row.size))
+        self._kept_rounds: list[int] = []
 
     def play(self, block: Block | DrawnBlock, first: int) -> None:
-        """Play the rounds of a block that starts at round `first`, those that are still ahead.
-
-        The host runs ahead of the device and looks at what became of a stretch when the next ones are on their way.
-        After a round that is not acceptable nothing changes any more, so nothing that runs ahead does harm.
-        """
+        """Play the rounds of a block that starts at round `first`, those that are still ahead."""
         last = first + block.rounds - 1
         if self.played >= last:
             return
         with jax.enable_x64(True):
             there = self._on_device(block)
-            here = jnp.asarray(np.asarray(self.played + 1 - first))
-            carry = self._carry._replace(position=here, first_broken=self._never)
-            open_looks: deque[tuple[Carry, Carry, Look]] = deque()
-            for wanted in dict.fromkeys((*self._recorder.until(last), last)):
-                start = carry
-                carry, look = self._stretch(start, there, wanted - first + 1)
-                look.numbers.copy_to_host_async()
-                open_looks.append((start, carry, look))
-                if len(open_looks) > MOST_AHEAD:
-                    self._settle(*open_looks.popleft(), there, first)
-            while open_looks:
-                self._settle(*open_looks.popleft(), there, first)
+            wanted = [t for t in self._recorder.until(last) if t > self.played]
+            while self.played < last:
+                now = wanted[: self._most_kept - len(self._kept_rounds)]
+                wanted = wanted[len(now) :]
+                self._play_until(now if wanted or now[-1:] == [last] else [*now, last], now, there, first)
+                if len(self._kept_rounds) == self._most_kept:
+                    self._hand_over()
 
-    def _settle(self, start: Carry, made: Carry, look: Look, block: Parameters, first: int) -> None:
-        """Take what became of a stretch, or raise."""
-        position, sound, *broken = look.counts()
-        self._note_broken_bounds(start, block, first, position, broken)
+    def _play_until(self, stops: list[int], kept: list[int], block: Parameters, first: int) -> None:
+        """Play to these rounds, the last of which may be one that is not kept, or raise."""
+        here = jnp.asarray(np.asarray(self.played + 1 - first))
+        start = self._carry._replace(position=here, first_broken=self._never)
+        made, counts = self._advanced(start, block, [stop - first + 1 for stop in stops])
+        position, sound, *broken = np.asarray(counts).tolist()
         self.played = first - 1 + position
+        self._kept_rounds += [t for t in kept if t <= self.played]
+        self._note_broken_bounds(start, block, first, position, broken)
         if not sound:
-            self._carry, _ = self._advance(start, block, position)
+            self._carry, _ = self._advanced(start, block, [position])
             raise self._refusal(block)
         self._carry = made
-        if self.played == self._recorder.next:
-            self._recorder.keep(self.played, *look.sums_and_report(made))
+
+    def _hand_over(self) -> None:
+        """Give the recorder what was kept on the device."""
+        for t, row in zip(self._kept_rounds, np.asarray(self._kept), strict=False):
+            self._recorder.keep(t, *_recorded(row, self._carry))
+        self._kept_rounds, self._kept = [], jnp.zeros_like(self._kept)
 
     def _on_device(self, block: Block | DrawnBlock) -> Parameters:
         """A block's parameters; the last block filled up to the length of the others: another shape compiles anew."""
@@ -254,9 +254,14 @@ class CompiledPlayer:
 
         return filled(block.loss), filled(block.constraint)
 
-    def _stretch(self, carry: Carry, block: Parameters, stop: int) -> tuple[Carry, Look]:
+    def _advanced(self, carry: Carry, block: Parameters, stops: list[int]) -> tuple[Carry, Array]:
+        """The carry at the last of these positions, and how it got there; what is recorded goes after what is kept."""
+        padded = np.resize(stops, self._most_kept + 1)
         try:
-            return self._advance(carry, block, stop)
+            carry, self._kept, counts = self._advance(
+                carry, self._kept, block, padded, len(self._kept_rounds), len(stops)
+            )
+            return carry, counts
         except (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError, AttributeError, IndexError) as error:
             raise InputError(
                 "engine",
@@ -285,12 +290,15 @@ class CompiledPlayer:
         for argument, position in zip(BOUNDED, broken, strict=True):
             played = position < reached  # a round that stopped the run was not played
             if played and argument not in self._warned:
-                there, _ = self._advance(start, block, position)
+                there, _ = self._advanced(start, block, [position])
                 faults = self._faults(there, block, first + position)
                 words = {fault.argument: str(fault) for fault in faults}
                 self._warned[argument] = words.get(argument, f"{argument} in round {first + position}: at its bound")
 
     def trace(self) -> Trace:
         """What happened so far, in NumPy arrays."""
+        if self._kept_rounds:
+            with jax.enable_x64(True):
+                self._hand_over()
         state, sums, report = jax.tree.map(np.asarray, (self._carry.state, self._carry.sums, self._carry.report))
         return self._recorder.trace(sums, report, state, self._warned)
