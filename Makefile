@@ -13,7 +13,7 @@ endif
 # Tests start Python some hundred times: what it compiles of the sources is kept, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help reproduce pacing routing test test-all quick lint tables docs package soak bench bench-live bench-linear bench-models bench-scale bench-gpu test-gpu clean
+.PHONY: help reproduce pacing routing test tests test-all quick lint tables docs package soak bench bench-live bench-linear bench-models bench-scale bench-gpu test-gpu clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
@@ -60,7 +60,11 @@ lint: $(READY)
 # A file's tests stay together: what it compiles and makes for all of them is made once. Two processes, two threads.
 PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-test: lint
+# Style and types beside the tests: they have use for one core only.
+test: $(READY)
+	$(MAKE) --no-print-directory --jobs=2 lint tests
+
+tests: $(READY)
 	$(PYTEST) -m "not cross"
 
 test-all: lint

@@ -171,7 +171,7 @@ def test_an_exact_margin_where_c0_is_out_of_reach():
     assert_no_violation("product", learner, 100_000)
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_doubling_epochs_end_without_violation():
     problem = PUSHED["box"][0]
     learner = DoublingRestarts.for_problem(problem, of="no_violation_aogd", beta=0.8)

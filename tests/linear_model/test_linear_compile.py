@@ -155,7 +155,7 @@ def test_kernels_are_found_whatever_the_time_of_their_source(folder):
     assert keep.kept(twice)._cache_file._source_stamp == keep.sources()
 
 
-@pytest.mark.slow
+@pytest.mark.cross
 def test_everything_ahead_of_the_first_request():
     assert compile_all("a-ogd") == 7
     before = dict(block_kernel.cache_info()._asdict())
