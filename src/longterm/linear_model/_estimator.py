@@ -51,13 +51,14 @@ GENEROUS = 250.0
 """Without a budget, R is this (regression: times the targets' deviation): scaled rows have lengths about 1."""
 
 ONE_SCALE = 10.0
-SPARSE_BELOW = 4
-"""Features of a sparse matrix are centred only where a fourth of its entries are stored, or more."""
+SPARSE_BELOW, FEW_COLUMNS = 4, 512
+"""Features of a sparse matrix are centred only where a fourth of its entries are stored, or more, or where its columns
+are so few that a round which passes over all of them takes no longer than one on a memory for sparse rows."""
 
 
 def _is_full(X: Any) -> bool:
-    """Whether so much of a sparse matrix is stored that its features can be centred."""
-    return bool(X.nnz * SPARSE_BELOW >= math.prod(X.shape))
+    """Whether so much of a sparse matrix is stored, or it is so narrow, that its features can be centred."""
+    return bool(X.shape[1] <= FEW_COLUMNS or X.nnz * SPARSE_BELOW >= math.prod(X.shape))
 
 
 class BudgetWarning(UserWarning):

@@ -23,12 +23,13 @@ from longterm.storage.one_thread import OneThread, one_thread_at_a_time
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"
-VERSION = 3
+VERSION = 4
 """Raise it with every change of what is stored: `test_linear_golden.py` has the layout of each version.
 
 1: before there were mixtures of scales; such a file has the settings "one" and goes on as it did. Before files said who
 wrote them there were two layouts of version 1: `older_layout` knows the other one.
 2: before features were centred, and margins of targets cut off: `_stored.up_to_date` adds what is missing.
+3: before the steepness of losses was known feature by feature: as if none had been seen.
 """
 _MASK = 2**64 - 1
 
