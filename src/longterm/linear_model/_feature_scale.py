@@ -42,8 +42,8 @@ then the shortest), Adult 1 %; four positives in 2,000 rows are 3 % ahead."""
 OFTEN, MOSTLY = 0.25, 0.5
 """Features that are not 0 in a larger share of the rows are centred; and are also measured by their variance."""
 STEEP = 8.0
-"""Rows of the usual steepness that h_j begins with. Steps are not made shorter (h_j > 1) where losses are steep: words of
-a rare class are, and AdaGrad, which does so, has a third more loss on text."""
+"""Rows of the usual steepness that h_j begins with. Steps are not made shorter (h_j > 1) where losses are steep: those
+of a rare class's words are, and AdaGrad, which does so, has a third more loss on text."""
 EARLIER = 2.0**0.25
 """How much more what was learned so far counts, for two classes, after each change. With 1, a9a is 2 to 3 % behind, and
 text as much ahead; ELEC2, which drifts, 4 %. Targets that drift lose more (up to 17 %): for them it is 1."""
@@ -180,7 +180,8 @@ class FeatureScale:
         usual = self.steepness[-1] / max(float(self.counts[0]), 1.0)
         if not usual > 0.0:
             return np.ones(len(self.factors))
-        return np.minimum((self.steepness[:-1] / usual + STEEP) / (self.seen + STEEP), 1.0)
+        made: FloatArray = np.minimum((self.steepness[:-1] / usual + STEEP) / (self.seen + STEEP), 1.0)
+        return made
 
     @classmethod
     def of_block(cls, block: RowBlock, dimension: int, centred: bool) -> FeatureScale:

@@ -179,8 +179,11 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
                 classes = self._known(y)
             self._streams = False
             self._start(classes, X, random, goes_on)
-            weights = self._class_weights(y, self._weights(sample_weight, X))
-            self._learn_block(self._block(X), self._targets(y), weights, self._passes_over(len(y)), random)
+            targets, weights = self._targets(y), self._class_weights(y, self._weights(sample_weight, X))
+            if goes_on:
+                self._learn_block(self._block(X), targets, weights, self._passes_over(len(y)), random)
+            else:
+                self._fit_rows(X, targets, weights, random)
         return self
 
     @one_thread_at_a_time

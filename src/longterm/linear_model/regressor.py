@@ -190,11 +190,15 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
             goes_on, random = goes_on and hasattr(self, "_learners"), self._random()
             X, y = self._validated(X, y, reset=not goes_on, y_numeric=True)
             self._streams = streams
+            deviation = float(np.std(y[:1000])) or float(np.abs(y[0]))
             if not goes_on:
-                self._learners = self._make_learners(1, X, random, float(np.std(y[:1000])) or float(np.abs(y[0])))
+                self._learners = self._make_learners(1, X, random, deviation)
             labels, weights = labels_for(y, X.shape[0], classifies=False), self._weights(sample_weight, X)
-            passes, order = (1, None) if streams else (self._passes_over(len(labels)), random)
-            self._learn_block(self._block(X), [labels], weights, passes, order)
+            if goes_on or streams:
+                passes, order = (1, None) if streams else (self._passes_over(len(y)), random)
+                self._learn_block(self._block(X), [labels], weights, passes, order)
+            else:
+                self._fit_rows(X, [labels], weights, random, deviation)
         return self
 
     def _shaped(self, weights: NDArray[Any]) -> NDArray[Any]:

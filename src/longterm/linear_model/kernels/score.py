@@ -96,10 +96,7 @@ def losses_kernel() -> Any:
 
 @cache
 def slopes_kernel() -> Any:
-    """`total` and the weighted slopes of losses after it: kernel(code, parameter, margins, labels, weights, slopes, total).
-
-    Each of them is written to `slopes`.
-    """
+    """The same of the losses' slopes, each of which is written to `slopes`, the argument before `total`."""
     digest = sources()
 
     def add_slopes(code, parameter, margins, labels, weights, slopes, total):

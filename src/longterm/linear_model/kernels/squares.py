@@ -14,8 +14,10 @@ from longterm.linear_model.kernels.keep import sources
 
 @cache
 def dense_squares() -> Any:
-    """Called as kernel(rows, slopes, most, squares, seen, sums, steepness): adds u_j², at most most_j, 1 where it is not
-    0, and u_j; and where there are slopes of the rows' losses, their squares: where u_j is not 0, and last of all rows.
+    """Called as kernel(rows, slopes, most, squares, seen, sums, steepness).
+
+    It adds u_j², at most most_j, 1 where it is not 0, and u_j; and where there are slopes of the rows' losses, their
+    squares: those of rows where u_j is not 0, and last of all rows.
     """
     digest = sources()
 
