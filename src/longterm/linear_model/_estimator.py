@@ -212,7 +212,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
 
         rows = Rows(block, targets, weights)
         passes = rows.chosen_passes(X, lambda: made(check_random_state(0)), most, self.shuffle)
-        runs = rows.runs(passes) if self.shuffle and self.half_life is None else 1
+        runs = rows.runs(passes) if self.shuffle and most > 1 else 1
         means = []
         for run in range(runs):
             self._learners = made(random) if run else self._learners

@@ -53,8 +53,10 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
     growth : float
         Penalised FTRL: how fast its weights w_t ∝ t^(1 + growth) grow.
     passes : int, optional
-        How often `fit` goes through its rows. None: once, small data sets up to 10 times, until 20,000 rounds were
-        played. `partial_fit` takes its rows once, in their order.
+        How often `fit` goes through its rows. None: once; small data sets up to 10 times, until 20,000 rounds were
+        played. Without a budget these are chosen by the loss of rows held out, a fifth at a time, and the answer is the
+        mean of several runs, each with orders of its own; `n_rounds_` and the sums are those of the last run.
+        `partial_fit` takes its rows once, in their order.
     shuffle : bool
         Whether every pass of `fit` has an order of its own.
     random_state : int, RandomState instance or None
