@@ -26,7 +26,7 @@ ENOUGH_ROUNDS, MOST_PASSES = 20_000, 10
 """How far `fit` goes by itself: small data sets are gone through often, large ones once."""
 TRIED, PARTS, ENOUGH_ROWS, WORSE = (1, 2, 3, 4, 6, 10), 5, 30, 1.05
 """Numbers of passes, until one has WORSE times the least loss. Of fewer rows nothing is held out."""
-RUN_ROUNDS, MOST_RUNS = 80_000, 64
+RUN_ROUNDS, MOST_RUNS = 80_000, 16
 """Runs go on until as many rounds were played as the choice took for 2,000 rows."""
 
 
