@@ -43,7 +43,7 @@ OFTEN, MOSTLY = 0.25, 0.5
 """Features that are not 0 in a larger share of the rows are centred; and are also measured by their variance."""
 STEEP = 8.0
 """Rows of the usual steepness that h_j begins with. Steps are not made shorter (h_j > 1) where losses are steep: those
-of a rare class's words are, and AdaGrad, which does so, has a third more loss on text."""
+of a rare class's words are, and AdaGrad, which does so, has a third more loss on such (invented) text."""
 EARLIER = 2.0**0.25
 """How much more what was learned so far counts, for two classes, after each change. With 1, a9a is 2 to 3 % behind, and
 text as much ahead; ELEC2, which drifts, 4 %. Targets that drift lose more (up to 17 %): for them it is 1."""
