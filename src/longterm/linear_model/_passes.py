@@ -1,10 +1,10 @@
 """How `fit` goes through its rows: passes, the average of their decisions, and how many passes are enough.
 
 Without a budget nothing keeps weights small but the number of passes: where features are as many as rows, ten of them
-have half as much loss again on new rows as one has (invented text, 7 % positive; on sector a third more than two have).
-So that number is chosen, by the loss of rows that are held out, a fifth of them at a time. Fifths and their orders are drawn from a fixed seed, so that what is
-chosen depends on the rows alone. What rounds are then left are spent on orders: the rows are learned anew, and the
-answer is the mean of all runs, so that less depends on the order of each.
+have half as much loss again on new rows as one has (invented text, 7 % positive; on sector a third more than two).
+So that number is chosen, by the loss of rows that are held out, a fifth of them at a time. Fifths and their orders are
+drawn from a fixed seed, so that what is chosen depends on the rows alone. Then the rows are learned anew in other
+orders, and the answer is the mean of all runs, so that less depends on the order of each.
 """
 
 from __future__ import annotations
