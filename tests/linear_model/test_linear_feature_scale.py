@@ -40,9 +40,10 @@ def test_blocks_rows_orders_and_files_change_nothing(tmp_path, rule, kind):
 
 def test_sparse_rows_are_dense_rows():
     X, y = rows(400)
-    X *= np.random.default_rng(2).random(X.shape) < 0.4  # no feature is centred
+    X *= np.random.default_rng(2).random(X.shape) < 0.4
     X[0] = 0.0
-    dense, by_rows, by_steps = scaled_learner(), scaled_learner(sparse=True), scaled_learner(sparse=True)
+    # without an intercept no feature is centred
+    dense, by_rows, by_steps = (scaled_learner(sparse=kind, fit_intercept=False) for kind in (False, True, True))
     np.testing.assert_allclose(dense.learn(X, y), by_rows.learn(sparse.csr_array(X), y), atol=1e-7)
     for row, label in zip(X, y, strict=True):
         columns = np.flatnonzero(row)
@@ -87,6 +88,23 @@ def test_the_unit_of_a_feature_slows_nothing_down_for_long(factor):
         before = model.cumulative_loss_
         losses.append(model.partial_fit(X[300:], y[300:]).cumulative_loss_ - before)
     assert losses[1] == pytest.approx(losses[0], rel=0.03)
+
+
+def test_features_of_easy_rows_have_longer_steps_and_those_of_steep_ones_no_shorter():
+    rng = np.random.default_rng(3)
+    X = (rng.random((400, 3)) < 0.2).astype(float)
+    slopes = np.where(X[:, 0] > 0, 0.1, np.where(X[:, 1] > 0, 0.9, 0.5))
+    plain, known = FeatureScale(3, True), FeatureScale(3, True)
+    plain.count(X)
+    known.count(X, slopes)
+    for one in (plain, known):
+        one.renewed()
+    ratio = known.factors / plain.factors
+    seen = int(X[:, 0].sum())
+    h = (slopes[X[:, 0] > 0] @ slopes[X[:, 0] > 0] / np.mean(slopes**2) + 8) / (seen + 8)
+    assert h < 0.3
+    np.testing.assert_allclose(ratio[0] / ratio[1], h**-0.25, rtol=1e-12)
+    np.testing.assert_allclose(ratio[1], ratio[2], rtol=0.02)
 
 
 def test_one_row_that_is_too_large_spoils_no_feature():
@@ -155,8 +173,9 @@ def test_estimators_scale_streams_without_a_budget():
         assert (model._learners[0]._scale is not None) == scaled
     known = BudgetLinearClassifier().fit(X, y)._learners[0]._scale
     np.testing.assert_allclose(known.means[[0, 1, 2]], X[:, [0, 1, 2]].mean(axis=0), atol=1e-12)
-    words = sparse.random_array((50, 40), density=0.1, rng=0)
-    assert not BudgetLinearClassifier().fit(words, y[:50])._learners[0]._scale.centred
+    for columns in (40, 600):  # many and sparse, or few
+        words = sparse.random_array((50, columns), density=0.1, rng=0)
+        assert BudgetLinearClassifier().fit(words, y[:50])._learners[0]._scale.centred == (columns == 40)
     with pytest.raises(InputError, match="scale_features"):
         BudgetLinearClassifier(scale_features=True, rule="a-ogd").fit(X, y)
 
@@ -166,7 +185,7 @@ def test_a_scale_that_is_none_is_refused():
     learner = scaled_learner()
     learner.learn(X, y)
     stored = learner.__getstate__()
-    for name, value in (("factors", 0.0), ("squares", np.nan), ("counts", -1), ("seen", 21.0)):
+    for name, value in (("factors", 0.0), ("squares", np.nan), ("counts", -1), ("seen", 21.0), ("steepness", -1.0)):
         broken = {key: array.copy() for key, array in stored["arrays"].items()}
         broken[f"scale.{name}"][0] = value
         with pytest.raises(ValueError, match="scale"):

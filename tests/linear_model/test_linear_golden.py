@@ -113,12 +113,17 @@ LAYOUTS = {
         },
     },
 }
+LAYOUTS[4] = LAYOUTS[3] | {
+    "scaled": LAYOUTS[3]["dense"]
+    | {f"scale.{name}": ("<f8", 6) for name in ("factors", "squares", "seen", "most", "means", "sums")}
+    | {"scale.counts": ("<i8", 1), "scale.slopes": ("<f8", 1), "scale.steepness": ("<f8", 7)}
+}
 """What a fresh learner of six weights stores in each version. Never change one: add the next, with its golden files."""
 
 
-@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("form", ["dense", "sparse", "scaled"])
 def test_a_change_of_layout_raises_the_version(tmp_path, form):
-    BudgetLinearLearner(6, 2.0, sparse=form == "sparse").save(tmp_path / "file")
+    BudgetLinearLearner(6, 2.0, sparse=form == "sparse", scale_features=form == "scaled").save(tmp_path / "file")
     stored, _ = read_snapshot(tmp_path / "file", memory.KIND, memory.VERSION)
     layout = LAYOUTS[stored.version]
     assert list(stored.metadata) == layout["metadata"]

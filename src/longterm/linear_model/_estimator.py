@@ -32,6 +32,7 @@ from longterm.linear_model._estimator_files import (
     without_prefix,
 )
 from longterm.linear_model._memory import VERSION as LEARNER_VERSION
+from longterm.linear_model._passes import DECAY, ENOUGH_ROUNDS, MOST_PASSES, SAMPLES, Recent, Rows
 from longterm.linear_model._rows import RowBlock, row_block, weights_for
 from longterm.linear_model._settings import LEADERS
 from longterm.linear_model._summary import SummarisedModel
@@ -39,42 +40,24 @@ from longterm.linear_model.evolving import EvolvingLinearLearner
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner
 
-ENOUGH_ROUNDS, MOST_PASSES = 20_000, 10
-"""How far `fit` goes by itself: small data sets are gone through often, large ones once."""
 PLAIN = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
 MODELS = ("auto", "recent", "last", "average", "within_budget")
-SAMPLES, COLUMNS_A_ROUND, DECAY = 256, 1024, 2
-"""`fit` averages so many decisions, or fewer where a pass over the columns would cost more than learning does; the n-th
-counts ∝ n², so that half of the weight is on the last fifth of the rounds. With several passes it counts ∝ n: the first
-of them is a small part of it anyway, and less depends on the order."""
 GENEROUS = 250.0
 """Without a budget, R is this (regression: times the targets' deviation): scaled rows have lengths about 1."""
 
 ONE_SCALE = 10.0
-SPARSE_BELOW = 4
-"""Features of a sparse matrix are centred only where a fourth of its entries are stored, or more."""
+SPARSE_BELOW, FEW_COLUMNS = 4, 512
+"""Features of a sparse matrix are centred only where a fourth of its entries are stored, or more, or where its columns
+are so few that a round which passes over all of them takes no longer than one on a memory for sparse rows."""
 
 
 def _is_full(X: Any) -> bool:
-    """Whether so much of a sparse matrix is stored that its features can be centred."""
-    return bool(X.nnz * SPARSE_BELOW >= math.prod(X.shape))
+    """Whether so much of a sparse matrix is stored, or it is so narrow, that its features can be centred."""
+    return bool(X.shape[1] <= FEW_COLUMNS or X.nnz * SPARSE_BELOW >= math.prod(X.shape))
 
 
 class BudgetWarning(UserWarning):
     """A budget that leaves nothing to predict with, or that is never reached."""
-
-
-class _Recent:
-    """An average of decisions that forgets the first ones: the n-th of them counts ∝ n^decay (polynomial decay)."""
-
-    def __init__(self) -> None:
-        self.count, self.mean = 0, np.empty(0)
-
-    def add(self, x: FloatArray, intercept: float | FloatArray, decay: int = DECAY) -> None:
-        """One decision more; the intercept is kept behind the weights."""
-        self.count += 1
-        share, new = (decay + 1) / (self.count + decay), np.append(x, intercept)
-        self.mean = new if self.count == 1 else self.mean + share * (new - self.mean)
 
 
 class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: ignore[misc]
@@ -114,9 +97,9 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         if self.predict_with not in MODELS:
             raise InputError("predict_with", f"{self.predict_with!r} is no model", f"Choose one of {', '.join(MODELS)}")
         seeds = random.randint(2**31, size=count)
-        self._recent: list[_Recent] = []
+        self._recent: list[Recent] = []
         rule = "penalised-ftrl" if self.max_features is not None and self.rule == "a-ftrl" else self.rule
-        mixed = self.scales != "one" and self.rule in LEADERS and isinstance(self.constants, str)
+        mixed = self._is_mixed
         scaled = bool(self.scale_features)
         if self.scale_features is None:
             scaled = mixed and self.budget is None and self.half_life is None
@@ -156,6 +139,11 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
                 learner.scale_by(block)
         return learners
 
+    @property
+    def _is_mixed(self) -> bool:
+        """Whether there are several scales, and so, without a budget, none that binds."""
+        return self.scales != "one" and self.rule in LEADERS and isinstance(self.constants, str)
+
     def _generous_budget(self, X: Any, deviation: float, scaled: bool) -> float:
         """A budget that will not bind: that of R = 250 · deviation, of scaled features; else over ‖u‖, u a median row.
 
@@ -174,7 +162,13 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         return self.l1 * radius + 0.5 * self.l2 * radius**2
 
     def _learn_block(
-        self, block: RowBlock, targets: list[FloatArray], weights: FloatArray, passes: int, random: Any
+        self,
+        block: RowBlock,
+        targets: list[FloatArray],
+        weights: FloatArray,
+        passes: int,
+        random: Any,
+        samples: int = SAMPLES,
     ) -> None:
         """Learn the block, `passes` times, each time in a new order where `shuffle` asks for it."""
         for learner, labels in zip(self._learners, targets, strict=True):
@@ -190,20 +184,42 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             for learner, labels in zip(self._learners, targets, strict=True):
                 learner.learn_checked(block, labels, weights)
             return
-        stretch = max(passes * block.count // SAMPLES, self._learners[0].settings.dimension // COLUMNS_A_ROUND, 1)
-        self._recent = self._recent or [_Recent() for _ in self._learners]
+        self._recent = self._recent or [Recent() for _ in self._learners]
+        for recent in self._recent:
+            recent.decay = DECAY if passes == 1 else 1
+        rows, averages = Rows(block, targets, weights), [[recent] for recent in self._recent]
         for _ in range(passes):
             order = random.permutation(block.count) if self.shuffle else np.arange(block.count)
-            for learner, labels, recent in zip(self._learners, targets, self._recent, strict=True):
-                for start in range(0, block.count, stretch):
-                    learner.learn_checked(block, labels, weights, order[start : start + stretch])
-                    recent.add(learner.weights, learner.intercept, DECAY if passes == 1 else 1)
+            rows.play(self._learners, averages, order, passes, samples)
         if not any(learner.nonzeros for learner in self._learners) and any(np.ptp(y) > 0 for y in targets):
             what = f"the budget of {self.budget_:g} left no weight other than 0: the model is a constant"
             warnings.warn(f"{what}. Give more, or none (budget=None)", BudgetWarning, stacklevel=4)
         elif self.budget is not None and not any(one.binds or one.settings.scales == "one" for one in self._learners):
             what = f"the budget of {self.budget_:g} was never reached: the model is that without a budget"
             warnings.warn(f"{what}. Give less, or none (budget=None)", BudgetWarning, stacklevel=4)
+
+    def _fit_rows(
+        self, X: Any, targets: list[FloatArray], weights: FloatArray, random: Any, deviation: float = 1.0
+    ) -> None:
+        """`fit` with new learners. Where nothing but passes keeps weights small, their number is that of `Rows`."""
+        block, most = self._block(X), self._passes_over(X.shape[0])
+        if self.passes is not None or self.budget is not None or not self._is_mixed:
+            self._learn_block(block, targets, weights, most, random)
+            return
+
+        def made(random: Any) -> list[BudgetLinearLearner]:
+            return self._make_learners(len(targets), X, random, deviation)
+
+        rows = Rows(block, targets, weights)
+        passes = rows.chosen_passes(X, lambda: made(check_random_state(0)), most, self.shuffle)
+        runs = rows.runs(passes) if self.shuffle and most > 1 else 1
+        means = []
+        for run in range(runs):
+            self._learners = made(random) if run else self._learners
+            self._learn_block(block, targets, weights, passes, random, SAMPLES // runs)
+            means.append([recent.mean for recent in self._recent])
+        for recent, *own in zip(self._recent, *means, strict=True):
+            recent.mean = np.mean(own, axis=0)
 
     def _passes_over(self, rows: int) -> int:
         if self.passes is None and self.half_life is not None:
@@ -321,7 +337,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         require(good and len(samples) in (0, self._learners_of()), "the recent average is of no learner")
         self._recent = []
         for number, count in enumerate(samples):
-            recent, mean = _Recent(), arrays.pop(f"recent.{number}")
+            recent, mean = Recent(), arrays.pop(f"recent.{number}")
             fits = mean.dtype == np.float64 and mean.shape == (self.n_features_in_ + 1,)
             require(fits and bool(np.isfinite(mean).all()), "the recent average is not one of these features")
             recent.count, recent.mean = count, mean
@@ -357,8 +373,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         learner = self._learners[number]
         if not self._recent:  # nothing was fitted, all came in a stream
             return learner.weights, learner.intercept
-        mean = self._recent[number].mean
-        return learner.nearest_within_budget(np.where(learner.weights != 0, mean[:-1], 0.0), float(mean[-1]))
+        return self._recent[number].model(learner)
 
     def _shaped(self, weights: NDArray[Any]) -> NDArray[Any]:
         """Per-learner rows as scikit-learn's users expect them."""

@@ -18,17 +18,19 @@ from longterm.linear_model._feature_scale import FeatureScale
 from longterm.linear_model._settings import Settings
 from longterm.linear_model._stored import checked_settings, older_layout, stretch_length, up_to_date
 from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
+from longterm.linear_model.kernels.score import losses_kernel
 from longterm.projections import project_onto_elastic_net
 from longterm.storage.one_thread import OneThread, one_thread_at_a_time
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"
-VERSION = 3
+VERSION = 4
 """Raise it with every change of what is stored: `test_linear_golden.py` has the layout of each version.
 
 1: before there were mixtures of scales; such a file has the settings "one" and goes on as it did. Before files said who
 wrote them there were two layouts of version 1: `older_layout` knows the other one.
 2: before features were centred, and margins of targets cut off: `_stored.up_to_date` adds what is missing.
+3: before the steepness of losses was known feature by feature: as if none had been seen.
 """
 _MASK = 2**64 - 1
 
@@ -97,12 +99,12 @@ class LearnerMemory:
         """The nearest model to x̄ within the budget: g ≤ 0 exactly, in floating-point numbers too."""
         return self.nearest_within_budget(*self.average())
 
-    def nearest_within_budget(self, x: FloatArray, intercept: float) -> tuple[FloatArray, float]:
+    def nearest_within_budget(self, x: FloatArray, intercept: float | FloatArray) -> tuple[FloatArray, float]:
         """The nearest weights with g ≤ 0, in floating-point numbers too; where features are scaled, g is of those.
 
         And the intercept with which a row of the features' means is scored as before.
         """
-        nearest = self._within_budget(x)
+        nearest, intercept = self._within_budget(x), float(np.sum(intercept))
         if self._scale is not None and self._scale.centred:
             intercept += float((x - nearest) @ self._scale.means)
         return nearest, intercept
@@ -159,6 +161,11 @@ class LearnerMemory:
         """⟨u, x⟩ + b for rows u, with the decision in force; nothing is learned."""
         made = X @ self.weights + self.intercept
         return np.asarray(made)
+
+    def loss_of(self, x: FloatArray, intercept: float, X: Any, labels: FloatArray, weights: FloatArray) -> float:
+        """The sum of the weighted losses of rows with this model; no weights are weights of 1."""
+        margins, s = np.asarray(X @ x + intercept, dtype=np.float64), self._settings
+        return float(losses_kernel()(s.code, s.loss_parameter or 0.0, margins, labels, weights, 0.0))
 
     # --- the average ------------------------------------------------------------------------------------------
 

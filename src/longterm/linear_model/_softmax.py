@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.special import log_softmax
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
@@ -200,18 +201,23 @@ class SoftmaxLearner:
 
     def within_budget(self) -> tuple[FloatArray, FloatArray]:
         """The point nearest to the mean decision with g ≤ 0."""
-        x, b = self.average()
-        return self.nearest_within_budget(x), b
+        return self.nearest_within_budget(*self.average())
 
-    def nearest_within_budget(self, x: FloatArray) -> FloatArray:
-        """The nearest weights with g ≤ 0, in floating-point numbers too."""
+    def nearest_within_budget(self, x: FloatArray, intercept: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The nearest weights with g ≤ 0, in floating-point numbers too, and their intercepts."""
         s, g = self.settings, self._constraint
         if g.values(x)[0] <= 0:
-            return x
+            return x, intercept
         made: FloatArray = project_onto_elastic_net(x, s.budget, s.l1, s.l2)
         while g.values(made)[0] > 0:  # by a rounding
             made = made * (1 - 1e-15)
-        return made
+        return made, intercept
+
+    def loss_of(self, x: FloatArray, intercept: FloatArray, X: Any, labels: FloatArray, weights: FloatArray) -> float:
+        """The sum of the weighted losses of rows with this model; no weights are weights of 1."""
+        scores = np.asarray(X @ x.reshape(self.settings.classes, -1).T + intercept)
+        losses = -log_softmax(scores, axis=1)[np.arange(len(labels)), labels.astype(np.intp)]
+        return float(losses @ weights if len(weights) else losses.sum())
 
     @property
     def binds(self) -> bool:

@@ -114,12 +114,14 @@ def older_layout(specification: Mapping[str, Any], arrays: Mapping[str, NDArray[
 
 
 def up_to_date(specification: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """A state of version 2 with its reach: what it would have been after its last round."""
-    mixed, given = arrays.get("game.mixed"), specification.get("settings")
-    if not isinstance(mixed, np.ndarray) or mixed.shape != (len(MIXED_NUMBERS) - 1,) or not isinstance(given, dict):
-        return arrays
-    reach = float(given.get("residual_radius", 0.0)) if given.get("offset") == "mean" else 0.0
-    return {**arrays, "game.mixed": np.append(mixed, reach)}
+    """A state of version 2 with its reach, what it would have been after its last round; of 3 with a steepness of 0."""
+    mixed, means, given = arrays.get("game.mixed"), arrays.get("scale.means"), specification.get("settings")
+    if isinstance(mixed, np.ndarray) and mixed.shape == (len(MIXED_NUMBERS) - 1,) and isinstance(given, dict):
+        reach = float(given.get("residual_radius", 0.0)) if given.get("offset") == "mean" else 0.0
+        arrays = {**arrays, "game.mixed": np.append(mixed, reach)}
+    if isinstance(means, np.ndarray) and "scale.steepness" not in arrays:
+        arrays = {**arrays, "scale.steepness": np.zeros(means.size + 1)}
+    return arrays
 
 
 def _checked_scalars(

@@ -63,8 +63,8 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     scale_features : bool, optional
         Whether features are centred and scaled, by means and factors found on the stream; the budget is then one of
         weights of scaled features, while `coef_` and `intercept_` are for rows as they come. None: where there is no
-        budget, in `fit` by means and factors of all of its rows. (Not centred are sparse matrices, unless a fourth of
-        their entries are stored, and streams of targets.)
+        budget, in `fit` by means and factors of all of its rows. (Not centred are sparse matrices of more than 512
+        columns, unless a fourth of their entries are stored, and streams of targets.)
     half_life : float, optional
         After so many rows a row counts half: for streams that drift, `rule` "a-ftrl" and "penalised-ftrl". `fit` then
         takes its rows once, in their order, and predicts with the last decision. On every interval I the regret is
@@ -74,8 +74,10 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     growth : float
         Penalised FTRL: how fast its weights w_t ∝ t^(1 + growth) grow.
     passes : int, optional
-        How often `fit` goes through its rows. None: once, small data sets up to 10 times, until 20,000 rounds were
-        played. `partial_fit` takes its rows once, in their order.
+        How often `fit` goes through its rows. None: once; small data sets up to 10 times, until 20,000 rounds were
+        played. Without a budget these are chosen by the loss of rows held out, a fifth at a time, and the answer is the
+        mean of several runs, each with orders of its own; `n_rounds_` and the sums are those of the last run.
+        `partial_fit` takes its rows once, in their order.
     shuffle : bool
         Whether every pass of `fit` has an order of its own.
     random_state : int, RandomState instance or None
@@ -179,8 +181,11 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
                 classes = self._known(y)
             self._streams = False
             self._start(classes, X, random, goes_on)
-            weights = self._class_weights(y, self._weights(sample_weight, X))
-            self._learn_block(self._block(X), self._targets(y), weights, self._passes_over(len(y)), random)
+            targets, weights = self._targets(y), self._class_weights(y, self._weights(sample_weight, X))
+            if goes_on:
+                self._learn_block(self._block(X), targets, weights, self._passes_over(len(y)), random)
+            else:
+                self._fit_rows(X, targets, weights, random)
         return self
 
     @one_thread_at_a_time

@@ -52,8 +52,18 @@ class _PathModel:
         self.paths_ = []
         return []
 
+    def _fit_rows(self: Any, X: Any, targets: list[FloatArray], weights: FloatArray, random: Any, *_: Any) -> None:
+        """Budgets keep weights small: no rows are held out."""
+        self._learn_block(self._block(X), targets, weights, self._passes_over(X.shape[0]), random)
+
     def _learn_block(
-        self: Any, block: RowBlock, targets: list[FloatArray], weights: FloatArray, passes: int, random: Any
+        self: Any,
+        block: RowBlock,
+        targets: list[FloatArray],
+        weights: FloatArray,
+        passes: int,
+        random: Any,
+        samples: int = 0,
     ) -> None:
         """Learn the block with every budget; only the first pass is scored. Then choose."""
         if not self.paths_:

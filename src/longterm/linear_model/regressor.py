@@ -53,8 +53,8 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     scale_features : bool, optional
         Whether features are centred and scaled, by means and factors found on the stream; the budget is then one of
         weights of scaled features, while `coef_` and `intercept_` are for rows as they come. None: where there is no
-        budget, in `fit` by means and factors of all of its rows. (Not centred are sparse matrices, unless a fourth of
-        their entries are stored, and streams of targets.)
+        budget, in `fit` by means and factors of all of its rows. (Not centred are sparse matrices of more than 512
+        columns, unless a fourth of their entries are stored, and streams of targets.)
     half_life : float, optional
         After so many rows a row counts half: for streams that drift, `rule` "a-ftrl" and "penalised-ftrl". `fit` then
         takes its rows once, in their order, and predicts with the last decision. On every interval I the regret is
@@ -64,8 +64,10 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     growth : float
         Penalised FTRL: how fast its weights w_t ∝ t^(1 + growth) grow.
     passes : int, optional
-        How often `fit` goes through its rows. None: once, small data sets up to 10 times, until 20,000 rounds were
-        played. `partial_fit` takes its rows once, in their order.
+        How often `fit` goes through its rows. None: once; small data sets up to 10 times, until 20,000 rounds were
+        played. Without a budget these are chosen by the loss of rows held out, a fifth at a time, and the answer is the
+        mean of several runs, each with orders of its own; `n_rounds_` and the sums are those of the last run.
+        `partial_fit` takes its rows once, in their order.
     shuffle : bool
         Whether every pass of `fit` has an order of its own.
     random_state : int, RandomState instance or None
@@ -190,11 +192,15 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
             goes_on, random = goes_on and hasattr(self, "_learners"), self._random()
             X, y = self._validated(X, y, reset=not goes_on, y_numeric=True)
             self._streams = streams
+            deviation = float(np.std(y[:1000])) or float(np.abs(y[0]))
             if not goes_on:
-                self._learners = self._make_learners(1, X, random, float(np.std(y[:1000])) or float(np.abs(y[0])))
+                self._learners = self._make_learners(1, X, random, deviation)
             labels, weights = labels_for(y, X.shape[0], classifies=False), self._weights(sample_weight, X)
-            passes, order = (1, None) if streams else (self._passes_over(len(labels)), random)
-            self._learn_block(self._block(X), [labels], weights, passes, order)
+            if goes_on or streams:
+                passes, order = (1, None) if streams else (self._passes_over(len(y)), random)
+                self._learn_block(self._block(X), [labels], weights, passes, order)
+            else:
+                self._fit_rows(X, [labels], weights, random, deviation)
         return self
 
     def _shaped(self, weights: NDArray[Any]) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm._display import figure
 from longterm.errors import InputError
-from longterm.linear_model._estimator import MODELS, _Recent
+from longterm.linear_model._estimator import MODELS
 from longterm.linear_model._estimator_files import (
     require,
     stored_classes,
@@ -24,6 +24,7 @@ from longterm.linear_model._estimator_files import (
     with_prefix,
     without_prefix,
 )
+from longterm.linear_model._passes import Recent
 from longterm.linear_model._softmax import SoftmaxLearner, SoftmaxSettings
 from longterm.linear_model.classifier import BudgetLinearClassifier
 
@@ -52,8 +53,10 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
     growth : float
         Penalised FTRL: how fast its weights w_t ∝ t^(1 + growth) grow.
     passes : int, optional
-        How often `fit` goes through its rows. None: once, small data sets up to 10 times, until 20,000 rounds were
-        played. `partial_fit` takes its rows once, in their order.
+        How often `fit` goes through its rows. None: once; small data sets up to 10 times, until 20,000 rounds were
+        played. Without a budget these are chosen by the loss of rows held out, a fifth at a time, and the answer is the
+        mean of several runs, each with orders of its own; `n_rounds_` and the sums are those of the last run.
+        `partial_fit` takes its rows once, in their order.
     shuffle : bool
         Whether every pass of `fit` has an order of its own.
     random_state : int, RandomState instance or None
@@ -166,8 +169,7 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
         elif which == "within_budget":
             x, b = learner.within_budget()
         elif which == "recent" and self._recent:
-            mean, d = self._recent[0].mean, learner.settings.dimension
-            x, b = learner.nearest_within_budget(np.where(learner.weights != 0, mean[:d], 0.0)), mean[d:]
+            x, b = self._recent[0].model(learner)
         else:
             x, b = learner.weights, learner.intercept
         return x.reshape(len(self.classes_), -1), b
@@ -270,7 +272,7 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
         samples = metadata["samples"]
         good = isinstance(samples, list) and all(type(count) is int and count >= 1 for count in samples)
         require(good and len(samples) <= 1, "the recent average is of no learner")
-        self._recent = [_Recent() for _ in samples]
+        self._recent = [Recent() for _ in samples]
         for recent, count in zip(self._recent, samples, strict=True):
             recent.count, recent.mean = count, arrays.pop("recent.0")
             fits = recent.mean.dtype == np.float64 and recent.mean.shape == (own["total"].size + len(self.classes_),)

@@ -419,11 +419,11 @@ class BudgetLinearLearner(LearnerMemory):
     def _counted_for_scale(self, rows: Any, margins: FloatArray, labels: FloatArray, weights: FloatArray) -> None:
         """What the features' scale is made of, once the rows are learned."""
         assert self._scale is not None
-        slopes, s = 0.0, self._settings
+        slopes, s = NO_NUMBERS, self._settings
         if self._scale.centred:
-            given = np.ascontiguousarray(labels)
-            slopes = slopes_kernel()(s.code, s.loss_parameter or 0.0, margins, given, weights, self._scale.slopes[0])
-        self._scale.count(rows, slopes)
+            given, slopes, total = np.ascontiguousarray(labels), np.empty(len(margins)), self._scale.slopes
+            total[0] = slopes_kernel()(s.code, s.loss_parameter or 0.0, margins, given, weights, slopes, total[0])
+        self._scale.count(rows, slopes if self._classifies else NO_NUMBERS)
 
     def scale_by(self, block: RowBlock) -> None:
         """Before the first row: centre and scale features by what they are in these rows, once and for all."""

@@ -96,15 +96,16 @@ def losses_kernel() -> Any:
 
 @cache
 def slopes_kernel() -> Any:
-    """The same of the losses' slopes."""
+    """The same of the losses' slopes, each of which is written to `slopes`, the argument before `total`."""
     digest = sources()
 
-    def add_slopes(code, parameter, margins, labels, weights, total):
+    def add_slopes(code, parameter, margins, labels, weights, slopes, total):
         keep_under(digest)
         for i in range(len(margins)):
             _, slope = value_and_slope(code, parameter, margins[i], labels[i])
-            total = plus(total, slope * (weights[i] if len(weights) > 0 else 1.0))
+            slopes[i] = slope * (weights[i] if len(weights) > 0 else 1.0)
+            total = plus(total, slopes[i])
         return total
 
     numbers = readonly(float64)
-    return compiled(add_slopes, (int64, float64, numbers, numbers, numbers, float64))
+    return compiled(add_slopes, (int64, float64, numbers, numbers, numbers, float64[::1], float64))

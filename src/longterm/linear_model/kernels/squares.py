@@ -14,19 +14,27 @@ from longterm.linear_model.kernels.keep import sources
 
 @cache
 def dense_squares() -> Any:
-    """Called as kernel(rows, most, squares, seen, sums): adds u_j², at most most_j, 1 where it is not 0, and u_j."""
+    """Called as kernel(rows, slopes, most, squares, seen, sums, steepness).
+
+    It adds u_j², at most most_j, 1 where it is not 0, and u_j; and where there are slopes of the rows' losses, their
+    squares: those of rows where u_j is not 0, and last of all rows.
+    """
     digest = sources()
 
-    def add(rows, most, squares, seen, sums):
+    def add(rows, slopes, most, squares, seen, sums, steepness):
         keep_under(digest)
         for i in range(len(rows)):
+            steep = slopes[i] * slopes[i] if len(slopes) > 0 else 0.0
+            steepness[rows.shape[1]] += steep
             for j in range(rows.shape[1]):
                 square = min(rows[i, j] * rows[i, j], most[j])
                 squares[j] += square
                 seen[j] += 1.0 if square > 0.0 else 0.0
+                steepness[j] += steep if square > 0.0 else 0.0
                 sums[j] += math.copysign(math.sqrt(square), rows[i, j])
 
-    return compiled(add, (readonly(float64, 2), readonly(float64), float64[::1], float64[::1], float64[::1]))
+    numbers, sums = readonly(float64), float64[::1]
+    return compiled(add, (readonly(float64, 2), numbers, numbers, sums, sums, sums, sums))
 
 
 @cache
