@@ -74,6 +74,8 @@ def _league(arena: ArenaResult, standings: Sequence[Standing], preference: Prefe
     best = standings[0]
     broken = [match for match in arena.matches if match.verdict == "broken"]
     refused = sum(bool(match.refused) for match in arena.matches)
+    stopped = sum(match.stopped for match in arena.matches)
+    not_played = f"{refused - stopped:,} refused before round 1" + (f", {stopped:,} with an error" if stopped else "")
     headlines = (
         ("First", best.learner, f"score {best.score:.3f}"),
         (
@@ -81,7 +83,7 @@ def _league(arena: ArenaResult, standings: Sequence[Standing], preference: Prefe
             f"{sum(m.verdict != 'none' and not m.refused for m in arena.matches):,} checked",
             f"{len(broken)} broken" if broken else "none broken",
         ),
-        ("Matches", f"{len(arena.matches) - refused:,} played", f"{refused:,} refused before round 1"),
+        ("Matches", f"{len(arena.matches) - refused:,} played", not_played),
     )
     data = {
         "learners": [{"name": one.learner, "shares": dict(one.shares), "slopes": _slopes(one)} for one in standings]
@@ -142,7 +144,8 @@ def _problem(arena: ArenaResult, name: str) -> Section:
         "kinds": kinds_of(present),
         "table": _numbers(arena, present),
         "reasons": [
-            ("learners do not play it", [(match.learner, match.refused) for match in refused]),
+            ("learners do not play it", [(match.learner, match.refused) for match in refused if not match.stopped]),
+            ("learners stopped with an error", [(match.learner, match.refused) for match in refused if match.stopped]),
             ("play it outside of their theorems", assumed),
         ],
     }

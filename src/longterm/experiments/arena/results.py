@@ -39,6 +39,8 @@ class Match:
     needs: frozenset[Need] = frozenset()
     refused: str = ""
     """Why it does not play, in words; empty where it does."""
+    stopped: bool = False
+    """Whether that is an error on the way, and no refusal before round 1."""
     horizons: tuple[int, ...] = ()
     measures: Mapping[str, FloatArray] = field(default_factory=dict)
     """At these horizons, (horizons, sequences): at the end of a run made for each, or on the way of one that is not.
@@ -191,7 +193,7 @@ def _match(
     microseconds: float | None,
 ) -> Match:
     if "refused" in record:
-        return Match(learner, problem, refused=record["refused"])
+        return Match(learner, problem, refused=record["refused"], stopped=bool(record.get("failed")))
     needs = frozenset(Need[name] for name in record["needs"])
     loss = dict(zip(best["rounds"], np.asarray(best["loss"], dtype=np.float64), strict=True))
     runs = [_with_regret(run, loss) for run in record["played"].values()]
