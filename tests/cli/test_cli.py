@@ -208,6 +208,19 @@ def test_a_shell_completes(line, wanted, capsys):
     assert done.stdout.split() == [wanted], done.stderr
 
 
+def test_zsh_is_given_the_completion_of_bash(capsys):
+    for words, status in ((["--completion", "zsh"], 0), (["--completion", "fish"], 2)):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert ended.value.code == status
+    shown = capsys.readouterr()
+    assert "'fish' is not known. Choose from bash, zsh" in shown.err
+    zsh = shutil.which("zsh") or pytest.skip("needs zsh")
+    asks = "COMP_WORDS=(longterm ar); COMP_CWORD=1; emulate ksh -c '_longterm; echo ${COMPREPLY[@]}'"
+    done = subprocess.run([zsh, "-fc", shown.out + asks], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["arena"], done.stderr
+
+
 def test_an_interrupt_and_a_missing_extra_are_said(monkeypatch, capsys):
     import longterm.cli.reproduce as module
 

@@ -12,7 +12,8 @@ from longterm import __version__, problems
 from longterm.cli import main
 from longterm.data import from_frame, load_mapped, load_table
 from longterm.errors import DataError, InputError
-from longterm.pacing import Auctions
+from longterm.pacing import Auctions, best_in_hindsight, synthetic_auctions
+from longterm.pacing.__main__ import main as pacing
 from longterm.problems import games
 
 MINE = '''
@@ -226,3 +227,20 @@ def test_auctions_of_ones_own(tmp_path):
     log.write_text("value,price\n0.5,three\n")
     with pytest.raises(DataError, match="line 2: price is 'three', not a number"):
         Auctions.from_csv(log)
+
+
+def test_pacing_from_the_command_line(tmp_path, capsys):
+    log = tmp_path / "log.csv"
+    made = synthetic_auctions(400, seed=0)
+    lines = "".join(f"{value},{price}\n" for value, price in zip(made.values, made.prices, strict=True))
+    log.write_text(f"pCTR,market price\n{lines}")
+    columns = ["--values", "pCTR", "--prices", "market price"]
+    assert pacing([str(log), *columns, "--budget", "2000"]) == 0
+    shown = capsys.readouterr().out
+    assert "360 auctions after 40 that set the first bid; budget 2,000" in shown
+    best = best_in_hindsight(made.values[40:], made.prices[40:], 2000.0)
+    assert f"{best.objective:.5g}" in shown
+    assert pacing([str(log)]) == 2
+    assert "no column 'value'" in capsys.readouterr().err
+    assert pacing(["--auctions", "400"]) == 0
+    assert "Invented auctions" in capsys.readouterr().out

@@ -274,7 +274,9 @@ def test_a_mistake_is_found_before_the_first_run_and_can_be_mended(tmp_path):
         quietly(spec_of({**TABLE, "learners": [{"learner": "aogd", "beta": [0.5, 1.75]}]}), folder)
     assert not list((folder / "runs").iterdir())
     quietly(spec_of(right), folder)
-    with pytest.raises(InputError, match=r"learners without A-OGD beta=\[0.5, 0.75\]; learners with A-OGD, beta = 0.5[.]"):
+    with pytest.raises(
+        InputError, match=r"learners without A-OGD beta=\[0.5, 0.75\]; learners with A-OGD, beta = 0.5[.]"
+    ):
         quietly(spec_of({**TABLE, "learners": [{"learner": "aogd", "beta": 0.5}]}), folder)
 
 
