@@ -146,6 +146,13 @@ def test_records_are_exact():
         encode({"job": "x", "value": float("nan")})
 
 
+def test_what_is_printed_is_a_line(whole):
+    for thing in (whole[1], whole[1].curves[0]):
+        assert repr(thing).startswith(f"{type(thing).__name__}(")
+        assert len(repr(thing)) <= 200
+        assert "\n" not in repr(thing)
+
+
 def test_a_folder_of_something_else_is_refused(whole, tmp_path, monkeypatch):
     folder = tmp_path / "copy"
     shutil.copytree(whole[0], folder)

@@ -18,6 +18,7 @@ import numpy as np
 
 from longterm import problems, streams
 from longterm._arrays import FloatArray
+from longterm._display import Shown
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.data import Labelled, load, load_elec2, load_mapped, load_table
 from longterm.data.own import Missing
@@ -34,7 +35,7 @@ FEMALE, MALE = 71, 72
 
 
 @dataclass(frozen=True, eq=False)
-class Game:
+class Game(Shown):
     """All that is played.
 
     Parameters

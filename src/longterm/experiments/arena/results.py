@@ -55,6 +55,12 @@ class Match:
     microseconds: float | None = None
     """Of processor time for a round of all sequences at once."""
 
+    def __repr__(self) -> str:
+        if self.refused:
+            return f"Match({self.learner!r} on {self.problem!r}, {'stopped' if self.stopped else 'refused'})"
+        found = f"regret {self.mean('regret'):.4g}, hard violation {self.mean('hard_violation'):.4g}"
+        return f"Match({self.learner!r} on {self.problem!r}, {found})"
+
     @property
     def anytime(self) -> bool:
         """Whether it plays without knowing the number of rounds."""
@@ -114,6 +120,11 @@ class ArenaResult:
     """What was played, by name: dimension, constraints, the comparator's certified gap, …"""
     without_data: Mapping[str, str]
     """Problems whose data are not here, and what to do about it."""
+
+    def __repr__(self) -> str:
+        played = sum(not match.refused for match in self.matches)
+        size = f"{len(self.learners)} learners on {len(self.problems)} problems, {self.spec.rounds} rounds"
+        return f"ArenaResult({size}, {played} matches played, {len(self.matches) - played} not)"
 
     @cached_property
     def learners(self) -> tuple[str, ...]:
