@@ -12,7 +12,7 @@ from longterm.experiments.arena.tables import short
 from longterm.report.frontier import frontier_data, kinds_of
 from longterm.report.page import Section, write_document
 from longterm.report.tables import NOTHING, Cell, Table
-from longterm.report.words import gap_in_words, mean_and_deviation, number, slug
+from longterm.report.words import counted, gap_in_words, mean_and_deviation, number, slug
 
 VIOLATIONS = {
     "long-term": "Long-term: the largest of the Σ gⱼ(xₜ)",
@@ -28,12 +28,11 @@ def write_arena_page(
     arena: ArenaResult, standings: Sequence[Standing], preference: Preference, path: str | Path
 ) -> Path:
     """Write one self-contained HTML page; it opens without a network."""
-    count = len(arena.spec.seeds)
-    sequences = "one sequence" if count == 1 else f"{count} sequences"
+    who = f"{counted(len(standings), 'learner')} on {counted(len(arena.problems), 'problem')}"
     lead = (
-        f"{len(standings)} learners on {len(arena.problems)} problems, {arena.spec.rounds:,} rounds each, means over "
-        f"{sequences} that all of them see. Regret is what was lost to the best fixed decision in hindsight; "
-        "violation is by how much the constraint was broken. Less is better."
+        f"{who[0].upper()}{who[1:]}, {arena.spec.rounds:,} rounds each, means over "
+        f"{counted(len(arena.spec.seeds), 'sequence')} that all of them see. Regret is what was lost to the best "
+        "fixed decision in hindsight; violation is by how much the constraint was broken. Less is better."
     )
     sections = [_heat(arena, standings, preference), _league(arena, standings, preference)]
     sections += [_problem(arena, name) for name in arena.problems]
@@ -143,14 +142,18 @@ def _problem(arena: ArenaResult, name: str) -> Section:
         "data": frontier_data(present),
         "kinds": kinds_of(present),
         "table": _numbers(arena, present),
+        "players": counted(len(present), "learner"),
         "reasons": [
-            ("learners do not play it", [(match.learner, match.refused) for match in refused if not match.stopped]),
-            ("learners stopped with an error", [(match.learner, match.refused) for match in refused if match.stopped]),
-            ("play it outside of their theorems", assumed),
+            (f"{words} {counted(len(found), 'learner')}, and why", found)
+            for words, found in (
+                ("Not played by", [(match.learner, match.refused) for match in refused if not match.stopped]),
+                ("Stopped with an error in", [(match.learner, match.refused) for match in refused if match.stopped]),
+                ("Played outside of the theorem of", assumed),
+            )
         ],
     }
     count, gap = about["constraints"], gap_in_words(about["certified_gap"])
-    constraints = "one constraint" if count == 1 else f"{count} constraints"
+    constraints = counted(count, "constraint")
     kicker = f"Dimension {about['dimension']}, {constraints}; best in hindsight: {gap}"
     return Section(slug(name), name[0].upper() + name[1:], "problem.html.j2", shown, kicker)
 

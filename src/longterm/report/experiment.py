@@ -55,7 +55,9 @@ SPREADS = {
     "sequences": "each sequence",
     "none": "none",
 }
-"""What may be shown of the sequences beside their mean; the first until the reader chooses."""
+"""What may be shown of the sequences beside their mean; the first until the reader chooses, where curves are few."""
+MANY = 12
+"""More curves than this are drawn without their spread until the reader asks for it."""
 MOST_NUMBERS = 50_000
 """More single numbers than this would make a page heavy: then each sequence is not in it."""
 
@@ -154,6 +156,7 @@ def _section(result: Result, id: str) -> Section:
         "has_bounds": any(curve.bounds or curve.printed_bounds for curve in result.curves),
         "legend": legend,
         "spreads": [(kind, words) for kind, words in SPREADS.items() if kind != "sequences" or few_enough(result)],
+        "spread_first": next(iter(SPREADS)) if len(result.curves) <= MANY else "none",
         "shown_first": [measure for measure in SHOWN_FIRST if measure in result.measures],
         "remarks_heading": compared if against_the_paper(result.remarks) else "Remarks",
         "remarks": [
