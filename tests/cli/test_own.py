@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from longterm import __version__, problems
 from longterm.cli import main
 from longterm.data import from_frame, load_mapped, load_table
 from longterm.errors import DataError, InputError
+from longterm.experiments import load_result
 from longterm.pacing import Auctions, best_in_hindsight, synthetic_auctions
 from longterm.pacing.__main__ import main as pacing
 from longterm.problems import games
@@ -106,6 +108,14 @@ def test_a_run_grows_and_takes_a_csv(capsys, folder, tmp_path):
     problem = ["--problem", "budgeted_logistic data=own.csv label=bought drop=who budget=2"]
     assert main(["run", *problem, "--learners", "aogd", "--sequences", "1", *common]) == 0
     assert "engine numpy" in capsys.readouterr().err
+    before = {path.name: path.read_bytes() for path in Path("r/runs").glob("*.json")}
+    again = shlex.split(load_result("r").command)[1:]  # as its page prints it
+    assert again == ["run", "r/manifest.json"]
+    Path("r/summary.json").unlink()
+    assert main([*again, "--workers", "1", "--no-report"]) == 0
+    assert Path("r/summary.json").exists()
+    assert {path.name: path.read_bytes() for path in Path("r/runs").glob("*.json")} == before
+    assert not Path("results").exists()
     assert main(["run", "--add", f"{folder}:build", *common]) == 0
     assert f"{folder}:build" in capsys.readouterr().out
     assert main(["run", "--add", f"{folder}:bad", *common]) == 2

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from longterm.errors import InputError, LongtermError
 from longterm.pacing.auctions import Auctions, play, synthetic_auctions
@@ -69,7 +70,7 @@ def _table(given: argparse.Namespace) -> str:
     past, day = auctions[:known], auctions[known:]
     budget = given.share * day.total_price if given.budget is None else given.budget
     history = PriceHistory.of(past)
-    rules: dict[str, Pacer] = {
+    rules: dict[str, Pacer[Any]] = {
         "dual mirror descent": DualMirrorDescent.calibrated(budget, len(day), history),
         "dual mirror descent, planned": PlannedMirrorDescent.calibrated(budget, len(day), history),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def write_arena_page(
     )
     sections = [_heat(arena, standings, preference), _league(arena, standings, preference)]
     sections += [_problem(arena, name) for name in arena.problems]
-    sections.append(_reading(arena, preference))
+    sections.append(_reading(arena, preference, Path(path).parent))
     return write_document(path, "Arena", lead, sections, script="arena.js")
 
 
@@ -191,7 +192,7 @@ def _broken(broken: Sequence[Match]) -> list[tuple[str, str]]:
     ]
 
 
-def _reading(arena: ArenaResult, preference: Preference) -> Section:
+def _reading(arena: ArenaResult, preference: Preference, folder: Path) -> Section:
     score = (
         "On each problem a measure v, mean over the sequences after the last round, becomes the share [v]₊/([v]₊ + "
         "s), where s is the median of the positive ones among all that played (the settings of a learner have one "
@@ -203,7 +204,8 @@ def _reading(arena: ArenaResult, preference: Preference) -> Section:
         "Gradients: a value and a gradient of loss and constraint where it plays. Prox, projection: that map of the "
         "constraint besides. Affine g: the matrix. Values at other points: of the constraint, instead of its gradient."
     )
-    again = f"{arena.spec.command} --weight {preference.weight:g} --violation {preference.violation}"
+    asked = f"--weight {preference.weight:g} --violation {preference.violation} --out {shlex.quote(str(folder))}"
+    again = f"{arena.spec.command} {asked}"
     facts: list[tuple[str, str]] = [
         ("Score", score),
         ("Growth", "The exponent a of c·Tᵃ through T/16, T/4 and T rounds. Learners that need T are run for each."),

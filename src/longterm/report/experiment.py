@@ -62,7 +62,7 @@ MOST_NUMBERS = 50_000
 """More single numbers than this would make a page heavy: then each sequence is not in it."""
 
 
-def write_page(results: Result | Iterable[Result], path: str | Path, *, title: str = TITLE) -> Path:
+def write_page(results: Result | Iterable[Result], path: str | Path, *, title: str = TITLE, command: str = "") -> Path:
     """Write one self-contained HTML page about one result or several; it opens without a network.
 
     For each: the headline numbers, tables, interactive figures, what matches the paper and what does not, what was run,
@@ -76,6 +76,8 @@ def write_page(results: Result | Iterable[Result], path: str | Path, *, title: s
         Of the file; its folder is made where it is missing.
     title : str
         Of the page.
+    command : str
+        What makes the page anew, where it is about several.
 
     Returns
     -------
@@ -88,9 +90,8 @@ def write_page(results: Result | Iterable[Result], path: str | Path, *, title: s
     sections = [_section(result, place) for result, place in zip(shown, _places(shown), strict=True)]
     if len(shown) > 1:
         runs = [(section.id, section.heading) for section in sections]
-        sections.insert(
-            0, Section(GLANCE, "At a glance", "glance.html.j2", {"table": at_a_glance(shown), "runs": runs})
-        )
+        glance = {"table": at_a_glance(shown), "runs": runs, "command": command}
+        sections.insert(0, Section(GLANCE, "At a glance", "glance.html.j2", glance))
     return write_document(path, title, LEAD, sections)
 
 
