@@ -63,7 +63,8 @@ folder = Path(tempfile.mkdtemp())
 def start():
     """Bring the service up, the first time and every time after; its journal is in the folder."""
     process = subprocess.Popen([sys.executable, "service.py"], cwd=folder, stdout=subprocess.PIPE, text=True)
-    return process, int(process.stdout.readline())
+    with process.stdout as printed:
+        return process, int(printed.readline())
 
 
 # %%
