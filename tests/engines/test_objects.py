@@ -149,3 +149,14 @@ def test_progress_is_shown_in_a_notebook(monkeypatch):
         report(20, 20)
     assert pages[-1] == '&lt;mine&gt; <progress value="20" max="20"></progress> 20 of 20 rounds'
     assert len(pages) == 2
+
+
+@pytest.mark.parametrize("made", [lambda: LiveLearner(AOGD, PROBLEM), lambda: Fleet(AOGD, 7)])
+def test_services_refuse_a_class_in_words(made):
+    with pytest.raises(InputError, match=r"learner: is the class AOGD, not a learner[.] Make one: AOGD[.]for_problem"):
+        made()
+
+
+def test_arguments_of_a_service_that_are_swapped():
+    with pytest.raises(InputError, match="learner: is a Problem, not a learner"):
+        LiveLearner(PROBLEM, LEARNER)
