@@ -1,12 +1,18 @@
 """Facts about the package itself."""
 
+import contextlib
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 import longterm
 
 ROOT = Path(longterm.__file__).parent
+PINS = Path(__file__).parents[1] / "constraints.txt"
 IMPORT_EVERYTHING_OF_THE_CORE = """
 import importlib, pkgutil, sys
 allowed = {"longterm", "numpy", "scipy", "array_api_compat"}
@@ -52,3 +58,17 @@ def test_the_package_says_that_it_is_typed():
 def test_every_public_name_exists():
     for name in longterm.__all__:
         assert getattr(longterm, name) is not None
+
+
+def test_pins_serve_every_python_that_the_package_does():
+    """Of what is installed here in the pinned version: none wants a later patch of Python, as soupsieve 4.1 did."""
+    pins = [Requirement(line) for line in PINS.read_text().splitlines() if not line.startswith("#")]
+    assert all(len(pin.specifier) == 1 and str(pin.specifier).startswith("==") for pin in pins)
+    lacking = {}
+    for pin in pins:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found = metadata.metadata(pin.name)
+            if pin.specifier.contains(found["Version"], prereleases=True):
+                wanted = SpecifierSet(found.get("Requires-Python") or "")
+                lacking |= {pin.name: str(wanted)} if not wanted.contains("3.11.0") else {}
+    assert lacking == {}

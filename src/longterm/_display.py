@@ -64,7 +64,7 @@ def short(value: Any) -> str:
 
 def _line(thing: object) -> str:
     inside = ", ".join(f"{name}={short(value)}" for name, value in _telling_fields(thing))
-    return f"{type(thing).__name__}({inside})"
+    return f"{type(thing).__name__.lstrip('_')}({inside})"
 
 
 def _numbers(array: np.ndarray[Any, Any]) -> str:

@@ -10,6 +10,20 @@ from difflib import get_close_matches
 from typing import Any
 
 
+def kind_of(value: object) -> str:
+    """What a value is, with its article, for messages.
+
+    Examples
+    --------
+    >>> from longterm.errors import kind_of
+    >>> kind_of([1]), kind_of(3), kind_of(int)
+    ('a list', 'an int', 'the class int')
+    """
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    return f"{'an' if type(value).__name__[0].lower() in 'aeiou' else 'a'} {type(value).__name__}"
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """A question to put behind "is not known", or nothing where no known name is near.
 

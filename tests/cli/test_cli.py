@@ -35,7 +35,15 @@ def reports(monkeypatch):
     asked = []
     fake = ModuleType("longterm.report")
     fake.write_figures = lambda result, folder: asked.append((result.name, Path(folder))) or []
-    fake.write_page = lambda results, path, title: asked.append((title, [r.name for r in results], path)) or path
+
+    def write_page(results, path, title, command):
+        words = shlex.split(command)
+        assert words[:2] == ["longterm", "report"]
+        assert (words[-4:], len(words)) == (["--out", str(path), "--title", title], len(results) + 6)
+        asked.append((title, [r.name for r in results], path))
+        return path
+
+    fake.write_page = write_page
     monkeypatch.setitem(sys.modules, "longterm.report", fake)
     return asked
 
@@ -206,6 +214,19 @@ def test_a_shell_completes(line, wanted, capsys):
     asks = f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _longterm; echo ${{COMPREPLY[@]}}"
     done = subprocess.run([bash, "-c", capsys.readouterr().out + asks], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [wanted], done.stderr
+
+
+def test_zsh_is_given_the_completion_of_bash(capsys):
+    for words, status in ((["--completion", "zsh"], 0), (["--completion", "fish"], 2)):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert ended.value.code == status
+    shown = capsys.readouterr()
+    assert "'fish' is not known. Choose from bash, zsh" in shown.err
+    zsh = shutil.which("zsh") or pytest.skip("needs zsh")
+    asks = "print -r -- ${_comps[longterm]}"  # what zsh will call
+    done = subprocess.run([zsh, "-fc", shown.out + asks], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["_bash_complete", "-o", "default", "-F", "_longterm"], done.stderr
 
 
 def test_an_interrupt_and_a_missing_extra_are_said(monkeypatch, capsys):

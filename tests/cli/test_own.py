@@ -2,16 +2,21 @@
 
 import contextlib
 import json
+import shlex
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from longterm import __version__
+from longterm import __version__, problems
 from longterm.cli import main
 from longterm.data import from_frame, load_mapped, load_table
-from longterm.errors import DataError
-from longterm.pacing import Auctions
+from longterm.errors import DataError, InputError
+from longterm.experiments import load_result
+from longterm.pacing import Auctions, best_in_hindsight, synthetic_auctions
+from longterm.pacing.__main__ import main as pacing
+from longterm.problems import games
 
 MINE = '''
 from longterm import AOGD
@@ -60,6 +65,7 @@ def test_version(capsys):
         (["run", "--problem", "budgeted_logistc", "--learners", "aogd"], "'budgeted_logistic'"),
         (["run", "--problem", "doubly_stochastic sise=3", "--learners", "aogd"], "'size'"),
         (["run", "--problem", "doubly_stochastic", "--learners", "agod"], "'aogd'"),
+        (["run", "--problem", "doubly_stochastic", "--learners", "json:dmups"], "'dumps'"),
     ],
 )
 def test_did_you_mean(capsys, folder, words, meant):
@@ -77,6 +83,9 @@ def test_an_arena_grows_and_a_bug_is_one_line(capsys, folder):
     shown = capsys.readouterr()
     assert "round 17: ZeroDivisionError: oops" in shown.err
     assert f"{folder}:bad on 'doubly-stochastic p=3'" in shown.err
+    assert "0 of 3 matches were refused" in shown.out
+    assert f"stopped with an error: {folder}:bad on" in shown.out
+    assert "refused every problem" not in shown.out
     assert all((folder_runs / name).read_bytes() == content for name, content in before.items())
     learners = json.loads(Path("a/manifest.json").read_text())["spec"]["learners"]
     assert [one["learner"] for one in learners] == ["aogd", f"{folder}:build", f"{folder}:bad"]
@@ -91,14 +100,22 @@ def test_a_run_grows_and_takes_a_csv(capsys, folder, tmp_path):
     assert np.array_equal(loaded.labels, np.where(np.round(rows[:, 0], 6) > 0, 1.0, -1.0))
     table = load_table("own.csv", "bought", drop=["who"], scale=True)
     assert table.columns == ("a", "b")
-    assert repr(table) == "Labelled('own.csv', 60 rows, 2 features, 2 classes)"
+    assert repr(table) == "Labelled('own.csv', 60 rows, 2 features, no = −1, yes = +1)"
     assert np.array_equal(table.features, loaded.features / np.abs(loaded.features).max(axis=0))
-    with pytest.raises(DataError, match=r"'who' has 60 different values in 60 rows.*drop=who"):
+    with pytest.raises(DataError, match=r"'who' has 60 different values in 60 rows.*drop='who'"):
         load_table("own.csv", "bought")
     common = ["--workers", "1", "--no-report", "--out", "r"]
     problem = ["--problem", "budgeted_logistic data=own.csv label=bought drop=who budget=2"]
     assert main(["run", *problem, "--learners", "aogd", "--sequences", "1", *common]) == 0
     assert "engine numpy" in capsys.readouterr().err
+    before = {path.name: path.read_bytes() for path in Path("r/runs").glob("*.json")}
+    again = shlex.split(load_result("r").command)[1:]  # as its page prints it
+    assert again == ["run", "r/manifest.json"]
+    Path("r/summary.json").unlink()
+    assert main([*again, "--workers", "1", "--no-report"]) == 0
+    assert Path("r/summary.json").exists()
+    assert {path.name: path.read_bytes() for path in Path("r/runs").glob("*.json")} == before
+    assert not Path("results").exists()
     assert main(["run", "--add", f"{folder}:build", *common]) == 0
     assert f"{folder}:build" in capsys.readouterr().out
     assert main(["run", "--add", f"{folder}:bad", *common]) == 2
@@ -119,6 +136,93 @@ def test_frames_are_refused_in_words():
         from_frame(pandas.DataFrame({"a": [1, 2, 3], "label": [0, 1, 2]}))
 
 
+def test_empty_cells_are_refused_left_out_or_filled(tmp_path):
+    file = tmp_path / "gaps.csv"
+    file.write_text("age,plan,left\n30,basic,no\n,team,yes\n50,,yes\n40,team,\n")
+    with pytest.raises(DataError, match=r"line 3: column 'age' is empty, and 2 more rows.*missing=drop.*missing=fill"):
+        load_table(file, "left")
+    assert load_table(file.with_name("gaps.csv"), "left", drop=["age"], missing="fill").columns == (
+        "plan=basic",
+        "plan=missing",
+        "plan=team",
+    )
+    filled = load_table(file, "left", missing="fill")
+    assert filled.features[:, 0].tolist() == [30, 40, 50]  # the row without a label is left out, and so is its age
+    with pytest.raises(DataError, match="1 different labels"):
+        load_table(file, "left", missing="drop")
+    with pytest.raises(InputError, match="'zero' is not known"):
+        load_table(file, "left", missing="zero")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (",age,left\n0,30,no\n1,40,yes\n", "has no name, as row numbers have none"),
+        ("age,left\n30,no\ninf,yes\n", "line 3: column 'age' is inf"),
+        ("age,left\n30,né\n40,yes\n", "is not UTF-8.*Save it as UTF-8"),
+    ],
+)
+def test_what_is_no_feature_is_said(tmp_path, text, told):
+    file = tmp_path / "odd.csv"
+    file.write_text(text, encoding="latin-1")
+    with pytest.raises(DataError, match=told):
+        load_table(file, "left")
+
+
+def test_frames_of_other_kinds(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": [30, 40], "since": pandas.to_datetime(["2025-01-01", "2025-02-01"]), "y": [0, 1]})
+
+    class Polars:
+        def to_pandas(self):
+            return frame.drop(columns="since")
+
+    assert from_frame(Polars()).columns == ("age",)
+    with pytest.raises(DataError, match="'since' has dates"):
+        from_frame(frame)
+    with pytest.raises(InputError, match="is a dict, not a data frame"):
+        from_frame({"age": [30]})
+
+
+def test_semicolons_and_decimal_commas(tmp_path):
+    file = tmp_path / "german.csv"
+    file.write_text("alter;preis;y\n30;1,5;0\n40;2,25;1\n")
+    assert load_table(file).features.tolist() == [[30, 1.5], [40, 2.25]]
+
+
+def test_parquet(tmp_path, capsys, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    file = tmp_path / "own.parquet"
+    file.write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, "fastparquet", None)
+    assert main(["run", "--problem", f"budgeted_logistic data={file} budget=1", "--learners", "aogd"]) == 2
+    assert "pip install 'longterm[parquet]'" in capsys.readouterr().err
+    monkeypatch.undo()
+    pytest.importorskip("pyarrow")
+    pandas.DataFrame({"age": [30, 40], "plan": ["basic", "team"], "y": [0, 1]}).to_parquet(file)
+    assert load_table(file).columns == ("age", "plan=basic", "plan=team")
+
+
+def test_fair_logistic_on_a_table_of_ones_own(tmp_path):
+    file = tmp_path / "people.csv"
+    file.write_text("age,sex,plan,left\n30,f,a,no\n40,m,b,yes\n20,f,b,yes\n60,m,a,no\n")
+    game = games.fair_logistic(str(file), sensitive="sex", label="left", scale=False)
+    male = np.array([0.0, 1.0, 0.0, 1.0])
+    rows = load_table(file, "left", drop=["sex"]).features
+    direct = problems.fair_logistic(rows, male, 10.0, 0.01)
+    x = np.linspace(0.1, 0.3, 3)
+    assert np.array_equal(game.problem.constraint.values(x), direct.constraint.values(x))
+    assert game.facts["sensitive"] == "sex=m"
+    with pytest.raises(InputError, match="Name one: sensitive=sex"):
+        games.fair_logistic(str(file), label="left")
+    with pytest.raises(InputError, match="did you mean 'sex'"):
+        games.fair_logistic(str(file), sensitive="sec", label="left")
+    file.write_text("age,plan,left\n30,a,no\n40,b,yes\n20,c,yes\n")
+    with pytest.raises(InputError, match="'plan' has 3 values"):
+        games.fair_logistic(str(file), sensitive="plan", label="left")
+
+
 def test_auctions_of_ones_own(tmp_path):
     log = tmp_path / "log.csv"
     log.write_text("worth,price,click\n0.5,3,1\n0.25,2,0\n")
@@ -133,3 +237,20 @@ def test_auctions_of_ones_own(tmp_path):
     log.write_text("value,price\n0.5,three\n")
     with pytest.raises(DataError, match="line 2: price is 'three', not a number"):
         Auctions.from_csv(log)
+
+
+def test_pacing_from_the_command_line(tmp_path, capsys):
+    log = tmp_path / "log.csv"
+    made = synthetic_auctions(400, seed=0)
+    lines = "".join(f"{value},{price}\n" for value, price in zip(made.values, made.prices, strict=True))
+    log.write_text(f"pCTR,market price\n{lines}")
+    columns = ["--values", "pCTR", "--prices", "market price"]
+    assert pacing([str(log), *columns, "--budget", "2000"]) == 0
+    shown = capsys.readouterr().out
+    assert "360 auctions after 40 that set the first bid; budget 2,000" in shown
+    best = best_in_hindsight(made.values[40:], made.prices[40:], 2000.0)
+    assert f"{best.objective:.5g}" in shown
+    assert pacing([str(log)]) == 2
+    assert "no column 'value'" in capsys.readouterr().err
+    assert pacing(["--auctions", "400"]) == 0
+    assert "Invented auctions" in capsys.readouterr().out

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from longterm import InputError
-from longterm.data import load_mapped
+from longterm.data import load_mapped, own
 from longterm.data import rows as module
 from longterm.errors import DataError
 
@@ -30,7 +30,7 @@ def test_a_file_of_ones_own_is_made_dense_once(file, monkeypatch):
         np.testing.assert_array_equal(rows.features, [[0.5, 0, 2], [0, 1, 0], [-1, 0, 0]])
         np.testing.assert_array_equal(rows.labels, [1, -1, 1])  # the larger label is +1
         assert not rows.features.flags.writeable
-        monkeypatch.setattr(module, "read_libsvm", None)  # not read a second time
+        monkeypatch.setattr(own, "read_libsvm", None)  # not read a second time
 
 
 def test_the_arrays_are_on_the_disk_and_not_in_memory(file):

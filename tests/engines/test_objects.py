@@ -13,7 +13,7 @@ from longterm.engines.run import faster_engine
 from longterm.errors import InputError, SnapshotError
 from longterm.learners import ProjectedOGD, Restarted
 from longterm.losses import CustomLoss
-from longterm.problems import doubly_stochastic
+from longterm.problems import doubly_stochastic, games
 from longterm.progress import reporter
 from longterm.streams import RandomPermutations, Replay
 
@@ -33,6 +33,8 @@ def test_things_print_in_a_line(played):
     live = LiveLearner(LEARNER, PROBLEM)
     live.ask()
     things = [PROBLEM, LEARNER, GRID, STREAM, Replay([np.zeros((100, 2))]), played["grid"], live, Fleet(LEARNER, 7)]
+    game = games.doubly_stochastic(3)
+    things += [game, live.state, LEARNER.bound(PROBLEM, [10, 100]), hindsight.best(PROBLEM, STREAM, [10, 50])]
     for thing in things:
         assert len(repr(thing)) <= 300, thing
         assert "\n" not in repr(thing)
@@ -147,3 +149,14 @@ def test_progress_is_shown_in_a_notebook(monkeypatch):
         report(20, 20)
     assert pages[-1] == '&lt;mine&gt; <progress value="20" max="20"></progress> 20 of 20 rounds'
     assert len(pages) == 2
+
+
+@pytest.mark.parametrize("made", [lambda: LiveLearner(AOGD, PROBLEM), lambda: Fleet(AOGD, 7)])
+def test_services_refuse_a_class_in_words(made):
+    with pytest.raises(InputError, match=r"learner: is the class AOGD, not a learner[.] Make one: AOGD[.]for_problem"):
+        made()
+
+
+def test_arguments_of_a_service_that_are_swapped():
+    with pytest.raises(InputError, match="learner: is a Problem, not a learner"):
+        LiveLearner(PROBLEM, LEARNER)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,6 +58,13 @@ def match_of(arena, learner, problem):
 
 
 # --- what was measured ---------------------------------------------------------------------------------------------
+
+
+def test_what_is_printed_is_a_line(arena):
+    for thing in (arena, arena.matches[0], league(arena)[0], replace(arena.matches[0], refused="no", stopped=True)):
+        assert repr(thing).startswith(f"{type(thing).__name__}(")
+        assert len(repr(thing)) <= 200
+        assert "\n" not in repr(thing)
 
 
 @pytest.mark.slow

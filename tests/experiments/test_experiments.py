@@ -146,12 +146,19 @@ def test_records_are_exact():
         encode({"job": "x", "value": float("nan")})
 
 
+def test_what_is_printed_is_a_line(whole):
+    for thing in (whole[1], whole[1].curves[0]):
+        assert repr(thing).startswith(f"{type(thing).__name__}(")
+        assert len(repr(thing)) <= 200
+        assert "\n" not in repr(thing)
+
+
 def test_a_folder_of_something_else_is_refused(whole, tmp_path, monkeypatch):
     folder = tmp_path / "copy"
     shutil.copytree(whole[0], folder)
     with pytest.raises(InputError, match=r"another experiment: rounds was 60, now 70\. Give another folder"):
         quietly(replace(SMALL, rounds=70), folder)
-    with pytest.raises(InputError, match="another experiment: learners was"):
+    with pytest.raises(InputError, match=r"another experiment: learners without A-OGD beta=.*; learners with A-OGD[.]"):
         quietly(replace(SMALL, learners=(LearnerSpec("aogd"),)), folder)
     assert files(folder) == files(whole[0])
     monkeypatch.setattr(run_module, "versions", lambda spec: {"numpy": "1.0"})
@@ -274,7 +281,9 @@ def test_a_mistake_is_found_before_the_first_run_and_can_be_mended(tmp_path):
         quietly(spec_of({**TABLE, "learners": [{"learner": "aogd", "beta": [0.5, 1.75]}]}), folder)
     assert not list((folder / "runs").iterdir())
     quietly(spec_of(right), folder)
-    with pytest.raises(InputError, match=r'learners was .*\[0.5, 0.75\].*, now \[{"beta": 0.5'):
+    with pytest.raises(
+        InputError, match=r"learners without A-OGD beta=\[0.5, 0.75\]; learners with A-OGD, beta = 0.5[.]"
+    ):
         quietly(spec_of({**TABLE, "learners": [{"learner": "aogd", "beta": 0.5}]}), folder)
 
 

@@ -37,14 +37,15 @@ WORDS = (
     *("run", "--problem", "doubly_stochastic size=3", "--rounds", "2000", "--sequences", "10", "--engine", "numpy"),
     *("--no-report", "--learners", "aogd", "mirror_prox"),
 )
-COMMAND = [sys.executable, "-c", LISTENING + "sys.exit(c.main())", *WORDS, "--workers", "2"]
+COMMAND = [sys.executable, "-c", LISTENING + "sys.exit(c.main())"]
 
 
-def start(folder):
+def start(folder, words=WORDS):
     """What it says goes to a file: workers outlive a killed process for a while, and would hold a pipe open."""
     folder.with_suffix(".said").unlink(missing_ok=True)  # those of a killed one write on
     with folder.with_suffix(".said").open("wb") as said:
-        return subprocess.Popen([*COMMAND, "--out", str(folder)], stderr=said, stdout=subprocess.DEVNULL)
+        command = [*COMMAND, *words, "--workers", "2", "--out", str(folder)]
+        return subprocess.Popen(command, stderr=said, stdout=subprocess.DEVNULL)
 
 
 def end(process, folder):
@@ -55,7 +56,7 @@ def end(process, folder):
 
 def wait_for(process, folder, count):
     """Until so many jobs are done."""
-    while process.poll() is None and len(list(folder.glob("runs/*.json"))) < count:
+    while process.poll() is None and len(list(folder.glob("**/runs/*.json"))) < count:
         time.sleep(0.005)
 
 
@@ -85,6 +86,33 @@ def test_killed_at_random_moments_it_ends_with_the_same_files(tmp_path, kills):
         assert not (folder / "summary.json").exists()
     assert main([*WORDS, "--workers", "1", "--out", str(folder)]) == 0
     assert files(folder) == files(undisturbed)
+
+
+@pytest.mark.cross
+@pytest.mark.parametrize(
+    "words",
+    [
+        "arena --rounds 4096 --learners aogd mirror_prox --problems routing expert_advice",
+        "reproduce dsm --rounds 1000 --sequences 6",
+    ],
+)
+def test_sigterm_of_the_other_commands(tmp_path, words):
+    pytest.importorskip("tyro", reason="the command line is of the extra `experiments`")
+    from longterm.cli import main
+
+    folder, whole = tmp_path / "stopped", tmp_path / "whole"
+    command = [*words.split(), "--no-report"]
+    process = start(folder, command)
+    wait_for(process, folder, 1)
+    process.send_signal(signal.SIGTERM)
+    status, said = end(process, folder)
+    assert status == 143, said
+    assert said.splitlines()[-1].startswith("longterm: stopped by SIGTERM. What is finished is kept")
+    assert not re.search("Traceback|leaked|loky", said), said
+    for place in (folder, whole):
+        assert main([*command, "--workers", "1", "--out", str(place)]) == 0
+    kept = {path.relative_to(folder): path.read_bytes() for path in folder.glob("**/runs/*.json")}
+    assert kept == {path.relative_to(whole): path.read_bytes() for path in whole.glob("**/runs/*.json")}
 
 
 @pytest.mark.slow

@@ -114,3 +114,14 @@ def test_a_marked_learner_stands_out(driver, page):
         assert len(plot.find_elements("css selector", ".point.marked")) == 1
     assert driver.current_url.endswith("mark=A-OGD")
     assert [row.text for row in driver.find_elements("css selector", "tr.marked th")] == ["A-OGD"]
+
+
+def test_on_paper_letters_keep_their_size(driver, page):
+    open_at(driver, page, 1440, 900)
+    ready(driver)
+    boxes = "return [...document.querySelectorAll('.plot svg')].map(svg => svg.getAttribute('viewBox'))"
+    before = driver.execute_script(boxes)
+    driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert set(driver.execute_script(boxes)) == {"0 0 680 330"}  # CSS pixels: A4 has room for 688
+    driver.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert driver.execute_script(boxes) == before

@@ -54,7 +54,7 @@ start with:
   longterm run --help              a comparison of your own
   longterm arena --help            every learner on every problem, and a league table
   longterm --version
-  longterm --completion            a script for bash and zsh
+  longterm --completion zsh        a script that lets zsh (or bash) complete names and options
 
 commands:
 """
@@ -152,8 +152,12 @@ def parse(arguments: Sequence[str] | None = None) -> Any:
         raise SystemExit(0)
     if name == "--completion":
         _tyro()  # the commands' modules need it
-        script = import_module("longterm.cli.completion").script
-        sys.stdout.write(script({name: command.place for name, command in COMMANDS.items()}))
+        completion = import_module("longterm.cli.completion")
+        shell = rest[0] if rest else "bash"
+        if shell not in completion.SHELLS:
+            _complain(f"--completion: {shell!r} is not known. Choose from {', '.join(completion.SHELLS)}")
+            raise SystemExit(2)
+        sys.stdout.write(completion.script({name: command.place for name, command in COMMANDS.items()}, shell))
         raise SystemExit(0)
     if str(Path.cwd()) not in sys.path:  # module:function may be of this folder, for workers too
         sys.path.insert(0, str(Path.cwd()))

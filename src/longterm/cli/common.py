@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -55,4 +56,5 @@ def write_report(results: Sequence[Result], folders: Sequence[Path], page: Path,
         figures.mkdir(parents=True, exist_ok=True)
         write_figures(result, figures)
         sys.stdout.write(f"figures  {figures}\n")
-    sys.stdout.write(f"report   {write_page(results, page, title=title)}\n")
+    again = shlex.join(["longterm", "report", *map(str, folders), "--out", str(page), "--title", title])
+    sys.stdout.write(f"report   {write_page(results, page, title=title, command=again)}\n")

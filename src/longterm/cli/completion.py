@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 from longterm.experiments.catalogue import learners, problems
 
 SCRIPT = """\
-# Completion of longterm. bash: source it in ~/.bashrc; zsh: after autoload -U bashcompinit && bashcompinit.
+# Completion of longterm: source it in ~/.bashrc or ~/.zshrc, from longterm --completion of that shell.
 _longterm() {
   local current="${COMP_WORDS[COMP_CWORD]}" option="" words="" k
   if [ "$COMP_CWORD" -eq 1 ]; then
@@ -34,16 +34,19 @@ _longterm() {
 complete -o default -F _longterm longterm
 """
 
+SHELLS = {"bash": "", "zsh": "autoload -U +X compinit bashcompinit && compinit -u && bashcompinit\n"}
+"""What each shell needs before the script: zsh, its own completion and that of bash."""
 
-def script(commands: Mapping[str, str]) -> str:
+
+def script(commands: Mapping[str, str], shell: str = "bash") -> str:
     """The script, for commands by name, each with the place (module:class) of its dataclass."""
     lines = []
     for name, place in commands.items():
         module, _, kind = place.partition(":")
         options = " ".join(_options(getattr(import_module(f"longterm.cli.{module}"), kind)))
         lines.append(f'      {name}) words="{options} --help" ;;')
-    told = {"commands": " ".join([*commands, "--help", "--version"]), "options": "\n".join(lines)}
-    return SCRIPT % (told | {"learners": " ".join(learners()), "problems": " ".join(problems())})
+    told = {"commands": " ".join([*commands, "--help", "--version", "--completion"]), "options": "\n".join(lines)}
+    return SHELLS[shell] + SCRIPT % (told | {"learners": " ".join(learners()), "problems": " ".join(problems())})
 
 
 def _options(command: Any) -> Iterator[str]:

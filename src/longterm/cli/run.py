@@ -63,7 +63,7 @@ class RunCommand:
     title: str | None = None
     """Of its figures."""
     out: Path | None = None
-    """The result folder. Left out: results/NAME."""
+    """The result folder. Left out: that of a manifest.json which is run as it is, else results/NAME."""
     report: bool = True
     """Draw figures and write report.html."""
     workers: Annotated[BackendOptions, tyro.conf.arg(name="")] = field(default_factory=BackendOptions)
@@ -96,10 +96,17 @@ class RunCommand:
                 raise InputError(needed, "is missing", f"Give a TOML file, or --{needed}; longterm run --help has both")
         return ExperimentSpec(**given)
 
+    def _own_folder(self) -> Path | None:
+        """Where a manifest was read and nothing else was asked for: its own folder, so that its page is made anew."""
+        if self.spec is None or self.spec.name != "manifest.json":
+            return None
+        as_it_is = RunCommand(self.spec, report=self.report, workers=self.workers)
+        return self.spec.parent if self == as_it_is else None
+
     def run(self) -> None:
         """Run it, and show the table."""
         spec = self.specification()
-        folder = _folder(spec.name) if self.out is None else self.out
+        folder = self.out or self._own_folder() or _folder(spec.name)
         result = run_experiment(spec, folder, backend=self.workers.chosen)
         sys.stdout.write(f"{table(result)}results  {folder}\n\n")
         if self.report:

@@ -9,28 +9,22 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from importlib import import_module
 from importlib.resources import files
-from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from longterm._arrays import FloatArray
 from longterm.data.cache import cached, file_hash, write_cached
 from longterm.data.files import cache_folder, fetch
-from longterm.data.libsvm import Rows, parse_libsvm, read_libsvm
+from longterm.data.labelled import Labelled
+from longterm.data.libsvm import Rows, parse_libsvm
+from longterm.data.own import Missing, is_table, read_own
 from longterm.data.registry import DATA_SETS, Arrays, data_set
-from longterm.errors import DataError, InputError, did_you_mean
+from longterm.errors import InputError, did_you_mean
 
 SAMPLE = "sample"
 """The name of the rows that come with the package."""
-LABEL_NAMES = ("label", "target", "class", "y")
-"""Columns that are taken for the labels of a table of one's own."""
-MOST_VALUES = 50
-"""A column of text with more values than this, most of them different, is a name and no feature."""
 LARGEST = 2**32
 """Bytes of features beyond which rows are not made dense."""
 
@@ -38,32 +32,6 @@ LARGEST = 2**32
 LOWEST = np.array([1859, 0, 0, 0, -173, 0, 0, 0, 0, 0], dtype=np.float64)
 HIGHEST = np.array([3858, 360, 66, 1397, 601, 7117, 254, 254, 254, 7173], dtype=np.float64)
 WILDERNESS_AREAS, SOIL_TYPES = 4, 40
-
-
-@dataclass(frozen=True, eq=False)
-class Labelled:
-    """Rows with labels.
-
-    Parameters
-    ----------
-    name : str
-        Of the data set.
-    features : array of shape (n, d)
-        Dense, or a SciPy sparse matrix for the sets whose form is "sparse" (a9a, sector).
-    labels : array of shape (n,)
-        Of two classes ±1; of more, the numbers of the classes.
-    columns : tuple of str
-        The names of the features, where the source has names.
-    """
-
-    name: str
-    features: Any
-    labels: FloatArray
-    columns: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        rows, features = self.features.shape
-        return f"Labelled({self.name!r}, {rows} rows, {features} features, {len(np.unique(self.labels))} classes)"
 
 
 def load(name: str) -> Labelled:
@@ -122,7 +90,14 @@ def load_sample() -> Labelled:
     return Labelled("covtype sample", np.concatenate([measured, area, soil], axis=1), labels)
 
 
-def load_mapped(name: str, label: str | None = None, *, drop: Sequence[str] = (), scale: bool = False) -> Labelled:
+def load_mapped(
+    name: str,
+    label: str | None = None,
+    *,
+    drop: Sequence[str] = (),
+    scale: bool = False,
+    missing: Missing = "refuse",
+) -> Labelled:
     """The rows of a data set of two classes as a dense array (n, d), read-only, and labels ±1.
 
     Parameters
@@ -136,6 +111,8 @@ def load_mapped(name: str, label: str | None = None, *, drop: Sequence[str] = ()
         As for `from_frame`, for a table of your own.
     scale : bool
         As for `from_frame`, for a table of your own; other rows stay as they are.
+    missing : {"refuse", "drop", "fill"}
+        As for `from_frame`, for a table of your own.
 
     Returns
     -------
@@ -150,9 +127,11 @@ def load_mapped(name: str, label: str | None = None, *, drop: Sequence[str] = ()
     ((6000, 54), False)
     """
     path = Path(name)
-    if (label is not None or drop) and (name == SAMPLE or name in DATA_SETS or not _is_table(path)):
+    if (label is not None or drop or missing != "refuse") and (
+        name == SAMPLE or name in DATA_SETS or not is_table(path)
+    ):
         remedy = "Leave them out, or give a CSV, TSV or Parquet file"
-        raise InputError("label, drop", f"{name!r} has no named columns", remedy)
+        raise InputError("label, drop, missing", f"{name!r} has no named columns", remedy)
     if name == SAMPLE:
         sample = load_sample()
         sample.features.flags.writeable = False
@@ -164,165 +143,11 @@ def load_mapped(name: str, label: str | None = None, *, drop: Sequence[str] = ()
         what = f"{name!r} is neither a data set nor a file{did_you_mean(name, known)}"
         raise InputError("data", what, f"Choose from {known}, or give a path")
     key = file_hash(path)[:16]
-    scale = scale and _is_table(path)
-    if label is not None or drop or scale:  # the same file read otherwise is other rows
-        key += f"{zlib.crc32(repr((label, sorted(drop), scale)).encode()):08x}"
-    return _mapped(path.name, key, lambda: _own_file(path, label, drop, scale))
-
-
-def load_table(
-    path: str | PathLike[str], label: str | None = None, *, drop: Sequence[str] = (), scale: bool = False
-) -> Labelled:
-    """Rows and labels of a CSV, TSV or Parquet file of your own, with a header.
-
-    Parameters
-    ----------
-    path : path
-        Of the file; a CSV may be compressed.
-    label : str, optional
-        As for `from_frame`.
-    drop : sequence of str
-        As for `from_frame`.
-    scale : bool
-        As for `from_frame`.
-
-    Returns
-    -------
-    Labelled
-        The rows and their labels ±1.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from longterm.data import load_table
-    >>> file = Path(tempfile.mkdtemp()) / "customers.csv"
-    >>> lines = ["customer,age,plan,left", "C1,30,basic,no", "C2,50,team,yes"]
-    >>> size = file.write_text(chr(10).join(lines))
-    >>> rows = load_table(file, label="left", drop=["customer"])
-    >>> rows
-    Labelled('customers.csv', 2 rows, 3 features, 2 classes)
-    >>> rows.columns
-    ('age', 'plan=basic', 'plan=team')
-    """
-    file = Path(path)
-    if not file.is_file():
-        raise DataError(file, "is not here", "Give the path of a CSV, TSV or Parquet file")
-    if not _is_table(file):
-        raise DataError(file, "is not called .csv, .tsv or .parquet", "Rename it, or use read_libsvm or from_frame")
-    return _own_file(file, label, drop, scale)
-
-
-def from_frame(
-    frame: Any,
-    label: str | None = None,
-    *,
-    drop: Sequence[str] = (),
-    scale: bool = False,
-    name: str = "data frame",
-) -> Labelled:
-    """Rows and labels of a pandas data frame; columns of text or categories become one column for each value.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        One row for each example.
-    label : str, optional
-        The column of the labels, of which there are two (the larger becomes +1). Left out: the only column that is
-        called label, target, class or y.
-    drop : sequence of str
-        Columns to leave out: numbers of customers, dates.
-    scale : bool
-        Whether to divide each column by its largest size: a budget of weights wants columns of like size. In a stream,
-        where that is not known, ``BudgetLinearLearner(…, scale_features=True)`` finds it.
-    name : str
-        As messages call it.
-
-    Returns
-    -------
-    Labelled
-        The rows and their labels ±1.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from longterm.data import from_frame
-    >>> rows = from_frame(pd.DataFrame({"age": [30, 50], "city": ["Bern", "Rome"], "label": ["no", "yes"]}))
-    >>> rows.features, rows.labels
-    (array([[30.,  1.,  0.],
-           [50.,  0.,  1.]]), array([-1.,  1.]))
-    """
-    pd: Any = import_module("pandas")
-
-    columns = [str(column) for column in frame.columns]
-    if isinstance(drop, str):
-        raise InputError("drop", f"{drop!r} is one word", f"Give a list: [{drop!r}]")
-    for column in (*drop, *(() if label is None else (label,))):
-        if column not in columns:
-            what = f"has no column {column!r}{did_you_mean(column, columns)}"
-            raise DataError(name, what, f"Choose from {columns[:12]}")
-    frame = frame.set_axis(columns, axis=1).drop(columns=list(drop))
-    named = [column for column in frame.columns if column.lower() in LABEL_NAMES]
-    if label is None and len(named) != 1:
-        what = f"has {len(named) or 'no'} columns that may be the label, among {list(frame.columns)[:12]}"
-        remedy = f"Name it (label=…), or call one column, and no other, one of {', '.join(LABEL_NAMES)}"
-        raise DataError(name, what, remedy)
-    chosen = named[0] if label is None else label
-    _require_filled(frame, name)
-    classes, codes = np.unique(frame[chosen].to_numpy(), return_inverse=True)
-    if len(classes) != 2:
-        what = f"column {chosen!r} has {len(classes)} different labels"
-        raise DataError(name, what, "Give rows of two classes, or name another column")
-    rest = frame.drop(columns=chosen)
-    for column in rest.select_dtypes(exclude=["number", "bool"]):
-        values = rest[column].nunique()
-        if values > max(MOST_VALUES, len(rest) // 2):
-            what = f"column {column!r} has {values} different values in {len(rest)} rows, and each would be a feature"
-            raise DataError(name, what, f"Leave it out (drop={column}), or make numbers of it")
-    wide = pd.get_dummies(rest, prefix_sep="=", dtype=float)
-    features = wide.to_numpy(dtype=np.float64)
-    if scale:
-        largest = np.abs(features).max(axis=0, initial=0.0)
-        features = features / np.where(largest > 0, largest, 1.0)
-    return Labelled(name, features, np.where(codes == 1, 1.0, -1.0), tuple(map(str, wide.columns)))
-
-
-def _require_filled(frame: Any, name: str) -> None:
-    """No cell may be empty: the first that is, and how many rows have one."""
-    missing = frame.isna()
-    bad = missing.any(axis=1).to_numpy()
-    if bad.any():
-        row = int(bad.argmax())
-        column = frame.columns[int(missing.iloc[row].to_numpy().argmax())]
-        others = f", and {int(bad.sum()) - 1} more rows have empty cells" if bad.sum() > 1 else ""
-        remedy = "Fill them (frame.fillna), or leave such rows out (frame.dropna)"
-        raise DataError(name, f"column {column!r} is empty{others}", remedy, line=row + 2)
-
-
-def _is_table(path: Path) -> bool:
-    return bool({".csv", ".tsv", ".parquet"} & {suffix.lower() for suffix in path.suffixes})
-
-
-def _own_file(path: Path, label: str | None, drop: Sequence[str], scale: bool) -> Labelled:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if _is_table(path):
-        try:
-            pd: Any = import_module("pandas")
-        except ImportError as error:
-            raise ImportError("CSV and Parquet files need pandas: pip install 'longterm[experiments]'") from error
-        try:
-            if ".parquet" in suffixes:
-                frame = pd.read_parquet(path)
-            else:
-                frame = pd.read_csv(path, sep="\t" if ".tsv" in suffixes else ",")
-        except (ValueError, pd.errors.ParserError) as error:
-            raise DataError(path, f"cannot be read ({error})", "Give a table with a header") from error
-        return from_frame(frame, label, drop=drop, scale=scale, name=path.name)
-    features, labels = read_libsvm(path)
-    classes = np.unique(labels)
-    if len(classes) != 2:
-        raise DataError(path, f"has {len(classes)} different labels", "Give a file of two classes")
-    return Labelled(path.name, features, np.where(labels == classes[1], 1.0, -1.0))
+    scale = scale and is_table(path)
+    how = (label, sorted(drop), scale, *(() if missing == "refuse" else (missing,)))
+    if how != (None, [], False):  # the same file read otherwise is other rows
+        key += f"{zlib.crc32(repr(how).encode()):08x}"
+    return _mapped(path.name, key, lambda: read_own(path, label, drop, scale, missing))
 
 
 def _mapped(name: str, key: str, read: Callable[[], Labelled]) -> Labelled:

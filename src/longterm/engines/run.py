@@ -15,8 +15,8 @@ from longterm.constraints import CustomConstraint
 from longterm.engines.comparison import Comparison
 from longterm.engines.reference import Player
 from longterm.engines.trace import Recorder, SeedsPlayed, StateUnknown, Trace
-from longterm.errors import InputError, StreamEndedError
-from longterm.learners.base import Learner
+from longterm.errors import InputError, StreamEndedError, kind_of
+from longterm.learners.base import Learner, require_learner
 from longterm.learners.checks import OnBrokenBound, require_known
 from longterm.losses import CustomLoss
 from longterm.problems import Problem
@@ -307,23 +307,18 @@ def _require_kinds(problem: Any, learners: Any, stream: Any) -> None:
     """Refuse arguments of another kind, in words that say what to write instead."""
     if not isinstance(problem, Problem):
         swapped = " (are the arguments in the order problem, learner, stream?)" if _is_part(problem) else ""
-        what = f"is {_kind(problem)}, not a Problem{swapped}"
+        what = f"is {kind_of(problem)}, not a Problem{swapped}"
         raise InputError("problem", what, "Make one with longterm.Problem(set, loss, constraint), or longterm.problems")
     if not isinstance(learners, Mapping):
-        what = f"is {_kind(learners)}, not a mapping of learners by name"
+        what = f"is {kind_of(learners)}, not a mapping of learners by name"
         raise InputError("learners", what, 'Give {"a name": learner, …}')
     for name, learner in learners.items():
         argument = f"learners[{name!r}]" if name else "learner"
-        if isinstance(learner, type) and issubclass(learner, Learner):
-            what = f"is the class {learner.__name__}, not a learner"
-            raise InputError(argument, what, f"Make one: {learner.__name__}.for_problem(problem)")
-        if not isinstance(learner, Learner):
-            swapped = " (are the arguments in the order problem, learner, stream?)" if _is_part(learner) else ""
-            what = f"is {_kind(learner)}, not a learner{swapped}"
-            raise InputError(argument, what, "Make one from longterm.learners, AOGD.for_problem(problem) for example")
+        swapped = " (are the arguments in the order problem, learner, stream?)" if _is_part(learner) else ""
+        require_learner(learner, argument, swapped)
     if not isinstance(stream, Stream):
         swapped = " (are the arguments in the order problem, learner, stream?)" if _is_part(stream) else ""
-        what = f"is {_kind(stream)}, not a stream{swapped}"
+        what = f"is {kind_of(stream)}, not a stream{swapped}"
         remedy = "Wrap arrays with one row a round: longterm.streams.Replay([array, …]); an iterable: FromIterable(…)"
         raise InputError("stream", what, remedy)
 
@@ -331,12 +326,6 @@ def _require_kinds(problem: Any, learners: Any, stream: Any) -> None:
 def _is_part(value: Any) -> bool:
     """Whether it is one of the three, and so may stand in another's place."""
     return isinstance(value, (Problem, Learner, Stream))
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    return f"{'an' if type(value).__name__[0].lower() in 'aeiou' else 'a'} {type(value).__name__}"
 
 
 def require_fit(problem: Problem, block: Block, seed_axes: tuple[int, ...], first: int) -> None:

@@ -206,22 +206,44 @@ def grows(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
 
 
 def differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """Which keys differ, in words."""
+    """Which keys differ, in words; of learners and problems, which have come and which have gone.
+
+    Examples
+    --------
+    >>> from longterm.experiments.folder import differences
+    >>> old = {"rounds": 512, "problems": [{"name": "routing"}, {"name": "doubly_stochastic", "size": 4}]}
+    >>> differences(old, {"rounds": 300, "problems": [{"name": "routing"}]})
+    'problems without doubly_stochastic size=4; rounds was 512, now 300'
+    """
     keys = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
-    return "; ".join(f"{key} was {was}, now {now}" for key in keys for was, now in [_apart(found, wanted, key)])
+    return "; ".join(words for key in keys for words in _apart(key, found.get(key), wanted.get(key)))
 
 
-def _apart(found: Mapping[str, Any], wanted: Mapping[str, Any], key: str) -> tuple[str, str]:
-    """Both in few words; of two lists only what the other does not have."""
-    was, now = found.get(key), wanted.get(key)
-    if isinstance(was, list) and isinstance(now, list):
-        only_was, only_now = [one for one in was if one not in now], [one for one in now if one not in was]
-        if only_was or only_now:
-            was, now = only_was, only_now
-    return _brief(was), _brief(now)
+def _apart(key: str, was: Any, now: Any) -> Iterator[str]:
+    gone = [one for one in was or [] if one not in (now or [])] if _is_of_tables(was) else []
+    new = [one for one in now or [] if one not in (was or [])] if _is_of_tables(now) else []
+    if not (gone or new):
+        yield f"{key} was {_brief(was)}, now {_brief(now)}"
+    if gone:
+        yield f"{key} without {_listed(gone)}"
+    if new:
+        yield f"{key} with {_listed(new)}"
+
+
+def _is_of_tables(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(one, Mapping) for one in value)
+
+
+def _listed(tables: Sequence[Mapping[str, Any]]) -> str:
+    """The first three, and how many more there are."""
+    return ", ".join(map(_brief, tables[:3])) + (f" and {len(tables) - 3} more" if len(tables) > 3 else "")
 
 
 def _brief(value: Any) -> str:
+    if isinstance(value, Mapping) and "name" in value:  # a learner or a problem, as on the command line
+        told = {"learner", "name", "role", *(key for key in value if f"{key} = " in str(value["name"]))}
+        parameters = (f"{key}={_brief(value[key])}" for key in value if key not in told)
+        return " ".join([str(value["name"]), *parameters])
     text = "left out" if value in (None, []) else json.dumps(value, ensure_ascii=False, sort_keys=True)
     return text if len(text) <= 100 else f"{text[:97]}…"
 

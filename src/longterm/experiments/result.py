@@ -23,6 +23,8 @@ LOGGED = "logged_violation"
 OLDER_NAMES = {"per_constraint_violation": "long_term_violation"}
 """What folders of older versions call a measure, and what it is called now."""
 
+FEW = 4
+"""Curves that are named where a result is printed."""
 ROUNDED_FROM = 1000.0
 """From here on, no digits after the point are shown."""
 
@@ -91,6 +93,9 @@ class Curve:
     printed_bounds: Mapping[str, FloatArray] = field(default_factory=dict)
     read_off: Mapping[str, float] = field(default_factory=dict)
     learner: str = ""
+
+    def __repr__(self) -> str:
+        return f"Curve({self.name!r}, regret {self.last('regret')}, hard violation {self.last('hard_violation')})"
 
     def mean(self, measure: str) -> FloatArray:
         """Over the sequences, shape (rounds,)."""
@@ -165,6 +170,11 @@ class Result:
     versions: Mapping[str, str]
     command: str
     remarks: tuple[Remark, ...] = ()
+
+    def __repr__(self) -> str:
+        names = ", ".join(curve.name for curve in self.curves[:FEW]) + (", …" if len(self.curves) > FEW else "")
+        size = f"{int(self.rounds[-1])} rounds, {len(self.seeds)} sequences, {len(self.curves)} curves"
+        return f"Result({self.name!r}, {size}: {names})"
 
     @property
     def measures(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -170,7 +171,7 @@ def _read_result(folder: Path) -> Result:
         certified_gap=_shares(gap, loss, np.asarray(bounds["rounds"])),
         spec=manifest["spec"],
         versions=manifest["versions"],
-        command=spec.command or f"longterm run {Path(folder) / 'manifest.json'}",
+        command=_again(spec, Path(folder)),
     )
     return replace(result, remarks=remarks_on(result, _warnings(kept, spec)))
 
@@ -262,3 +263,11 @@ def _warnings(kept: ResultFolder, spec: ExperimentSpec) -> dict[str, list[str]]:
 def _columns(records: Sequence[Mapping[str, Any]], name: str) -> FloatArray:
     """Rounds first, then the sequences."""
     return np.array([record[name] for record in records], dtype=np.float64).T
+
+
+def _again(spec: ExperimentSpec, folder: Path) -> str:
+    """The command that makes it anew, in its place."""
+    if not spec.command:
+        return shlex.join(["longterm", "run", str(folder / "manifest.json")])
+    place = folder.parent  # of an experiment of the paper
+    return spec.command if str(place) == "results" else f"{spec.command} --out {shlex.quote(str(place))}"

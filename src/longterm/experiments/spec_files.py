@@ -180,12 +180,14 @@ def _split(words: str, argument: str) -> tuple[str, dict[str, Any]]:
     try:
         name, *pairs = shlex.split(words)
     except ValueError as error:
-        raise InputError(argument, f"{words!r} cannot be read ({error})", "Give: name key=value key=value") from error
+        raise InputError(
+            argument, f"{words!r} cannot be read ({error})", "Give: name key=value key='two words'"
+        ) from error
     parameters = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals:
-            raise InputError(argument, f"{pair!r} is not key=value", "Give: name key=value key=value")
+            raise InputError(argument, f"{pair!r} is not key=value", "Give: name key=value key='two words'")
         parameters[key] = _value(value)
     return name, parameters
 

@@ -52,6 +52,12 @@ class Hindsight:
     seeds: SeedsPlayed = 0
     solver: str = ""
 
+    def __repr__(self) -> str:
+        losses = np.atleast_1d(self.loss[-1])
+        loss = f"{losses.mean():.6g}" + (f" on average of {losses.size} sequences" if losses.size > 1 else "")
+        at = f"{len(self.rounds)} kept rounds to {self.rounds[-1]}"
+        return f"Hindsight({at}, loss {loss}, certified to {self.gap[-1].max():.2g}, solver={self.solver!r})"
+
     @property
     def relative_gap(self) -> FloatArray:
         """The gap as a share of |loss|; 0 where both are 0, infinite where only the loss is."""

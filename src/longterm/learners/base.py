@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, float_dtype
 from longterm._validate import Hyper
-from longterm.errors import AssumptionWarning, InputError, ScheduleError
+from longterm.errors import AssumptionWarning, InputError, ScheduleError, kind_of
 from longterm.learners.checks import FeedbackCheck
 from longterm.learners.checks import OnBrokenBound as OnBrokenBound
 from longterm.learners.feedback import Feedback
@@ -229,3 +229,13 @@ def require_strong_convexity(problem: Problem, steps: str) -> float:
             "Use steps='convex', or declare a strong_convexity that holds",
         )
     return sigma
+
+
+def require_learner(value: Any, argument: str = "learner", swapped: str = "") -> None:
+    """Refuse what is no learner, a class for example, in words that say what to write instead."""
+    if isinstance(value, type) and issubclass(value, Learner):
+        what = f"is the class {value.__name__}, not a learner"
+        raise InputError(argument, what, f"Make one: {value.__name__}.for_problem(problem)")
+    if not isinstance(value, Learner):
+        what = f"is {kind_of(value)}, not a learner{swapped}"
+        raise InputError(argument, what, "Make one from longterm.learners, AOGD.for_problem(problem) for example")

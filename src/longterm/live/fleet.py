@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
 from longterm.errors import BrokenBoundError, InputError, NonFiniteError, SnapshotError
-from longterm.learners.base import Learner
+from longterm.learners.base import Learner, require_learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound, require_known
 from longterm.learners.feedback import Feedback
 from longterm.live.fleet_numpy import NumpyRows
@@ -80,6 +80,7 @@ class Fleet:
         on_broken_bound: OnBrokenBound = "raise",
         engine: Literal["numpy", "jax"] = "numpy",
     ) -> None:
+        require_learner(learner)
         self._turn = OneThread("fleet")
         self.size = validate.dimension("size", size)
         if learner.batch_shape not in ((), (self.size,)):

@@ -29,7 +29,7 @@ from longterm import _validate as validate
 from longterm._arrays import Array
 from longterm._display import Table, short
 from longterm.errors import InputError
-from longterm.learners.base import Learner
+from longterm.learners.base import Learner, require_learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound
 from longterm.learners.feedback import Feedback
 from longterm.live.checkpoints import CHECKPOINT_AFTER, CheckpointAfter
@@ -101,6 +101,7 @@ class LiveLearner(Durable[Memory]):
         fsync: bool = True,
         checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
     ) -> None:
+        require_learner(learner)
         if problem is not None:
             learner.check(problem)
         self._learner = learner

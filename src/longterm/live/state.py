@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from longterm._arrays import Array
+from longterm._display import Shown
 
 
 @dataclass(frozen=True, eq=False)
-class LiveState:
+class LiveState(Shown):
     """One moment of a live learner; it does not change when the learner does.
 
     Violations and losses are sums over the rounds told, at the decisions that were played in them. They are

@@ -17,9 +17,12 @@ from typing import Any, Literal
 import numpy as np
 
 from longterm import problems, streams
+from longterm._arrays import FloatArray
+from longterm._display import Shown
 from longterm.constraints import Affine, L2Budget, VaryingAffine
-from longterm.data import Labelled, load, load_elec2, load_mapped
-from longterm.errors import InputError
+from longterm.data import Labelled, load, load_elec2, load_mapped, load_table
+from longterm.data.own import Missing
+from longterm.errors import InputError, did_you_mean
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems.benchmarks import Benchmark, EveryRound, InExpectation, OnAverage
 from longterm.problems.routing import SMALL
@@ -32,7 +35,7 @@ FEMALE, MALE = 71, 72
 
 
 @dataclass(frozen=True, eq=False)
-class Game:
+class Game(Shown):
     """All that is played.
 
     Parameters
@@ -73,22 +76,28 @@ def budgeted_logistic(
     label: str = "",
     drop: str = "",
     scale: bool = True,
+    missing: Missing = "refuse",
 ) -> Game:
     """Logistic regression with l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget on rows drawn with replacement: Figures 3 and 4.
 
     Of a table of your own `label` names the column of the labels, `drop` those to leave out, with commas between them;
-    with `scale` its columns are divided by their largest sizes.
+    with `scale` its columns are divided by their largest sizes; `missing` says what to do about empty cells.
     """
-    rows = labelled_rows(data, label, drop, scale)
+    rows = labelled_rows(data, label, drop, scale, missing)
     problem = problems.budgeted_logistic(rows.features, budget, l1=l1, l2=l2)
     facts = {"data": data, "rows": len(rows.labels), "budget": budget}
     return Game(problem, streams.ResampledRows(rows.features, rows.labels), len(rows.labels), facts)
 
 
-def labelled_rows(data: str, label: str = "", drop: str = "", scale: bool = True) -> Labelled:
+def labelled_rows(
+    data: str, label: str = "", drop: str = "", scale: bool = True, missing: Missing = "refuse"
+) -> Labelled:
     """The rows of a data set, or of a file whose columns are named as on the command line: "customer,date"."""
-    names = [name.strip() for name in drop.split(",") if name.strip()]
-    return load_mapped(data, label or None, drop=names, scale=scale)
+    return load_mapped(data, label or None, drop=_names(drop), scale=scale, missing=missing)
+
+
+def _names(words: str) -> list[str]:
+    return [name.strip() for name in words.split(",") if name.strip()]
 
 
 def covariance(size: int = 8, floor: float = 0.1, unit_diagonal: bool = True, decay: float = 0.9) -> Game:
@@ -150,17 +159,50 @@ def routing() -> Game:
     return Game(problem, stream, facts={"edges": len(SMALL.capacities)})
 
 
-def fair_logistic(data: Literal["a9a", "a9a.t"] = "a9a", budget: float = 10.0, limit: float = 0.01) -> Game:
-    """Logistic regression on Adult under a sparsity budget, the score's covariance with sex kept within ±limit.
+def fair_logistic(
+    data: str = "a9a",
+    budget: float = 10.0,
+    limit: float = 0.01,
+    sensitive: str = "",
+    label: str = "",
+    drop: str = "",
+    scale: bool = True,
+    missing: Missing = "refuse",
+) -> Game:
+    """Logistic regression under a sparsity budget, the score's covariance with a sensitive column kept within ±limit.
 
-    The rows are those of a9a, without its columns 72 (Female, the sensitive attribute) and 73 (Male).
+    Of a table of your own `sensitive` names that column, of numbers or of two values; it is no feature. `label`,
+    `drop`, `scale` and `missing` are those of budgeted_logistic. Of a9a the column is Female, and Male is left out.
     """
-    table = load(data)
-    every = table.features.toarray()
-    features, female = np.delete(every, [FEMALE, MALE], axis=1), every[:, FEMALE]
-    problem = problems.fair_logistic(features, female, budget, limit)
-    facts = {"data": data, "sensitive": "Female", "rows": len(features), "budget": budget, "limit": limit}
-    return Game(problem, streams.ResampledRows(features, table.labels), len(features), facts)
+    if data in ("a9a", "a9a.t"):
+        if sensitive or label or drop:
+            what = f"{data} has no named columns, and Female is its sensitive one"
+            raise InputError("sensitive, label, drop", what, "Leave them out, or give a table of your own")
+        table = load(data)
+        every, name = table.features.toarray(), "Female"
+        attribute, others = every[:, FEMALE], np.delete(every, [FEMALE, MALE], axis=1)
+    else:
+        if not sensitive:
+            raise InputError("sensitive", f"{data} has no column that is known to be", "Name one: sensitive=sex")
+        table = load_table(data, label or None, drop=_names(drop), scale=scale, missing=missing)
+        attribute, others, name = _without(table, sensitive)
+    problem = problems.fair_logistic(others, attribute, budget, limit)
+    facts = {"data": data, "sensitive": name, "rows": len(others), "budget": budget, "limit": limit}
+    return Game(problem, streams.ResampledRows(others, table.labels), len(others), facts)
+
+
+def _without(table: Labelled, sensitive: str) -> tuple[FloatArray, FloatArray, str]:
+    """The sensitive column, the features without it, and what 1 means in it."""
+    columns = list(table.columns)
+    places = [k for k, name in enumerate(columns) if name == sensitive or name.startswith(f"{sensitive}=")]
+    if not places:
+        known = sorted({name.partition("=")[0] for name in columns})
+        what = f"{table.name} has no column {sensitive!r}{did_you_mean(sensitive, known)}"
+        raise InputError("sensitive", what, f"Choose from {known[:12]}")
+    if len(places) > 2:
+        what = f"column {sensitive!r} has {len(places)} values"
+        raise InputError("sensitive", what, "Give a column of numbers or of two values")
+    return table.features[:, places[-1]], np.delete(table.features, places, axis=1), columns[places[-1]]
 
 
 def switching_constraints(

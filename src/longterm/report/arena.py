@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from longterm.experiments.arena.tables import short
 from longterm.report.frontier import frontier_data, kinds_of
 from longterm.report.page import Section, write_document
 from longterm.report.tables import NOTHING, Cell, Table
-from longterm.report.words import gap_in_words, mean_and_deviation, number, slug
+from longterm.report.words import counted, gap_in_words, mean_and_deviation, number, slug
 
 VIOLATIONS = {
     "long-term": "Long-term: the largest of the Σ gⱼ(xₜ)",
@@ -28,16 +29,15 @@ def write_arena_page(
     arena: ArenaResult, standings: Sequence[Standing], preference: Preference, path: str | Path
 ) -> Path:
     """Write one self-contained HTML page; it opens without a network."""
-    count = len(arena.spec.seeds)
-    sequences = "one sequence" if count == 1 else f"{count} sequences"
+    who = f"{counted(len(standings), 'learner')} on {counted(len(arena.problems), 'problem')}"
     lead = (
-        f"{len(standings)} learners on {len(arena.problems)} problems, {arena.spec.rounds:,} rounds each, means over "
-        f"{sequences} that all of them see. Regret is what was lost to the best fixed decision in hindsight; "
-        "violation is by how much the constraint was broken. Less is better."
+        f"{who[0].upper()}{who[1:]}, {arena.spec.rounds:,} rounds each, means over "
+        f"{counted(len(arena.spec.seeds), 'sequence')} that all of them see. Regret is what was lost to the best "
+        "fixed decision in hindsight; violation is by how much the constraint was broken. Less is better."
     )
     sections = [_heat(arena, standings, preference), _league(arena, standings, preference)]
     sections += [_problem(arena, name) for name in arena.problems]
-    sections.append(_reading(arena, preference))
+    sections.append(_reading(arena, preference, Path(path).parent))
     return write_document(path, "Arena", lead, sections, script="arena.js")
 
 
@@ -74,6 +74,8 @@ def _league(arena: ArenaResult, standings: Sequence[Standing], preference: Prefe
     best = standings[0]
     broken = [match for match in arena.matches if match.verdict == "broken"]
     refused = sum(bool(match.refused) for match in arena.matches)
+    stopped = sum(match.stopped for match in arena.matches)
+    not_played = f"{refused - stopped:,} refused before round 1" + (f", {stopped:,} with an error" if stopped else "")
     headlines = (
         ("First", best.learner, f"score {best.score:.3f}"),
         (
@@ -81,7 +83,7 @@ def _league(arena: ArenaResult, standings: Sequence[Standing], preference: Prefe
             f"{sum(m.verdict != 'none' and not m.refused for m in arena.matches):,} checked",
             f"{len(broken)} broken" if broken else "none broken",
         ),
-        ("Matches", f"{len(arena.matches) - refused:,} played", f"{refused:,} refused before round 1"),
+        ("Matches", f"{len(arena.matches) - refused:,} played", not_played),
     )
     data = {
         "learners": [{"name": one.learner, "shares": dict(one.shares), "slopes": _slopes(one)} for one in standings]
@@ -141,13 +143,18 @@ def _problem(arena: ArenaResult, name: str) -> Section:
         "data": frontier_data(present),
         "kinds": kinds_of(present),
         "table": _numbers(arena, present),
+        "players": counted(len(present), "learner"),
         "reasons": [
-            ("learners do not play it", [(match.learner, match.refused) for match in refused]),
-            ("play it outside of their theorems", assumed),
+            (f"{words} {counted(len(found), 'learner')}, and why", found)
+            for words, found in (
+                ("Not played by", [(match.learner, match.refused) for match in refused if not match.stopped]),
+                ("Stopped with an error in", [(match.learner, match.refused) for match in refused if match.stopped]),
+                ("Played outside of the theorem of", assumed),
+            )
         ],
     }
     count, gap = about["constraints"], gap_in_words(about["certified_gap"])
-    constraints = "one constraint" if count == 1 else f"{count} constraints"
+    constraints = counted(count, "constraint")
     kicker = f"Dimension {about['dimension']}, {constraints}; best in hindsight: {gap}"
     return Section(slug(name), name[0].upper() + name[1:], "problem.html.j2", shown, kicker)
 
@@ -185,7 +192,7 @@ def _broken(broken: Sequence[Match]) -> list[tuple[str, str]]:
     ]
 
 
-def _reading(arena: ArenaResult, preference: Preference) -> Section:
+def _reading(arena: ArenaResult, preference: Preference, folder: Path) -> Section:
     score = (
         "On each problem a measure v, mean over the sequences after the last round, becomes the share [v]₊/([v]₊ + "
         "s), where s is the median of the positive ones among all that played (the settings of a learner have one "
@@ -197,7 +204,8 @@ def _reading(arena: ArenaResult, preference: Preference) -> Section:
         "Gradients: a value and a gradient of loss and constraint where it plays. Prox, projection: that map of the "
         "constraint besides. Affine g: the matrix. Values at other points: of the constraint, instead of its gradient."
     )
-    again = f"{arena.spec.command} --weight {preference.weight:g} --violation {preference.violation}"
+    asked = f"--weight {preference.weight:g} --violation {preference.violation} --out {shlex.quote(str(folder))}"
+    again = f"{arena.spec.command} {asked}"
     facts: list[tuple[str, str]] = [
         ("Score", score),
         ("Growth", "The exponent a of c·Tᵃ through T/16, T/4 and T rounds. Learners that need T are run for each."),

@@ -55,12 +55,14 @@ SPREADS = {
     "sequences": "each sequence",
     "none": "none",
 }
-"""What may be shown of the sequences beside their mean; the first until the reader chooses."""
+"""What may be shown of the sequences beside their mean; the first until the reader chooses, where curves are few."""
+MANY = 12
+"""More curves than this are drawn without their spread until the reader asks for it."""
 MOST_NUMBERS = 50_000
 """More single numbers than this would make a page heavy: then each sequence is not in it."""
 
 
-def write_page(results: Result | Iterable[Result], path: str | Path, *, title: str = TITLE) -> Path:
+def write_page(results: Result | Iterable[Result], path: str | Path, *, title: str = TITLE, command: str = "") -> Path:
     """Write one self-contained HTML page about one result or several; it opens without a network.
 
     For each: the headline numbers, tables, interactive figures, what matches the paper and what does not, what was run,
@@ -74,6 +76,8 @@ def write_page(results: Result | Iterable[Result], path: str | Path, *, title: s
         Of the file; its folder is made where it is missing.
     title : str
         Of the page.
+    command : str
+        What makes the page anew, where it is about several.
 
     Returns
     -------
@@ -86,9 +90,8 @@ def write_page(results: Result | Iterable[Result], path: str | Path, *, title: s
     sections = [_section(result, place) for result, place in zip(shown, _places(shown), strict=True)]
     if len(shown) > 1:
         runs = [(section.id, section.heading) for section in sections]
-        sections.insert(
-            0, Section(GLANCE, "At a glance", "glance.html.j2", {"table": at_a_glance(shown), "runs": runs})
-        )
+        glance = {"table": at_a_glance(shown), "runs": runs, "command": command}
+        sections.insert(0, Section(GLANCE, "At a glance", "glance.html.j2", glance))
     return write_document(path, title, LEAD, sections)
 
 
@@ -154,6 +157,7 @@ def _section(result: Result, id: str) -> Section:
         "has_bounds": any(curve.bounds or curve.printed_bounds for curve in result.curves),
         "legend": legend,
         "spreads": [(kind, words) for kind, words in SPREADS.items() if kind != "sequences" or few_enough(result)],
+        "spread_first": next(iter(SPREADS)) if len(result.curves) <= MANY else "none",
         "shown_first": [measure for measure in SHOWN_FIRST if measure in result.measures],
         "remarks_heading": compared if against_the_paper(result.remarks) else "Remarks",
         "remarks": [

@@ -8,6 +8,7 @@ const create = (name, attributes = {}, ...children) => {
 };
 const LETTER = 6.7; // the width of a letter of 12 px, on average
 const MARKERS = 8; // on a curve, so that many curves are still told apart
+const MANY = 12; // curves: with more of them, markers and thick lines would cover each other
 const ROWS = 9; // of the card under the pointer
 const ink = (look, more = {}) => ({ class: "ink", style: `--light:${look.colour};--dark:${look.on_dark}`, ...more });
 
@@ -93,8 +94,21 @@ function path(x, y, xs, ys, stepped) {
   return text;
 }
 
+// On paper a plot is as wide as A4 has room for it, two of an experiment side by side: letters keep their size.
+let onPaper = false;
+for (const event of ["beforeprint", "afterprint"]) {
+  addEventListener(event, () => {
+    onPaper = event === "beforeprint";
+    document.querySelectorAll(".plot").forEach((plot) => { if (plot.drawn) draw(plot, plot.drawn); });
+  });
+}
+const sizeOf = (plot) => {
+  if (onPaper) return plot.closest(".plots") ? [330, 270] : [680, 330];
+  return [plot.clientWidth || 600, Number(getComputedStyle(plot).getPropertyValue("--height")) || 380];
+};
+
 function draw(plot, what) {
-  const width = plot.clientWidth || 600, height = Number(getComputedStyle(plot).getPropertyValue("--height")) || 380;
+  const [width, height] = sizeOf(plot);
   const zoom = plot.zoom ?? {};
   const xAxis = axisOf(what.x, zoom.x), yAxis = axisOf(what.y, zoom.y);
   const yTicks = ticks(yAxis, Math.max(3, Math.floor(height / 55)));
@@ -107,7 +121,8 @@ function draw(plot, what) {
   const y = (value) => up(yAxis.kind === "log" && !(value > 0) ? yAxis.low : yAxis.fold(value));
   const clip = `${plot.id}-clip`;
   const inside = create("g", { "clip-path": `url(#${clip})` }), labels = create("g", { class: "names" });
-  const svg = create("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" },
+  const many = (what.curves ?? []).filter((curve) => curve.role === "mean").length > MANY;
+  const svg = create("svg", { viewBox: `0 0 ${width} ${height}`, class: many ? "many" : "", "aria-hidden": "true" },
     create("clipPath", { id: clip }, create("rect", { x: frame.left, y: frame.top - 6, width: frame.right - frame.left + 6, height: frame.bottom - frame.top + 6 })));
 
   for (const tick of yTicks) {
@@ -131,7 +146,7 @@ function draw(plot, what) {
   for (const curve of what.curves ?? []) {
     const group = create("g", ink(curve.look, { class: `ink curve ${curve.role}`, "data-curve": curve.index }));
     group.append(create("path", { class: "stroke", d: path(x, y, curve.x, curve.y, curve.stepped), "stroke-dasharray": curve.dashes }));
-    if (curve.role === "mean") {
+    if (curve.role === "mean" && !many) {
       const every = Math.max(1, Math.ceil(curve.x.length / MARKERS));
       curve.y.forEach((value, k) => {
         if (value !== null && k % every === (curve.index * 2) % every) group.append(create("path", { d: curve.look.shape, transform: `translate(${x(curve.x[k]).toFixed(1)} ${y(value).toFixed(1)}) scale(0.85)` }));

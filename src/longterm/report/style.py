@@ -7,6 +7,7 @@ printed. Figures on paper and on the page look alike.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,13 +67,13 @@ def save_figure(drawing: Any, folder: str | Path, name: str) -> list[Path]:
     """
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    drawing.draw_without_rendering()
-    drawing.set_layout_engine("none")  # laid out once, and not again for each file
-    paths = []
-    for ending, metadata in WITHOUT_DATES.items():
-        path = target / f"{name}.{ending}"
-        write_atomically(path, lambda file, e=ending, m=metadata: drawing.savefig(file, format=e, metadata=m))  # type: ignore[misc]
-        paths.append(path)
+    paths = [target / f"{name}.{ending}" for ending in WITHOUT_DATES]
+    with warnings.catch_warnings():  # a name in letters that the font lacks is drawn as boxes; the page has it whole
+        warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
+        drawing.draw_without_rendering()
+        drawing.set_layout_engine("none")  # laid out once, and not again for each file
+        for path, (ending, metadata) in zip(paths, WITHOUT_DATES.items(), strict=True):
+            write_atomically(path, lambda file, e=ending, m=metadata: drawing.savefig(file, format=e, metadata=m))  # type: ignore[misc]
     return paths
 
 

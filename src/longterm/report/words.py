@@ -187,6 +187,18 @@ def extent(result: Result) -> str:
     return f"{T:,} {'round' if T == 1 else 'rounds'}, {count} {'sequence' if count == 1 else 'sequences'}"
 
 
+def counted(count: int, thing: str) -> str:
+    """How many there are of a thing.
+
+    Examples
+    --------
+    >>> from longterm.report.words import counted
+    >>> counted(1, "learner"), counted(50, "learner")
+    ('one learner', '50 learners')
+    """
+    return f"one {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
 def slug(name: str) -> str:
     """A name as part of a file's name or an address within the page.
 

@@ -83,6 +83,12 @@ class Bounds(Mapping[str, FloatArray]):
     reason: str = ""
     theorem: Theorem | None = field(default=None, repr=False)
 
+    def __repr__(self) -> str:
+        if not self.values_by_measure:
+            return f"Bounds(none: {self.reason})"
+        last = (f"{name} ≤ {np.max(values):.4g}" for name, values in self.values_by_measure.items())
+        return f"Bounds({', '.join(last)} after {np.max(self.rounds)} rounds)"
+
     def __getitem__(self, measure: str) -> FloatArray:
         try:
             return self.values_by_measure[measure]

@@ -74,6 +74,10 @@ class Standing:
     tied: bool = False
     """Whether it is behind the one before by less than twice the standard error of their difference."""
 
+    def __repr__(self) -> str:
+        rank, error = f"{self.rank}{'=' if self.tied else ''}", f" ± {self.deviation:.3f}" if self.deviation else ""
+        return f"Standing({rank}, {self.learner!r}, score {self.score:.3f}{error}, {len(self.matches)} played)"
+
     def slope(self, measure: str) -> float | None:
         """The median over the problems where there is one."""
         found = [slope for match in self.matches if (slope := match.slope(measure)) is not None]

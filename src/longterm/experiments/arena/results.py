@@ -39,6 +39,8 @@ class Match:
     needs: frozenset[Need] = frozenset()
     refused: str = ""
     """Why it does not play, in words; empty where it does."""
+    stopped: bool = False
+    """Whether that is an error on the way, and no refusal before round 1."""
     horizons: tuple[int, ...] = ()
     measures: Mapping[str, FloatArray] = field(default_factory=dict)
     """At these horizons, (horizons, sequences): at the end of a run made for each, or on the way of one that is not.
@@ -52,6 +54,12 @@ class Match:
     """What its theorem assumes and does not hold here."""
     microseconds: float | None = None
     """Of processor time for a round of all sequences at once."""
+
+    def __repr__(self) -> str:
+        if self.refused:
+            return f"Match({self.learner!r} on {self.problem!r}, {'stopped' if self.stopped else 'refused'})"
+        found = f"regret {self.mean('regret'):.4g}, hard violation {self.mean('hard_violation'):.4g}"
+        return f"Match({self.learner!r} on {self.problem!r}, {found})"
 
     @property
     def anytime(self) -> bool:
@@ -112,6 +120,11 @@ class ArenaResult:
     """What was played, by name: dimension, constraints, the comparator's certified gap, …"""
     without_data: Mapping[str, str]
     """Problems whose data are not here, and what to do about it."""
+
+    def __repr__(self) -> str:
+        played = sum(not match.refused for match in self.matches)
+        size = f"{len(self.learners)} learners on {len(self.problems)} problems, {self.spec.rounds} rounds"
+        return f"ArenaResult({size}, {played} matches played, {len(self.matches) - played} not)"
 
     @cached_property
     def learners(self) -> tuple[str, ...]:
@@ -191,7 +204,7 @@ def _match(
     microseconds: float | None,
 ) -> Match:
     if "refused" in record:
-        return Match(learner, problem, refused=record["refused"])
+        return Match(learner, problem, refused=record["refused"], stopped=bool(record.get("failed")))
     needs = frozenset(Need[name] for name in record["needs"])
     loss = dict(zip(best["rounds"], np.asarray(best["loss"], dtype=np.float64), strict=True))
     runs = [_with_regret(run, loss) for run in record["played"].values()]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from longterm import hindsight
-from longterm.data import path
+from longterm.data import DATA_SETS, path
 from longterm.engines import run
 from longterm.errors import DataError, InputError
 from longterm.experiments.arena.results import ArenaResult, load_arena
@@ -135,7 +135,7 @@ def problems_without_data(spec: ArenaSpec) -> dict[str, str]:
     for problem in spec.problems:
         data = problem.parameters.get("data", find_problem(problem.name).data)
         try:
-            if find_problem(problem.name).data is not None:
+            if data in DATA_SETS:  # a file of one's own is looked for by who reads it
                 path(str(data))
         except DataError as missing:
             found[problem_name(problem)] = str(missing)

@@ -123,9 +123,14 @@ def _findings(arena: ArenaResult) -> Iterable[str]:
         if match.verdict == "broken":
             found = ", ".join(f"{measure} {single:.3g} of it" for measure, (single, _) in match.ratios.items())
             yield f"bound broken: {match.learner} on {match.problem}: {found}"
-    refused = [match for match in arena.matches if match.refused]
+    stopped = [match for match in arena.matches if match.stopped]
+    refused = [match for match in arena.matches if match.refused and not match.stopped]
     yield f"{len(refused)} of {len(arena.matches)} matches were refused; matches.csv has the reasons"
-    idle = [name for name in arena.learners if not arena.of(name)]
+    for match in stopped:
+        yield f"stopped with an error: {match.refused}"
+    if stopped:
+        yield "mend it, and the same command plays it again"
+    idle = [name for name in arena.learners if not arena.of(name) and name not in {one.learner for one in stopped}]
     if idle:
         yield f"refused every problem: {', '.join(idle)}"
     for problem, reason in arena.without_data.items():

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, TypeVar
 
 from longterm.errors import InputError, did_you_mean
@@ -105,11 +106,16 @@ def _of_another(problem: Any = None, rounds: Any = None, /, **parameters: Any) -
 
 def _imported(name: str, where: str) -> Any:
     module, _, attribute = name.partition(":")
+    known: list[str] = []
     try:
-        return getattr(import_module(module), attribute)
+        known = [path.stem for path in Path.cwd().glob("*.py")]
+        found = import_module(module)
+        known, module = [one for one, what in vars(found).items() if callable(what)], attribute
+        return getattr(found, attribute)
     except (ImportError, AttributeError, ValueError) as error:  # a ValueError: no module named
         remedy = "Give module:function, of a module in this folder or one that is installed"
-        raise InputError(where, f"{name!r} cannot be imported ({error})", remedy) from error
+        meant = did_you_mean(module, known)
+        raise InputError(where, f"{name!r} cannot be imported ({error}){meant}", remedy) from error
 
 
 def _as_entry(name: str, found: Any, kind: type[E]) -> E:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from longterm.data import Labelled
+from longterm.data.own import Missing
 from longterm.experiments.catalogue.base import Prepared, ProblemEntry
 from longterm.hindsight import Offline, choose_budget, least_log_loss
 from longterm.problems import games
@@ -27,15 +29,20 @@ def budgeted_logistic(
     label: str = "",
     drop: str = "",
     scale: bool = True,
+    missing: Missing = "refuse",
 ) -> Game:
     """Logistic regression with l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget on rows drawn with replacement: Figures 3 and 4.
 
     Left out, the budget is chosen so that `share` of the offline solution's coordinates are not zero. Of a table of
     your own `label` names the column of the labels, `drop` those to leave out, with commas between them; with `scale`
-    its columns are divided by their largest sizes.
+    its columns are divided by their largest sizes; `missing` says what to do about empty cells.
     """
-    chosen = _offline(data, None, share, l1, l2, label, drop, scale).budget if budget is None else budget
-    return games.budgeted_logistic(data, chosen, l1, l2, label, drop, scale)
+    chosen = (
+        _offline(labelled_rows(data, label, drop, scale, missing), None, share, l1, l2).budget
+        if budget is None
+        else budget
+    )
+    return games.budgeted_logistic(data, chosen, l1, l2, label, drop, scale, missing)
 
 
 def prepare_budgeted_logistic(
@@ -47,9 +54,10 @@ def prepare_budgeted_logistic(
     label: str = "",
     drop: str = "",
     scale: bool = True,
+    missing: Missing = "refuse",
 ) -> Prepared:
     """Choose the budget, where none is given, and solve offline."""
-    offline = _offline(data, budget, share, l1, l2, label, drop, scale)
+    offline = _offline(labelled_rows(data, label, drop, scale, missing), budget, share, l1, l2)
     facts = {
         "budget_chosen": budget is None,
         "offline_loss": offline.loss,
@@ -60,15 +68,19 @@ def prepare_budgeted_logistic(
     return Prepared({"budget": offline.budget}, facts)
 
 
-def rows_of_data(data: str = "sample", label: str = "", drop: str = "", scale: bool = True, **others: Any) -> int:
+def rows_of_data(
+    data: str = "sample",
+    label: str = "",
+    drop: str = "",
+    scale: bool = True,
+    missing: Missing = "refuse",
+    **others: Any,
+) -> int:
     """How many rows there are."""
-    return len(labelled_rows(data, label, drop, scale).labels)
+    return len(labelled_rows(data, label, drop, scale, missing).labels)
 
 
-def _offline(
-    data: str, budget: float | None, share: float, l1: float, l2: float, label: str, drop: str, scale: bool
-) -> Offline:
-    rows = labelled_rows(data, label, drop, scale)
+def _offline(rows: Labelled, budget: float | None, share: float, l1: float, l2: float) -> Offline:
     if budget is None:
         return choose_budget(rows.features, rows.labels, share, l1=l1, l2=l2, progress=None)
     return least_log_loss(rows.features, rows.labels, budget, l1=l1, l2=l2)

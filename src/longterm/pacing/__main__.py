@@ -1,0 +1,89 @@
+"""python -m longterm.pacing: a log of auctions, yours or an invented one, and what each rule makes of a budget.
+
+examples/pacing.py of the repository has more rules, and figures; docs/pacing.md says what they promise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from longterm.errors import InputError, LongtermError
+from longterm.pacing.auctions import Auctions, play, synthetic_auctions
+from longterm.pacing.base import Pacer
+from longterm.pacing.hindsight import best_in_hindsight
+from longterm.pacing.history import PriceHistory
+from longterm.pacing.mirror_descent import DualMirrorDescent
+from longterm.pacing.planned import PlannedMirrorDescent
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Play a log by several rules, and print what each spent and won.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after `python -m longterm.pacing`; left out, those of this process.
+
+    Returns
+    -------
+    int
+        The exit status: 0, or 2 for something the user can mend.
+    """
+    given = _parser().parse_args(arguments)
+    try:
+        sys.stdout.write(_table(given))
+    except LongtermError as error:
+        sys.stderr.write(f"longterm: {error}\n")
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m longterm.pacing",
+        description="Spend a budget over a log of second-price auctions, by two rules, beside the best in hindsight. "
+        "The first tenth of the log is what is known before; the rest is played.",
+    )
+    parser.add_argument("log", nargs="?", help="a CSV file with a header; left out, invented auctions")
+    parser.add_argument("--values", default="value", help="the column of what a request is worth")
+    parser.add_argument("--prices", default="price", help="the column of the market price")
+    parser.add_argument("--clicks", default="click", help="the column of what came of it, where there is one")
+    parser.add_argument("--budget", type=float, help="in the units of the prices; left out, --share of their sum")
+    parser.add_argument("--share", type=float, default=0.125, help="of the price of all that is played")
+    parser.add_argument("--auctions", type=int, default=20_000, help="how many, where they are invented")
+    parser.add_argument("--seed", type=int, default=0, help="of invented auctions")
+    return parser
+
+
+def _table(given: argparse.Namespace) -> str:
+    if given.log is None:
+        auctions, name = synthetic_auctions(given.auctions, given.seed), "Invented auctions: name your log to play it"
+    else:
+        auctions = Auctions.from_csv(given.log, values=given.values, prices=given.prices, clicks=given.clicks)
+        name = str(given.log)
+    if len(auctions) < 2:
+        raise InputError("log", f"has {len(auctions)} auctions", "Give at least two: the first tenth is not played")
+    known = max(1, len(auctions) // 10)
+    past, day = auctions[:known], auctions[known:]
+    budget = given.share * day.total_price if given.budget is None else given.budget
+    history = PriceHistory.of(past)
+    rules: dict[str, Pacer[Any]] = {
+        "dual mirror descent": DualMirrorDescent.calibrated(budget, len(day), history),
+        "dual mirror descent, planned": PlannedMirrorDescent.calibrated(budget, len(day), history),
+    }
+    best = best_in_hindsight(day.values, day.prices, budget)
+    lines = [name, f"{len(day):,} auctions after {known:,} that set the first bid; budget {budget:,.6g}", ""]
+    lines.append(f"{'':<30}{'spent':>10}{'value won':>12}{'of the best':>13}")
+    for rule, pacer in rules.items():
+        replay = play(pacer, day)
+        share = replay.value / best.objective if best.objective else 1.0
+        lines.append(f"{rule:<30}{replay.spent / budget:>10.1%}{replay.value:>12.5g}{share:>13.1%}")
+    lines.append(f"{'best in hindsight':<30}{best.spent / budget:>10.1%}{best.objective:>12.5g}{1:>13.1%}")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
