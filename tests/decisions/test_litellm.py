@@ -163,7 +163,7 @@ def test_each_strategy_is_told_of_its_own_calls(strategy):
             ask(other, mock_response="x")
         settled(strategy, 3)
         settled(other, 2)
-        assert len(strategy.chooser.pending) == 3 and len(other.chooser.pending) == 2
+        assert [len(made.chooser.pending) for made in (strategy, other)] == [3, 2]
     finally:
         other.unregister()
 
