@@ -200,7 +200,7 @@ class EntropicDual(Dual):
         moved = state + (self.step / game.rate) * gradient
         top = np.log(game.radius)
         # The nearest point of ‖λ‖₁ ≤ M in relative entropy: all prices in proportion. (One price: the lesser of two.)
-        return np.minimum(moved - np.maximum(np.logaddexp.reduce(moved) - top, 0.0), top)
+        return np.asarray(np.minimum(moved - max(float(np.logaddexp.reduce(moved)) - top, 0.0), top))
 
     def regret(self, game: Game, total_delay: float = 0.0) -> float:
         step = self.fitted(game).step

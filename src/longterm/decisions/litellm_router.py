@@ -229,7 +229,7 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
     def _ended(self, kwargs: Mapping[str, Any]) -> tuple[str | None, int]:
         """The choice and action of a call that LiteLLM tells the end of; none, if it is not of ours or ended before."""
         metadata = (kwargs.get("litellm_params") or {}).get("metadata") or kwargs.get("metadata") or {}
-        choice = metadata.get(MARK)
+        choice = str(metadata.get(MARK, ""))
         with self._lock:
             action = self._open.get(choice)
         return (None, -1) if action is None else (choice, action)

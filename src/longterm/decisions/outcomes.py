@@ -34,7 +34,7 @@ def paid_of(
     if cost is None and costs is not None:
         table = cost_table(rule, "costs", costs, number)
         assert table is not None
-        return counted(rule, opened, table)[opened.action]
+        return np.asarray(counted(rule, opened, table)[opened.action])
     if cost is None:
         if needs and pending.cost is None and opened.costs is None:
             return None  # the reward came first: keep it until the cost is here
@@ -42,7 +42,7 @@ def paid_of(
     paid = numbers("cost", cost, number).reshape(-1)
     if paid.shape != (m,) or np.any(paid < 0):
         raise InputError("cost", f"is {cost!r}", f"Give {m} number(s) of at least 0", round=number)
-    return counted(rule, opened, np.broadcast_to(paid, (rule.actions, m)))[opened.action]
+    return np.asarray(counted(rule, opened, np.broadcast_to(paid, (rule.actions, m)))[opened.action])
 
 
 def told_of(
