@@ -101,6 +101,17 @@ def test_without_announced_costs_the_largest_is_held_back():
     assert made.act().action is not None
 
 
+@pytest.mark.parametrize(("limit", "cost", "calls"), [(10.0, 1.0, 10), (100.0, 25.0, 4), (1.0, 0.1, 9)])
+def test_whole_units_are_spent_to_the_last(limit, cost, calls):
+    """Ten times the number 0.1 is more than 1."""
+    made = chooser("mixture", budget=Budget(limit, cost), horizon=12)
+    for _ in range(12):
+        choice = made.act([1.0], costs=[cost] * 3)
+        if choice.action is not None:
+            made.settle(choice, reward=1.0)
+    assert made.spent == pytest.approx([calls * cost])
+
+
 def test_without_stopping_nothing_is_refused():
     made = chooser("mixture", limit=2.0, horizon=10, stop=False)
     for _ in range(10):
@@ -114,6 +125,27 @@ def test_a_cost_above_its_bound_is_taken_and_warned_of():
     with pytest.warns(BrokenBoundWarning, match=r"choice 1 cost 0.2 more than its bound"):
         made.settle(choice, reward=1.0, cost=0.7)
     assert made.spent == pytest.approx([0.7])
+
+
+def test_a_free_action_that_costs_something_is_warned_of():
+    made = chooser("mixture")
+    choice = made.act([1.0], costs=[0.0, 0.0, 0.0])
+    with pytest.warns(BrokenBoundWarning, match=r"choice 1 cost 0.7 more than its bound"):
+        made.settle(choice, reward=1.0, cost=0.7)
+
+
+@pytest.mark.parametrize("outcome", [{"reward": 1.0, "cost": 0.9}, {"rewards": [1.0] * 3, "costs": [0.9] * 3}])
+def test_dear_answers_of_the_cheapest_break_no_cap(outcome):
+    """Within its announced bound, but above what it was expected to cost."""
+    made = chooser("mixture", budget=Budget(2.0, 1.0, above_cheapest=True), horizon=40)
+    played = set()
+    for _ in range(40):
+        choice = made.act([1.0], costs=[0.1, 0.1, 0.5], bounds=[0.9, 0.9, 0.9])
+        made.settle(choice, **outcome)
+        played.add(choice.action)
+        assert made.committed[0] <= 2.0
+    assert played == {0, 1, 2}
+    assert made.spent == pytest.approx([1.6])  # two answers of the dear one, 0.8 above the cheapest
 
 
 def test_the_price_follows_the_spend():
@@ -169,7 +201,7 @@ def test_the_lesson_of_a_late_reward_uses_the_prices_of_its_own_round():
     made = chooser("exp3", limit=10.0, dual=EuclideanDual(step=1.0))
     first = made.act(costs=[0.0, 0.5, 1.0])
     for _ in range(5):  # the price moves meanwhile
-        made.settle(made.act(costs=[0.0, 0.5, 1.0]), cost=1.0)
+        made.settle(made.act(costs=[0.0, 0.5, 1.0], bounds=[1.0, 1.0, 1.0]), cost=1.0)
     losses = made.state.primal.losses
     made.settle(first, reward=1.0)
     gained = made.state.primal.losses - losses

@@ -167,6 +167,12 @@ def test_a_log_weighs_another_policy():
         off_policy([0, 0], [1.0, 1.0], [1.0, 1.0], [[0.0, 1.0]] * 2)
 
 
+@pytest.mark.parametrize("action", [-1, 2])
+def test_a_log_with_refusals_is_not_weighed_as_if_something_was_played(action):
+    with pytest.raises(InputError, match="Leave refused requests"):
+        off_policy([0, action], [1.0, 1.0], [1.0, 0.0], [[0.5, 0.5]] * 2)
+
+
 @pytest.mark.slow
 def test_a_fixed_mixture_replayed_without_a_budget_in_the_way():
     data = table(3000, seed=9)

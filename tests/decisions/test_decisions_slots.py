@@ -86,6 +86,7 @@ def test_dual_regret_is_below_its_bound_after_every_round(name, kind, resources)
     for t in range(g.horizon):
         prices = dual.prices(state, g)
         assert np.all(prices >= 0)
+        assert prices.sum() <= g.radius * (1 + 1e-12)  # what the primal's payoffs rest on
         cost = {
             "random": rng.random(resources),
             "one way": np.ones(resources),

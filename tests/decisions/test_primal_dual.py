@@ -210,6 +210,18 @@ def test_several_caps_are_all_kept_and_the_tight_one_is_priced():
     assert chooser.spent[0] > 300.0
 
 
+def test_a_floor_is_planned_with_what_is_covered():
+    floor = Budget(60.0, 1.0, kind="at least")
+    rule = PrimalDual(
+        ThompsonSampling(2, 1, look=1.0), EntropicDual(1.0, step=0.05), floor, 200, stop=False, replan=True, slater=0.5
+    )
+    made = Chooser(rule, seed=0)
+    for _ in range(200):
+        choice = made.act([1.0], costs=[0.0, 1.0])
+        made.settle(choice, reward=1.0 - choice.action)
+    assert 60 <= made.spent[0] <= 66
+
+
 def test_what_has_no_theorem_says_so():
     budget = Budget(100.0, 1.0)
     with pytest.raises(InputError, match="replan: has no theorem"):

@@ -45,9 +45,13 @@ def test_a_price_beyond_the_grid_is_out_of_reach():
 
 
 def test_isotonic_by_hand():
-    found = learned(WonOrLost(np.arange(4.0), weight=0.0), [1, 1, 2, 2, 3], [1, 5, 5, 5, 1])
-    np.testing.assert_allclose(found, [0.25, 0.25, 0.25, 1.0])  # ½ and 0 are pooled; 0 was never tried: as 1
-    np.testing.assert_allclose(learned(WonOrLost(np.arange(4.0)), [], []), np.ones(4))
+    """The first fit has ¼ at 1.5, where ½ and 0 are pooled, and 1 at 3. Its lines count for four auctions a bid."""
+    found = learned(WonOrLost(np.arange(4.0), weight=0.0, smooth=4.0), [1, 1, 2, 2, 3], [1, 5, 5, 5, 1])
+    np.testing.assert_allclose(found, [0.0, (1 + 4 / 6) / 6, (0 + 4 / 2) / 6, 1.0])
+    with pytest.raises(InputError, match="straight"):
+        WonOrLost(np.arange(4.0), straight=2.0)
+    untried = learned(WonOrLost(np.arange(4.0), straight=0.3), [], [])  # one block: its line goes from 0 to its middle
+    np.testing.assert_allclose(untried, 0.7 + 0.3 * np.minimum(np.arange(4.0) / 1.5, 1.0))
 
 
 @pytest.mark.parametrize("name", list(KINDS))

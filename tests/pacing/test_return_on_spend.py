@@ -1,5 +1,7 @@
 """Return on spend: by hand, violation below its bound on every sequence, guarded never below; several budgets."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -154,6 +156,30 @@ def test_auctions_at_exactly_the_target_are_taken():
 def test_hindsight_refuses_negative_numbers():
     with pytest.raises(InputError, match="negative"):
         best_return([1.0, -1.0], [1.0, 1.0], 1.0)
+
+
+@pytest.mark.parametrize("rule", ["joint", "min"])
+def test_values_above_the_largest_do_not_break_the_bound(rule):
+    pacer = ReturnOnSpend(2.0, 300, largest_value=1.0, largest_bid=10.0, rule=rule)
+    state, worst = pacer.init(), 0.0
+    for _ in range(300):
+        bid = pacer.act(state, 8.0)
+        state = pacer.settle(state, 1.0, won=True, paid=bid)  # bought as 8, and worth 1
+        worst = min(worst, state.slack)
+    assert -worst <= pacer.violation_bound()
+
+
+def test_guarded_is_never_below_to_the_last_bit():
+    rng = np.random.default_rng(3)
+    pacer = ReturnOnSpend(3.3, 2000, largest_value=1.0, largest_bid=7.0, rule="guarded")
+    state, slack = pacer.init(), Fraction(0)
+    for value in rng.random(2000).tolist():
+        bid = pacer.act(state, value)
+        paid = bid if rng.random() < 0.5 else 0.0  # the bid itself, or a gift that makes the slack larger
+        state = pacer.settle(state, value, won=True, paid=paid)
+        slack += Fraction(value) - Fraction(3.3) * Fraction(paid)
+        assert slack >= 0
+        assert state.slack >= 0
 
 
 def test_what_is_not_covered_says_so():

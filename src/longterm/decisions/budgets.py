@@ -7,7 +7,8 @@ equally tight: with c ≤ `largest` and T requests, ρ̂_i = limit_i / (T · lar
 
 The ledger adds up what is spent *and* what open requests may still cost. Its sum is compensated (Neumaier), with an
 error of two units in the last place whatever the number of terms, and the guard stays four below the limit: "never
-over" is meant of the exact sum of the costs.
+over" is meant of the exact sum of the costs. Where nothing was ever lost (whole cents, tokens) the limit itself can be
+reached.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ class Budget:
     kind : {"at most", "at least"}
         A cap (packing) or a floor (covering). Only caps can be kept by construction.
     above_cheapest : bool
-        Count only what an action costs more than the cheapest action of the same request. A request must be
-        answered, so the cheapest answer is always affordable, and no plan for the rest of the day can be wrong.
+        Count only what an action costs more than the cheapest action of the same request was announced to cost; the
+        cheapest itself counts 0, whatever it costs in the end. A request must be answered, so the cheapest answer
+        is always affordable, and no plan for the rest of the day can be wrong.
     name : str
         For messages and tables.
 
@@ -153,11 +155,13 @@ class Ledger(NamedTuple):
         return self.total + self.correction
 
 
-def affordable(books: Books, committed: FloatArray, bounds: FloatArray) -> NDArray[np.bool_]:
+def affordable(books: Books, committed: Ledger, bounds: FloatArray) -> NDArray[np.bool_]:
     """Which actions keep every cap, whatever the open requests cost, shape (K,).
 
     What costs nothing is always affordable.
     """
     caps = books.sign > 0
-    fits = (committed + bounds)[:, caps] <= (books.limit * (1 - ROUNDING))[caps]
-    return np.asarray((fits | (bounds[:, caps] <= 0)).all(axis=1))
+    after = committed.add(bounds)
+    exact = (committed.correction == 0) & (after.correction == 0)
+    fits = after.value <= np.where(exact, books.limit, books.limit * (1 - ROUNDING))
+    return np.asarray((fits | (bounds <= 0))[:, caps].all(axis=1))

@@ -187,14 +187,13 @@ class Chooser(Durable[ChooserMemory]):
             lesson = told_of(self.rule, opened, reward, rewards, costs, number)
             change = memory.change_of_settle(number, paid if pending.cost is None else None, lesson)
             self._recorded.apply(change, self._lock)
-        if paid is not None and np.any(paid > opened.bound * (1 + 1e-12)) and np.any(opened.bound > 0):
+        if paid is not None and np.any((paid > opened.bound * (1 + 1e-12)) & (self.rule.books.sign > 0)):
             over = np.maximum(paid - opened.bound, 0.0)[self.rule.books.sign > 0]
-            if over.sum() > 0:
-                warnings.warn(
-                    f"choice {number} cost {over.max():g} more than its bound; the cap may be missed by as much",
-                    BrokenBoundWarning,
-                    stacklevel=2,
-                )
+            warnings.warn(
+                f"choice {number} cost {over.max():g} more than its bound; the cap may be missed by as much",
+                BrokenBoundWarning,
+                stacklevel=2,
+            )
 
     def forget(self, choice: Choice | str | int) -> None:
         """Nothing (more) will come of a choice: an open cost counts as what was held back, no reward is learned."""

@@ -1,6 +1,6 @@
 r"""Dual learners: the price λ of each budget, moved by what was spent beyond the plan.
 
-Every dual keeps 0 ≤ λ, ‖λ‖₁ ≤ M (`EntropicDual`: each λ_i ≤ M), and is told g_t = σ(ĉ_t − ρ_t), at most 1 in
+Every dual keeps 0 ≤ λ, ‖λ‖₁ ≤ M, and is told g_t = σ(ĉ_t − ρ_t), at most 1 in
 absolute value. Its regret is max_λ Σ ⟨λ − λ_t, g_t⟩ over {λ ≥ 0, ‖λ‖₁ ≤ M}; `regret` bounds it after every round up
 to T.
 """
@@ -158,12 +158,12 @@ class EuclideanDual(Dual):
 class EntropicDual(Dual):
     r"""Multiplicative prices: what a router or a bidder runs.
 
-    .. math:: λ_{t+1,i} = \min(M, λ_{t,i} e^{ε g_{t,i}/ρ})
+    .. math:: λ_{t+1,i} = \min(1, M/\|u\|_1)\, u_i, \qquad u_i = λ_{t,i} e^{ε g_{t,i}/ρ}
 
     It needs a first price. Before the cap ln λ is a sum, so the order in which late costs arrive does not matter. With
     y = εg/ρ ≤ 1, e^y ≤ 1 + y + y² gives for every λ with ‖λ‖₁ ≤ M
 
-        Σ ⟨λ − λ_t, g_t⟩ ≤ (ρ/ε) [M ln(M/λ_1) − M]₊ + (ρ/ε) m λ_1 + (ε/ρ) m M T,
+        Σ ⟨λ − λ_t, g_t⟩ ≤ (ρ/ε) [M ln(M/λ_1) − M]₊ + (ρ/ε) ‖λ_1‖₁ + (ε/ρ) M T,
 
     so ε ≤ ρ is needed for the theorem. (Steps that large requests make longer than that work well, and have none.)
 
@@ -197,7 +197,10 @@ class EntropicDual(Dual):
 
     def update(self, state: FloatArray, gradient: FloatArray, game: Game) -> FloatArray:
         assert self.step is not None
-        return np.minimum(state + (self.step / game.rate) * gradient, np.log(game.radius))
+        moved = state + (self.step / game.rate) * gradient
+        top = np.log(game.radius)
+        # The nearest point of ‖λ‖₁ ≤ M in relative entropy: all prices in proportion. (One price: the lesser of two.)
+        return np.asarray(np.minimum(moved - max(float(np.logaddexp.reduce(moved)) - top, 0.0), top))
 
     def regret(self, game: Game, total_delay: float = 0.0) -> float:
         step = self.fitted(game).step
@@ -212,10 +215,11 @@ class EntropicDual(Dual):
             raise InputError("total_delay", "has no theorem for EntropicDual", "Take HedgeDual or EuclideanDual")
         M, first, eta = game.radius, self._first(game), step / game.rate
         distance = max(M * np.log(M / first.min()) - M, 0.0) + first.sum()
-        return float(distance / eta + eta * game.resources * M * game.horizon)
+        return float(distance / eta + eta * M * game.horizon)
 
     def _first(self, game: Game) -> FloatArray:
-        return np.minimum(self.start * game.unit, game.radius)
+        first = self.start * game.unit
+        return np.asarray(first * min(1.0, game.radius / float(first.sum())))
 
 
 def onto_corner(point: FloatArray, radius: float) -> FloatArray:

@@ -5,9 +5,11 @@ Needs the extra `litellm`. Rewards are yours to give, when you know them: `strat
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,9 @@ import numpy as np
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.decisions.chooser import Chooser
+from longterm.decisions.outcomes import rewards_of
 from longterm.decisions.text import WordHash
-from longterm.errors import InputError
+from longterm.errors import InputError, TokenError
 
 try:
     from litellm.integrations.custom_logger import CustomLogger
@@ -33,7 +36,9 @@ _LISTS = (
 )
 """Where LiteLLM copies a callback to."""
 MARK = "longterm_choice"
-"""The key of a choice's number in a request's metadata."""
+"""The key of a choice's text in a request's metadata."""
+KEPT = 100_000
+"""Calls of which no end was told, and answers without a reward, that are remembered."""
 
 
 class BudgetExhaustedError(RuntimeError):
@@ -63,10 +68,12 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
 
     Notes
     -----
-    The choice's number travels in the request's metadata. A call that succeeded is charged LiteLLM's
-    `response_cost`, or its token counts at `prices`; one that failed costs nothing and teaches nothing. Rewards
-    that never come are forgotten with the chooser's `expire_after`. The budget is kept as `Chooser` says: as long
-    as no call costs more than was held back for it.
+    The choice's text travels in the request's metadata, of each attempt its own: a retry is a new choice. A call that
+    succeeded is charged LiteLLM's `response_cost`, or its token counts at `prices`; one that failed costs nothing and
+    teaches nothing. Rewards that never come, and calls of which LiteLLM never tells the end (a stream that nobody
+    reads), are forgotten with the chooser's `expire_after`; until then the money of such a call is held back. The
+    budget is kept as `Chooser` says: as long as no call costs more than was held back for it, which is the prompt with
+    its tools, and `n` answers of `max_tokens` (or `max_completion_tokens`). Pictures are not counted.
     """
 
     def __init__(
@@ -91,7 +98,10 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
             )
         self.features = WordHash() if features is None else features
         self.answer_tokens, self.largest_answer, self.tokens = answer_tokens, largest_answer, tokens
-        self._numbers: OrderedDict[str, int] = OrderedDict()
+        self.name = f"longterm-{secrets.token_hex(8)}"  # LiteLLM takes callbacks with the same words in them for one
+        self._open: OrderedDict[str, int] = OrderedDict()  # choices of calls under way, and their actions
+        self._answered: OrderedDict[str, str] = OrderedDict()  # answers without a reward, and their choices
+        self._early: OrderedDict[str, float] = OrderedDict()  # rewards of answers whose call is still under way
         self._lock = threading.Lock()
 
     def register(self) -> BudgetStrategy:
@@ -122,10 +132,13 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         request_kwargs: dict[str, Any] | None = None,
     ) -> Any:
         """The deployment that answers this request."""
+        asked = {} if request_kwargs is None else request_kwargs
         text = _text(messages, input)
-        count = self.tokens(text)
-        most = float((request_kwargs or {}).get("max_tokens") or self.largest_answer)
-        usual = min(self.answer_tokens, most)
+        count = self.tokens(text) + (self.tokens(str(asked["tools"])) if asked.get("tools") else 0.0)
+        answers = float(asked.get("n") or 1)
+        longest = max(float(asked.get(name) or 0) for name in ("max_tokens", "max_completion_tokens"))
+        most = answers * (longest or self.largest_answer)
+        usual = min(answers * self.answer_tokens, most)
         costs = count * self.prices[:, 0] + usual * self.prices[:, 1]
         bounds = count * self.prices[:, 0] + most * self.prices[:, 1]
         choice = self.chooser.act(self.features(text), costs=costs, bounds=bounds)
@@ -133,8 +146,10 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
             raise BudgetExhaustedError(
                 "no deployment is affordable; the budget is spent or held back for open requests"
             )
-        if request_kwargs is not None:
-            request_kwargs.setdefault("metadata", {})[MARK] = choice.number
+        # A copy, because attempts share the caller's: a failure told late must not be taken for the next attempt's.
+        asked["metadata"] = dict(asked.get("metadata") or {}) | {MARK: str(choice)}
+        with self._lock:
+            _keep(self._open, str(choice), choice.action)
         return self.router.model_list[choice.action]
 
     async def async_get_available_deployment(
@@ -151,21 +166,28 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
     # --- LiteLLM tells ----------------------------------------------------------------------------------------
 
     def log_success_event(self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
-        """Settle the cost."""
-        number = _number(kwargs)
-        if number is None or number not in self.chooser.pending:
+        """Settle the cost, and the reward if it is here already."""
+        choice, action = self._ended(kwargs)
+        if choice is None:
             return
-        action = self.chooser.pending[number].action
-        assert action is not None
         cost = kwargs.get("response_cost")
         if not cost:
             usage = response_obj["usage"]
-            cost = usage["prompt_tokens"] * self.prices[action, 0] + usage["completion_tokens"] * self.prices[action, 1]
-        self.chooser.settle(number, cost=np.atleast_1d(float(cost)))
-        with self._lock:
-            self._numbers[str(response_obj["id"])] = number
-            while len(self._numbers) > 100_000:
-                self._numbers.popitem(last=False)
+            cost = sum(
+                (usage.get(name) or 0) * price
+                for name, price in zip(("prompt_tokens", "completion_tokens"), self.prices[action], strict=True)
+            )
+        with suppress(TokenError):  # forgotten, because it took so long: then what was held back was counted
+            self.chooser.settle(choice, cost=np.atleast_1d(float(cost)))
+        answer = str(response_obj.get("id") or "")
+        with self._lock:  # after the cost: a reward without one settles the cost that was announced
+            self._open.pop(choice, None)
+            reward = self._early.pop(answer, None)
+            if reward is None and answer:
+                _keep(self._answered, answer, choice)
+        if reward is not None:
+            with suppress(TokenError):
+                self.chooser.settle(choice, reward)
 
     async def async_log_success_event(
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
@@ -175,10 +197,13 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
 
     def log_failure_event(self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
         """A call that failed costs nothing; LiteLLM may ask again."""
-        number = _number(kwargs)
-        if number is not None and number in self.chooser.pending:
-            self.chooser.settle(number, cost=0.0)
-            self.chooser.forget(number)
+        choice, _ = self._ended(kwargs)
+        if choice is not None:
+            with suppress(TokenError):
+                self.chooser.settle(choice, cost=np.zeros(self.chooser.rule.game.resources))
+                self.chooser.forget(choice)
+            with self._lock:
+                self._open.pop(choice, None)
 
     async def async_log_failure_event(
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
@@ -189,15 +214,25 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
     # --- you tell ---------------------------------------------------------------------------------------------
 
     def reward(self, response: Any, reward: float) -> None:
-        """How good an answer was, in [0, 1]: by the response, or its id."""
+        """How good an answer was, in [0, 1]: by the response, or its id; also before LiteLLM has told its cost."""
         key = response if isinstance(response, str) else str(response["id"])
+        rewards_of([reward], 1, None)
         with self._lock:
-            number = self._numbers.get(key)
-        if number is None:
-            raise InputError("response", f"{key} was not routed here, or its cost is not settled yet", "Give it later")
-        self.chooser.settle(number, reward)
+            choice = self._answered.pop(key, None)
+            if choice is None:
+                if not self._open or key in self._early:
+                    raise InputError("response", f"{key} was not routed here, or has its reward", "Give each one once")
+                _keep(self._early, key, float(reward))
+                return
+        self.chooser.settle(choice, reward)
+
+    def _ended(self, kwargs: Mapping[str, Any]) -> tuple[str | None, int]:
+        """The choice and action of a call that LiteLLM tells the end of; none, if it is not of ours or ended before."""
+        metadata = (kwargs.get("litellm_params") or {}).get("metadata") or kwargs.get("metadata") or {}
+        choice = str(metadata.get(MARK, ""))
         with self._lock:
-            self._numbers.pop(key, None)
+            action = self._open.get(choice)
+        return (None, -1) if action is None else (choice, action)
 
 
 def _text(messages: list[dict[str, Any]] | None, given: str | list[Any] | None) -> str:
@@ -214,7 +249,8 @@ def _text(messages: list[dict[str, Any]] | None, given: str | list[Any] | None) 
     return "\n".join(parts)
 
 
-def _number(kwargs: Mapping[str, Any]) -> int | None:
-    metadata = (kwargs.get("litellm_params") or {}).get("metadata") or kwargs.get("metadata") or {}
-    found = metadata.get(MARK)
-    return None if found is None else int(found)
+def _keep(kept: OrderedDict[str, Any], key: str, value: Any) -> None:
+    """Remember it; the oldest go where there are too many."""
+    kept[key] = value
+    while len(kept) > KEPT:
+        kept.popitem(last=False)

@@ -34,7 +34,7 @@ def paid_of(
     if cost is None and costs is not None:
         table = cost_table(rule, "costs", costs, number)
         assert table is not None
-        return np.asarray(np.maximum(table[opened.action] - opened.base, 0.0))
+        return np.asarray(counted(rule, opened, table)[opened.action])
     if cost is None:
         if needs and pending.cost is None and opened.costs is None:
             return None  # the reward came first: keep it until the cost is here
@@ -42,7 +42,7 @@ def paid_of(
     paid = numbers("cost", cost, number).reshape(-1)
     if paid.shape != (m,) or np.any(paid < 0):
         raise InputError("cost", f"is {cost!r}", f"Give {m} number(s) of at least 0", round=number)
-    return np.maximum(paid - opened.base, 0.0)
+    return np.asarray(counted(rule, opened, np.broadcast_to(paid, (rule.actions, m)))[opened.action])
 
 
 def told_of(
@@ -59,7 +59,7 @@ def told_of(
     if rewards is not None:
         table = cost_table(rule, "costs", costs, number)
         if table is not None:
-            known = np.maximum(table - opened.base, 0.0)
+            known = counted(rule, opened, table)
         elif opened.costs is None:
             raise InputError("costs", "of all actions are not known", "Give costs= with rewards=", round=number)
         return np.ones(K, dtype=np.bool_), rewards_of(rewards, K, number), known
@@ -70,6 +70,18 @@ def told_of(
     seen = np.zeros(K, dtype=np.bool_)
     seen[opened.action] = True
     return seen, gained, known
+
+
+def counted(rule: PrimalDual, opened: Open, table: FloatArray) -> FloatArray:
+    """Costs (K, m) as the budgets count: above the cheapest is what is above its announced cost.
+
+    The cheapest itself counts 0 whatever it costs in the end. It is played where nothing else is affordable, so if a
+    dear answer of it counted, no cap could be kept.
+    """
+    above = np.maximum(table - opened.base, 0.0)
+    if opened.costs is None:
+        return above
+    return np.where(rule.books.above_cheapest & (opened.costs == 0), 0.0, above)
 
 
 def numbers(name: str, value: ArrayLike, round: int | None) -> FloatArray:

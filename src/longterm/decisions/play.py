@@ -188,6 +188,12 @@ def off_policy(actions: ArrayLike, probabilities: ArrayLike, rewards: ArrayLike,
     r, other = validate.vector("rewards", rewards, len(p)), validate.matrix("policy", policy)
     if np.any(p <= 0) or a.shape != p.shape or len(other) != len(p):
         raise InputError("probabilities", "and actions, policy do not fit, or are not above 0", "Give T of each")
+    if np.any(a < 0) or np.any(a >= other.shape[1]):
+        raise InputError(
+            "actions",
+            f"are not all among the {other.shape[1]} of the policy",
+            "Leave refused requests (−1) out, and count actions from 0",
+        )
     weights = other[np.arange(len(a)), a] / p
     total = float(weights.sum())
     if total <= 0:

@@ -224,8 +224,9 @@ class PrimalDual:
         if most is None:
             most = np.broadcast_to(books.largest, (self.actions, game.resources))
         committed = state.committed.value
-        allowed = affordable(books, committed, most) if self.stop else np.ones(self.actions, dtype=np.bool_)
-        left = np.maximum(books.limit - committed, 0.0) / game.unit
+        allowed = affordable(books, state.committed, most) if self.stop else np.ones(self.actions, dtype=np.bool_)
+        settled = np.where(books.sign > 0, committed, state.spent.value)  # open requests promise a floor nothing
+        left = np.maximum(books.limit - settled, 0.0) / game.unit
         target = left / max(self.horizon - t + 1, 1) if self.replan else np.full(game.resources, game.rate)
         prices = self.dual.prices(state.dual, game)
         signed = None if costs is None else books.sign * costs / game.unit

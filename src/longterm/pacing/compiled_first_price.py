@@ -39,17 +39,19 @@ def play_compiled(
     shape = np.zeros((2, landscape.cells + 1, len(landscape.bids) + 1))
     kind, weight = _KINDS[type(landscape)], landscape.weight
     grid = np.ascontiguousarray(landscape.bids)
-    compiled(_play)(values, prices, cells, places, grid, shape, weight, kind, *money, euclidean, replan, bids, price)
+    fit = (landscape.smooth, landscape.straight) if isinstance(landscape, WonOrLost) else (0.0, 0.0)
+    terms = (*fit, *money, euclidean, replan)
+    compiled(_play)(values, prices, cells, places, grid, shape, weight, kind, *terms, bids, price)
     return bids, price
 
 
 def _play(  # type: ignore[no-untyped-def]
-    values, prices, cells, places, grid, counts, weight, kind,
+    values, prices, cells, places, grid, counts, weight, kind, smooth, straight,
     budget, horizon, start, step, kappa, euclidean, replan, bids, price,
 ):  # fmt: skip
     money, left, n = start, budget, len(grid)
     first, second = np.empty(n + 1), np.empty(n + 1)
-    chance, total, mass = np.empty(n), np.empty(n), np.empty(n)
+    chance, total, mass, middle, lines = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     begins = np.empty(n + 1, np.int64)
     for t in range(len(prices)):
         cell, lean = cells[t], (weight / t if t else 0.0)
@@ -74,25 +76,45 @@ def _play(  # type: ignore[no-untyped-def]
             for j in range(n - 2, -1, -1):
                 chance[j] *= chance[j + 1]
         else:  # isotonic regression: what falls is pooled; a bid never tried has the chance of the next one tried
-            blocks = 0
-            begins[0] = 0
-            for j in range(n):
-                tried = first[j] + second[j]
-                if tried <= 0:
-                    continue
-                total[blocks], mass[blocks] = second[j], tried
-                blocks += 1
-                begins[blocks] = j + 1
-                while blocks > 1 and total[blocks - 2] * mass[blocks - 1] >= total[blocks - 1] * mass[blocks - 2]:
-                    total[blocks - 2] += total[blocks - 1]
-                    mass[blocks - 2] += mass[blocks - 1]
-                    blocks -= 1
+            for turn in range(2):
+                blocks = 0
+                begins[0] = 0
+                for j in range(n):
+                    tried = first[j] + second[j]
+                    if tried <= 0:
+                        continue
+                    total[blocks], mass[blocks], middle[blocks] = second[j], tried, tried * grid[j]
+                    blocks += 1
                     begins[blocks] = j + 1
-            for k in range(blocks):
-                for j in range(begins[k], begins[k + 1]):
-                    chance[j] = total[k] / mass[k]
-            for j in range(begins[blocks], n):
-                chance[j] = 1.0
+                    while blocks > 1 and total[blocks - 2] * mass[blocks - 1] >= total[blocks - 1] * mass[blocks - 2]:
+                        total[blocks - 2] += total[blocks - 1]
+                        mass[blocks - 2] += mass[blocks - 1]
+                        middle[blocks - 2] += middle[blocks - 1]
+                        blocks -= 1
+                        begins[blocks] = j + 1
+                for k in range(blocks):
+                    middle[k] /= mass[k]
+                    for j in range(begins[k], begins[k + 1]):
+                        chance[j] = total[k] / mass[k]
+                for j in range(begins[blocks], n):
+                    chance[j] = 1.0
+                k, left_bid, left_share = 0, 0.0, 0.0
+                for j in range(n):  # lines through the blocks, from (0, 0); beyond the last, its step
+                    while k < blocks and middle[k] < grid[j]:
+                        left_bid, left_share = middle[k], total[k] / mass[k]
+                        k += 1
+                    lines[j] = chance[j]
+                    if k < blocks:
+                        lines[j] = total[k] / mass[k]
+                        if middle[k] > left_bid:
+                            slope = (lines[j] - left_share) / (middle[k] - left_bid)
+                            lines[j] = slope * (grid[j] - left_bid) + left_share
+                if turn == 0:  # for the second fit
+                    for j in range(n):
+                        first[j] += smooth * (1 - lines[j])
+                        second[j] += smooth * lines[j]
+            for j in range(n):
+                chance[j] = (1 - straight) * chance[j] + straight * lines[j]
         value, weighed, best, chosen = values[t], kappa + money, -np.inf, 0
         for j in range(n):
             if grid[j] > left:

@@ -161,8 +161,8 @@ class FirstPricePacer:
     def bound(self, largest_value: float) -> float:
         r"""Regret against the best budget-keeping strategy that knows the law of prices, in expectation.
 
-        For i.i.d. requests with value ≤ v̄ independent of the price, `SeenPrices` with one cell, Euclidean steps
-        without replanning, κ = 0:
+        For i.i.d. requests with value ≤ v̄ independent of the price, prices on the grid, `SeenPrices` with one cell,
+        Euclidean steps without replanning, κ = 0:
 
             b̄v̄/ρ + max(λ_1, v̄/ρ)²/(2η) + ηT b̄²/2 + 4v̄ √(πT/2).
 

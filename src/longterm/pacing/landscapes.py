@@ -167,9 +167,12 @@ class LostPrices(Landscape):
 @dataclass(frozen=True, eq=False)
 class WonOrLost(Landscape):
     """Wins and losses only: the share won at each bid, made monotone by isotonic regression; 1 where nothing higher
-    was lost.
+    was tried.
 
-    Bids that were never tried take the value of the next higher one that was: optimism, as for `LostPrices`.
+    The fit itself is steps, and a bidder looks for the foot of the highest: few auctions at a lucky bid then decide.
+    So there are two fits. Straight lines through the blocks of the first (mean bid, share won) count for `smooth`
+    auctions at every bid in the second, and what is returned lies a part `straight` of the way from its steps to the
+    lines through its blocks.
 
     Parameters
     ----------
@@ -179,17 +182,41 @@ class WonOrLost(Landscape):
         How many kinds of requests are told apart.
     weight : float
         How many auctions of its own all cells together count for in a cell.
+    smooth : float
+        How many auctions the lines of the first fit count for at each bid.
+    straight : float
+        How far from steps (0) to lines (1).
     """
+
+    smooth: float = 10.0
+    straight: float = 0.3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validate.remember(self, smooth=validate.positive_scalar("smooth", self.smooth))
+        if not 0 <= self.straight <= 1:
+            raise InputError("straight", f"{self.straight} is no part of the way", "Give a number from 0 to 1")
 
     def estimate(self, first: FloatArray, second: FloatArray) -> FloatArray:
         lost, won = first[:-1], second[:-1]
-        tried = lost + won
-        on = tried > 0
-        if not on.any():
-            return np.ones(len(self.bids))
-        fitted = isotonic_regression(won[on] / tried[on], weights=tried[on]).x
-        following = np.searchsorted(np.flatnonzero(on), np.arange(len(self.bids)))
-        return np.append(np.asarray(fitted), 1.0)[following]
+        _, lines = self._fitted(lost, won)
+        steps, lines = self._fitted(lost + self.smooth * (1 - lines), won + self.smooth * lines)
+        return (1 - self.straight) * steps + self.straight * lines
+
+    def _fitted(self, lost: FloatArray, won: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Isotonic regression as steps, up to the next bid tried, and as lines through its blocks, from (0, 0)."""
+        tried, every = lost + won, np.arange(len(self.bids))
+        on = np.flatnonzero(tried > 0)
+        if not len(on):
+            return np.ones(len(every)), np.ones(len(every))
+        fit = isotonic_regression(won[on] / tried[on], weights=tried[on])
+        steps = np.append(np.asarray(fit.x), 1.0)[np.searchsorted(on, every)]
+        begins = fit.blocks[:-1]
+        middle = np.add.reduceat(tried[on] * self.bids[on], begins) / np.add.reduceat(tried[on], begins)
+        share = fit.x[begins]
+        if middle[0] > 0:
+            middle, share = np.append(0.0, middle), np.append(0.0, share)
+        return steps, np.where(self.bids > middle[-1], steps, np.interp(self.bids, middle, share))
 
     def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
         place = self.place(bid)

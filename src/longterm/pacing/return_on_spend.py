@@ -39,6 +39,9 @@ from longterm.errors import InputError, NonFiniteError
 from longterm.pacing.auctions import Auctions
 from longterm.pacing.landscapes import Counts, Landscape
 
+ROUNDING = 1e-12
+"""How far the guarded bid stays below the slack: sums of many payments are rounded, and never below means never."""
+
 
 class ReturnState(NamedTuple):
     """What the bidder remembers."""
@@ -66,7 +69,8 @@ class ReturnOnSpend:
     horizon : int
         T.
     largest_value : float
-        v̄, of a request, in money.
+        v̄, of a request, in money. One that is worth more is bid for as if it were worth v̄, so that (i) holds for it,
+        too.
     largest_bid : float
         p̄: bids are cut to it. (Where the return does not bind, λ → 0 and v(1 + 1/λ) has no limit of its own.)
     budget : float, optional
@@ -134,11 +138,11 @@ class ReturnOnSpend:
 
     def act(self, state: ReturnState, value: float) -> float:
         """The bid for a request of this value (in money, before the target)."""
-        v = _finite("value", value, state) / self.target
+        v = min(_finite("value", value, state), self.largest_value) / self.target
         lam, mu = state.multiplier, state.price
         most = min(self.largest_bid, state.remaining)
         if self.rule == "guarded":
-            most = min(most, v + max(state.slack, 0.0))
+            most = min(most, (v + max(state.slack, 0.0)) * (1 - ROUNDING))
         if self.landscape is not None:
             assert state.counts is not None
             bids = self.landscape.bids
