@@ -1,3 +1,6 @@
+import pickle
+from copy import deepcopy
+
 import array_api_strict
 import numpy as np
 import pytest
@@ -15,6 +18,14 @@ CONSTRAINTS = {**constraints(), **constraint_sizes()}
 each_loss = pytest.mark.parametrize("name", LOSSES)
 each_constraint = pytest.mark.parametrize("name", CONSTRAINTS)
 each_set = pytest.mark.parametrize("where", SETS)
+
+
+@each_constraint
+def test_a_constraint_can_be_copied_and_sent_to_another_process(name):
+    g = CONSTRAINTS[name]
+    assert deepcopy(g).parameters == g.parameters
+    if name != "custom":  # that of the zoo is made of lambdas
+        assert pickle.loads(pickle.dumps(g)).parameters == g.parameters
 
 
 def slope(function, x, step=1e-6):

@@ -346,6 +346,9 @@ def test_open_choices_are_bounded_and_old_ones_expire():
         ageing.act([1.0, 0.0], costs=[0.3, 0.3, 0.3])
     assert list(ageing.pending) == [8, 9, 10]
     assert ageing.spent == pytest.approx([0.3 * 7])  # counted as what was held back
+    with pytest.raises(InputError, match="bounds"):
+        ageing.act([1.0, 0.0], costs=[0.3, 0.3, 0.3], bounds=[0.1, 0.1, 0.1])
+    assert list(ageing.pending) == [8, 9, 10]  # what is refused makes nothing expire
 
 
 def test_what_cannot_be_stored_says_so(tmp_path):

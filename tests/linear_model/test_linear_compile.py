@@ -44,6 +44,38 @@ def in_another_process(package: Path, cache: Path) -> tuple[int, int, float]:
     return int(hits), int(misses), float(loss)
 
 
+BITS = """
+import hashlib, warnings
+import numpy as np
+from scipy.sparse import csr_array
+from longterm.linear_model import BudgetLinearLearner
+rng = np.random.default_rng(0)
+X, y = rng.standard_normal((40, 7)), np.sign(rng.standard_normal(40))
+for options in ({}, {"sparse": True}, {"rule": "penalised-ftrl"}, {"rule": "a-ogd"}, {"scales": "priced"}):
+    block, single = BudgetLinearLearner(7, 0.5, **options), BudgetLinearLearner(7, 0.5, **options)
+    block.learn(csr_array(X) if options.get("sparse") else X, y)
+    for u, label in zip(X, y):
+        single.step_dense(u, label)
+    for learner in (block, single):
+        state = b"".join(array.tobytes() for array in learner.__getstate__()["arrays"].values())
+        print(hashlib.sha256(state).hexdigest())
+"""
+
+
+@pytest.mark.cross
+def test_kernels_compiled_anew_give_the_same_bits_whatever_the_order_of_sets(tmp_path):
+    """Each process compiles for itself: the order of what it hashes must not decide the order of its additions."""
+    said = []
+    for seed in ("0", "1"):
+        environment = os.environ | {"PYTHONHASHSEED": seed, "NUMBA_CACHE_DIR": str(tmp_path / seed)}
+        environment["PYTHONPATH"] = str(Path(longterm.__file__).parents[1])
+        done = subprocess.run([sys.executable, "-c", BITS], env=environment, capture_output=True, text=True, check=True)
+        assert len(list((tmp_path / seed).rglob("*.nbi"))) > 0  # compiled here, and not found
+        said.append(done.stdout.split())
+    assert said[0] == said[1]
+    assert said[0][::2] == said[0][1::2]  # a row alone is a block
+
+
 @pytest.mark.cross
 def test_the_next_process_finds_its_kernels_and_an_edited_helper_makes_new_ones(tmp_path):
     shutil.copytree(Path(longterm.__file__).parent, tmp_path / "longterm", ignore=shutil.ignore_patterns("__pycache__"))

@@ -68,7 +68,8 @@ def test_new_factors_leave_the_sum_of_gradients_and_meet_the_checks_of_a_file():
         scale, vector = learner._scale, learner._rule.vector
         z = vector[:: 2 if kind else 1]
         before = z / scale.factors + scale.means * scale.slopes
-        learner._scaled(X[:1])
+        learner._scaled(X[:1], np.ones(1), np.ones(1))
+        scale = learner._scale
         after = z / scale.factors + scale.means * scale.slopes
         np.testing.assert_allclose(after, EARLIER * before, rtol=1e-10)
         if not kind:

@@ -372,3 +372,25 @@ def test_files_that_may_not_grow(tmp_path):
     assert end + refused == 200
     with opened(tmp_path) as live:
         assert image(live) == undisturbed(end)[-1]
+
+
+def test_a_save_cut_short_after_a_checkpoint_is_still_known_after_the_next_one(tmp_path, monkeypatch):
+    """The snapshot was put in place, the journal not begun afresh; the checkpoint before was at the same place."""
+    with start(tmp_path) as live:
+        step(live)
+        live.checkpoint()
+        monkeypatch.setattr(journals.Journal, "rotate", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            live.save(tmp_path / "state")
+        monkeypatch.undo()
+    for rounds in (2, 3):
+        with start(tmp_path) as live:
+            step(live)
+            live.checkpoint()
+            assert image(live) == undisturbed(rounds)[-1]
+    with start(tmp_path) as live:
+        assert image(live) == undisturbed(3)[-1]
+
+
+def interrupted(*_):
+    raise KeyboardInterrupt

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 
 import live_fork
-from live_plan import image, start, step, undisturbed
-from longterm.errors import JournalError
+from live_plan import fresh, image, start, step, undisturbed
+from longterm.errors import JournalError, SnapshotError
 from longterm.live import journal
+from longterm.storage import files
 from longterm.storage import lock as locks
 from longterm.storage.lock import FileLock, NoLockWarning
 
+LOCKS = {"journal.lock", "state.lock"} if sys.platform == "win32" else set()
+"""What a clean close leaves behind."""
 SUPPORT = Path(__file__).parents[1] / "support"
 HOLD = """
 import sys, time
@@ -88,7 +91,7 @@ def test_a_second_process_is_refused_at_once_and_told_who_has_it(tmp_path, holde
     holder.communicate("\n")  # it closes, and the way is free
     with start(tmp_path) as live:
         assert image(live) == undisturbed(7)[-1]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["journal", "state"]
+    assert {path.name for path in tmp_path.iterdir()} - LOCKS == {"journal", "state"}
 
 
 @pytest.mark.slow
@@ -125,6 +128,59 @@ def test_processes_that_fight_over_a_journal_lose_nothing(tmp_path):
     assert acknowledged == list(range(1, 101))
     with start(tmp_path) as live:
         assert image(live) == undisturbed(100)[-1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX")
+@pytest.mark.parametrize("name", ["journal", "again"])
+def test_the_file_itself_is_locked(tmp_path, name):
+    """Under another name, and where somebody took the file of the lock for a dead one's; after a checkpoint, too."""
+    with start(tmp_path) as live:
+        for _ in range(2):
+            step(live)
+            (tmp_path / "journal.lock").unlink(missing_ok=True)
+            if name == "again":
+                (tmp_path / name).unlink(missing_ok=True)
+                (tmp_path / name).hardlink_to(tmp_path / "journal")
+            with pytest.raises(JournalError, match="in use"):
+                fresh(journal=tmp_path / name)
+            live.checkpoint()
+        step(live)
+    with start(tmp_path) as live:
+        assert image(live) == undisturbed(3)[-1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="POSIX")
+def test_links_stay_links_and_folders_may_change(tmp_path, monkeypatch):
+    for folder in ("real", "elsewhere"):
+        (tmp_path / folder).mkdir()
+    for name in ("state", "journal"):
+        (tmp_path / name).symlink_to(tmp_path / "real" / name)
+    monkeypatch.chdir(tmp_path)
+    with start(Path()) as live:
+        step(live)
+        live.save(tmp_path / "state")
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        step(live)
+        live.checkpoint()
+        live.save(tmp_path / "real" / "state")  # the journal's own, by another name
+        step(live)
+        for folder in (tmp_path, tmp_path / "real"):
+            with pytest.raises(JournalError, match="this very process is writing it"):
+                start(folder)
+    assert all((tmp_path / name).is_symlink() for name in ("state", "journal"))
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    with start(tmp_path / "real") as live:
+        assert image(live) == undisturbed(3)[-1]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
+@pytest.mark.parametrize("make", [os.mkdir, getattr(os, "mkfifo", None)])
+def test_what_is_no_file_is_neither_waited_for_nor_read(tmp_path, make):
+    for name in ("state", "journal"):
+        make(tmp_path / name)
+        with pytest.raises(SnapshotError, match="a folder or a device"):
+            start(tmp_path)
+        (tmp_path / name).rename(tmp_path / "aside")
 
 
 # --- fork ---------------------------------------------------------------------------------------------------
@@ -185,6 +241,71 @@ def test_a_save_where_open_files_cannot_be_replaced(tmp_path, monkeypatch, fails
         assert image(live) == undisturbed(2)[-1]
 
 
+class Bytes:
+    """The msvcrt module: ranges of bytes, of whole files here, each locked by one open file at a time."""
+
+    LK_NBLCK = 2
+
+    def __init__(self, refused):
+        self._refused, self._held = refused, {}
+
+    def locking(self, descriptor, mode, count):
+        assert (mode, count) == (self.LK_NBLCK, 1)
+        file = os.fstat(descriptor)
+        assert os.lseek(descriptor, 0, os.SEEK_CUR) > file.st_size  # what is locked cannot be read: not the holder
+        holder = self._held.get(file.st_ino)
+        if holder not in (None, descriptor) and self._is_open(holder, file):  # its own number: closed, and given again
+            raise OSError(self._refused, "locked")
+        self._held[file.st_ino] = descriptor
+
+    @staticmethod
+    def _is_open(descriptor, file):
+        try:
+            return os.path.samestat(os.fstat(descriptor), file)
+        except OSError:
+            return False
+
+
+@pytest.mark.parametrize("refused", [errno.EACCES, errno.EDEADLK, 0])
+def test_as_windows_locks(tmp_path, monkeypatch, refused):
+    """The branch of that system, on this one. (It was run there, too: `docs/what_survives.md`.)"""
+    monkeypatch.setattr(locks, "msvcrt", Bytes(refused), raising=False)
+    monkeypatch.setattr(locks.sys, "platform", "win32")
+    one, other = FileLock(tmp_path / "journal").acquire(), FileLock(tmp_path / "journal")
+    with pytest.raises(JournalError, match="this very process is writing it"):
+        other.acquire()
+    (tmp_path / "journal").touch()
+    one.claim()
+    assert one._itself is None  # nothing is renamed over an open file
+    one.release()
+    assert (tmp_path / "journal.lock").exists()  # another may have it open: it stays
+    other.acquire()
+    with pytest.raises(JournalError, match="this very process is writing it"):
+        one.acquire()
+    other.release()
+
+
+@pytest.mark.parametrize("tries", [3, files.ATTEMPTS])
+def test_windows_renames_once_nobody_has_the_file_open(tmp_path, monkeypatch, tries):
+    class Busy(Windows):
+        def replace(self, source, path):
+            self.tried = getattr(self, "tried", 0) + 1
+            if self.tried < tries or tries == files.ATTEMPTS:
+                raise PermissionError(errno.EACCES, "Access denied")
+            os.replace(source, path)  # noqa: PTH105
+
+    (tmp_path / "new").write_bytes(b"new")
+    monkeypatch.setattr(files, "os", Busy())
+    monkeypatch.setattr(files.time, "sleep", lambda seconds: None)
+    if tries == files.ATTEMPTS:
+        with pytest.raises(PermissionError):
+            files.put_in_place(tmp_path / "new", tmp_path / "old")
+        assert files.os.tried == tries
+    else:
+        files.put_in_place(tmp_path / "new", tmp_path / "old")
+        assert (tmp_path / "old").read_bytes() == b"new"
+
+
 def test_the_holder_is_named_even_if_it_says_nothing(tmp_path):
     one, other = FileLock(tmp_path / "journal").acquire(), FileLock(tmp_path / "journal")
     (tmp_path / "journal.lock").write_bytes(b"")
@@ -195,4 +316,4 @@ def test_the_holder_is_named_even_if_it_says_nothing(tmp_path):
         other.acquire()
     one.release()
     other.acquire().release()
-    assert list(tmp_path.iterdir()) == []
+    assert {path.name for path in tmp_path.iterdir()} - LOCKS == set()

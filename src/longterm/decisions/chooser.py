@@ -126,11 +126,6 @@ class Chooser(Durable[ChooserMemory]):
         """
         with self._turn():
             memory = self._memory
-            while memory.expire_after is not None and memory.pending:
-                oldest = next(iter(memory.pending))
-                if memory.state.round - oldest <= memory.expire_after:
-                    break
-                self._recorded.apply(memory.change_of_forget(oldest), self._lock)
             number = memory.state.round
             x = numbers("context", context, number).reshape(-1)
             self.rule.primal.check(x, number)
@@ -138,6 +133,11 @@ class Chooser(Durable[ChooserMemory]):
             most = cost_table(self.rule, "bounds", bounds, number)
             if announced is not None and most is not None and np.any(most < announced):
                 raise InputError("bounds", "are below the costs", "Give what an action can cost at most", round=number)
+            while memory.expire_after is not None and memory.pending:
+                oldest = next(iter(memory.pending))
+                if number - oldest <= memory.expire_after:
+                    break
+                self._recorded.apply(memory.change_of_forget(oldest), self._lock)
             if len(memory.pending) >= memory.max_open:
                 raise WindowFullError(
                     f"{memory.max_open} choices are open, the oldest is {next(iter(memory.pending))}. Settle or forget "

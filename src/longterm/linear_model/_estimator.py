@@ -33,7 +33,7 @@ from longterm.linear_model._estimator_files import (
 )
 from longterm.linear_model._memory import VERSION as LEARNER_VERSION
 from longterm.linear_model._passes import DECAY, ENOUGH_ROUNDS, MOST_PASSES, SAMPLES, Recent, Rows
-from longterm.linear_model._rows import RowBlock, row_block, weights_for
+from longterm.linear_model._rows import IN_ORDER, RowBlock, row_block, weights_for
 from longterm.linear_model._settings import LEADERS
 from longterm.linear_model._summary import SummarisedModel
 from longterm.linear_model.evolving import EvolvingLinearLearner
@@ -172,7 +172,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
     ) -> None:
         """Learn the block, `passes` times, each time in a new order where `shuffle` asks for it."""
         for learner, labels in zip(self._learners, targets, strict=True):
-            learner.require(block, labels, weights)
+            learner.require(block, labels, weights, IN_ORDER if random is None else None)
         self._kept: dict[str, tuple[FloatArray, FloatArray]] = {}
         self._fitted = random is not None
         if self.half_life is not None:  # the order of the rows is that of time

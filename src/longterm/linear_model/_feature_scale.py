@@ -91,6 +91,7 @@ class FeatureScale:
         """The sum of the slopes of all losses: what a change of the means does to the sum of the gradients."""
         self.steepness = np.zeros(dimension + 1)
         """The sum of the squared slopes of losses of rows in which each was not 0; last that of all rows."""
+        self._of: FloatArray | None = None
 
     @property
     def until_due(self) -> int:
@@ -103,12 +104,23 @@ class FeatureScale:
         rows = int(self.counts[0])
         return 0 < rows <= LAST and rows & (rows - 1) == 0 and rows * COLUMNS_A_ROW >= len(self.factors)
 
+    def stays_for(self, count: int) -> bool:
+        """Whether factors stay as they are while so many rows are learned."""
+        return self.counts[0] > 0 and not self.is_due() and count <= self.until_due
+
+    def longest(self, length: float) -> float:
+        """How long a row of this length can be once it is scaled; the largest factor and mean are found once."""
+        if self._of is not self.factors:
+            self._of, self._largest = self.factors, float(self.factors.max())
+            self._offset = float(np.abs(self.means).max()) * math.sqrt(len(self.means))
+        return (length + self._offset) * self._largest
+
     def begin(self, rows: Any) -> None:
         """Before the first row: it has the length FIRST."""
         if self.counts[0] == 0:
             length = math.sqrt(float(np.sum(np.square(_values(rows), dtype=np.float64))))
             if 1 / FARTHEST < length < FARTHEST:
-                self.factors[:] = FIRST / length
+                self.factors = np.full(len(self.factors), FIRST / length)
 
     def whole(self, rows: Any) -> Any:
         """Rows whose zeros matter: an array, where features are centred."""

@@ -17,6 +17,7 @@ from longterm.errors import SnapshotError
 from longterm.linear_model._feature_scale import FeatureScale
 from longterm.linear_model._settings import Settings
 from longterm.linear_model._stored import checked_settings, older_layout, stretch_length, up_to_date
+from longterm.linear_model.kernels.layout import ORDINARY
 from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
 from longterm.linear_model.kernels.score import losses_kernel
 from longterm.projections import project_onto_elastic_net
@@ -32,6 +33,8 @@ wrote them there were two layouts of version 1: `older_layout` knows the other o
 2: before features were centred, and margins of targets cut off: `_stored.up_to_date` adds what is missing.
 3: before the steepness of losses was known feature by feature: as if none had been seen.
 """
+FAR = 1e20
+"""Decisions farther from 0 make more numbers large."""
 _MASK = 2**64 - 1
 
 
@@ -49,6 +52,8 @@ class LearnerMemory:
     _has_level: bool
     _level: float
     """The first target, which that interval is about; 0 where there is none."""
+    _ordinary: float
+    """What is smaller, row, target or weight, needs no look before it is learned; −1: everything does."""
     _scale: FeatureScale | None
     """What rows are multiplied by before they are learned."""
 
@@ -57,6 +62,7 @@ class LearnerMemory:
         parameters = settings.parameters()
         self._rule.use(parameters)
         self._radius = math.hypot(parameters.radius, settings.reach)
+        self._ordinary = ORDINARY if self._radius <= FAR else -1.0
         self._classifies = settings.classifies
         self._shape = (settings.dimension,)
 
@@ -228,7 +234,8 @@ class LearnerMemory:
         arrays = up_to_date(specification, arrays)
         settings = checked_settings(specification, arrays)
         self._widens, self._sparse = bool(specification["widens"]), bool(specification["sparse"])
-        self._has_level, self._level = specification["level"] is not None, float(specification["level"] or 0.0)
+        level = specification["level"]
+        self._has_level, self._level = level is not None, 0.0 if level is None else float(level)
         self._rule = compiled_rule(settings.rule, settings.dimension, self._sparse)
         self._use(settings)  # the state is of a layout that depends on them
         self._rule.restore({name.removeprefix("game."): a for name, a in arrays.items() if name.startswith("game.")})

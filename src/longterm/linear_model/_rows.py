@@ -19,6 +19,7 @@ from longterm.errors import InputError, NonFiniteError
 from longterm.linear_model.kernels.round import LONGEST_GRADIENT
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 
+TOO_LARGE = "Scale the features, the targets or the weights down"
 IN_ORDER = np.empty(0, dtype=np.int64)
 """Stands for the order of the file."""
 
@@ -30,7 +31,7 @@ class RowBlock:
     rows: Any
     count: int
     longest: float
-    """No row has a longer ‖u‖₂."""
+    """No row is longer, as `lengths` measures them."""
     first_round: int | None = None
     """The round of row 0, where rows are learned in their order."""
 
@@ -45,6 +46,13 @@ class RowBlock:
             data, indices, indptr = self.rows
             return data, indices, indptr[start : stop + 1]
         return self.rows[start:stop]
+
+    def lengths(self) -> FloatArray:
+        """A bound on ‖u‖ for every row: its largest entry times the square root of how many are not 0.
+
+        The same to the last bit for an array, for CSR rows, and for a row alone.
+        """
+        return lengths_of(self.rows)
 
     def to_sparse(self) -> RowBlock:
         """The same rows as CSR."""
@@ -69,7 +77,7 @@ def _dense_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
     if rows.ndim != 2 or rows.shape[1] != dimension:
         raise InputError("X", f"has shape {rows.shape}", f"Give rows of {dimension} features, shape (n, {dimension})")
     rows = np.ascontiguousarray(rows)
-    size = _largest(rows)
+    size = largest(rows)
     if not np.isfinite(size):
         row = int((~np.isfinite(rows)).any(axis=1).argmax())
         raise _not_finite(row, first_round)
@@ -101,7 +109,7 @@ def _sparse_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
         matrix.has_canonical_format = False
         matrix.sum_duplicates()
         indices, indptr = matrix.indices, matrix.indptr
-    size, widest = _largest(matrix.data), int(np.diff(indptr).max()) if len(indptr) > 1 else 0
+    size, widest = largest(matrix.data), int(np.diff(indptr).max()) if len(indptr) > 1 else 0
     if not np.isfinite(size):
         raise _not_finite(_row_of(~np.isfinite(matrix.data), indptr), first_round)
     rows = (np.ascontiguousarray(matrix.data), np.ascontiguousarray(indices), np.ascontiguousarray(indptr))
@@ -117,7 +125,7 @@ def _sorted_and_unique(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:
     return not falls.any()
 
 
-def _largest(values: NDArray[Any]) -> float:
+def largest(values: NDArray[Any]) -> float:
     """The largest |value|; NaN or infinite where a value is."""
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
@@ -184,25 +192,72 @@ def is_row(indices: NDArray[Any], values: NDArray[Any], dimension: int) -> bool:
     return bool(indices[0] >= 0 and indices[-1] < dimension and (indices[1:] > indices[:-1]).all())
 
 
-def is_moderate(longest: float, label: float, weight: float, radius: float) -> bool:
-    """Whether no gradient can come near the largest float: |slope| ≤ 2 weight (1 + radius ‖u‖ + |y|), any loss."""
-    reach = 1.0 + longest
-    return 2.0 * weight * (1.0 + radius * reach + label) * reach <= LONGEST_GRADIENT
+def lengths_of(rows: Any) -> FloatArray:
+    """What `RowBlock.lengths` says of an array of rows, or of (data, indices, indptr)."""
+    if not isinstance(rows, tuple):
+        sizes, counts = np.abs(rows).max(axis=1, initial=0.0), np.count_nonzero(rows, axis=1)
+    else:
+        data, _, indptr = rows
+        filled = np.flatnonzero(np.diff(indptr))
+        sizes, counts = np.zeros(len(indptr) - 1), np.zeros(len(indptr) - 1, dtype=np.int64)
+        if len(filled):
+            within, starts = data[indptr[0] : indptr[-1]], indptr[filled] - indptr[0]
+            sizes[filled] = np.maximum.reduceat(np.abs(within), starts)
+            counts[filled] = np.add.reduceat((within != 0).astype(np.int64), starts)
+    with np.errstate(over="ignore"):
+        made: FloatArray = sizes.astype(np.float64) * np.sqrt(counts)
+    return made
 
 
-def require_moderate(block: RowBlock, labels: FloatArray, weights: FloatArray, radius: float) -> None:
-    """Raise if a number of the block is too large to be learned from; `radius` is that of the decisions."""
-    if block.count == 0:
-        return
-    label, weight = _largest(labels), float(weights.max()) if len(weights) else 1.0
-    if not is_moderate(block.longest, label, weight, radius + 2 * label):
-        row = int(np.abs(block.rows).max(axis=1).argmax()) if not block.is_sparse else _largest_row(block)
+def is_moderate(length: Any, distance: Any, weight: Any, radius: Any, most: float = LONGEST_GRADIENT) -> Any:
+    """The range of numbers, defined once: 2w(1 + ϱ(1 + ‖u‖) + |y|)(1 + ‖u‖) ≤ 1e90, with w at least 1.
+
+    ‖u‖ is measured as `lengths_of` does; where the intercept's interval is about the first target, that one's size is
+    added to |y|; ϱ is the radius of the weights and the largest intercept added up. The left side is at least as long
+    as any gradient, of any loss, and no sum of squares of such comes near the largest float. Numbers, or arrays of
+    them.
+    """
+    reach = 1.0 + length
+    heavy = np.maximum(weight, 1.0) if isinstance(weight, np.ndarray) else max(weight, 1.0)
+    return 2.0 * heavy * (1.0 + radius * reach + distance) * reach <= most
+
+
+def immoderate(
+    rows: Any,
+    longest: float,
+    distances: FloatArray,
+    weights: FloatArray,
+    radii: FloatArray,
+    order: NDArray[np.int64] = IN_ORDER,
+    most: float = LONGEST_GRADIENT,
+) -> int | None:
+    """Which of these rows, played in this order, is the first that is out of range; None if none is.
+
+    `longest` is a bound on the lengths; the other three have a number for each row played, but that weights may be
+    empty.
+    """
+    if len(distances) == 0:
+        return None
+    weight = float(weights.max()) if len(weights) else 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        if is_moderate(longest, float(distances.max()), weight, float(radii.max()), most):
+            return None
+        lengths = lengths_of(rows)
+        lengths = lengths if order is IN_ORDER else lengths[order]
+        wrong = ~is_moderate(lengths, distances, weights if len(weights) else np.ones(1), radii, most)
+    return int(wrong.argmax()) if wrong.any() else None
+
+
+def require_moderate(
+    block: RowBlock,
+    distances: FloatArray,
+    weights: FloatArray,
+    radii: FloatArray,
+    order: NDArray[np.int64] = IN_ORDER,
+) -> None:
+    """Raise if a row of the block is out of range. Arguments are those of `immoderate`."""
+    place = immoderate(block.rows, block.longest, distances, weights, radii, order)
+    if place is not None:
+        row = place if order is IN_ORDER else int(order[place])
         what = f"has numbers so large that their squares overflow (rows up to {block.longest:.3g} long: see row {row})"
-        raise InputError(
-            "X", what, "Scale the features, the targets or the weights down", round=_round_of(row, block.first_round)
-        )
-
-
-def _largest_row(block: RowBlock) -> int:
-    data, _, indptr = block.rows
-    return _row_of(np.abs(data) == _largest(data), indptr)
+        raise InputError("X", what, TOO_LARGE, round=_round_of(row, block.first_round))

@@ -118,9 +118,12 @@ class SoftmaxLearner:
 
     # --- learning ---------------------------------------------------------------------------------------------
 
-    def require(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> None:
+    def require(
+        self, block: RowBlock, labels: FloatArray, weights: FloatArray, order: NDArray[np.int64] | None = None
+    ) -> None:
         """Raise if a number of the block is too large to be learned from."""
-        require_moderate(block, np.zeros(1), weights, self._rule.prox.over.radius + RESIDUAL_RADIUS)
+        radii = np.full(block.count, self._rule.prox.over.radius + RESIDUAL_RADIUS)
+        require_moderate(block, np.zeros(block.count), weights, radii)
 
     def learn_checked(
         self,

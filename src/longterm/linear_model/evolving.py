@@ -42,12 +42,12 @@ from scipy import sparse as scipy_sparse
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.linear_model._rows import IN_ORDER, RowBlock, require_moderate
+from longterm.linear_model._rows import IN_ORDER, RowBlock
 from longterm.linear_model._settings import LEADERS, Settings
 from longterm.linear_model.kernels.mixture import FACTOR, LOSS
 from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, SparseRule, compiled_rule
 from longterm.linear_model.kernels.score import losses_kernel, margin_kernel, unsorted_row_kernel
-from longterm.linear_model.streaming import HEAVIEST, BudgetLinearLearner
+from longterm.linear_model.streaming import BudgetLinearLearner
 from longterm.storage.one_thread import one_thread_at_a_time
 
 UNITS = {
@@ -232,18 +232,19 @@ class EvolvingLinearLearner(BudgetLinearLearner):
 
     def step_packed(self, packed: NDArray[np.int64], y: float, weight: float) -> None:
         """`step` of such a row, its columns each once, in any order; labels ±1; by one thread."""
-        if self._half_life is None and self._classifies and 0.0 <= weight <= HEAVIEST:
-            margin = self._unsorted(self._rule._addresses, packed, y, weight)
-        else:
+        level, label, grown = 0.0, y, weight
+        if not (self._half_life is None and self._classifies and 0.0 <= weight <= self._ordinary):
             grown = weight if self._half_life is None else self._grown(weight)
             level, label = self._level, self._label_for(_halves(packed)[1], y, grown)
-            margin = self._unsorted(self._rule._addresses, packed, label, grown)
-            if margin == margin and self._half_life is not None:
-                self._counted(margin + level, y, weight)
+        margin = self._unsorted(self._rule._addresses, packed, label, grown)
         if margin != margin:
             indices, values = _halves(packed)
             order = np.argsort(indices)
-            raise self._refusal(values[order], indices[order])
+            self._require_row(values[order], float(y), grown, indices[order])
+            with self._rule.of_any_length():
+                margin = self._unsorted(self._rule._addresses, packed, label, grown)
+        if self._half_life is not None:
+            self._counted(margin + level, y, weight)
 
     def step(self, indices: ArrayLike, values: ArrayLike, y: float, weight: float = 1.0) -> float:
         if self._half_life is None:
@@ -258,11 +259,15 @@ class EvolvingLinearLearner(BudgetLinearLearner):
     def _grown(self, weight: float) -> float:
         """The weight of the next row."""
         assert self._half_life is not None
+        self._given = weight
         exponent = self.rounds / self._half_life - self._shift
         if exponent >= SPAN:
             self._divide()
             exponent = self.rounds / self._half_life - self._shift
-        return weight * math.exp2(exponent)
+        try:
+            return float(weight) * math.exp2(exponent)
+        except (TypeError, ValueError):  # no number: it is refused with the label
+            return weight
 
     def _counted(self, margin: float, y: float, weight: float) -> float:
         self._count(np.array([margin]), np.array([float(y)]), np.array([float(weight)]))
@@ -305,10 +310,11 @@ class EvolvingLinearLearner(BudgetLinearLearner):
             self._count(own[start:stop], labels[start:stop], given)
             start = stop
 
-    def require(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> None:
-        if self._half_life is not None and block.count:
-            weights = np.array([(float(weights.max()) if len(weights) else 1.0) * 2.0**SPAN])
-        require_moderate(block, labels, weights, self._radius)
+    def _require_row(self, u: FloatArray, y: float, weight: float, columns: NDArray[np.int64] | None) -> None:
+        super()._require_row(u, y, weight if self._half_life is None else self._given, columns)
+
+    def _heaviest(self, weight: Any) -> Any:
+        return weight if self._half_life is None else weight * 2.0**SPAN  # whatever it has grown to
 
     def _divide(self) -> None:
         """The state in units 2^SPAN times as large: what was learned, and every decision, stays as it is."""

@@ -209,7 +209,7 @@ class BudgetPath:
         scored: bool = True,
     ) -> None:
         """`learn` for what `row_block`, `labels_for` and `weights_for` made."""
-        max(self.learners, key=lambda learner: learner._radius).require(block, labels, weights)  # the strictest
+        max(self.learners, key=lambda learner: learner._radius).require(block, labels, weights, order)  # the strictest
         count = len(order) if order is not IN_ORDER else block.count
         if self._gpu is not None:
             if count:

@@ -70,7 +70,7 @@ class _PathModel:
             self._make_paths(block, targets)
         for path, labels in zip(self.paths_, targets, strict=True):
             for learner in path.learners:
-                learner.require(block, labels, weights)
+                learner.require(block, labels, weights, IN_ORDER if random is None else None)
         for number in range(passes):
             order = random.permutation(block.count) if self.shuffle and random is not None else IN_ORDER
             for path, labels in zip(self.paths_, targets, strict=True):

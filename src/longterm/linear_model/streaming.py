@@ -13,7 +13,8 @@ that lies outside: `docs/linear_model.md` says what the theorem becomes.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -26,26 +27,30 @@ from longterm.linear_model._feature_scale import EARLIER, ROOM, FeatureScale, ga
 from longterm.linear_model._memory import Average, LearnerMemory
 from longterm.linear_model._rows import (
     IN_ORDER,
+    TOO_LARGE,
     RowBlock,
+    immoderate,
     is_moderate,
     is_row,
     labels_for,
+    largest,
+    lengths_of,
     require_moderate,
     row_block,
     weights_for,
     whole_numbers,
 )
 from longterm.linear_model._settings import LEADERS, Settings
-from longterm.linear_model.kernels.layout import TRACE
+from longterm.linear_model.kernels.layout import ORDINARY, TRACE
 from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, compiled_rule
 from longterm.linear_model.kernels.score import slopes_kernel
 from longterm.storage.one_thread import OneThread, one_thread_at_a_time
 
 FLOAT, WHOLE = np.dtype(np.float64), np.dtype(np.int64)
-HEAVIEST = 1e30
-"""Labels and weights beyond this have their row looked at before a kernel does: blocks and rows have one range."""
 NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
 """The intercept's interval is never widened to less, and its V_b not beyond the square: both keep numbers finite."""
+LONGEST_SCALED = 1e60
+"""The end of the range for scaled rows: sums are multiplied where factors change, and must have room for that."""
 LOG_ODDS = 4.0
 """The intercept's bound for two classes unless another is given: shares between 2 % and 98 %."""
 
@@ -192,13 +197,14 @@ class BudgetLinearLearner(LearnerMemory):
         if lock.locked():
             raise self._turn.refusal()
         with lock:
-            level, label = self._level, self._label_for(u, y, weight)
-            seen = u if self._scale is None or not np.isfinite(u).all() else self._scaled(u[None])[0]
-            margin = self._rule.step_dense(seen, label, weight)
-            if margin != margin:  # NaN: the kernel refused the row
-                raise self._refusal(u)
             if self._scale is not None:
-                self._counted_for_scale(u[None], np.array([margin]), np.array([label]), np.array([float(weight)]))
+                return self._step_scaled(u[None], u, y, weight, None)
+            level, label = self._level, self._label_for(u, y, weight)
+            margin = self._rule.step_dense(u, label, weight)
+            if margin != margin:  # NaN: the kernel refused the row
+                self._require_row(u, float(y), weight, None)
+                with self._rule.of_any_length():
+                    margin = self._rule.step_dense(u, label, weight)
             self._until_sample -= 1
         return margin + level
 
@@ -228,31 +234,72 @@ class BudgetLinearLearner(LearnerMemory):
         if lock.locked():
             raise self._turn.refusal()
         with lock:
-            if not self._rule.is_sparse and not is_row(columns, u, self._settings.dimension):  # sparse kernels look
+            kernel_looks = self._rule.is_sparse and self._scale is None
+            if not kernel_looks and not is_row(columns, u, self._settings.dimension):
                 raise self._refusal(u, columns)
+            if self._scale is not None:
+                return self._step_scaled((u, columns, np.array([0, u.size])), u, y, weight, columns)
             level, label = self._level, self._label_for(u, y, weight, columns)
-            seen, rows = u, (u, columns, np.array([0, u.size]))
-            if self._scale is not None and is_row(columns, u, self._settings.dimension) and np.isfinite(u).all():
-                rows = self._scale.whole(rows)
-                seen = self._scaled(rows)[0]
             try:
-                whole = not isinstance(rows, tuple)
-                margin = (
-                    self._rule.step_dense(seen, label, weight)
-                    if whole
-                    else self._rule.step(columns, seen, label, weight)
-                )
+                margin = self._rule.step(columns, u, label, weight)
             except TypeError:  # not vectors
                 margin = math.nan
             if margin != margin:
-                raise self._refusal(u, columns)
-            if self._scale is not None:
-                self._counted_for_scale(rows, np.array([margin]), np.array([label]), np.array([float(weight)]))
+                self._require_row(u, float(y), weight, columns)
+                with self._rule.of_any_length():
+                    margin = self._rule.step(columns, u, label, weight)
             self._until_sample -= 1
         return margin + level
 
+    def _step_scaled(
+        self, rows: Any, u: FloatArray, y: float, weight: float, columns: NDArray[np.int64] | None
+    ) -> float:
+        """Where features are scaled, a row is a block of one, but where nothing about it can be out of range."""
+        self._require_label(y, weight)
+        assert self._scale is not None
+        most, size, scale = self._ordinary, largest(u), self._scale
+        if not (size <= most and weight <= most and -most <= y - self._level <= most):
+            self._require_row(u, float(y), weight, columns)
+        block = RowBlock(rows, 1, size * math.sqrt(u.size))
+        labels, weights = np.array([float(y)]), np.array([float(weight)])
+        if not self._may_not_fit(block, labels, weights) and scale.longest(block.longest) <= ORDINARY:
+            level, label, whole = self._level, self._label_for(u, y, weight, columns), scale.whole(rows)
+            seen = scale.scaled(whole)
+            if isinstance(seen, tuple):
+                margin = self._rule.step(seen[1], seen[0], label, weight)
+            else:
+                margin = self._rule.step_dense(seen[0], label, weight)
+            if margin != margin:
+                raise self._refusal(u, columns)
+            self._counted_for_scale(whole, np.array([margin]), np.array([label]), weights)
+            self._until_sample -= 1
+            return margin + level
+        margins = np.empty(1)
+        try:
+            self.learn_checked(block, labels, weights, margins=margins)
+        except InputError:
+            raise self._refusal(u, columns) from None
+        return float(margins[0])
+
     def _label_for(self, u: FloatArray, y: float, weight: float, columns: NDArray[np.int64] | None = None) -> float:
         """The label as the kernel is to see it, once it and the weight are known to be sound."""
+        label = self._require_label(y, weight)
+        most = self._ordinary
+        if weight > most or not -most <= label - self._level <= most:
+            self._require_row(u, label, weight, columns)
+        if self._until_sample == 0:
+            self._sample()
+        if not self._widens:
+            return label
+        if not (self._has_level and abs(label - self._level) <= self._settings.reach):
+            self._require_row(u, label, weight, columns)  # before the interval changes
+            self._begin_at(label)
+            if abs(label - self._level) > self._settings.reach:
+                self._widen(abs(label - self._level))
+        return label - self._level
+
+    def _require_label(self, y: float, weight: float) -> float:
+        """The label as a number, once it and the weight are known to be sound."""
         try:
             sound = (y == 1 or y == -1) if self._classifies else -math.inf < y < math.inf
             sound = sound and 0.0 <= weight < math.inf
@@ -263,25 +310,34 @@ class BudgetLinearLearner(LearnerMemory):
             what = f"the label is {y!r}, the weight {weight!r}"
             remedy = "Use labels −1 and +1 for two classes, finite targets for regression, weights of at least 0"
             raise InputError("y", what, remedy, round=self.rounds + 1)
-        if weight > HEAVIEST or not -HEAVIEST <= label <= HEAVIEST:
-            self._require_row(u, abs(label), weight, columns)
-        if self._until_sample == 0:
-            self._sample()
-        if not self._widens:
-            return label
-        if not (self._has_level and abs(label - self._level) <= self._settings.reach):
-            self._require_row(u, abs(label), weight, columns)  # before the interval changes, not only in the kernel
-            self._begin_at(label)
-            if abs(label - self._level) > self._settings.reach:
-                self._widen(abs(label - self._level))
-        return label - self._level
+        return label
 
-    def _require_row(self, u: FloatArray, size: float, weight: float, columns: NDArray[np.int64] | None) -> None:
-        """Raise if the row would be refused with a target of this size, whatever the interval becomes."""
-        longest = float(np.abs(u).max(initial=0.0)) * math.sqrt(len(u))
-        sound = columns is None or is_row(columns, u, self._settings.dimension)
-        if not (sound and is_moderate(longest, size, weight, self._radius + 2 * (size + abs(self._level)))):
+    def _require_row(self, u: FloatArray, y: float, weight: float, columns: NDArray[np.int64] | None) -> None:
+        """Raise if the row, with a label or target that is a number, is out of range, or none at all."""
+        sound = u.ndim == 1 and (columns is None or is_row(columns, u, self._settings.dimension))
+        length = float(lengths_of(u[None])[0]) if sound else math.nan
+        distances, radii = self._distances_and_radii(np.array([y]))
+        if not is_moderate(length, float(distances[0]), self._heaviest(float(weight)), float(radii[0])):
             raise self._refusal(u, columns)
+
+    def _heaviest(self, weight: Any) -> Any:
+        """What counts as a row's weight in the range of numbers."""
+        return weight
+
+    def _distances_and_radii(self, labels: FloatArray, ordered: bool = True) -> tuple[FloatArray, FloatArray]:
+        """|y| and ϱ of `is_moderate` for labels in this order; not ordered: the largest that they are in any."""
+        radius, reach = self._rule.number_of("radius"), self._settings.reach
+        sizes = np.abs(labels)
+        if not self._widens:
+            return sizes, np.full(len(sizes), radius + reach)
+        with np.errstate(over="ignore"):
+            if self._has_level or ordered:
+                level = self._level if self._has_level else float(labels[0])
+                sizes, offsets = sizes + abs(level), np.abs(labels - level)
+            else:
+                sizes, offsets = sizes + sizes.max(), np.full(len(sizes), labels.max() - labels.min())
+            farthest = np.maximum.accumulate(offsets) if ordered else np.full(len(sizes), offsets.max())
+            return sizes, radius + np.maximum(reach, 2 * farthest)
 
     def _refusal(self, u: FloatArray, columns: NDArray[np.int64] | None = None) -> InputError:
         """What is wrong with a row that cannot be learned; nothing is left of it."""
@@ -298,7 +354,7 @@ class BudgetLinearLearner(LearnerMemory):
             what = f"are not increasing within 0 … {self._settings.dimension - 1}"
             return InputError("indices", what, "Sort them, and give each once", round=t)
         what = "has numbers so large that the squares of its gradient overflow"
-        return InputError("row", what, "Scale the features, the targets or the weights down", round=t)
+        return InputError("row", what, TOO_LARGE, round=t)
 
     @one_thread_at_a_time
     def learn(
@@ -340,7 +396,7 @@ class BudgetLinearLearner(LearnerMemory):
             if rows_in_order.ndim != 1 or np.any((rows_in_order < 0) | (rows_in_order >= block.count)):
                 raise InputError("order", "has other numbers than those of rows", f"Use 0 … {block.count - 1}")
         weights = weights_for(sample_weight, block.count)
-        self.require(block, labels, weights)
+        self.require(block, labels, weights, rows_in_order)
         count = block.count if order is None else len(rows_in_order)
         if record is None:
             margins = np.empty(count)
@@ -366,6 +422,56 @@ class BudgetLinearLearner(LearnerMemory):
         """`learn` for what `row_block`, `labels_for` and `weights_for` made, and `require` has seen."""
         if block.count == 0:
             return
+        look = self._may_not_fit(block, labels, weights)
+        if not look and (block.longest if self._scale is None else self._scale.longest(block.longest)) <= ORDINARY:
+            self._learn_seen(block, labels, weights, order, margins, record, trace, look=False)
+            return
+        back = self._way_back() if look else None
+        try:
+            with self._rule.of_any_length():
+                self._learn_seen(block, labels, weights, order, margins, record, trace, look=look)
+        except InputError:
+            if back is not None:
+                back()
+            raise
+
+    def _way_back(self) -> Callable[[], None]:
+        """What makes everything as it is now."""
+        settings, level, sampled = self._settings, (self._has_level, self._level), self._average.sampled
+        arrays, scale = self._rule.arrays(), deepcopy(self._scale)
+
+        def back() -> None:
+            self._rule = compiled_rule(settings.rule, settings.dimension, self._sparse)
+            self._use(settings)
+            self._rule.restore(arrays)
+            (self._has_level, self._level), self._average.sampled, self._scale = level, sampled, scale
+            self._plan_average()
+
+        return back
+
+    def _may_not_fit(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> bool:
+        """Whether a row could be out of range once it is scaled, by factors of now or by others, half-way through."""
+        if self._scale is None:
+            return False
+        if not self._scale.stays_for(block.count):
+            return True
+        weight = float(weights.max()) if len(weights) else 1.0
+        distance = 2 * largest(labels) + abs(self._level)
+        longest = self._scale.longest(block.longest)
+        return not is_moderate(longest, distance, weight, self._radius + 4 * distance, LONGEST_SCALED)
+
+    def _learn_seen(
+        self,
+        block: RowBlock,
+        labels: FloatArray,
+        weights: FloatArray,
+        order: NDArray[np.int64],
+        margins: FloatArray,
+        record: NDArray[np.int64],
+        trace: NDArray[Any],
+        *,
+        look: bool,
+    ) -> None:
         if self._rule.is_sparse and not block.is_sparse:
             block = block.to_sparse()
         shuffled = order is not IN_ORDER
@@ -390,7 +496,10 @@ class BudgetLinearLearner(LearnerMemory):
                 part = self._scale.whole(block.part(start, stop) if part is None else part)
                 of_rows = weights[chosen] if len(weights) else weights
                 some = some[: stop - start] if len(some) else np.empty(stop - start)
-                seen = self._scaled(part)
+                seen = self._scaled(part, labels[chosen], of_rows) if look else self._scale.scaled(part)
+                if seen is None:
+                    what = f"rows {start} … {stop - 1} hold one whose numbers, scaled as those before it, overflow"
+                    raise InputError("X", what, TOO_LARGE, round=self.rounds + 1)
                 played = self._rule.play(seen, IN_ORDER, labels[chosen], of_rows, record, trace, some)
                 self._counted_for_scale(part, some, labels[chosen], of_rows)
             elif shuffled:
@@ -406,15 +515,24 @@ class BudgetLinearLearner(LearnerMemory):
             margins[0] += before  # the first target of all was not known before it came
             margins[1:] += self._level
 
-    def _scaled(self, rows: Any) -> Any:
-        """Rows as the kernel is to see them; factors are made anew where they are due."""
+    def _scaled(self, rows: Any, labels: FloatArray, weights: FloatArray) -> Any:
+        """Rows as the kernel is to see them; factors are made anew where they are due. None: out of range as such."""
         assert self._scale is not None
-        self._scale.begin(rows)
-        if self._scale.is_due():
+        scale, change = copy(self._scale), None
+        scale.begin(rows)
+        if scale.is_due():
+            change = scale.renewed()
+        seen = scale.scaled(rows)
+        sizes, radius = np.abs(labels), self._rule.number_of("radius") + self._settings.reach
+        longest = largest(seen[0] if isinstance(seen, tuple) else seen) * math.sqrt(self._settings.dimension)
+        if immoderate(seen, longest, sizes, weights, np.full(len(sizes), radius), most=LONGEST_SCALED) is not None:
+            return None
+        if change is not None:
             more = EARLIER if self._classifies else 1.0
-            self._rule.rescale(*self._scale.renewed(), more)
-            self._scale.slopes *= more
-        return self._scale.scaled(rows)
+            self._rule.rescale(*change, more)
+            scale.slopes = scale.slopes * more
+        self._scale = scale
+        return seen
 
     def _counted_for_scale(self, rows: Any, margins: FloatArray, labels: FloatArray, weights: FloatArray) -> None:
         """What the features' scale is made of, once the rows are learned."""
@@ -429,9 +547,25 @@ class BudgetLinearLearner(LearnerMemory):
         """Before the first row: centre and scale features by what they are in these rows, once and for all."""
         self._scale = FeatureScale.of_block(block, self._settings.dimension, self._may_centre)
 
-    def require(self, block: RowBlock, labels: FloatArray, weights: FloatArray) -> None:
-        """Raise if a number of the block is too large to be learned from."""
-        require_moderate(block, labels, weights, self._radius)
+    def require(
+        self, block: RowBlock, labels: FloatArray, weights: FloatArray, order: NDArray[np.int64] | None = None
+    ) -> None:
+        """Raise if a row of the block is out of range (`_rows.is_moderate`). Without an order: in some order it is."""
+        if block.count == 0:
+            return
+        distance, weight = largest(labels), self._heaviest(float(weights.max()) if len(weights) else 1.0)
+        distance += distance + abs(self._level) if self._widens else 0.0
+        radius = self._rule.number_of("radius") + max(self._settings.reach, 2 * distance if self._widens else 0.0)
+        if is_moderate(block.longest, distance, weight, radius):  # so is every row of it
+            return
+        if order is not None and order is not IN_ORDER:
+            labels, weights = labels[order], weights[order] if len(weights) else weights
+        if len(labels) == 0:
+            return
+        distances, radii = self._distances_and_radii(labels, ordered=order is not None)
+        with np.errstate(over="ignore"):
+            weights = self._heaviest(weights if len(weights) else np.ones(len(labels)))
+        require_moderate(block, distances, weights, radii, IN_ORDER if order is None else order)
 
     # --- the intercept's interval -----------------------------------------------------------------------------
 

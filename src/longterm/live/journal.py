@@ -46,7 +46,14 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
 
 from longterm.errors import JournalError
-from longterm.storage.files import partial_beside, remove_partials, sync_folder, write_all, write_atomically
+from longterm.storage.files import (
+    partial_beside,
+    put_in_place,
+    remove_partials,
+    sync_folder,
+    write_all,
+    write_atomically,
+)
 from longterm.storage.lock import FileLock
 
 MAGIC = b"\x89LTJRNL\n"
@@ -79,6 +86,9 @@ class JournalReader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        if not path.is_file():  # reading a pipe would wait for ever
+            what = "it is a folder or a device"
+            raise JournalError(path, "foreign", what, "Give a file, or a name that is not taken")
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(0)
@@ -173,6 +183,7 @@ class Journal:
         self.fsync = fsync
         self._lock = lock
         self._closed = False
+        lock.claim()
         self._now = _File(path.open("r+b", buffering=0), start, at)
         self._rotation: _Rotation | None = None
         remove_partials(path)  # a process that died left them
@@ -249,7 +260,7 @@ class Journal:
         self.require_open()
         self._rotation = _Rotation(head, self.identity, start, at)
         self._release_for_renaming()
-        os.replace(source, self.path)  # noqa: PTH105 - the tests crash at every call of the os module
+        put_in_place(source, self.path)
         self.settle()
         if self.fsync:
             sync_folder(self.path.parent)
@@ -273,6 +284,7 @@ class Journal:
                 if begun:
                     self.identity = rotation.identity
                 old.file.close()
+                self._lock.claim_renewed()
             self._rotation = None
         descriptor, end = self._now.file.fileno(), self.at.offset
         if os.fstat(descriptor).st_size > end:

@@ -106,9 +106,14 @@ class RecordedMemory(Generic[M]):
         logger.info("%s: %d records read again", self.journal.path, self.memory.sequence - before)
 
     def restore(self, base: bytes) -> tuple[str, ...]:
-        """Become what a journal begins with. Called by `recover`."""
-        self.places = self.memory.become(base)
-        return self.places
+        """Become what a journal begins with. Called by `recover`.
+
+        The snapshot's own place is one of them even where that says nothing of it: one saved right after a checkpoint,
+        whose journal was not begun afresh any more.
+        """
+        known = self.memory.become(base)
+        self.places = (*known, *(place for place in self.places if place not in known))[-PLACES:]
+        return known
 
     def replay(self, record: bytes) -> None:
         """Let what a journal recorded happen again. Called by `recover`."""

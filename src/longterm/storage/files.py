@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
 from types import ModuleType
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 fcntl: ModuleType | None
 try:
@@ -18,6 +19,7 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
+ATTEMPTS = 50
 _PARTIAL = re.compile(r"\.[0-9a-f]{8}\.partial")
 
 
@@ -35,6 +37,7 @@ def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object]) 
     content : bytes, or a function of an open binary file
         What to write, or what writes it.
     """
+    path = path.resolve()  # a link stays one
     while not _written_beside(path, content):
         pass  # someone took what had just been begun for a dead writer's: once more, under another name
     sync_folder(path.parent)
@@ -44,7 +47,7 @@ def _written_beside(path: Path, content: bytes | Callable[[BinaryIO], object]) -
     partial = partial_beside(path)
     try:
         with partial.open("xb") as file:
-            if not _claimed(file):
+            if not claimed(file):
                 return False
             if callable(content):
                 content(file)
@@ -52,7 +55,7 @@ def _written_beside(path: Path, content: bytes | Callable[[BinaryIO], object]) -
             else:
                 write_all(file.fileno(), content)
             os.fsync(file.fileno())
-        os.replace(partial, path)  # noqa: PTH105 - the tests crash at every call of the os module
+        put_in_place(partial, path)
     except BaseException:
         with suppress(OSError):
             partial.unlink()
@@ -60,7 +63,20 @@ def _written_beside(path: Path, content: bytes | Callable[[BinaryIO], object]) -
     return True
 
 
-def _claimed(file: BinaryIO) -> bool:
+def put_in_place(source: Path, path: Path) -> None:
+    """Rename `source` over `path`. Windows refuses while anybody has that open: it is tried for a second."""
+    for again in range(ATTEMPTS):
+        try:
+            os.replace(source, path)  # noqa: PTH105 - the tests crash at every call of the os module
+        except PermissionError:
+            if os.name != "nt" or again == ATTEMPTS - 1:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
+def claimed(file: IO[bytes]) -> bool:
     """Whether the lock of a file could be had, and the file is still there. True where there are no locks."""
     if fcntl is None:
         return True

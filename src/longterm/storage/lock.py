@@ -1,8 +1,8 @@
 """One writer of a file: a lock of the operating system, held from opening to closing.
 
 The lock is on a file of its own, `NAME.lock`, because the file it stands for is replaced by renaming. The system frees
-it when the process dies, however it dies. A clean release removes the file; one that a death left behind locks nobody
-out.
+it when the process dies, however it dies. A clean release removes the file, but on Windows, where that cannot be done
+before others may have it; one that was left behind locks nobody out.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from io import FileIO
 from pathlib import Path
 
 from longterm.errors import JournalError
+from longterm.storage.files import claimed
 
 if sys.platform == "win32":
     import msvcrt
@@ -31,7 +32,8 @@ _FAR = 2**30
 _LENGTH = 100
 """How much the holder writes of itself, blanks included: a file that is cut short first is forced to the disk by some
 systems."""
-_TAKEN = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK}
+_TAKEN = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK, 0}
+"""What a system says of a lock that another has: Windows EACCES, Wine's msvcrt no number at all."""
 _HELD: weakref.WeakSet[FileLock] = weakref.WeakSet()
 
 
@@ -43,10 +45,12 @@ class FileLock:
     """The right to write one file. `held` says whether this process has it: a forked child never does."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path.resolve()
+        """The file itself: a link to it, or a name from another folder, would mean another one later."""
         self.held = False
-        self._lock_path = Path(f"{path.resolve()}.lock")
+        self._lock_path = Path(f"{self.path}.lock")
         self._file: FileIO | None = None
+        self._itself: FileIO | None = None
 
     def acquire(self) -> FileLock:
         """Take it at once; a JournalError that names the process that has it, if there is one."""
@@ -69,9 +73,33 @@ class FileLock:
             raise
         return self
 
+    def claim(self) -> None:
+        """Lock the file itself, too, which is there: it may have other names, or the file of its lock been removed."""
+        if sys.platform == "win32":  # which renames nothing over an open file
+            return
+        itself = None
+        try:
+            itself = self.path.open("rb", buffering=0)
+            free = claimed(itself)
+            if free:
+                itself, self._itself = self._itself, itself
+        finally:
+            if itself is not None:
+                itself.close()
+        if not free:
+            what, remedy = "another learner has the same file open", "Close it there; or give this one its own"
+            raise JournalError(self.path, "in use", what, remedy)
+
+    def claim_renewed(self) -> None:
+        """The same of the file that has taken its place. It is the holder's, whoever else has it open."""
+        with suppress(JournalError, OSError):
+            self.claim()
+
     def release(self) -> None:
         """Give it back, if it is held."""
         held, self.held = self.held, False
+        if self._itself is not None:
+            self._itself.close()
         if self._file is None:
             return
         if held and sys.platform != "win32":
@@ -81,8 +109,9 @@ class FileLock:
     def lost_by_fork(self) -> None:
         """In a forked child: the lock is the parent's, and the child must not keep it when the parent dies."""
         self.held = False
-        if self._file is not None:
-            self._file.close()
+        for file in (self._file, self._itself):
+            if file is not None:
+                file.close()
 
     def _lock(self) -> bool:
         """Whether it could be had. Where there are no locks it is had, with a warning."""

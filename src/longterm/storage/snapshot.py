@@ -73,12 +73,12 @@ def write_snapshot(path: Path, snapshot: Snapshot) -> bytes:
 
 def read_snapshot(path: Path, kind: str, version: int) -> tuple[Snapshot, bytes]:
     """The snapshot in a file, and its identity; a SnapshotError unless it is whole, of this kind, and not newer."""
+    if path.exists() and not path.is_file():  # reading a pipe would wait for ever, reading a device never end
+        raise SnapshotError(path, "foreign", "it is a folder or a device", "Give a file that save() made")
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         raise SnapshotError(path, "missing", "there is no such file", "Give a file that save() made") from None
-    except IsADirectoryError:
-        raise SnapshotError(path, "foreign", "it is a folder", "Give a file that save() made") from None
     return decode(data, path, kind, version)
 
 

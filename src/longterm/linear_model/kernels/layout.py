@@ -26,6 +26,9 @@ ONE, MIXED, PRICED = range(3)
 NO_OFFSET, LOG_ODDS, MEAN = range(3)
 """What the intercept is before the residual."""
 
+ORDINARY = 1e12
+"""Rows, targets and weights up to this size are far from the end of the range, whatever the others are."""
+
 
 @dataclass(frozen=True)
 class Parameters:
@@ -44,6 +47,8 @@ class Parameters:
     Its intercept is then an offset known before the round, NO_OFFSET, LOG_ODDS or MEAN, plus a residual of at most
     residual_radius in size (0: none), and intercept_bound is 0. In penalised FTRL with scales, x_t has at most
     max_features coordinates other than 0 (0: as many as there are).
+
+    A row with ‖u‖² > longest is refused: the caller is to look at it first (`_rows`).
     """
 
     budget: float
@@ -63,6 +68,7 @@ class Parameters:
     offset: int = 0
     residual_radius: float = 0.0
     max_features: int = 0
+    longest: float = ORDINARY**2
 
     def as_record(self) -> NDArray[Any]:
         """The same numbers, a record in an array of one."""

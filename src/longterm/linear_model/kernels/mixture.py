@@ -307,9 +307,9 @@ def place_scales(mixture, curvature, pull, norm_2):
 
 @helper
 def place_residual(mixture, slope_sum, squares):
-    """The same for the residual's lanes: s_j = R_j min(1/√V_b, 1/|z_b|); Σ p_j s_j."""
+    """The same for the residual's lanes: s_j = R_j min(1/√V_b, 1/|z_b|); Σ p_j s_j. 0 while slopes have no squares."""
     size = max(math.sqrt(squares), abs(slope_sum))
-    return place_each(mixture.ctypes.data, 1.0 / size if size > 0.0 else 0.0)
+    return place_each(mixture.ctypes.data, 1.0 / size if size > 1e-160 else 0.0)
 
 
 @helper

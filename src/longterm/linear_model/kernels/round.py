@@ -36,7 +36,6 @@ def margin_of(p, s, dot):
     margin = s.scale * dot + s.intercept
     if p.offset == MEAN:
         margin = clip(margin, s.reach)
-        s.reach = p.residual_radius
     return margin
 
 
@@ -44,13 +43,15 @@ def margin_of(p, s, dot):
 def charge(p, s, margin, length, label, weight):
     """Add f_t(x_t) and g(x_t) to the sums: whether the row may be learned (else nothing was changed), slope, g(x_t).
 
-    `length` is ‖u‖². A NaN anywhere makes the value or the gradient's length NaN, and the row is refused.
+    `length` is ‖u‖². A NaN anywhere makes the value or the row's length NaN, and the row is refused.
     """
     value, slope = value_and_slope(p.loss, p.loss_parameter, margin, label)
     value, slope = weight * value, weight * slope
     free = 1.0 if p.intercept_bound + p.residual_radius > 0.0 else 0.0
-    if not (slope * slope * (length + free) <= LONGEST_GRADIENT**2 and value < math.inf):
+    if not (length <= p.longest and slope * slope * (length + free) <= LONGEST_GRADIENT**2 and value < math.inf):
         return False, slope, 0.0
+    if p.offset == MEAN:
+        s.reach = p.residual_radius
     norm_1, norm_2 = s.norm_1 + s.norm_1_low, s.norm_2 + s.norm_2_low
     g = s.scale * (p.l1 * norm_1 + 0.5 * p.l2 * s.scale * norm_2) - p.budget
     positive = max(g, 0.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +22,7 @@ from longterm.linear_model.kernels.layout import (
     MIXED_NUMBERS,
     NUMBERS,
     ONE,
+    ORDINARY,
     PARAMETERS,
     PENALISED_FTRL,
     SCALARS,
@@ -136,7 +139,9 @@ class CompiledRule(ABC):
     def use(self, parameters: Parameters) -> None:
         """Play with these constants from now on; a residual of another radius begins anew."""
         before = self.number_of("residual_radius"), self.number_of("scales")
+        longest = self.number_of("longest") or parameters.longest  # an interval may widen in the midst of long rows
         self.parameters[...] = parameters.as_record()
+        self.parameters["longest"] = longest
         if self.number_of("scales") == ONE:
             return
         if not before[1]:
@@ -147,6 +152,15 @@ class CompiledRule(ABC):
             prefer.py_func(self.mixture, RESIDUAL, IDLE, typical, RESIDUAL_POWER)
             for name in ("intercept_slope", "intercept_squares", "residual_clip", "residual_clipped_squares"):
                 self.scalars[name] = 0.0
+
+    @contextmanager
+    def of_any_length(self) -> Iterator[None]:
+        """Play rows however long: they were looked at."""
+        self.parameters["longest"] = math.inf
+        try:
+            yield
+        finally:
+            self.parameters["longest"] = ORDINARY**2
 
     def number_of(self, name: str) -> float:
         """One of the constants in force."""
