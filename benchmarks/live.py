@@ -2,7 +2,8 @@
 
 "update" is the learner's own rule on the same feedback, nothing else; "live" is ask and tell with a ready
 Feedback: token, checks, sums, lock; "journal" writes both down as well; "fsync" also waits for the disk.
-All are timed round by round in one run, the first three in turn. The last is the disk's speed, not ours.
+All are timed round by round in one run, the first three in turn, so that each finds the others' data in the
+processor's caches; "alone" is the same in a loop of its own. The last is the disk's speed, not ours.
 
     python benchmarks/live.py
 """
@@ -61,7 +62,7 @@ def served(live: LiveLearner) -> Callable[[Feedback], None]:
 
 def main() -> None:
     print(f"ask + tell of one A-OGD learner, microseconds, {ROUNDS} rounds ({SYNCED_ROUNDS} with fsync)")
-    print(f"{'d':>6}{'':>10}{'median':>12}{'p99':>12}{'to the update':>16}")
+    print(f"{'d':>6}{'':>10}{'median':>12}{'p99':>12}{'to the update':>16}{'alone':>12}")
     for d in (10, 100, 1000):
         problem = Problem(Ball(d), SquaredDistance(d, targets=Ball(d)), L2Budget(d, budget=0.5))
         learner, feedback = AOGD.for_problem(problem), feedback_of(problem)
@@ -71,11 +72,13 @@ def main() -> None:
             LiveLearner(learner, problem, journal=Path(folder) / "forced") as forced,
         ):
             fast = {"update": bare(learner), "live": served(LiveLearner(learner, problem)), "journal": served(written)}
+            alone = {name: timed({name: play}, feedback)[name] for name, play in fast.items()}
             taken = timed(fast, feedback) | timed({"fsync": served(forced)}, feedback[: WARM_UP + SYNCED_ROUNDS])
         update = statistics.median(taken["update"])
         for name, times in taken.items():
             median, late = statistics.median(times), statistics.quantiles(times, n=100)[98]
-            print(f"{d:>6}{name:>10}{median:>12.1f}{late:>12.1f}{median / update:>16.1f}")
+            by_itself = f"{statistics.median(alone[name]):>12.1f}" if name in alone else ""
+            print(f"{d:>6}{name:>10}{median:>12.1f}{late:>12.1f}{median / update:>16.1f}{by_itself}")
 
 
 if __name__ == "__main__":
