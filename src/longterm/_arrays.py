@@ -135,7 +135,12 @@ def summed(values: Array) -> Array:
 
 def floored(positive: Array) -> Array:
     """At least the root of the smallest number there is: to divide by, where 0 stands for "nothing yet"."""
-    return at_least(positive, _least_divisor(positive.dtype, namespace(positive)))
+    return at_least(positive, least_divisor(positive))
+
+
+def least_divisor(x: Array) -> float:
+    """The root of the smallest number of x's dtype that there is."""
+    return _least_divisor(x.dtype, namespace(x))
 
 
 def float_dtype(xp: Any, dtype: Any) -> Any:

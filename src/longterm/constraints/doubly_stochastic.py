@@ -109,6 +109,10 @@ class DoublyStochastic(Constraint):
             return super().gradient_of(x, index)
         return rows_at(like(self._gradients, x), index)
 
+    @property
+    def is_affine(self) -> bool:
+        return True
+
     def as_affine(self) -> Affine:
         matrix = np.concatenate([-np.eye(self.dimension), *self._sum_gradients()])
         return Affine(matrix, -self.values(np.zeros(self.dimension)))

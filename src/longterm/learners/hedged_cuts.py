@@ -37,15 +37,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_float, column, dot, floored, like, namespace, surely_below, to_numpy
+from longterm._arrays import (
+    Array,
+    FloatArray,
+    as_float,
+    column,
+    dot,
+    floored,
+    least_divisor,
+    like,
+    namespace,
+    surely_below,
+    to_numpy,
+)
 from longterm._validate import Hyper
+from longterm.constraints import Constraint
 from longterm.errors import InputError
 from longterm.learners.aogd import Steps
 from longterm.learners.base import Learner, OnBrokenBound, require_strong_convexity
@@ -57,6 +70,8 @@ from longterm.theory.bounds import HARD, LONG_TERM, REGRET, SQUARED, NoTheoremEr
 
 ROUNDING = 1e-12
 """A cut that moves no expert by more than this share of Δ is left out, where that can be seen."""
+AT_FIRST = 200
+"""Cuts of the start by a g that is known, at most."""
 
 
 class HedgedCutsState(NamedTuple):
@@ -97,6 +112,8 @@ class HedgedCuts(Learner[HedgedCutsState]):
     path : float
         P: `bound` speaks of the regret against points u_1, u_2, … with Σ‖u_t − u_{t−1}‖ ≤ P, each feasible in its
         round; 0 is the best fixed decision. The rule does not read it.
+    known : Constraint, optional
+        The fixed g, where it may be looked at before it is played: for the start, and for each cut after the first.
 
     Examples
     --------
@@ -113,11 +130,12 @@ class HedgedCuts(Learner[HedgedCutsState]):
     enclosing_set: Set
     factors: tuple[float, ...] = (0.5, 0.125, 0.03125, 0.0078125)
     constraints: int = 1
-    cuts: int = 3
+    cuts: int = 4
     bank: Hyper = 0.0
     meta: Meta = AdaHedge()  # noqa: RUF009 - frozen
     sigma: Hyper = 0.0
     path: float = 0.0
+    known: Constraint | None = None
 
     name: ClassVar[str] = "hedged_cuts"
     title: ClassVar[str] = "Hedged cuts"
@@ -150,10 +168,11 @@ class HedgedCuts(Learner[HedgedCutsState]):
         *,
         steps: Steps | Literal["universal"] = "universal",
         experts: int = 4,
-        cuts: int = 3,
+        cuts: int = 4,
         bank: Hyper = 0.0,
         meta: MetaName | None = None,
         path: float = 0.0,
+        look: bool = True,
     ) -> HedgedCuts:
         """Hedged cuts: no constants, no horizon, no projection; the learner to start with.
 
@@ -173,18 +192,22 @@ class HedgedCuts(Learner[HedgedCutsState]):
             How the experts are weighed; left out, by the second where one of them has steps 1/(σt).
         path : float
             The path Σ‖u_t − u_{t−1}‖ of moving comparators to be ready for: adds experts with longer steps.
+        look : bool
+            Whether a g that is fixed may be looked at where nobody has played yet; without, what is told is all that
+            is known of it.
         """
         c, count, P = problem.constants, problem.constraint.count, validate.non_negative_scalar("path", path)
+        known = problem.constraint if look and not problem.constraint.parameters else None
         if steps not in ("convex", "universal"):
             sigma = require_strong_convexity(problem, steps)
-            return cls(problem.enclosing_set, (), count, cuts, bank, sigma=sigma)
+            return cls(problem.enclosing_set, (), count, cuts, bank, sigma=sigma, known=known)
         sigma = c.strong_convexity if steps == "universal" else 0.0
         longest = 0
         while P > 0 and 0.5 * 4.0**longest < np.sqrt(0.5 + P / c.diameter):
             longest += 1
         factors = tuple(0.5 * 4.0**k for k in range(longest, -validate.count("experts", experts), -1))
         rule = rule_called(meta or ("adapt-ml-prod" if sigma > 0 else "adahedge"))
-        return cls(problem.enclosing_set, factors, count, cuts, bank, rule, sigma, P)
+        return cls(problem.enclosing_set, factors, count, cuts, bank, rule, sigma, P, known)
 
     @cached_property
     def curved(self) -> bool:
@@ -215,6 +238,17 @@ class HedgedCuts(Learner[HedgedCutsState]):
         if problem.constraint.count != self.constraints:
             what = f"was made for {self.constraints} constraints, {problem.name!r} has {problem.constraint.count}"
             raise InputError("learner", what, "Build it from the problem: HedgedCuts.for_problem(problem)")
+        if self.known is not None and not self._looks_at(problem.constraint):
+            what = f"looks at another constraint than that of {problem.name!r}"
+            raise InputError("learner", what, "Build it from the problem: HedgedCuts.for_problem(problem)")
+
+    def _looks_at(self, constraint: Constraint) -> bool:
+        """Whether that is the g that is known, as far as can be seen from the start and the centre of B."""
+        if constraint is self.known or constraint.parameters:
+            return constraint is self.known
+        places = np.stack([self._start[0], np.asarray(self.enclosing_set.centre, dtype=np.float64)])
+        ours, theirs = (np.asarray(g.values(places)) for g in (self.known, constraint))  # type: ignore[union-attr]
+        return bool(np.allclose(ours, theirs, rtol=1e-9, atol=0.0))
 
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         if self.constraints == 1:
@@ -290,8 +324,29 @@ class HedgedCuts(Learner[HedgedCutsState]):
         """L with ‖Σ_j v_j ∇g_j‖ ≤ L‖v‖."""
         return problem.constants.constraint_gradient_bound if self.constraints == 1 else problem.joint_gradient_bound
 
+    @cached_property
+    def _looks(self) -> bool:
+        """Whether g, known, has other linearisations elsewhere."""
+        return self.known is not None and not self.known.is_affine
+
+    @cached_property
+    def _start(self) -> tuple[FloatArray, ...]:
+        """The centre of B, cut where it stands until it keeps g; alone in a tuple: an array is one value per learner."""
+        B, g = self.enclosing_set, self.known
+        x = np.asarray(B.centre, dtype=np.float64)
+        for _ in range(0 if g is None else AT_FIRST):
+            values, pullback = g.values_and_pullback(x)  # type: ignore[union-attr]
+            broken = np.maximum(values, 0.0)
+            normal = pullback(broken)
+            excess, square = broken @ broken, max(float(normal @ normal), np.finfo(np.float64).tiny)
+            if excess**2 <= square * (ROUNDING * B.diameter) ** 2:
+                break
+            x = B.project(x - excess / square * normal)
+        return (x,)
+
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> HedgedCutsState:
         x = self.at_the_centre(batch_shape, xp, dtype)
+        x = xp.broadcast_to(xp.asarray(self._start[0], dtype=x.dtype), x.shape)
         shape, K = tuple(x.shape[:-1]), self.experts
         experts = xp.broadcast_to(x[..., None, :], (*shape, K, x.shape[-1]))
         zero = xp.zeros(shape, dtype=x.dtype)
@@ -312,17 +367,17 @@ class HedgedCuts(Learner[HedgedCutsState]):
         square = dot(gradient, gradient)
         square_sum = state.square_sum + square
         divisor = floored(square_sum)  # while S is 0 so is the gradient, and any step will do
-        totals, values = self.relaxed(state.totals, feedback)
-        ahead = _front(state.experts) - x
-        y = self._moved(ahead, state.round, divisor, x, values, feedback)
-        memory, x_next = state.memory, y[..., 0, :]
+        totals = self.with_round(state.totals, feedback)
+        ahead, memory, weights = _front(state.experts) - x, state.memory, None
         if self.experts > 1:
             losses = dot(ahead, gradient)
             memory = self.meta.update(memory, losses if losses.ndim == 1 else namespace(x).moveaxis(losses, 0, -1))
-            x_next = (self.meta.weights(memory)[..., None, :] @ y)[..., 0, :]
+            weights = self.meta.weights(memory)
+        ahead = self._stepped(ahead, state.round, divisor, gradient)
+        y = self._cut(ahead, x, totals, feedback, weights, look=self._looks)
         return HedgedCutsState(
             round=state.round + 1,
-            x=x_next,
+            x=_mixed(weights, y),
             experts=y,
             memory=memory,
             square_sum=square_sum,
@@ -330,56 +385,80 @@ class HedgedCuts(Learner[HedgedCutsState]):
             totals=totals,
         )
 
-    def moved(self, experts: Array, t: Array, square_sum: Array, x: Array, values: Array, feedback: Feedback) -> Array:
+    def moved(self, experts: Array, t: Array, square_sum: Array, x: Array, totals: Array, feedback: Feedback) -> Array:
         """The experts (..., K, d) after round t, whoever else had a part in x: for learners with other experts, too."""
-        return self._moved(_front(experts) - x, t, square_sum, x, values, feedback)
+        ahead = self._stepped(_front(experts) - x, t, square_sum, feedback.loss_gradient)
+        return self._cut(ahead, x, totals, feedback)
 
-    def _moved(self, ahead: Array, t: Array, square_sum: Array, x: Array, values: Array, feedback: Feedback) -> Array:
-        """From x + `ahead`, experts first: a step of each, then the cuts."""
-        xp = namespace(x)
+    def _stepped(self, ahead: Array, t: Array, square_sum: Array, gradient: Array) -> Array:
+        """From x + `ahead`, experts first, a step of each; again as seen from x."""
+        xp = namespace(gradient)
         factors, curved = self._rows
-        factors = like(factors, x)
+        factors = like(factors, gradient)
         if axes := square_sum.ndim:
             factors = xp.reshape(factors, (-1, *(1,) * axes))
         steps = factors * (self.enclosing_set.diameter / xp.sqrt(square_sum))
         if self.curved:
-            curved = like(curved, x)
+            curved = like(curved, gradient)
             curved = xp.reshape(curved, (-1, *(1,) * axes)) if axes else curved
-            share = curved / as_float(t, x)  # learners of a fleet have rounds of their own
-            steps = steps + share / like(self.sigma, x)
+            share = curved / as_float(t, gradient)  # learners of a fleet have rounds of their own
+            steps = steps + share / like(self.sigma, gradient)
             ahead = ahead * column(1 - share) if self.factors else ahead  # its gradient is n + σ(x^k − x)
-        return _back(self._cut(ahead - column(steps) * feedback.loss_gradient, x, values, feedback))
+        return ahead - column(steps) * gradient
 
-    def relaxed(self, totals: Array, feedback: Feedback) -> tuple[Array, Array]:
-        """Σ g_j with this round, and g_j(x_t) − β[−Σ g_j]₊, which is what is cut."""
-        values = feedback.constraint[..., None] if self.constraints == 1 else feedback.constraint_values
+    def with_round(self, totals: Array, feedback: Feedback) -> Array:
+        """Σ g_j with this round, where they are kept."""
         if not totals.shape[-1]:
-            return totals, values
-        totals = totals + values
-        saved = namespace(values).maximum(-totals, 0.0)
-        return totals, values - column(like(self.bank, values) + 0 * values[..., 0]) * saved
+            return totals
+        return totals + (feedback.constraint[..., None] if self.constraints == 1 else feedback.constraint_values)
 
-    def _cut(self, ahead: Array, x: Array, values: Array, feedback: Feedback) -> Array:
-        """From x + `ahead`, `cuts` times onto the half-space that the linearised constraints leave, and back into B."""
-        xp, project = namespace(x), self.enclosing_set.project
-        nothing, normal = (ROUNDING * self.enclosing_set.diameter) ** 2, feedback.constraint_gradient
-        least = floored(0 * values[..., 0])
-        if one := self.constraints == 1:
-            values, square = values[..., 0], xp.maximum(xp.vecdot(normal, normal), least)
+    def relaxed(self, values: Array, totals: Array) -> Array:
+        """g_j − β[−Σ g_j]₊, which is what is cut, from g_j of shape (..., m)."""
+        if not totals.shape[-1]:
+            return values
+        saved = namespace(values).maximum(-totals, 0.0)
+        return values - column(like(self.bank, values) + 0 * values[..., 0]) * saved
+
+    def _cut(
+        self, ahead: Array, x: Array, totals: Array, told: Feedback, weights: Array = None, *, look: bool = False
+    ) -> Array:
+        """From x + `ahead`, `cuts` times onto the half-space that the linearised constraints leave, and back into B.
+
+        They are linearised at x; after the first cut, where they may be looked at, at the experts' mixture.
+        """
+        xp, project, one = namespace(x), self.enclosing_set.project, self.constraints == 1
+        nothing, least = (ROUNDING * self.enclosing_set.diameter) ** 2, least_divisor(x)
         y = x + ahead
         for cut in range(self.cuts):
-            ahead = y - x if cut else ahead
+            if cut:
+                if look:
+                    x = _mixed(weights, _back(y))
+                    told = self._seen(x)
+                ahead = y - x
+            if cut == 0 or look:
+                values = self.relaxed(told.constraint[..., None] if one else told.constraint_values, totals)
             if one:
-                excess = xp.maximum(values + xp.vecdot(ahead, normal), 0.0)
+                normal = told.constraint_gradient
+                excess = xp.maximum(values[..., 0] + xp.vecdot(ahead, normal), 0.0)
             else:
-                broken = xp.maximum(values + feedback.pushforward(ahead), 0.0)  # type: ignore[misc]
-                normal = feedback.pullback(broken)  # type: ignore[misc]
-                excess, square = xp.vecdot(broken, broken), xp.maximum(xp.vecdot(normal, normal), least)
+                broken = xp.maximum(values + told.pushforward(ahead), 0.0)  # type: ignore[misc]
+                normal = told.pullback(broken)  # type: ignore[misc]
+                excess = xp.vecdot(broken, broken)
+            if cut == 0 or look or not one:
+                square = xp.maximum(xp.vecdot(normal, normal), least)
             share = excess / square
             if cut == 1 and surely_below(share * excess, nothing):  # as far as it would move them is rounding
                 break
             y = project(y - column(share) * normal)
-        return y
+        return _back(y)
+
+    def _seen(self, x: Array) -> Feedback:
+        """What `_cut` reads of a feedback, at a point that is not played."""
+        g: Any = self.known
+        values, pullback = g.values_and_pullback(x)
+        if self.constraints == 1:
+            return Feedback(None, values[..., 0], pullback(namespace(x).ones_like(values)))
+        return Feedback(None, None, None, None, values, pullback, partial(g.pushforward, x))
 
     def report(self, state: HedgedCutsState) -> dict[str, Array]:
         weights = self.meta.weights(state.memory)
@@ -393,6 +472,11 @@ def _front(experts: Array) -> Array:
 
 def _back(experts: Array) -> Array:
     return experts if experts.ndim == 2 else namespace(experts).moveaxis(experts, 0, -2)
+
+
+def _mixed(weights: Array | None, experts: Array) -> Array:
+    """Σ_k p_k x^k of (..., K, d); one expert is its own mixture."""
+    return experts[..., 0, :] if weights is None else (weights[..., None, :] @ experts)[..., 0, :]
 
 
 def _numbers(value: Array) -> FloatArray:
