@@ -22,6 +22,8 @@ FloatArray = NDArray[np.float64]
 
 SHORT = 256
 """Rows of so many numbers are added up on the way, where they are compiled."""
+FEW = 16
+"""So many numbers are compared faster one by one."""
 _NAMESPACE_OF_TYPE: dict[type, ModuleType] = {}
 
 
@@ -52,6 +54,11 @@ def dot(a: Array, b: Array) -> Array:
     if type(a) is not np.ndarray and a.ndim > 1 and a.shape[-1] <= SHORT and array_api_compat.is_jax_array(a):
         return namespace(a).sum(a * b, axis=-1)  # fused with what is around it; a call of its own would not be
     return namespace(a).vecdot(a, b)
+
+
+def product(rows: Array, table: Array) -> Array:
+    """Rows (..., n) times a table (n, k): NumPy's own door takes three quarters of the operator's time for a few rows."""
+    return rows.dot(table) if type(rows) is np.ndarray and rows.ndim <= 2 else rows @ table
 
 
 def norm(x: Array) -> Array:
@@ -215,4 +222,6 @@ def surely_below(values: Array, level: float) -> bool:
     """
     if not isinstance(values, (np.ndarray, np.generic)):
         return False
+    if values.ndim == 1 and values.shape[0] <= FEW:
+        return all(value <= level for value in values.tolist())
     return bool(np.maximum.reduce(values, axis=None, initial=0.0) <= level)

@@ -49,7 +49,7 @@ def test_first_rounds_by_hand() -> None:
     np.testing.assert_allclose(learner.ask(state), [weights @ experts / weights.sum()], rtol=0, atol=1e-14)
 
 
-def as_written(problem: Problem, costs: np.ndarray, cuts: int = 4, bank: float = 0.0, look: bool = True) -> np.ndarray:
+def as_written(problem: Problem, costs: np.ndarray, bank: float = 0.0, look: bool = True) -> np.ndarray:
     """The rule of the docstring, line by line, for a fixed g; all x_t."""
     g, B = problem.constraint, problem.enclosing_set
 
@@ -61,7 +61,7 @@ def as_written(problem: Problem, costs: np.ndarray, cuts: int = 4, bank: float =
         A, b = linearised(at)
         v = np.maximum(A @ y + b - relaxed, 0)
         u = A.T @ v
-        return B.project(y - (v @ v / (u @ u) * u if u.any() else 0))
+        return np.asarray(B.project(y - (v @ v / (u @ u) * u if u.any() else 0)))
 
     start = np.array(B.centre, dtype=float)
     for _ in range(200 if look else 0):
@@ -85,8 +85,9 @@ def as_written(problem: Problem, costs: np.ndarray, cuts: int = 4, bank: float =
         w = np.exp(-np.log(4) / gamma * (L - min(L))) if gamma > 0 else (min(L) == L).astype(float)
         p = w / w.sum()
         X = X - (np.outer(c * B.diameter / np.sqrt(S), n) if S > 0 else 0)
-        for again in range(cuts):
-            at = p @ X if again and look else x
+        at = x
+        for again in range(5 if g.count == 1 else 3):
+            at = p @ X if again % 2 and look else at
             X = np.stack([cut(y, at, relaxed) for y in X])
     return np.array(played)
 

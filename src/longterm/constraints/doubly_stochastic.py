@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, like, namespace, rows_at
+from longterm._arrays import Array, FloatArray, like, namespace, product, rows_at
 from longterm.constraints.affine import Affine
 from longterm.constraints.base import Constraint
 from longterm.projections import Projection, project_onto_doubly_stochastic
@@ -77,7 +77,7 @@ class DoublyStochastic(Constraint):
 
     def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
         if self._few(direction):
-            return direction @ like(self._transposed, direction)  # laid out for it: a fifth faster than a view
+            return product(direction, like(self._transposed, direction))  # laid out for it: a fifth faster than a view
         return self._entries_and_sums(direction, 0.0)
 
     def _few(self, vectors: Array) -> bool:
@@ -96,7 +96,7 @@ class DoublyStochastic(Constraint):
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
         if self._few(weights):
-            return weights @ like(self._gradients, weights)
+            return product(weights, like(self._gradients, weights))
         xp = namespace(x)
         p, d = self.size, self.dimension
         signed = xp.reshape(weights[..., d:], (*weights.shape[:-1], 2, 2, p))

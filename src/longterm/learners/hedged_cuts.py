@@ -54,6 +54,7 @@ from longterm._arrays import (
     least_divisor,
     like,
     namespace,
+    product,
     surely_below,
     to_numpy,
 )
@@ -130,7 +131,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
     enclosing_set: Set
     factors: tuple[float, ...] = (0.5, 0.125, 0.03125, 0.0078125)
     constraints: int = 1
-    cuts: int = 4
+    cuts: int = 3
     bank: Hyper = 0.0
     meta: Meta = AdaHedge()  # noqa: RUF009 - frozen
     sigma: Hyper = 0.0
@@ -168,7 +169,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         *,
         steps: Steps | Literal["universal"] = "universal",
         experts: int = 4,
-        cuts: int = 4,
+        cuts: int | None = None,
         bank: Hyper = 0.0,
         meta: MetaName | None = None,
         path: float = 0.0,
@@ -184,8 +185,8 @@ class HedgedCuts(Learner[HedgedCutsState]):
             c_kΔ/√S_t, and 1/(σt) besides where σ > 0; only the first; only the second.
         experts : int
             K, with step factors ½, ⅛, 1/32, …
-        cuts : int
-            Cuts a round; the theorem needs one.
+        cuts : int, optional
+            Cuts a round; the theorem needs one. Left out, 5 where there is one constraint, whose cuts are cheap, else 3.
         bank : float or array
             Let slack rounds pay for others: for the long-term violation. 0.1 is a good value.
         meta : {"adahedge", "adapt-ml-prod"}, optional
@@ -198,6 +199,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         """
         c, count, P = problem.constants, problem.constraint.count, validate.non_negative_scalar("path", path)
         known = problem.constraint if look and not problem.constraint.parameters else None
+        cuts = (5 if count == 1 else 3) if cuts is None else cuts
         if steps not in ("convex", "universal"):
             sigma = require_strong_convexity(problem, steps)
             return cls(problem.enclosing_set, (), count, cuts, bank, sigma=sigma, known=known)
@@ -331,7 +333,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
 
     @cached_property
     def _start(self) -> tuple[FloatArray, ...]:
-        """The centre of B, cut where it stands until it keeps g; alone in a tuple: an array is one value per learner."""
+        """The centre of B, cut where it stands until it keeps g; in a tuple, as an array is one value per learner."""
         B, g = self.enclosing_set, self.known
         x = np.asarray(B.centre, dtype=np.float64)
         for _ in range(0 if g is None else AT_FIRST):
@@ -424,31 +426,31 @@ class HedgedCuts(Learner[HedgedCutsState]):
     ) -> Array:
         """From x + `ahead`, `cuts` times onto the half-space that the linearised constraints leave, and back into B.
 
-        They are linearised at x; after the first cut, where they may be looked at, at the experts' mixture.
+        They are linearised at x; where they may be looked at, before every second cut at the experts' mixture.
         """
         xp, project, one = namespace(x), self.enclosing_set.project, self.constraints == 1
         nothing, least = (ROUNDING * self.enclosing_set.diameter) ** 2, least_divisor(x)
         y = x + ahead
         for cut in range(self.cuts):
-            if cut:
-                if look:
-                    x = _mixed(weights, _back(y))
-                    told = self._seen(x)
-                ahead = y - x
-            if cut == 0 or look:
+            again = look and cut % 2 == 1
+            if again:
+                x = _mixed(weights, _back(y))
+                told = self._seen(x)
+            ahead = y - x if cut else ahead
+            if cut == 0 or again:
                 values = self.relaxed(told.constraint[..., None] if one else told.constraint_values, totals)
+                if one:
+                    values, normal = values[..., 0], told.constraint_gradient
+                    square = xp.maximum(xp.vecdot(normal, normal), least)
             if one:
-                normal = told.constraint_gradient
-                excess = xp.maximum(values[..., 0] + xp.vecdot(ahead, normal), 0.0)
+                excess = xp.maximum(values + xp.vecdot(ahead, normal), 0.0)
             else:
                 broken = xp.maximum(values + told.pushforward(ahead), 0.0)  # type: ignore[misc]
                 normal = told.pullback(broken)  # type: ignore[misc]
-                excess = xp.vecdot(broken, broken)
-            if cut == 0 or look or not one:
-                square = xp.maximum(xp.vecdot(normal, normal), least)
+                excess, square = xp.vecdot(broken, broken), xp.maximum(xp.vecdot(normal, normal), least)
             share = excess / square
-            if cut == 1 and surely_below(share * excess, nothing):  # as far as it would move them is rounding
-                break
+            if cut and look == again and (one or cut == 1) and surely_below(share * excess, nothing):
+                break  # as far as it would move them is rounding, and as far as any after it
             y = project(y - column(share) * normal)
         return _back(y)
 
@@ -476,7 +478,9 @@ def _back(experts: Array) -> Array:
 
 def _mixed(weights: Array | None, experts: Array) -> Array:
     """Σ_k p_k x^k of (..., K, d); one expert is its own mixture."""
-    return experts[..., 0, :] if weights is None else (weights[..., None, :] @ experts)[..., 0, :]
+    if weights is None:
+        return experts[..., 0, :]
+    return product(weights, experts) if weights.ndim == 1 else (weights[..., None, :] @ experts)[..., 0, :]
 
 
 def _numbers(value: Array) -> FloatArray:

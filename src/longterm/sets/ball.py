@@ -9,8 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, at_least, column, length, like, namespace, norm, scaled
+from longterm._arrays import FEW, Array, FloatArray, at_least, column, length, like, namespace, norm, scaled
 from longterm.sets.base import Set
+
+ROUNDING = 1e-5
+"""Of squared lengths in float32 or float64, with room to spare."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +88,9 @@ class Ball(Set):
                 return offset.copy()
             if away < math.inf:
                 return offset * (reach / away)
+        if type(offset) is np.ndarray and offset.ndim == 2 and len(offset) <= FEW and reach == self.radius:
+            if max(np.vecdot(offset, offset).tolist(), default=0.0) < reach * reach * (1 - ROUNDING):
+                return offset.copy()  # a few points, all surely inside: the same without arrays of lengths
         near = norm(offset if self._unit == 1.0 else offset * self._unit)
         if not isinstance(offset, np.ndarray):
             xp = namespace(offset)
