@@ -57,7 +57,7 @@ def dot(a: Array, b: Array) -> Array:
 
 
 def product(rows: Array, table: Array) -> Array:
-    """Rows (..., n) times a table (n, k): NumPy's own door takes three quarters of the operator's time for a few rows."""
+    """Rows (..., n) times a table (n, k): for a few NumPy's `dot` takes three quarters of the operator's time."""
     return rows.dot(table) if type(rows) is np.ndarray and rows.ndim <= 2 else rows @ table
 
 

@@ -4,14 +4,16 @@ Experts k = 0 … K−1 with steps c_kΔ/√S_t, c_k = ½·4^{−k}, all at one 
 n_t = ∇f_t(x_t), S_t = Σ_{s≤t} ‖n_s‖² and the linearised constraints ĝ_j(z) = g_{t,j}(x_t) + ⟨∇g_{t,j}(x_t), z − x_t⟩,
 
     y = x^k_t − (c_kΔ/√S_t) n_t                                                       (no step while S_t = 0)
-    `cuts` times:  v_j = [ĝ_j(y)]₊,  u = Σ_j v_j ∇g_j(x_t),  y ← Π_B( y − (‖v‖²/‖u‖²) u );      x^k_{t+1} = y
+    `cuts` times:  v_j = [ĝ_j(y)]₊,  u = Σ_j v_j ∇ĝ_j,  y ← Π_B( y − (‖v‖²/‖u‖²) u );             x^k_{t+1} = y
     L_k ← L_k + ⟨n_t, x^k_t − x_t⟩,   p_{t+1} from L by AdaHedge (`learners.meta`)
 
+A g that is fixed is known before round 1, and is looked at: the start is the centre of B cut until it keeps g, and
+before every second cut ĝ is taken at the experts' mixture Σ_k p_{t+1,k} y^k instead of x_t (for affine g the same).
 Each cut projects onto a half-space that holds every x* with g_t(x*) ≤ 0, because a linearisation lies below g and
 v ≥ 0: the squared distance to x* falls by d² ≥ ‖v‖²/L². ĝ is affine, so the experts' mixture inherits the cut.
 
-Needs: value and one subgradient of f_t and of each g_{t,j} at x_t; no horizon, no bound on gradients, no multiplier, no
-projection onto {g ≤ 0}. Of the constants it uses Δ alone.
+Needs: value and one subgradient of f_t and of each g_{t,j} at x_t, and of a fixed g at the mixture (`look=False`:
+not); no horizon, no bound on gradients, no multiplier, no projection onto {g ≤ 0}. Of the constants it uses Δ alone.
 Guarantees, against x* with g_t(x*) ≤ 0 in every round, g_t fixed or not (proof: `docs/hedged_cuts.md`), with
 ℓ_T = Σ_t ‖n_t‖²/S_t ≤ 1 + ln(S_T/S_1), ‖Σ_j v_j ∇g_j‖ ≤ L‖v‖, Γ_T AdaHedge's sum of mixability gaps:
 
@@ -125,7 +127,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
     >>> problem = doubly_stochastic(4)
     >>> trace = run(problem, HedgedCuts.for_problem(problem), RandomPermutations(4), 1000)
     >>> round(float(trace.hard_violation[-1]), 2)
-    1.15
+    0.16
     """
 
     enclosing_set: Set
@@ -186,7 +188,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         experts : int
             K, with step factors ½, ⅛, 1/32, …
         cuts : int, optional
-            Cuts a round; the theorem needs one. Left out, 5 where there is one constraint, whose cuts are cheap, else 3.
+            Cuts a round; the theorem needs one. Left out, 5 for one fixed constraint, whose cuts are cheap, else 3.
         bank : float or array
             Let slack rounds pay for others: for the long-term violation. 0.1 is a good value.
         meta : {"adahedge", "adapt-ml-prod"}, optional
@@ -198,8 +200,9 @@ class HedgedCuts(Learner[HedgedCutsState]):
             is known of it.
         """
         c, count, P = problem.constants, problem.constraint.count, validate.non_negative_scalar("path", path)
-        known = problem.constraint if look and not problem.constraint.parameters else None
-        cuts = (5 if count == 1 else 3) if cuts is None else cuts
+        fixed = not problem.constraint.parameters
+        known = problem.constraint if look and fixed else None
+        cuts = (5 if count == 1 and fixed else 3) if cuts is None else cuts
         if steps not in ("convex", "universal"):
             sigma = require_strong_convexity(problem, steps)
             return cls(problem.enclosing_set, (), count, cuts, bank, sigma=sigma, known=known)

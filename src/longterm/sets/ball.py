@@ -79,6 +79,11 @@ class Ball(Set):
             return 1.0
         return 2.0**-exponent if abs(exponent) <= 100 else 2.0 ** max(min(-exponent - 400, 1000), -1000)
 
+    def _surely_holds_few(self, offset: Array) -> bool:
+        """Whether these are a few points, all inside with room to spare: seen without arrays of their lengths."""
+        few = type(offset) is np.ndarray and offset.ndim == 2 and 0 < len(offset) <= FEW and self._unit == 1.0
+        return few and max(np.vecdot(offset, offset).tolist()) < self.radius * self.radius * (1 - ROUNDING)
+
     def _shrink(self, offset: Array) -> Array:
         # Inside the ball the factor is reach / reach, exactly 1: the point comes back bit for bit.
         reach = self.radius * self._unit
@@ -88,9 +93,8 @@ class Ball(Set):
                 return offset.copy()
             if away < math.inf:
                 return offset * (reach / away)
-        if type(offset) is np.ndarray and offset.ndim == 2 and len(offset) <= FEW and reach == self.radius:
-            if max(np.vecdot(offset, offset).tolist(), default=0.0) < reach * reach * (1 - ROUNDING):
-                return offset.copy()  # a few points, all surely inside: the same without arrays of lengths
+        if self._surely_holds_few(offset):
+            return offset.copy()
         near = norm(offset if self._unit == 1.0 else offset * self._unit)
         if not isinstance(offset, np.ndarray):
             xp = namespace(offset)
