@@ -222,6 +222,6 @@ def surely_below(values: Array, level: float) -> bool:
     """
     if not isinstance(values, (np.ndarray, np.generic)):
         return False
-    if values.ndim == 1 and values.shape[0] <= FEW:
+    if values.ndim == 1 and values.size <= FEW:
         return all(value <= level for value in values.tolist())
     return bool(np.maximum.reduce(values, axis=None, initial=0.0) <= level)

@@ -67,6 +67,7 @@ from longterm.learners.aogd import Steps
 from longterm.learners.base import Learner, OnBrokenBound, require_strong_convexity
 from longterm.learners.feedback import Feedback
 from longterm.learners.meta import AdaHedge, AdaptMLProd, Meta, MetaName, rule_called
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, LONG_TERM, REGRET, SQUARED, NoTheoremError, horizons_of
@@ -229,6 +230,10 @@ class HedgedCuts(Learner[HedgedCutsState]):
         """c_k, 0 for steps 1/(σt); and 1 for those, else 0."""
         factors = np.asarray([*self.factors, *([0.0] if self.curved else [])])
         return factors, (np.arange(len(factors)) == len(self.factors)).astype(np.float64)
+
+    @property
+    def asks_for(self) -> frozenset[Need]:
+        return self.needs if self.known is None else self.needs | {Need.KNOWN_CONSTRAINT}
 
     @property
     def strong_convexity(self) -> Hyper:
