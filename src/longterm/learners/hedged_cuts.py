@@ -438,12 +438,13 @@ class HedgedCuts(Learner[HedgedCutsState]):
         """
         xp, project, one = namespace(x), self.enclosing_set.project, self.constraints == 1
         nothing, least = (ROUNDING * self.enclosing_set.diameter) ** 2, least_divisor(x)
-        y = x + ahead
+        y, push, pull = x + ahead, told.pushforward, told.pullback
         for cut in range(self.cuts):
             again = look and cut % 2 == 1
             if again:
                 x = _mixed(weights, _back(y))
                 told = self._seen(x)
+                push, pull = told.pushforward, told.pullback
             ahead = y - x if cut else ahead
             if cut == 0 or again:
                 values = self.relaxed(told.constraint[..., None] if one else told.constraint_values, totals)
@@ -453,8 +454,8 @@ class HedgedCuts(Learner[HedgedCutsState]):
             if one:
                 excess = xp.maximum(values + xp.vecdot(ahead, normal), 0.0)
             else:
-                broken = xp.maximum(values + told.pushforward(ahead), 0.0)  # type: ignore[misc]
-                normal = told.pullback(broken)  # type: ignore[misc]
+                broken = xp.maximum(values + push(ahead), 0.0)  # type: ignore[misc]
+                normal = pull(broken)  # type: ignore[misc]
                 excess, square = xp.vecdot(broken, broken), xp.maximum(xp.vecdot(normal, normal), least)
             share = excess / square
             if cut and look == again and (one or cut == 1) and surely_below(share * excess, nothing):
