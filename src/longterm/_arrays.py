@@ -68,7 +68,7 @@ def norm(x: Array) -> Array:
     return namespace(x).sqrt(dot(x, x))
 
 
-def at_least(values: Array, least: float) -> Array:
+def at_least(values: Array, least: Any) -> Array:
     """max(values, least), NaN where a value is: NumPy takes four times as long to compare two single numbers."""
     if isinstance(values, np.generic):
         number: Any = values
@@ -99,6 +99,18 @@ def column(values: Array) -> Array:
 def scaled(values: Array, x: Array) -> Array:
     """Per-learner scalars (...,) times x (..., d). A single number of NumPy multiplies as it is, in half the time."""
     return values * x if isinstance(values, np.generic) else values[..., None] * x
+
+
+def across(values: Array) -> Array:
+    """Per-learner scalars (...,) ready to meet (..., d); a single number of NumPy is ready as it is."""
+    return values if isinstance(values, np.generic) else values[..., None]
+
+
+def chosen(condition: Array, one: Array, other: Array) -> Array:
+    """For each learner `one` or `other`, both (..., d), by a condition (...,)."""
+    if isinstance(condition, np.generic):
+        return one if condition else other
+    return namespace(one).where(condition[..., None], one, other)
 
 
 def rows_at(table: Array, index: Array) -> Array:
