@@ -56,7 +56,7 @@ class OnFirst(Constraint):
             free=free,
             dimension=self.constraint.dimension + free,
             count=self.constraint.count,
-            parameters=self.constraint.parameters,
+            parameters=dict(self.constraint.parameters),
         )
 
     def values(self, x: Array, *parameters: Array) -> Array:

@@ -45,7 +45,7 @@ class Scaled(Constraint):
             factor=validate.positive_scalar("factor", self.factor),
             dimension=self.constraint.dimension,
             count=self.constraint.count,
-            parameters=self.constraint.parameters,
+            parameters=dict(self.constraint.parameters),
         )
 
     def values(self, x: Array, *parameters: Array) -> Array:
