@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from longterm import InputError, Problem, observe, run
-from longterm.constraints import Affine, L2Budget, VaryingAffine
+from longterm.constraints import Affine, Constraint, L1Budget, L2Budget, Stack, VaryingAffine
 from longterm.learners import HedgedCuts
 from longterm.learners.meta import AdaHedge, AdaptMLProd
 from longterm.losses import Linear, SquaredDistance
@@ -49,28 +49,33 @@ def test_first_rounds_by_hand() -> None:
     np.testing.assert_allclose(learner.ask(state), [weights @ experts / weights.sum()], rtol=0, atol=1e-14)
 
 
-def as_written(problem: Problem, costs: np.ndarray, cuts: int = 3, bank: float = 0.0) -> np.ndarray:
-    """The rule of the docstring, line by line, for fixed affine constraints; all x_t."""
-    affine, B = problem.constraint.as_affine(), problem.enclosing_set
-    assert affine is not None
-    A, b, diameter = affine.matrix, affine.offset, B.diameter
+def as_written(problem: Problem, costs: np.ndarray, bank: float = 0.0, look: bool = True) -> np.ndarray:
+    """The rule of the docstring, line by line, for a fixed g; all x_t."""
+    g, B = problem.constraint, problem.enclosing_set
+
+    def linearised(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        slopes = np.stack([g.gradient_of(at, np.asarray(j)) for j in range(g.count)])
+        return slopes, g.values(at) - slopes @ at
+
+    def cut(y: np.ndarray, at: np.ndarray, relaxed: np.ndarray | float = 0.0) -> np.ndarray:
+        A, b = linearised(at)
+        v = np.maximum(A @ y + b - relaxed, 0)
+        u = A.T @ v
+        return np.asarray(B.project(y - (v @ v / (u @ u) * u if u.any() else 0)))
+
+    start = np.array(B.centre, dtype=float)
+    for _ in range(200 if look else 0):
+        start = cut(start, start)
     c = 0.5 * 4.0 ** -np.arange(4)
-    X, L, gamma, S, C = np.tile(B.centre, (4, 1)), np.zeros(4), 0.0, 0.0, np.zeros(len(b))
+    X, L, gamma, S, C = np.tile(start, (4, 1)), np.zeros(4), 0.0, 0.0, np.zeros(g.count)
     p, played = np.full(4, 0.25), []
     for n in costs:
         x = p @ X
         played.append(x)
-        C = C + A @ x - b
+        C = C + g.values(x)
         relaxed = bank * np.maximum(-C, 0)
         S += n @ n
         loss = (X - x) @ n
-        for k in range(4):
-            y = X[k] - (c[k] * diameter / np.sqrt(S) * n if S > 0 else 0)
-            for _ in range(cuts):
-                v = np.maximum(A @ y - b - relaxed, 0)
-                u = A.T @ v
-                y = B.project(y - (v @ v / (u @ u) * u if u.any() else 0))
-            X[k] = y
         if gamma == 0:
             delta = min(L) - min(L + loss)
         else:
@@ -79,24 +84,64 @@ def as_written(problem: Problem, costs: np.ndarray, cuts: int = 3, bank: float =
         L, gamma = L + loss, gamma + max(delta, 0)
         w = np.exp(-np.log(4) / gamma * (L - min(L))) if gamma > 0 else (min(L) == L).astype(float)
         p = w / w.sum()
+        X = X - (np.outer(c * B.diameter / np.sqrt(S), n) if S > 0 else 0)
+        at = x
+        for again in range(5 if g.count == 1 else 3):
+            at = p @ X if again % 2 and look else at
+            X = np.stack([cut(y, at, relaxed) for y in X])
     return np.array(played)
 
 
+def constraint_of(kind: str, rng: np.random.Generator) -> Constraint:
+    if kind == "a ball":
+        return L2Budget(3, budget=0.6)
+    if kind == "a diamond and half-spaces":
+        return Stack([L1Budget(3, budget=0.8), Affine(rng.standard_normal((2, 3)), rng.uniform(-0.1, 0.3, 2))])
+    count = 1 if kind == "a half-space" else 4
+    return Affine(rng.standard_normal((count, 3)), rng.uniform(-0.1, 0.3, count))
+
+
+@pytest.mark.parametrize("look", [True, False], ids=["look", "told"])
 @pytest.mark.parametrize("bank", [0.0, 0.1])
-@pytest.mark.parametrize("constraints", [1, 4])
+@pytest.mark.parametrize("kind", ["a half-space", "half-spaces", "a ball", "a diamond and half-spaces"])
 @pytest.mark.parametrize("B", [Box.cube(3, -1.0, 1.0), Ball(3, radius=1.5)], ids=["box", "ball"])
-def test_is_the_rule_as_written(B: Set, constraints: int, bank: float) -> None:
-    rng = np.random.default_rng(constraints)
-    affine = Affine(rng.standard_normal((constraints, 3)), rng.uniform(-0.1, 0.3, constraints))
-    problem = Problem(B, Linear(3, cost_norm=9.0), affine)
+def test_is_the_rule_as_written(B: Set, kind: str, bank: float, look: bool) -> None:
+    rng = np.random.default_rng(len(kind))
+    problem = Problem(B, Linear(3, cost_norm=9.0), constraint_of(kind, rng))
     costs = rng.standard_normal((60, 3)) * rng.uniform(0, 2, (60, 1)) + [0.5, -1.0, 0.0]
     costs[:3] = 0  # nothing is known at first
-    learner, state, played = HedgedCuts.for_problem(problem, bank=bank), None, []
+    learner, played = HedgedCuts.for_problem(problem, bank=bank, look=look), []
+    state = learner.init()
     for cost in costs:
-        state = learner.init() if state is None else state
         played.append(learner.ask(state))
         state = told(problem, learner, state, cost)
-    np.testing.assert_allclose(np.array(played), as_written(problem, costs, bank=bank), rtol=0, atol=1e-9)
+    expected = as_written(problem, costs, bank=bank, look=look)
+    np.testing.assert_allclose(np.array(played), expected, rtol=0, atol=1e-9)
+
+
+def test_a_known_constraint_is_kept_from_the_start() -> None:
+    """Doubly-stochastic matrices: the nearest to the centre is 1/p, and round 1 breaks nothing; told only, it must."""
+    problem = doubly_stochastic(4)
+    learner = HedgedCuts.for_problem(problem)
+    np.testing.assert_allclose(learner.ask(learner.init((2,))), np.full((2, 16), 0.25), rtol=0, atol=1e-11)
+    told_only = HedgedCuts.for_problem(problem, look=False)
+    np.testing.assert_array_equal(told_only.ask(told_only.init()), np.zeros(16))
+
+
+def test_looking_breaks_less_for_less() -> None:
+    """A curved g, costs that push across it: where it may be looked at less is broken, and the bounds are kept."""
+    problem = Problem(Ball(3, radius=2.0), Linear(3, cost_norm=3.0), L1Budget(3, budget=0.5))
+    costs = np.random.default_rng(5).standard_normal((400, 3)) * 0.4 + [0.5, -0.7, 0.1]
+    broken = {}
+    for look in (True, False):
+        learner = HedgedCuts.for_problem(problem, look=look)
+        trace = run(problem, learner, Replay([costs]))
+        bound = learner.bound(problem, 400, state=trace.state)
+        best = -0.5 * np.abs(costs.sum(axis=0)).max()
+        assert trace.cumulative_loss[-1] - best <= bound["regret"]
+        assert trace.hard_violation[-1] <= bound["hard_violation"]
+        broken[look] = float(trace.hard_violation[-1])
+    assert broken[True] < 0.1 * broken[False]
 
 
 def against(
@@ -311,6 +356,12 @@ def test_meta_rules_keep_their_promise(seed: int, K: int, power: float) -> None:
         assert np.all(lost <= rule.regret(memory) + 1e-9)
 
 
+def _shifted(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    affine = problem.constraint.as_affine()
+    assert affine is not None
+    return affine.matrix, affine.offset + 0.1
+
+
 def test_what_is_refused() -> None:
     problem = doubly_stochastic(3)
     with pytest.raises(InputError, match="factors"):
@@ -321,6 +372,9 @@ def test_what_is_refused() -> None:
         HedgedCuts.for_problem(problem, meta="squint")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="1 constraints"):
         run(problem, HedgedCuts(problem.enclosing_set), RandomPermutations(3), 5)
+    other = Problem(problem.enclosing_set, problem.loss, Affine(*_shifted(problem)))
+    with pytest.raises(InputError, match="another constraint"):
+        run(other, HedgedCuts.for_problem(problem), RandomPermutations(3), 5)
     learner = HedgedCuts.for_problem(problem)
     feedback = observe(problem, learner.ask(learner.init()), [np.zeros(9)])
     for name in ("constraint_values", "pullback", "pushforward"):

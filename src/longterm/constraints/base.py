@@ -54,6 +54,11 @@ class Constraint(Shown, ABC):
         """The same functions as A x ≤ b, where they are affine and fixed; None where they are not."""
         return None
 
+    @property
+    def is_affine(self) -> bool:
+        """Whether `as_affine` finds them; a constraint whose matrix is large says so without making it."""
+        return self.as_affine() is not None
+
     def affine_rounds(self, rounds: int, *parameters: Array) -> tuple[FloatArray, FloatArray] | None:
         """(A, b), shapes (rounds, m, d) and (rounds, m), with g = A_s x − b_s in round s; None where g is not affine.
 

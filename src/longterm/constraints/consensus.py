@@ -92,6 +92,10 @@ class Consensus(Constraint):
         half = self.count // 2
         return self.adjoint(weights[..., :half] - weights[..., half:])
 
+    @property
+    def is_affine(self) -> bool:
+        return True
+
     def as_affine(self) -> Affine:
         matrix = np.kron(self._incidence, np.eye(self.size))
         return Affine(np.concatenate([matrix, -matrix]), np.zeros(self.count))

@@ -91,6 +91,11 @@ class Learner(PerLearner, ABC, Generic[S]):
         return xp.broadcast_to(centre, (*shape, self.enclosing_set.dimension))
 
     @property
+    def asks_for(self) -> frozenset[Need]:
+        """What it needs, and what this one makes use of besides because its problem has it."""
+        return self.needs
+
+    @property
     def gradient_bound(self) -> Hyper | None:
         """The G that the hyper-parameters were made for, if they were made for one."""
         return None

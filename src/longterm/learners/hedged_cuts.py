@@ -4,14 +4,16 @@ Experts k = 0 … K−1 with steps c_kΔ/√S_t, c_k = ½·4^{−k}, all at one 
 n_t = ∇f_t(x_t), S_t = Σ_{s≤t} ‖n_s‖² and the linearised constraints ĝ_j(z) = g_{t,j}(x_t) + ⟨∇g_{t,j}(x_t), z − x_t⟩,
 
     y = x^k_t − (c_kΔ/√S_t) n_t                                                       (no step while S_t = 0)
-    `cuts` times:  v_j = [ĝ_j(y)]₊,  u = Σ_j v_j ∇g_j(x_t),  y ← Π_B( y − (‖v‖²/‖u‖²) u );      x^k_{t+1} = y
+    `cuts` times:  v_j = [ĝ_j(y)]₊,  u = Σ_j v_j ∇ĝ_j,  y ← Π_B( y − (‖v‖²/‖u‖²) u );             x^k_{t+1} = y
     L_k ← L_k + ⟨n_t, x^k_t − x_t⟩,   p_{t+1} from L by AdaHedge (`learners.meta`)
 
+A g that is fixed is known before round 1, and is looked at: the start is the centre of B cut until it keeps g, and
+before every second cut ĝ is taken at the experts' mixture Σ_k p_{t+1,k} y^k instead of x_t (for affine g the same).
 Each cut projects onto a half-space that holds every x* with g_t(x*) ≤ 0, because a linearisation lies below g and
 v ≥ 0: the squared distance to x* falls by d² ≥ ‖v‖²/L². ĝ is affine, so the experts' mixture inherits the cut.
 
-Needs: value and one subgradient of f_t and of each g_{t,j} at x_t; no horizon, no bound on gradients, no multiplier, no
-projection onto {g ≤ 0}. Of the constants it uses Δ alone.
+Needs: value and one subgradient of f_t and of each g_{t,j} at x_t, and of a fixed g at the mixture (`look=False`:
+not); no horizon, no bound on gradients, no multiplier, no projection onto {g ≤ 0}. Of the constants it uses Δ alone.
 Guarantees, against x* with g_t(x*) ≤ 0 in every round, g_t fixed or not (proof: `docs/hedged_cuts.md`), with
 ℓ_T = Σ_t ‖n_t‖²/S_t ≤ 1 + ln(S_T/S_1), ‖Σ_j v_j ∇g_j‖ ≤ L‖v‖, Γ_T AdaHedge's sum of mixability gaps:
 
@@ -37,26 +39,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_float, column, dot, floored, like, namespace, surely_below, to_numpy
+from longterm._arrays import (
+    Array,
+    FloatArray,
+    as_float,
+    column,
+    dot,
+    floored,
+    least_divisor,
+    like,
+    namespace,
+    product,
+    surely_below,
+    to_numpy,
+)
 from longterm._validate import Hyper
+from longterm.constraints import Constraint
 from longterm.errors import InputError
 from longterm.learners.aogd import Steps
 from longterm.learners.base import Learner, OnBrokenBound, require_strong_convexity
 from longterm.learners.feedback import Feedback
 from longterm.learners.meta import AdaHedge, AdaptMLProd, Meta, MetaName, rule_called
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, LONG_TERM, REGRET, SQUARED, NoTheoremError, horizons_of
 
 ROUNDING = 1e-12
 """A cut that moves no expert by more than this share of Δ is left out, where that can be seen."""
+AT_FIRST = 200
+"""Cuts of the start by a g that is known, at most."""
 
 
 class HedgedCutsState(NamedTuple):
@@ -97,6 +116,8 @@ class HedgedCuts(Learner[HedgedCutsState]):
     path : float
         P: `bound` speaks of the regret against points u_1, u_2, … with Σ‖u_t − u_{t−1}‖ ≤ P, each feasible in its
         round; 0 is the best fixed decision. The rule does not read it.
+    known : Constraint, optional
+        The fixed g, where it may be looked at before it is played: for the start, and for each cut after the first.
 
     Examples
     --------
@@ -107,7 +128,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
     >>> problem = doubly_stochastic(4)
     >>> trace = run(problem, HedgedCuts.for_problem(problem), RandomPermutations(4), 1000)
     >>> round(float(trace.hard_violation[-1]), 2)
-    1.15
+    0.16
     """
 
     enclosing_set: Set
@@ -118,6 +139,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
     meta: Meta = AdaHedge()  # noqa: RUF009 - frozen
     sigma: Hyper = 0.0
     path: float = 0.0
+    known: Constraint | None = None
 
     name: ClassVar[str] = "hedged_cuts"
     title: ClassVar[str] = "Hedged cuts"
@@ -150,10 +172,11 @@ class HedgedCuts(Learner[HedgedCutsState]):
         *,
         steps: Steps | Literal["universal"] = "universal",
         experts: int = 4,
-        cuts: int = 3,
+        cuts: int | None = None,
         bank: Hyper = 0.0,
         meta: MetaName | None = None,
         path: float = 0.0,
+        look: bool = True,
     ) -> HedgedCuts:
         """Hedged cuts: no constants, no horizon, no projection; the learner to start with.
 
@@ -165,26 +188,32 @@ class HedgedCuts(Learner[HedgedCutsState]):
             c_kΔ/√S_t, and 1/(σt) besides where σ > 0; only the first; only the second.
         experts : int
             K, with step factors ½, ⅛, 1/32, …
-        cuts : int
-            Cuts a round; the theorem needs one.
+        cuts : int, optional
+            Cuts a round; the theorem needs one. Left out, 5 for one fixed constraint, whose cuts are cheap, else 3.
         bank : float or array
             Let slack rounds pay for others: for the long-term violation. 0.1 is a good value.
         meta : {"adahedge", "adapt-ml-prod"}, optional
             How the experts are weighed; left out, by the second where one of them has steps 1/(σt).
         path : float
             The path Σ‖u_t − u_{t−1}‖ of moving comparators to be ready for: adds experts with longer steps.
+        look : bool
+            Whether a g that is fixed may be looked at where nobody has played yet; without, what is told is all that
+            is known of it.
         """
         c, count, P = problem.constants, problem.constraint.count, validate.non_negative_scalar("path", path)
+        fixed = not problem.constraint.parameters
+        known = problem.constraint if look and fixed else None
+        cuts = (5 if count == 1 and fixed else 3) if cuts is None else cuts
         if steps not in ("convex", "universal"):
             sigma = require_strong_convexity(problem, steps)
-            return cls(problem.enclosing_set, (), count, cuts, bank, sigma=sigma)
+            return cls(problem.enclosing_set, (), count, cuts, bank, sigma=sigma, known=known)
         sigma = c.strong_convexity if steps == "universal" else 0.0
         longest = 0
         while P > 0 and 0.5 * 4.0**longest < np.sqrt(0.5 + P / c.diameter):
             longest += 1
         factors = tuple(0.5 * 4.0**k for k in range(longest, -validate.count("experts", experts), -1))
         rule = rule_called(meta or ("adapt-ml-prod" if sigma > 0 else "adahedge"))
-        return cls(problem.enclosing_set, factors, count, cuts, bank, rule, sigma, P)
+        return cls(problem.enclosing_set, factors, count, cuts, bank, rule, sigma, P, known)
 
     @cached_property
     def curved(self) -> bool:
@@ -203,6 +232,10 @@ class HedgedCuts(Learner[HedgedCutsState]):
         return factors, (np.arange(len(factors)) == len(self.factors)).astype(np.float64)
 
     @property
+    def asks_for(self) -> frozenset[Need]:
+        return self.needs if self.known is None else self.needs | {Need.KNOWN_CONSTRAINT}
+
+    @property
     def strong_convexity(self) -> Hyper:
         return self.sigma
 
@@ -215,6 +248,17 @@ class HedgedCuts(Learner[HedgedCutsState]):
         if problem.constraint.count != self.constraints:
             what = f"was made for {self.constraints} constraints, {problem.name!r} has {problem.constraint.count}"
             raise InputError("learner", what, "Build it from the problem: HedgedCuts.for_problem(problem)")
+        if self.known is not None and not self._looks_at(problem.constraint):
+            what = f"looks at another constraint than that of {problem.name!r}"
+            raise InputError("learner", what, "Build it from the problem: HedgedCuts.for_problem(problem)")
+
+    def _looks_at(self, constraint: Constraint) -> bool:
+        """Whether that is the g that is known, as far as can be seen from the start and the centre of B."""
+        if constraint is self.known or constraint.parameters:
+            return constraint is self.known
+        places = np.stack([self._start[0], np.asarray(self.enclosing_set.centre, dtype=np.float64)])
+        ours, theirs = (np.asarray(g.values(places)) for g in (self.known, constraint))  # type: ignore[union-attr]
+        return bool(np.allclose(ours, theirs, rtol=1e-9, atol=0.0))
 
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         if self.constraints == 1:
@@ -290,8 +334,29 @@ class HedgedCuts(Learner[HedgedCutsState]):
         """L with ‖Σ_j v_j ∇g_j‖ ≤ L‖v‖."""
         return problem.constants.constraint_gradient_bound if self.constraints == 1 else problem.joint_gradient_bound
 
+    @cached_property
+    def _looks(self) -> bool:
+        """Whether g, known, has other linearisations elsewhere."""
+        return self.known is not None and not self.known.is_affine
+
+    @cached_property
+    def _start(self) -> tuple[FloatArray, ...]:
+        """The centre of B, cut where it stands until it keeps g; in a tuple, as an array is one value per learner."""
+        B, g = self.enclosing_set, self.known
+        x = np.asarray(B.centre, dtype=np.float64)
+        for _ in range(0 if g is None else AT_FIRST):
+            values, pullback = g.values_and_pullback(x)  # type: ignore[union-attr]
+            broken = np.maximum(values, 0.0)
+            normal = pullback(broken)
+            excess, square = broken @ broken, max(float(normal @ normal), np.finfo(np.float64).tiny)
+            if excess**2 <= square * (ROUNDING * B.diameter) ** 2:
+                break
+            x = B.project(x - excess / square * normal)
+        return (x,)
+
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> HedgedCutsState:
         x = self.at_the_centre(batch_shape, xp, dtype)
+        x = xp.broadcast_to(xp.asarray(self._start[0], dtype=x.dtype), x.shape)
         shape, K = tuple(x.shape[:-1]), self.experts
         experts = xp.broadcast_to(x[..., None, :], (*shape, K, x.shape[-1]))
         zero = xp.zeros(shape, dtype=x.dtype)
@@ -312,17 +377,17 @@ class HedgedCuts(Learner[HedgedCutsState]):
         square = dot(gradient, gradient)
         square_sum = state.square_sum + square
         divisor = floored(square_sum)  # while S is 0 so is the gradient, and any step will do
-        totals, values = self.relaxed(state.totals, feedback)
-        ahead = _front(state.experts) - x
-        y = self._moved(ahead, state.round, divisor, x, values, feedback)
-        memory, x_next = state.memory, y[..., 0, :]
+        totals = self.with_round(state.totals, feedback)
+        ahead, memory, weights = _front(state.experts) - x, state.memory, None
         if self.experts > 1:
             losses = dot(ahead, gradient)
             memory = self.meta.update(memory, losses if losses.ndim == 1 else namespace(x).moveaxis(losses, 0, -1))
-            x_next = (self.meta.weights(memory)[..., None, :] @ y)[..., 0, :]
+            weights = self.meta.weights(memory)
+        ahead = self._stepped(ahead, state.round, divisor, gradient)
+        y = self._cut(ahead, x, totals, feedback, weights, look=self._looks)
         return HedgedCutsState(
             round=state.round + 1,
-            x=x_next,
+            x=_mixed(weights, y),
             experts=y,
             memory=memory,
             square_sum=square_sum,
@@ -330,56 +395,81 @@ class HedgedCuts(Learner[HedgedCutsState]):
             totals=totals,
         )
 
-    def moved(self, experts: Array, t: Array, square_sum: Array, x: Array, values: Array, feedback: Feedback) -> Array:
+    def moved(self, experts: Array, t: Array, square_sum: Array, x: Array, totals: Array, feedback: Feedback) -> Array:
         """The experts (..., K, d) after round t, whoever else had a part in x: for learners with other experts, too."""
-        return self._moved(_front(experts) - x, t, square_sum, x, values, feedback)
+        ahead = self._stepped(_front(experts) - x, t, square_sum, feedback.loss_gradient)
+        return self._cut(ahead, x, totals, feedback)
 
-    def _moved(self, ahead: Array, t: Array, square_sum: Array, x: Array, values: Array, feedback: Feedback) -> Array:
-        """From x + `ahead`, experts first: a step of each, then the cuts."""
-        xp = namespace(x)
+    def _stepped(self, ahead: Array, t: Array, square_sum: Array, gradient: Array) -> Array:
+        """From x + `ahead`, experts first, a step of each; again as seen from x."""
+        xp = namespace(gradient)
         factors, curved = self._rows
-        factors = like(factors, x)
+        factors = like(factors, gradient)
         if axes := square_sum.ndim:
             factors = xp.reshape(factors, (-1, *(1,) * axes))
         steps = factors * (self.enclosing_set.diameter / xp.sqrt(square_sum))
         if self.curved:
-            curved = like(curved, x)
+            curved = like(curved, gradient)
             curved = xp.reshape(curved, (-1, *(1,) * axes)) if axes else curved
-            share = curved / as_float(t, x)  # learners of a fleet have rounds of their own
-            steps = steps + share / like(self.sigma, x)
+            share = curved / as_float(t, gradient)  # learners of a fleet have rounds of their own
+            steps = steps + share / like(self.sigma, gradient)
             ahead = ahead * column(1 - share) if self.factors else ahead  # its gradient is n + σ(x^k − x)
-        return _back(self._cut(ahead - column(steps) * feedback.loss_gradient, x, values, feedback))
+        return ahead - column(steps) * gradient
 
-    def relaxed(self, totals: Array, feedback: Feedback) -> tuple[Array, Array]:
-        """Σ g_j with this round, and g_j(x_t) − β[−Σ g_j]₊, which is what is cut."""
-        values = feedback.constraint[..., None] if self.constraints == 1 else feedback.constraint_values
+    def with_round(self, totals: Array, feedback: Feedback) -> Array:
+        """Σ g_j with this round, where they are kept."""
         if not totals.shape[-1]:
-            return totals, values
-        totals = totals + values
-        saved = namespace(values).maximum(-totals, 0.0)
-        return totals, values - column(like(self.bank, values) + 0 * values[..., 0]) * saved
+            return totals
+        return totals + (feedback.constraint[..., None] if self.constraints == 1 else feedback.constraint_values)
 
-    def _cut(self, ahead: Array, x: Array, values: Array, feedback: Feedback) -> Array:
-        """From x + `ahead`, `cuts` times onto the half-space that the linearised constraints leave, and back into B."""
-        xp, project = namespace(x), self.enclosing_set.project
-        nothing, normal = (ROUNDING * self.enclosing_set.diameter) ** 2, feedback.constraint_gradient
-        least = floored(0 * values[..., 0])
-        if one := self.constraints == 1:
-            values, square = values[..., 0], xp.maximum(xp.vecdot(normal, normal), least)
-        y = x + ahead
+    def relaxed(self, values: Array, totals: Array) -> Array:
+        """g_j − β[−Σ g_j]₊, which is what is cut, from g_j of shape (..., m)."""
+        if not totals.shape[-1]:
+            return values
+        saved = namespace(values).maximum(-totals, 0.0)
+        return values - column(like(self.bank, values) + 0 * values[..., 0]) * saved
+
+    def _cut(
+        self, ahead: Array, x: Array, totals: Array, told: Feedback, weights: Array = None, *, look: bool = False
+    ) -> Array:
+        """From x + `ahead`, `cuts` times onto the half-space that the linearised constraints leave, and back into B.
+
+        They are linearised at x; where they may be looked at, before every second cut at the experts' mixture.
+        """
+        xp, project, one = namespace(x), self.enclosing_set.project, self.constraints == 1
+        nothing, least = (ROUNDING * self.enclosing_set.diameter) ** 2, least_divisor(x)
+        y, push, pull = x + ahead, told.pushforward, told.pullback
         for cut in range(self.cuts):
+            again = look and cut % 2 == 1
+            if again:
+                x = _mixed(weights, _back(y))
+                told = self._seen(x)
+                push, pull = told.pushforward, told.pullback
             ahead = y - x if cut else ahead
+            if cut == 0 or again:
+                values = self.relaxed(told.constraint[..., None] if one else told.constraint_values, totals)
+                if one:
+                    values, normal = values[..., 0], told.constraint_gradient
+                    square = xp.maximum(xp.vecdot(normal, normal), least)
             if one:
                 excess = xp.maximum(values + xp.vecdot(ahead, normal), 0.0)
             else:
-                broken = xp.maximum(values + feedback.pushforward(ahead), 0.0)  # type: ignore[misc]
-                normal = feedback.pullback(broken)  # type: ignore[misc]
+                broken = xp.maximum(values + push(ahead), 0.0)  # type: ignore[misc]
+                normal = pull(broken)  # type: ignore[misc]
                 excess, square = xp.vecdot(broken, broken), xp.maximum(xp.vecdot(normal, normal), least)
             share = excess / square
-            if cut == 1 and surely_below(share * excess, nothing):  # as far as it would move them is rounding
-                break
+            if cut and look == again and (one or cut == 1) and surely_below(share * excess, nothing):
+                break  # as far as it would move them is rounding, and as far as any after it
             y = project(y - column(share) * normal)
-        return y
+        return _back(y)
+
+    def _seen(self, x: Array) -> Feedback:
+        """What `_cut` reads of a feedback, at a point that is not played."""
+        g: Any = self.known
+        values, pullback = g.values_and_pullback(x)
+        if self.constraints == 1:
+            return Feedback(None, values[..., 0], pullback(namespace(x).ones_like(values)))
+        return Feedback(None, None, None, None, values, pullback, partial(g.pushforward, x))
 
     def report(self, state: HedgedCutsState) -> dict[str, Array]:
         weights = self.meta.weights(state.memory)
@@ -393,6 +483,13 @@ def _front(experts: Array) -> Array:
 
 def _back(experts: Array) -> Array:
     return experts if experts.ndim == 2 else namespace(experts).moveaxis(experts, 0, -2)
+
+
+def _mixed(weights: Array | None, experts: Array) -> Array:
+    """Σ_k p_k x^k of (..., K, d); one expert is its own mixture."""
+    if weights is None:
+        return experts[..., 0, :]
+    return product(weights, experts) if weights.ndim == 1 else (weights[..., None, :] @ experts)[..., 0, :]
 
 
 def _numbers(value: Array) -> FloatArray:

@@ -111,7 +111,8 @@ class HintedCuts(Learner[HintedCutsState]):
         """
         model = LastGradient() if hints is None else hints
         known = None if problem.constraint.parameters or bank > 0 else problem.constraint
-        return cls(HedgedCuts.for_problem(problem, steps="convex", experts=experts, bank=bank), known, model)
+        cuts = HedgedCuts.for_problem(problem, steps="convex", experts=experts, cuts=3, bank=bank, look=False)
+        return cls(cuts, known, model)
 
     @property
     def reads_pullback(self) -> bool:
@@ -159,9 +160,10 @@ class HintedCuts(Learner[HintedCutsState]):
         square = dot(gradient, gradient)
         square_sum = state.square_sum + square
         divisor = floored(square_sum)
-        totals, values = self.cuts.relaxed(state.totals, feedback)
-        experts = self.cuts.moved(state.experts[..., :K, :], state.round, divisor, x, values, feedback)
-        latest = namespace(x).max(values, axis=-1) - dot(feedback.constraint_gradient, x)
+        totals = self.cuts.with_round(state.totals, feedback)
+        experts = self.cuts.moved(state.experts[..., :K, :], state.round, divisor, x, totals, feedback)
+        values = feedback.constraint[..., None] if self.cuts.constraints == 1 else feedback.constraint_values
+        latest = namespace(x).max(self.cuts.relaxed(values, totals), axis=-1) - dot(feedback.constraint_gradient, x)
         losses = dot(state.experts - x[..., None, :], gradient[..., None, :])
         model, hint = self.hints.following(state.model, state.round, feedback)
         after = state._replace(

@@ -13,7 +13,20 @@ from typing import Literal
 
 import numpy as np
 
-from longterm._arrays import Array, FloatArray, floored, largest, namespace, smallest, summed
+from longterm._arrays import (
+    Array,
+    FloatArray,
+    across,
+    at_least,
+    chosen,
+    column,
+    floored,
+    largest,
+    namespace,
+    scaled,
+    smallest,
+    summed,
+)
 from longterm.errors import InputError
 
 MetaName = Literal["adahedge", "adapt-ml-prod"]
@@ -101,6 +114,7 @@ class AdaptMLProd(Meta):
     and A ≤ K(1.5 R + ln(1 + TR²)), R the last B over the first: ln A is of order ln K + ln R + ln ln T.
     Proof. Σ_k p_kr_k = 0, and x^{1/α} ≤ x + (α − 1)/e for α ≥ 1, so Σ_k w_k ≤ K + A/e. And ln w_k/e_k adds up to
     Σ ln(1 + er)/e ≥ Σ r − e r², as |er| ≤ ½; |r_t| ≤ B_{t−1}, so Σ e_{t−1}r_t² ≤ √ln K Σ r_t²/√V_t ≤ 2√(V ln K).
+    Σ_k w_k ≥ 1 besides: steps keep it, and powers take no w_k ≥ 1 below 1 and lessen no other.
     Clipping took Σ |ℓ|(1 − B_{t−1}/B_t) ≤ B. For A: e_{t−1}/e_t ≤ (B_t/B_{t−1})(1 + r_t²/(2(B_{t−1}² + V_{t−1}))). ∎
     Kept: ln w_k, then V_k, then e_k, then p_k, then B and A.
 
@@ -128,18 +142,18 @@ class AdaptMLProd(Meta):
         xp, K = namespace(memory), losses.shape[-1]
         log = math.log(max(K, 2))
         logs, squares, rates = memory[..., :K], memory[..., K : 2 * K], memory[..., 2 * K : 3 * K]
-        reach, risen = memory[..., -2:-1], memory[..., -1:]
-        farther = xp.maximum(reach, largest(xp.abs(losses)))
+        reach, risen = memory[..., -2], memory[..., -1]  # of one learner plain numbers, which cost little
+        farther = at_least(largest(xp.abs(losses))[..., 0], reach)
         divisor = floored(farther)
-        gains = losses * (reach / -divisor)
+        gains = scaled(reach / -divisor, losses)
         squares = squares + gains * gains
         least = divisor * divisor
-        after = xp.sqrt(log / xp.maximum(squares + least, 4 * log * least))
-        falls = xp.where(reach > 0, rates, after) / after  # as long as nothing was seen there is no rate
+        after = xp.sqrt(log / xp.maximum(squares + across(least), across(4 * log * least)))
+        falls = chosen(reach > 0, rates, after) / after  # as long as nothing was seen there is no rate
         logs = (logs + xp.log1p(rates * gains)) / falls
-        powers = after * xp.exp(logs - largest(logs))
-        risen = risen + (summed(falls) - K)
-        return xp.concat([logs, squares, after, powers / summed(powers), farther, risen], axis=-1)
+        powers = after * xp.exp(logs)  # Σ w is at least 1 and at most K + A/e: nothing overflows, and not all underflow
+        risen = risen + (summed(falls)[..., 0] - K)
+        return xp.concat([logs, squares, after, powers / summed(powers), column(farther), column(risen)], axis=-1)
 
     def regret(self, memory: FloatArray) -> FloatArray:
         K = memory.shape[-1] // 4

@@ -21,6 +21,7 @@ class Need(Enum):
     PENALTY_PROX = "the proximal map of the constraint's positive part"
     LATEST_PENALTY_PROX = "the proximal map of the latest constraint's positive part"
     OTHER_POINTS = "values of the constraint at points it does not play"
+    KNOWN_CONSTRAINT = "values and gradients of a fixed constraint at points it does not play"
 
 
 def require_needs(learner: str, needs: frozenset[Need], problem: Problem) -> None:

@@ -202,7 +202,8 @@ def _reading(arena: ArenaResult, preference: Preference, folder: Path) -> Sectio
     )
     oracle = (
         "Gradients: a value and a gradient of loss and constraint where it plays. Prox, projection: that map of the "
-        "constraint besides. Affine g: the matrix. Values at other points: of the constraint, instead of its gradient."
+        "constraint besides. Affine g: the matrix. Values at other points: of the constraint, instead of its gradient. "
+        "G known: its gradients elsewhere, too, where it does not change."
     )
     asked = f"--weight {preference.weight:g} --violation {preference.violation} --out {shlex.quote(str(folder))}"
     again = f"{arena.spec.command} {asked}"

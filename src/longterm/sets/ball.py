@@ -9,8 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, at_least, column, length, like, namespace, norm, scaled
+from longterm._arrays import FEW, Array, FloatArray, at_least, column, length, like, namespace, norm, scaled
 from longterm.sets.base import Set
+
+ROUNDING = 1e-5
+"""Of squared lengths in float32 or float64, with room to spare."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +79,11 @@ class Ball(Set):
             return 1.0
         return 2.0**-exponent if abs(exponent) <= 100 else 2.0 ** max(min(-exponent - 400, 1000), -1000)
 
+    def _surely_holds_few(self, offset: Array) -> bool:
+        """Whether these are a few points, all inside with room to spare: seen without arrays of their lengths."""
+        few = type(offset) is np.ndarray and offset.ndim == 2 and 0 < len(offset) <= FEW and self._unit == 1.0
+        return few and max(np.vecdot(offset, offset).tolist()) < self.radius * self.radius * (1 - ROUNDING)
+
     def _shrink(self, offset: Array) -> Array:
         # Inside the ball the factor is reach / reach, exactly 1: the point comes back bit for bit.
         reach = self.radius * self._unit
@@ -85,6 +93,8 @@ class Ball(Set):
                 return offset.copy()
             if away < math.inf:
                 return offset * (reach / away)
+        if self._surely_holds_few(offset):
+            return offset.copy()
         near = norm(offset if self._unit == 1.0 else offset * self._unit)
         if not isinstance(offset, np.ndarray):
             xp = namespace(offset)

@@ -24,6 +24,7 @@ ORACLES: tuple[tuple[str, frozenset[Need]], ...] = (
     ("projection", frozenset({Need.PROJECTION})),
     ("prox", frozenset({Need.PROX, Need.PENALTY_PROX, Need.LATEST_PENALTY_PROX})),
     ("affine g", frozenset({Need.AFFINE_CONSTRAINT})),
+    ("gradients, g known", frozenset({Need.KNOWN_CONSTRAINT})),
 )
 GRADIENTS = "gradients"
 Verdict = Literal["held", "held on average", "broken", "none"]
