@@ -24,6 +24,8 @@ LABELS = {
 }
 CLOSE = 0.1
 """A value within this share of one that was read off a figure by eye counts as the same."""
+MOST_NAMED = 8
+"""Curves that a remark names; of more it says how many."""
 NOISE_FLOOR_SHARE = 0.15
 """The noise floor explains mirror prox's regret if it is within this share of it."""
 
@@ -71,7 +73,16 @@ def _bounds(result: Result) -> Remark:
     if not proven:
         return Remark("note", "No curve here has a theorem to be held against.")
     whose = "the bound of its theorem" if len(proven) == 1 else "the bounds of their theorems"
-    return Remark("note", f"Below {whose}, with the exact constants: {'; '.join(proven)}.")
+    return Remark("note", f"Below {whose}, with the exact constants: {_named(proven, len(result.curves))}.")
+
+
+def _named(names: list[str], curves: int) -> str:
+    """These names; where there are very many, some of them and how many more, or that it is all of the curves."""
+    if len(names) <= MOST_NAMED:
+        return "; ".join(names)
+    if len(names) == curves:
+        return f"all {curves}"
+    return f"{'; '.join(names[:MOST_NAMED])}; and {len(names) - MOST_NAMED} more"
 
 
 def _above(curve: Curve) -> list[str]:

@@ -41,10 +41,11 @@ function sentence(best, points) {
   const [first, last] = [best[0], best[best.length - 1]];
   const one = `${first.name} breaks the constraint least and regrets least: no other learner beats it in either.`;
   const two = `${first.name} breaks the constraint least, ${last.name} regrets least`;
-  const between = best.slice(1, -1).map((p) => p.name).join("; ");
+  const others = best.slice(1, -1).map((p) => p.name), left_out = others.length > 8 ? others.length - 6 : 0;
+  const between = others.slice(0, others.length - left_out).join("; ") + (left_out ? `; and ${left_out} more` : "");
   const rest = points.length - best.length;
   return (best.length === 1 ? one : between ? `${two}; between them: ${between}.` : `${two}.`)
-    + (rest ? ` ${rest === 1 ? "One other is" : `${rest} others are`} beaten in both.` : "");
+    + (rest ? `\u200e ${rest === 1 ? "One other is" : `${rest} others are`} beaten in both.` : "");
 }
 
 function drawFrontier(figure) {

@@ -111,6 +111,10 @@ document.querySelectorAll(".scroll").forEach((box) => box.addEventListener("scro
 
 document.querySelectorAll("table").forEach((table) => { if (table.tHead && table.tBodies.length) sortable(table); });
 
+// On paper nothing can be opened: what was found stands there in full.
+const folded = [...document.querySelectorAll(".remarks details:not([open])")];
+for (const event of ["beforeprint", "afterprint"]) addEventListener(event, () => folded.forEach((one) => { one.open = event === "beforeprint"; }));
+
 // A search box shows the rows whose name has the words in it.
 document.querySelectorAll("input[data-filters]").forEach((box) => box.addEventListener("input", () => {
   const wanted = box.value.trim().toLowerCase();

@@ -10,7 +10,7 @@ from scipy.optimize import isotonic_regression
 
 from longterm._arrays import FloatArray
 from longterm.experiments.result import Curve, Result
-from longterm.report.style import DASHES, look
+from longterm.report.style import line_style, look
 from longterm.report.words import extent
 
 LEGEND_WIDTH = 44
@@ -21,8 +21,8 @@ def draw_curve(axis: Any, result: Result, curve: Curve, index: int, measure: str
     """The mean over the sequences, with a band from the least to the greatest of them."""
     values, style = curve.measures[measure], look(index)
     axis.plot(
-        result.rounds, curve.mean(measure), color=style.colour, linestyle=DASHES[curve.role], marker=style.marker,
-        markersize=4, markevery=(0.14 * index / len(result.curves), 0.14),
+        result.rounds, curve.mean(measure), color=style.colour, linestyle=line_style(index, curve.role),
+        marker=style.marker, markersize=4, markevery=(0.14 * index / len(result.curves), 0.14),
     )  # fmt: skip
     axis.fill_between(result.rounds, values.min(axis=1), values.max(axis=1), color=style.colour, alpha=0.2, linewidth=0)
 
@@ -30,7 +30,13 @@ def draw_curve(axis: Any, result: Result, curve: Curve, index: int, measure: str
 def height_of_words(result: Result) -> float:
     """What the title takes above the panels and the legend below them, in inches."""
     lines = sum(len(textwrap.wrap(curve.name, LEGEND_WIDTH)) for curve in result.curves)
-    return 0.2 + 0.16 * (lines / 2 + 2) + 0.2 * len(title_of(result).splitlines())
+    return 0.2 + 0.16 * (lines / legend_columns(result) + 2) + 0.2 * len(title_of(result).splitlines())
+
+
+def legend_columns(result: Result) -> int:
+    """More where there are many names, and short ones."""
+    many, short = len(result.curves) > 16, max(len(curve.name) for curve in result.curves) <= 30
+    return 4 if many and short else 2
 
 
 def outside_legend(drawing: Any, result: Result, *, bounds: bool) -> None:
@@ -39,7 +45,7 @@ def outside_legend(drawing: Any, result: Result, *, bounds: bool) -> None:
     from matplotlib.patches import Patch
 
     handles: list[Any] = [
-        Line2D([], [], color=look(k).colour, linestyle=DASHES[curve.role], marker=look(k).marker, markersize=4)
+        Line2D([], [], color=look(k).colour, linestyle=line_style(k, curve.role), marker=look(k).marker, markersize=4)
         for k, curve in enumerate(result.curves)
     ]
     labels = [in_plain_text(textwrap.fill(curve.name, LEGEND_WIDTH)) for curve in result.curves]
@@ -52,7 +58,10 @@ def outside_legend(drawing: Any, result: Result, *, bounds: bool) -> None:
     if len(result.seeds) > 1:
         handles.append(Patch(color="black", alpha=0.2, linewidth=0))
         labels.append("least to greatest of the sequences")
-    drawing.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize=8, handlelength=3.2)
+    columns = legend_columns(result)
+    drawing.legend(
+        handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8, handlelength=3.2
+    )
 
 
 def in_plain_text(text: str) -> str:
@@ -62,7 +71,7 @@ def in_plain_text(text: str) -> str:
 
 def title_of(result: Result) -> str:
     """The figure's title: what was played, and below it how much of it, in lines that fit a figure of two panels."""
-    what = textwrap.fill(textwrap.shorten(result.title, 130), 76)
+    what = textwrap.fill(textwrap.shorten(result.title, 130), 84)
     return in_plain_text(f"{what}\n{extent(result)}")
 
 

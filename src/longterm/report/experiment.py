@@ -15,7 +15,7 @@ from longterm.errors import InputError
 from longterm.experiments.result import LOGGED, Curve, Remark, Result
 from longterm.report.page import Section, write_document
 from longterm.report.scales import scale_of
-from longterm.report.style import DASHES, look
+from longterm.report.style import dashes, look
 from longterm.report.tables import Cell, Table, regret_table, rounds_table, violation_table
 from longterm.report.words import (
     MEASURE_FORMULAS,
@@ -87,7 +87,7 @@ def write_page(results: Result | Iterable[Result], path: str | Path, *, title: s
     shown = [results] if isinstance(results, Result) else list(results)
     if not shown:
         raise InputError("results", "is empty", "Give at least one result")
-    sections = [_section(result, place) for result, place in zip(shown, _places(shown), strict=True)]
+    sections = [_section(result, place, len(shown) == 1) for result, place in zip(shown, _places(shown), strict=True)]
     if len(shown) > 1:
         runs = [(section.id, section.heading) for section in sections]
         glance = {"table": at_a_glance(shown), "runs": runs, "command": command}
@@ -124,8 +124,8 @@ def _places(results: list[Result]) -> list[str]:
     return taken[1:]
 
 
-def _section(result: Result, id: str) -> Section:
-    """One experiment, as its template shows it."""
+def _section(result: Result, id: str, alone: bool) -> Section:
+    """One experiment, as its template shows it; `alone` where the page is about no other."""
     drawn = any(curve.role == "paper" for curve in result.curves)  # else none of them has anything to do with it
     problem = {key: value for key, value in result.problem.items() if key != "rounds"}
     played = [
@@ -144,7 +144,7 @@ def _section(result: Result, id: str) -> Section:
         {
             "name": curve.name,
             "look": look(k),
-            "dash": DASHES[curve.role],
+            "dash": dashes(k, curve.role),
             "title": ROLE_WORDS["fair"] if curve.role == "fair" else "",
         }
         for k, curve in enumerate(result.curves)
@@ -170,6 +170,7 @@ def _section(result: Result, id: str) -> Section:
         "learners": learners,
         "certificate": certificate(result),
         "command": result.command,
+        "alone": alone,
         "rounds_tables": [rounds_table(result, measure) for measure in result.measures],
         "spec": json.dumps(result.spec, indent=2, ensure_ascii=False, default=str),
         "versions": result.versions.items(),
@@ -258,7 +259,7 @@ def chart_data(result: Result) -> dict[str, Any]:
             {
                 "name": curve.name,
                 **look(k)._asdict(),
-                "dash": DASHES[curve.role],
+                "dash": dashes(k, curve.role),
                 "mean": {measure: _numbers(curve.mean(measure)) for measure in result.measures},
                 "std": {measure: _numbers(curve.std(measure)) for measure in result.measures},
                 "least": {measure: _numbers(curve.measures[measure].min(axis=1)) for measure in result.measures},

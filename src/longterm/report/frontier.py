@@ -19,6 +19,8 @@ KINDS = (GRADIENTS, *(name for name, _ in ORACLES))
 """What a learner asks for, each with a colour and a marker."""
 NAME_GAP = 0.06
 """Between two names beside a panel, as a share of its height."""
+CROWD = 12
+"""Names beside a panel; of more, only those of points that stand alone, and one of each cluster."""
 
 
 def look_of(match: Match) -> Look:
@@ -96,7 +98,11 @@ def _panel(axis: Any, name: str, matches: Sequence[Match], measure: str) -> None
             match.lost(measure), match.mean("regret"), style.marker, color=style.colour, markersize=5,
             markerfacecolor=style.colour if match.anytime else "white", zorder=2,
         )  # fmt: skip
-    for values, which in (([m.lost(measure) for m in matches], "x"), ([m.mean("regret") for m in matches], "y")):
+    alone = len(matches) == 1  # a single point stands in a plane that begins at the origin
+    if alone:
+        axis.update_datalim([(0, 0)])
+    for found, which in (([m.lost(measure) for m in matches], "x"), ([m.mean("regret") for m in matches], "y")):
+        values = [0.0, *found] if alone else found
         getattr(axis, f"set_{which}scale")("symlog", linthresh=_threshold(values))
         ticks = folded_ticks(_threshold(values), min(values), max(values))
         getattr(axis, f"{which}axis").set(ticks=ticks, major_formatter=lambda value, _: short_tick(value))
@@ -152,9 +158,16 @@ def short_tick(value: float) -> str:
 
 
 def _name(axis: Any, best: Sequence[Match], measure: str) -> None:
-    """The learners on the frontier by name, beside the panel where they cover nothing."""
+    """The learners on the frontier by name, beside the panel where they cover nothing; in a crowd, some of them."""
     points = axis.transData.transform([(one.lost(measure), one.mean("regret")) for one in best])
     heights = axis.transAxes.inverted().transform(points)[:, 1]
+    if len(best) > CROWD:
+        size = np.abs(np.diff(axis.transAxes.transform([(0, 0), (1, 1)]), axis=0))[0]
+        kept: list[int] = []
+        for k in range(len(best)):
+            if all(np.hypot(*((points[k] - points[other]) / size)) > 2 * NAME_GAP for other in kept):
+                kept.append(k)
+        best, heights = [best[k] for k in kept], heights[kept]
     gap = min(NAME_GAP, 1 / len(best))
     for one, place in zip(best, moved_apart(heights, gap), strict=True):
         axis.annotate(

@@ -68,6 +68,8 @@ def _inset(axis: Any, result: Result, measure: str, low: list[int]) -> None:
     """The same axes again, cut to the low curves, in the emptiest corner."""
     edges = [result.curves[k].measures[measure] for k in low]
     bottom, top = float(np.min(edges)), float(np.max(edges))
+    if top - bottom <= 1e-9 * max(largest(result, measure)):
+        return  # level lines: there is nothing to see in them from nearby
     margin = 0.08 * (top - bottom) or 1e-3 * max(largest(result, measure))
     zoom = axis.inset_axes(_emptiest_place(axis, result, measure))
     for k, curve in enumerate(result.curves):

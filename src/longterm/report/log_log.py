@@ -19,13 +19,15 @@ from longterm.report.drawing import (
     title_of,
 )
 from longterm.report.scales import Scale, last_decade_slope, panels, scale_of
-from longterm.report.style import look
+from longterm.report.style import look, plain_log_ticks
 from longterm.report.words import MEASURE_MATHEMATICS, MEASURE_NAMES
 
 LABEL_GAP = 0.072
 """Between two names beside a panel, as a share of its height."""
 LABEL_SIZE = 8.0
 """Of these, in points, unless there are too many."""
+MOST_NAMED = 30
+"""Names beside a panel; more would be too small to read, and the legend has them."""
 NAME_WIDTH = 26
 """Letters of a name beside a panel."""
 BELOW = 0.5
@@ -89,7 +91,10 @@ def _set_scale(axis: Any, scale: Scale, values: FloatArray) -> None:
     finite = values[np.isfinite(values)]
     if scale.kind == "log":
         axis.set_yscale("log")
-        axis.set_ylim(BELOW * finite[finite > 0].min(), finite.max() / BELOW)
+        low, high = BELOW * finite[finite > 0].min(), finite.max() / BELOW
+        axis.set_ylim(low, high)
+        if high < 100 * low:
+            plain_log_ticks(axis.yaxis)
         return
     axis.set_yscale("symlog", linthresh=scale.threshold)
     low, high = min(finite.min(), 0.0), max(finite.max(), 0.0)
@@ -118,7 +123,7 @@ def _label(result: Result, values: FloatArray, colour: str, what: str) -> list[t
 
 def _write_beside(axis: Any, result: Result, labels: list[tuple[float, str, str]]) -> None:
     """Each name at the height of its line's end, moved apart as little as it takes; equal bounds once."""
-    if not labels:
+    if not 0 < len(labels) <= MOST_NAMED:
         return
     labels = sorted({(value, text): (value, colour, text) for value, colour, text in reversed(labels)}.values())
     ends = np.array([(result.rounds[-1], value) for value, _, _ in labels], dtype=np.float64)

@@ -1,5 +1,4 @@
 // The report's figures: what the reader chose becomes a description of two drawings, and stands in the address.
-const DASHED = { solid: undefined, dashdot: "9 3 2 3" };
 const SPREADS = {
   range: { words: "with the least and the greatest of them", edges: (c, m) => [c.least[m], c.most[m]], told: (c, m, k) => `${written(c.mean[m][k])} (${written(c.least[m][k])} to ${written(c.most[m][k])})` },
   deviation: { words: "with a band of one standard deviation", edges: (c, m) => [-1, 1].map((sign) => c.mean[m].map((v, k) => (v === null ? null : v + sign * c.std[m][k]))), told: (c, m, k) => `${written(c.mean[m][k])} ± ${written(c.std[m][k])}` },
@@ -67,7 +66,7 @@ class Chart {
     const { rounds } = this.data, scale = this.data.measures[measure], spread = SPREADS[view.spread];
     const other = this.beside?.data.measures[measure];
     const shared = other && other.kind === scale.kind && other.threshold === scale.threshold ? this.beside.values(measure, view) : [];
-    const mean = ({ curve, index }) => ({ role: "mean", index, look: curve, x: rounds, y: curve.mean[measure], dashes: DASHED[curve.dash], name: curve.name });
+    const mean = ({ curve, index }) => ({ role: "mean", index, look: curve, x: rounds, y: curve.mean[measure], dashes: curve.dash.join(" ") || undefined, name: curve.name });
     const single = view.spread !== "sequences" ? [] : this.visible.flatMap(({ curve, index }) => curve.sequences[measure].map((y) => ({ role: "sequence", index, look: curve, x: rounds, y })));
     return {
       x: { kind: view.log ? "log" : "linear", label: "round t", values: view.log ? rounds : [0, ...rounds], tight: true },

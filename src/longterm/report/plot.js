@@ -9,6 +9,8 @@ const create = (name, attributes = {}, ...children) => {
 const LETTER = 6.7; // the width of a letter of 12 px, on average
 const MARKERS = 8; // on a curve, so that many curves are still told apart
 const MANY = 12; // curves: with more of them, markers and thick lines would cover each other
+const CROWD = 12; // names in a plot: of more, only those of points that are so many pixels apart
+const APART = 60;
 const ROWS = 9; // of the card under the pointer
 const ink = (look, more = {}) => ({ class: "ink", style: `--light:${look.colour};--dark:${look.on_dark}`, ...more });
 
@@ -36,9 +38,11 @@ function ticks(axis, count) {
   const powers = (from, to, step) => Array.from({ length: Math.max(0, Math.floor((to - from) / step) + 1) }, (_, k) => from + k * step);
   let found = [];
   if (axis.kind === "log") {
-    const step = Math.max(1, Math.ceil((axis.high - axis.low) / count)), start = Math.ceil(axis.low / step) * step;
-    found = powers(start, axis.high, step).map((k) => 10 ** k);
-    if (found.length < 3) found = inside(powers(Math.floor(axis.low), axis.high, 1).flatMap((k) => [1, 2, 5].map((m) => m * 10 ** k)));
+    const every = (step) => powers(Math.ceil(axis.low / step - 1e-9) * step, axis.high + 1e-9, step).map((k) => 10 ** k);
+    const times = (factors) => inside(powers(Math.floor(axis.low), axis.high, 1).flatMap((k) => factors.map((m) => m * 10 ** k)));
+    const step = Math.max(1, Math.ceil((axis.high - axis.low) / count));
+    const fits = [every(step), every(1), times([1, 2, 5]), times([1, 1.5, 2, 3, 4, 5, 7])].filter((found) => found.length <= count + 2);
+    found = fits.find((one) => one.length >= 3) ?? fits[0] ?? [];
   } else if (axis.kind === "symlog") {
     const side = (end) => {
       const decades = Math.floor(Math.log10(Math.max(end, axis.threshold) / axis.threshold) + 1e-9);
@@ -94,7 +98,7 @@ function path(x, y, xs, ys, stepped) {
   return text;
 }
 
-// On paper a plot is as wide as A4 has room for it, two of an experiment side by side: letters keep their size.
+// On paper a plot is as wide as A4 has room for it, those of an experiment side by side: letters keep their size.
 let onPaper = false;
 for (const event of ["beforeprint", "afterprint"]) {
   addEventListener(event, () => {
@@ -103,7 +107,9 @@ for (const event of ["beforeprint", "afterprint"]) {
   });
 }
 const sizeOf = (plot) => {
-  if (onPaper) return plot.closest(".plots") ? [330, 270] : [680, 330];
+  const beside = onPaper && plot.closest(".plots");
+  if (beside) return beside.children.length > 2 ? [226, 230] : [330, 270];
+  if (onPaper) return [680, 330];
   return [plot.clientWidth || 600, Number(getComputedStyle(plot).getPropertyValue("--height")) || 380];
 };
 
@@ -176,12 +182,18 @@ function draw(plot, what) {
 }
 
 // Names stand beside their points where there is room: right, left, above, below, further off; on a line only where there is no other.
+// Where very many have a name, only points that stand alone have theirs written, and one of each cluster.
+const pen = document.createElement("canvas").getContext("2d");
 function namePoints(points, lines, frame, labels) {
+  const every = points.filter((p) => p.label), named = [];
+  const alone = (p) => p.marked || every.length <= CROWD || named.every((other) => Math.hypot(p.left - other.left, p.top - other.top) > APART);
+  every.forEach((p) => { if (alone(p)) named.push(p); });
+  pen.font = `11.5px ${style("--sans")}`;
   const taken = points.map((p) => [p.left - 6, p.top - 6, p.left + 6, p.top + 6]);
   const apartFrom = (boxes, box) => !boxes.some(([l, t, r, b]) => box[0] < r && box[2] > l && box[1] < b && box[3] > t);
   const free = (box) => apartFrom(taken, box) && box[0] >= frame.left && box[2] <= frame.right + 12 && box[1] >= frame.top - 8 && box[3] <= frame.bottom;
-  for (const point of points.filter((p) => p.label)) {
-    const text = short(point.label, 34), wide = 0.95 * LETTER * text.length, room = [];
+  for (const point of named) {
+    const text = short(point.label, 34), wide = pen.measureText(text).width, room = [];
     for (const far of [0, 12, 24, 38, 54]) {
       for (const side of [[9, -far], [-9 - wide, -far], [9, far], [-9 - wide, far], [-wide / 2, -14 - far], [-wide / 2, 14 + far]]) {
         room.push([point.left + side[0], point.top + side[1] - 7, point.left + side[0] + wide, point.top + side[1] + 7]);
@@ -192,7 +204,7 @@ function namePoints(points, lines, frame, labels) {
     taken.push(box);
     const middle = (box[1] + box[3]) / 2, near = Math.min(Math.max(point.left, box[0]), box[2]);
     if (Math.abs(middle - point.top) > 10) labels.append(create("line", { class: "leader", x1: point.left, y1: point.top, x2: near, y2: middle + (middle < point.top ? 6 : -6) }));
-    labels.append(create("text", { class: "name", x: box[0], y: middle + 4, textLength: undefined }, text));
+    labels.append(create("text", { class: "name", x: box[0], y: middle + 4 }, text));
   }
 }
 
@@ -269,10 +281,11 @@ function standalone(plot, title, legend) {
   const font = `font-family:${style("--sans").replace(/"/g, "'")};font-size:12px;fill:${style("--text")}`;
   let left = 12, top = 40 + height + 16;
   const entries = legend.map(({ look, name }) => {
-    const wide = 26 + LETTER * name.length;
+    const line = look.dash ? 18 : 0, wide = 26 + line + LETTER * name.length;
     if (left > 12 && left + wide > width) [left, top] = [12, top + 18];
     const colour = dark.matches ? look.on_dark : look.colour;
-    const entry = create("g", { transform: `translate(${left} ${top})` }, create("path", { d: look.shape, transform: "translate(6 -4)", style: `fill:${colour}` }), create("text", { x: 16, style: font }, name));
+    const entry = create("g", { transform: `translate(${left} ${top})` }, ...(line ? [create("line", { x1: 0, x2: 30, y1: -4, y2: -4, style: `stroke:${colour};stroke-width:1.6`, "stroke-dasharray": look.dash.join(" ") || undefined })] : []),
+      create("path", { d: look.shape, transform: `translate(${6 + line / 2} -4)`, style: `fill:${colour}` }), create("text", { x: 16 + line, style: font }, name));
     left += wide + 10;
     return entry;
   });

@@ -2,16 +2,18 @@
 
 Colour and marker say which learner it is, so that neither colour-blind readers nor grey print lose it; the line says
 what it is: solid for the paper's and the user's, broken for the fair variants, dashed for bounds, dotted for bounds as
-printed. Figures on paper and on the page look alike.
+printed. From the ninth curve on, where colours come again, the line is broken another way with each repetition: among
+so many curves no markers are drawn. Figures on paper and on the page look alike.
 """
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from longterm.experiments.result import Role
 from longterm.storage.files import write_atomically
@@ -68,13 +70,26 @@ def save_figure(drawing: Any, folder: str | Path, name: str) -> list[Path]:
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     paths = [target / f"{name}.{ending}" for ending in WITHOUT_DATES]
-    with warnings.catch_warnings():  # a name in letters that the font lacks is drawn as boxes; the page has it whole
+    # A name in letters that the font lacks is drawn as boxes; the page has it whole. Beside a formula matplotlib does
+    # not warn of it, but logs a line for each letter.
+    with warnings.catch_warnings(), _quiet("matplotlib.mathtext"):
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
         drawing.draw_without_rendering()
         drawing.set_layout_engine("none")  # laid out once, and not again for each file
         for path, (ending, metadata) in zip(paths, WITHOUT_DATES.items(), strict=True):
             write_atomically(path, lambda file, e=ending, m=metadata: drawing.savefig(file, format=e, metadata=m))  # type: ignore[misc]
     return paths
+
+
+@contextmanager
+def _quiet(name: str) -> Iterator[None]:
+    log = logging.getLogger(name)
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
 
 
 def plain_log_ticks(axis: Any) -> None:
@@ -130,8 +145,34 @@ MARKERS = (
 )
 """One fewer than colours: the two together repeat after 56 curves."""
 
-DASHES: dict[Role, Literal["solid", "dashdot"]] = {"paper": "solid", "fair": "dashdot", "own": "solid"}
-"""Line styles, in matplotlib's words."""
+FAIR = (9.0, 3.0, 2.0, 3.0)
+"""Lengths of the strokes and gaps of a fair variant's line, in pixels of a page."""
+AGAIN: tuple[tuple[float, ...], ...] = (
+    (),
+    (14, 3),
+    (4, 2),
+    (14, 3, 3, 3),
+    (8, 5),
+    (14, 3, 3, 3, 3, 3),
+    (2, 2),
+)
+"""The same for the first time that a colour is used, the second, and so on; none is solid."""
+
+
+def dashes(index: int, role: Role) -> tuple[float, ...]:
+    """Strokes and gaps of the line of the curve with this index; none where it is solid.
+
+    Examples
+    --------
+    >>> dashes(0, "own"), dashes(8, "own"), dashes(1, "fair")
+    ((), (14, 3), (9.0, 3.0, 2.0, 3.0))
+    """
+    return FAIR if role == "fair" else AGAIN[index // len(COLOURS) % len(AGAIN)]
+
+
+def line_style(index: int, role: Role) -> Any:
+    """The same as matplotlib wants it, which counts in widths of the line."""
+    return (0, tuple(length / 2 for length in dashes(index, role))) if dashes(index, role) else "solid"
 
 
 def look(index: int) -> Look:
