@@ -88,7 +88,7 @@ RUN_PAGES := tests/docs/test_readme.py tests/learners/test_outside.py tests/live
 DOCTESTS ?= yes
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
-	COLUMNS=100 JAX_PLATFORMS=cpu $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	COLUMNS=80 JAX_PLATFORMS=cpu $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 ifneq ($(DOCTESTS),no)
 	$(BIN)/python -m pytest -n 2 -q src $(RUN_PAGES)
 endif

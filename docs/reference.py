@@ -86,7 +86,7 @@ def command_line() -> str:
 
 def write(folder: Path) -> None:
     """Write the pages."""
-    os.environ.setdefault("COLUMNS", "100")
+    os.environ.setdefault("COLUMNS", "80")
     folder.mkdir(exist_ok=True)
     toctree, homes = [], home_of()
     for name, module in modules().items():

@@ -187,7 +187,9 @@ def figure(found: dict[str, list[float]], shares: Sequence[float], slacks: dict[
         for panel in panels:
             panel.axhline(0.0, color="black", linewidth=0.5)
             panel.set(xlabel="auction", yscale="symlog")
-            panel.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}".replace("-", "−"))
+            for axis in (panel.xaxis, panel.yaxis):
+                axis.set_major_formatter(lambda value, _: f"{value:,.0f}".replace("-", "−"))
+            panel.xaxis.set_major_locator(plt.MaxNLocator(4))  # numbers of seven letters fit
         panels[0].set_ylabel("worth won / target − paid")
         # Below the panels: a legend inside would lie on the curves.
         drawing.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2, fontsize=8, frameon=False)

@@ -197,7 +197,8 @@ def _draw_grid(axis: Any, comparison: Comparison) -> None:
 
     axis.plot(*ends(comparison.grid), "o-", color="C1", markersize=3, linewidth=0.8)
     for curve in comparison.grid[::3]:
-        axis.annotate(f"{curve.alpha:.0e}", (max(curve.size[-1], 1e-3), curve.loss[-1]), size=6, va="bottom")
+        place = (max(float(curve.size[-1]), 1e-3), float(curve.loss[-1]))
+        axis.annotate(f"α = {curve.alpha:.1g}", place, (5, 2), textcoords="offset points", size=6)
     for curve in comparison.ours:
         axis.plot(*ends([curve]), "s", color=OURS[curve.name][1], markersize=6)
     axis.axvline(comparison.budget, color="0.4", linewidth=0.8)

@@ -350,35 +350,36 @@ def scores_of(results: list[Result], method: str, share: float) -> NDArray[Any]:
 
 def figure(prompts: Prompts, results: list[Result], shares: Sequence[float], methods: Sequence[str], out: Path) -> Path:
     """Quality against money for each method, and the price over time."""
-    import matplotlib as mpl
+    from longterm.report.style import look, plain_log_ticks, publication_style
 
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    drawing, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), constrained_layout=True)
-    means = prompts.table.rewards.mean(axis=0)
-    cheapest = float(means[int(prompts.table.costs[0].argmin())])
-    colours = plt.get_cmap("tab20")
-    for k, method in enumerate(methods):
-        scores = [np.mean([r.quality for r in results if r.method == method and r.share == s]) for s in shares]
-        left.plot(shares, scores, "o-", color=colours(k), label=method, linewidth=2.2 if method == "thompson" else 1)
-    left.plot([0, 1], [cheapest, float(means.max())], "k:", linewidth=0.8, label="random mix")
-    for name in ceilings(prompts, shares[0]):
-        left.plot(shares, [ceilings(prompts, s)[name] for s in shares], "k--" if name == "row" else "k-.", label=name)
-    left.set(xlabel="budget: 0 the cheapest, 1 the best model", ylabel="mean score", title=prompts.name)
-    left.legend(fontsize=7, ncol=2)
-    for k, share in enumerate(shares):
-        shown = "thompson" if "thompson" in methods else methods[0]
-        own = next(r for r in results if r.method == shown and r.share == share)
-        scale = float(prompts.excess[:, prompts.best].mean())
-        right.plot(own.prices * scale, color=colours(2 * k), label=f"budget {share:g}", linewidth=0.8)
-    right.set(xlabel="request", ylabel="score asked for the mean extra cost", title="price of money", yscale="log")
-    right.set_ylim(bottom=max(right.get_ylim()[0], 1e-4))  # where money is left over its price falls for ever
-    right.legend(fontsize=8)
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / f"routing-{prompts.name}.png"
-    drawing.savefig(path, dpi=150, metadata={"Software": None})
-    plt.close(drawing)
+    with publication_style() as plt:
+        drawing, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
+        means = prompts.table.rewards.mean(axis=0)
+        cheapest = float(means[int(prompts.table.costs[0].argmin())])
+        for k, method in enumerate(methods):
+            scores = [np.mean([r.quality for r in results if r.method == method and r.share == s]) for s in shares]
+            line = {"color": look(k).colour, "marker": look(k).marker, "linewidth": 2.2 if method == "thompson" else 1}
+            left.plot(shares, scores, label=method, markersize=5, **line)
+        left.plot([0, 1], [cheapest, float(means.max())], "k:", linewidth=0.8, label="random mix")
+        for name in ceilings(prompts, shares[0]):
+            found = [ceilings(prompts, s)[name] for s in shares]
+            left.plot(shares, found, "k--" if name == "row" else "k-.", linewidth=1, label=f"{name}, in hindsight")
+        left.set(xlabel="budget: 0 the cheapest, 1 the best model", ylabel="mean score", title=prompts.name)
+        for k, share in enumerate(shares):
+            shown = "thompson" if "thompson" in methods else methods[0]
+            own = next(r for r in results if r.method == shown and r.share == share)
+            scale = float(prompts.excess[:, prompts.best].mean())
+            right.plot(own.prices * scale, color=look(k).colour, label=f"budget {share:g}", linewidth=0.8)
+        right.set(xlabel="request", ylabel="score asked for the mean extra cost", title="price of money", yscale="log")
+        right.set_ylim(bottom=max(right.get_ylim()[0], 1e-4))  # where money is left over its price falls for ever
+        plain_log_ticks(right.yaxis)
+        # Below the panels: a legend inside would lie on the curves.
+        drawing.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=4, fontsize=8, frameon=False)
+        prices = right.get_legend_handles_labels()
+        drawing.legend(*prices, loc="outside lower right", ncols=3, fontsize=8, frameon=False)
+        out.mkdir(parents=True, exist_ok=True)
+        path = out / f"routing-{prompts.name}.png"
+        drawing.savefig(path, dpi=150, metadata={"Software": None})
     return path
 
 

@@ -22,7 +22,7 @@ from longterm.report.experiment import certificate, chart_data
 from longterm.report.linear import draw_linear
 from longterm.report.log_log import draw_log_log
 from longterm.report.scales import last_decade_slope, panels
-from longterm.report.style import COLOURS, look, publication_style
+from longterm.report.style import COLOURS, dashes, look, publication_style
 from longterm.report.tables import regret_table, violation_table
 from longterm.report.words import problem_facts
 from results import HOSTILE, dsm, hostile, many, sample
@@ -220,6 +220,8 @@ def test_colours_stand_out_and_looks_do_not_repeat():
             (colour,) = re.findall(rf"--{name}: (#[0-9a-f]{{6}})", block)
             assert contrast(colour, panel) >= 4.5, name
     assert len({look(k) for k in range(56)}) == 56
+    # Among many curves no markers are drawn: then colour and line alone tell them apart.
+    assert len({(look(k).colour, dashes(k, "own")) for k in range(56)}) == 56
 
 
 # Tables and page

@@ -1,6 +1,7 @@
 """The report in a real browser: it loads, asks for nothing, answers clicks, and nothing overflows."""
 
 import csv
+import dataclasses
 import re
 from xml.etree import ElementTree
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from browser import chromium, open_at, requested
+from longterm.experiments.result import Remark
 from longterm.report import write_page
 from longterm.report.scales import scale_of
 from results import dsm, hostile, many, sample
@@ -252,3 +254,28 @@ def test_a_table_wider_than_the_page_says_so(driver, page):
     WebDriverWait(driver, 5).until(lambda d: d.find_elements("css selector", "#dsm .scroll.wider"))
     open_at(driver, page, *SIZES["desktop"])
     assert driver.find_elements("css selector", "#covtype-sample .scroll.wider") == []
+
+
+def test_ticks_stand_apart(driver, page):
+    overlapping = """return [...document.querySelectorAll('.plot svg')].flatMap(svg => {
+        const boxes = [...svg.querySelectorAll('.tick')].map(t => t.getBoundingClientRect());
+        return boxes.filter((a, k) => boxes.some((b, j) => j > k
+            && a.left < b.right && a.right > b.left && a.top + 2 < b.bottom && a.bottom > b.top + 2)) }).length"""
+    for width in (360, 390, 820, 1440):
+        open_at(driver, page, width, 900)
+        WebDriverWait(driver, 10).until(lambda d: d.execute_script(READY))
+        assert driver.execute_script(overlapping) == 0
+        for plot in driver.find_elements("css selector", ".plot"):
+            assert len(driver.execute_script(TICKS, plot)) >= 2
+
+
+def test_remarks_are_unfolded_on_paper(driver, tmp_path):
+    remarks = tuple(Remark("note", f"Number {k}") for k in range(5))
+    path = write_page(dataclasses.replace(dsm(8, 200, 3), remarks=remarks), tmp_path / "folded.html")
+    open_at(driver, path.as_uri(), *SIZES["desktop"])
+    opened = "return [...document.querySelectorAll('.remarks details')].map(one => one.open)"
+    assert driver.execute_script(opened) == [False]
+    driver.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert driver.execute_script(opened) == [True]
+    driver.execute_script("dispatchEvent(new Event('afterprint'))")
+    assert driver.execute_script(opened) == [False]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from textwrap import shorten
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -13,7 +14,10 @@ from longterm.engines.trace import Comparator, Trace
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """Okabe and Ito's, which colour-blind readers tell apart."""
-DASHES = ("-", "--", ":", "-.")
+DASHES = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 3)), (0, (3, 3)))
+"""A colour that comes again has another."""
+FEW, SHORT = 8, 26
+"""So many curves, with names of so many letters, are named inside of a panel; others below both."""
 
 
 def draw(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None, axes: Any = None) -> Any:
@@ -22,10 +26,14 @@ def draw(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None,
         pyplot: Any = import_module("matplotlib.pyplot")
     except ImportError as error:
         raise ImportError("a figure needs Matplotlib: pip install 'longterm[experiments]'") from error
-    if axes is None:
-        axes = pyplot.figure(figsize=(8, 3.2), layout="constrained").subplots(1, 2)
-    left, right = axes
     curves = [curve for name, trace in traces.items() for curve in _curves(name, trace, comparator)]
+    longest = max(len(name) for name, *_ in curves)
+    below = axes is None and (len(curves) > FEW or longest > SHORT)
+    columns = 4 if longest <= SHORT else 2 if longest <= 2 * SHORT else 1
+    if axes is None:
+        height = 3.2 + (0.18 * -(-len(curves) // columns) if below else 0.0)
+        axes = pyplot.figure(figsize=(8, height), layout="constrained").subplots(1, 2)
+    left, right = axes
     for number, (name, rounds, first, violation) in enumerate(curves):
         look = {
             "color": COLOURS[number % len(COLOURS)],
@@ -40,8 +48,12 @@ def draw(traces: Mapping[str, Trace], comparator: Comparator | ArrayLike | None,
         panel.set_xlabel("round t")
         panel.axhline(0, color="#888888", linewidth=0.6, zorder=0)
         panel.spines[["top", "right"]].set_visible(False)
-    if any(name for name, *_ in curves):
-        left.legend(frameon=False, fontsize="small")
+    handles, names = left.get_legend_handles_labels()
+    names = [shorten(name, 4 * SHORT, placeholder="…") for name in names]
+    if below and names:
+        left.figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False, fontsize="small")
+    elif names:
+        left.legend(handles, names, frameon=False, fontsize="small")
     return left.figure
 
 

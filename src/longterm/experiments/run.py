@@ -246,7 +246,7 @@ def _facts(prepared: Mapping[str, Any], best: Sequence[Mapping[str, Any]]) -> di
     unused = max(-one["constraint"][-1] for one in best) / facts["budget"]
     nonzeros = [int(np.count_nonzero(one["x"])) for one in best]
     return facts | {
-        "comparator_unused_budget": max(unused, 0.0) + 0.0,  # no −0
+        "comparator_unused_budget": unused if unused > 1e-9 else 0.0,  # less is rounding, on either side
         "comparator_on_the_boundary": bool(abs(unused) <= ON_THE_BOUNDARY),
         "comparator_nonzeros": float(np.mean(nonzeros)),
     }
