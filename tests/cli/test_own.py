@@ -287,3 +287,11 @@ def test_pacing_from_the_command_line(tmp_path, capsys):
     assert "no column 'value'" in capsys.readouterr().err
     assert pacing(["--auctions", "400"]) == 0
     assert "Invented auctions" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", ["[" * 5000, "9" * 6000])
+def test_absurd_words_are_refused_in_a_line(capsys, word):
+    assert main(["run", "--problem", "doubly_stochastic size=2", "--learners", f"aogd beta={word}"]) == 2
+    told = capsys.readouterr().err
+    assert "cannot be read" in told
+    assert len(told) < 400
