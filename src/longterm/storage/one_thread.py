@@ -65,15 +65,20 @@ if hasattr(os, "register_at_fork"):
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def turn_of(owner: Any) -> OneThread:
+    """The turn of an object, `_turn`, which is made when it is first needed."""
+    turn: OneThread | None = owner.__dict__.get("_turn")
+    if turn is None:  # two threads may be here at once: one of theirs is taken by both
+        turn = owner.__dict__.setdefault("_turn", OneThread(type(owner).__name__))
+    return turn
+
+
 def one_thread_at_a_time(method: F) -> F:
-    """A method that holds the turn of its object, `_turn`, which is made when it is first needed."""
+    """A method that holds the turn of its object."""
 
     @wraps(method)
     def guarded(self: Any, *args: Any, **options: Any) -> Any:
-        turn = self.__dict__.get("_turn")
-        if turn is None:  # two threads may be here at once: one of theirs is taken by both
-            turn = self.__dict__.setdefault("_turn", OneThread(type(self).__name__))
-        with turn():
+        with turn_of(self)():
             return method(self, *args, **options)
 
     return cast("F", guarded)
