@@ -23,7 +23,7 @@ from longterm.linear_model import (
 )
 from longterm.pacing import DualMirrorDescent, Outcome
 from longterm.problems import two_dimensional
-from longterm.storage.one_thread import OneThread
+from longterm.storage.one_thread import OneThread, one_thread_at_a_time, waits_its_turn
 
 PROBLEM = two_dimensional()
 RNG = np.random.default_rng(0)
@@ -220,3 +220,22 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_a_forked_child_is_not_refused_for_a_thread_that_it_has_not():
     environment = os.environ | {"PYTHONPATH": str(Path(longterm.__file__).parents[1])}
     assert subprocess.run([sys.executable, "-c", FORKED], env=environment, check=False).returncode == 7
+
+
+def test_a_look_from_within_a_call_does_not_wait_for_itself():
+    """A signal handler that predicts, in the thread whose `fit` it interrupted."""
+
+    class Model:
+        @one_thread_at_a_time
+        def learn(self):
+            return self.look()
+
+        @waits_its_turn
+        def look(self):
+            return 1
+
+    model = Model()
+    assert model.look() == 1
+    with pytest.raises(InUseError, match="in the middle of another call in this thread"):
+        model.learn()
+    assert model.look() == 1

@@ -40,7 +40,7 @@ from longterm.linear_model._summary import SummarisedModel
 from longterm.linear_model.evolving import EvolvingLinearLearner
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner
-from longterm.storage.one_thread import one_thread_at_a_time, turn_of
+from longterm.storage.one_thread import one_thread_at_a_time, waits_its_turn
 
 PLAIN = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
 MODELS = ("auto", "recent", "last", "average", "within_budget")
@@ -365,22 +365,21 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
                 made.append(learner.average() if which == "average" else learner.within_budget())
         return np.stack([x for x, _ in made]), np.array([b for _, b in made])
 
+    @waits_its_turn
     def _chosen(self) -> tuple[FloatArray, FloatArray]:
         """The model to predict with, remembered until something is learned."""
         check_is_fitted(self)
-        with turn_of(self).lock:  # while another thread learns this waits; many may predict at once
-            which = self.predict_with
-            if which == "auto":
-                which = "recent" if self._fitted else "last"
-            if which not in self._kept:
-                self._kept[which] = self._models(which)
-            return self._kept[which]
+        which = self.predict_with
+        if which == "auto":
+            which = "recent" if self._fitted else "last"
+        if which not in self._kept:
+            self._kept[which] = self._models(which)
+        return self._kept[which]
 
+    @waits_its_turn
     def _settled(self, which: str) -> tuple[FloatArray, FloatArray]:
         """`_models`, not in the middle of a round of another thread."""
-        check_is_fitted(self)
-        with turn_of(self).lock:
-            return self._models(which)
+        return self._models(which)
 
     def _recent_of(self, number: int) -> tuple[FloatArray, float]:
         """The recent average of one learner: 0 where its last decision is, and within the budget."""

@@ -21,7 +21,7 @@ from longterm.linear_model._rows import IN_ORDER, RowBlock, labels_for, row_bloc
 from longterm.linear_model._together import FEWEST, Stretch, groups_of, play
 from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS
 from longterm.linear_model.streaming import BudgetLinearLearner
-from longterm.storage.one_thread import one_thread_at_a_time, turn_of
+from longterm.storage.one_thread import one_thread_at_a_time, waits_its_turn
 
 if TYPE_CHECKING:
     from longterm.linear_model.gpu.path import GpuPath
@@ -257,12 +257,9 @@ class BudgetPath:
     # --- what is known ----------------------------------------------------------------------------------------
 
     @property
+    @waits_its_turn
     def points(self) -> tuple[PathPoint, ...]:
         """Every learner with what it has cost and what it is, in the order of the grid, budgets innermost."""
-        with turn_of(self).lock:  # while another thread learns this waits
-            return self._points()
-
-    def _points(self) -> tuple[PathPoint, ...]:
         losses, errors = self._scores.means(), self._scores.standard_errors()
         return tuple(
             PathPoint(
