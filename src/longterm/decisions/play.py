@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.decisions.chooser import Choice, Chooser
+from longterm.decisions.choice import Choice
+from longterm.decisions.chooser import Chooser
 from longterm.errors import InputError
 
 
