@@ -1,6 +1,7 @@
 """Data, learners and mistakes of one's own, on the command line."""
 
 import contextlib
+import gzip
 import json
 import shlex
 import sys
@@ -122,6 +123,38 @@ def test_a_run_grows_and_takes_a_csv(capsys, folder, tmp_path):
     told = capsys.readouterr().err
     assert "seed 0, round 17: ZeroDivisionError: oops" in told
     assert "The others are kept" in told
+
+
+@pytest.mark.parametrize("end", ["\n", "\r"])
+def test_packed_tables_that_fill_the_memory_are_refused(tmp_path, end, monkeypatch):
+    file = tmp_path / "bomb.csv.gz"
+    with gzip.open(file, "wb", 1) as stream:
+        stream.write(f"a,label{end}1,0{end}".encode())
+        for _ in range(20):
+            stream.write(b"1" * 2**20)
+    with pytest.raises(DataError, match="the line is longer than 16777216 bytes"):
+        load_table(file)
+    file.write_bytes(gzip.compress(f"a,label{end}1,0{end}2,1{end}".encode() * 1000))
+    with pytest.raises(DataError, match="holds more than 5000 bytes"):
+        load_table(file, largest=5000)
+    file.write_bytes(gzip.compress(f"a,label{end}1,0{end}2,1{end}".encode()))
+    assert load_table(file).features.tolist() == [[1.0], [2.0]]
+
+    def none_left(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr("pandas.read_csv", none_left)
+    with pytest.raises(DataError, match="does not fit into the memory"):
+        load_table(file)
+
+
+def test_packed_parquet_is_looked_at_first(tmp_path):
+    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    file = tmp_path / "zeros.parquet"
+    parquet.write_table(arrow.table({"a": np.zeros(1000), "label": np.arange(1000) % 2}), file)
+    with pytest.raises(DataError, match="holds more than 15999 bytes"):
+        load_table(file, largest=15_999)
+    assert load_table(file, largest=16_000).features.shape == (1000, 1)
 
 
 def test_frames_are_refused_in_words():
@@ -254,3 +287,11 @@ def test_pacing_from_the_command_line(tmp_path, capsys):
     assert "no column 'value'" in capsys.readouterr().err
     assert pacing(["--auctions", "400"]) == 0
     assert "Invented auctions" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("word", ["[" * 5000, "9" * 6000])
+def test_absurd_words_are_refused_in_a_line(capsys, word):
+    assert main(["run", "--problem", "doubly_stochastic size=2", "--learners", f"aogd beta={word}"]) == 2
+    told = capsys.readouterr().err
+    assert "cannot be read" in told
+    assert len(told) < 400

@@ -71,8 +71,8 @@ def step(chooser, name, t):
         elif t % 5 == 3:
             chooser.forget(choice)
     if t % 7 == 6:
-        for number in list(chooser.pending)[:2]:
-            chooser.settle(number, reward=0.5)
+        for open_choice in list(chooser.pending.values())[:2]:
+            chooser.settle(open_choice, reward=0.5)
     if t == 20:
         chooser.teach(context(name, t), [0.1, 0.2, 0.3], [0.0, 0.2, 0.5])
     return choice.action
@@ -187,7 +187,7 @@ def test_a_write_that_fails_changes_nothing(call, tmp_path, monkeypatch):
     for made in (chooser, twin):
         for t in range(12):
             step(made, "thompson", t)
-    number = next(iter(chooser.pending))
+    one = next(iter(chooser.pending.values()))
     real = os.write
 
     def full(descriptor, data):
@@ -196,8 +196,8 @@ def test_a_write_that_fails_changes_nothing(call, tmp_path, monkeypatch):
 
     calls = {
         "act": lambda: chooser.act([1.0, 0.0], costs=[0.0, 0.2, 0.5]),
-        "settle": lambda: chooser.settle(number, reward=0.5),
-        "forget": lambda: chooser.forget(number),
+        "settle": lambda: chooser.settle(one, reward=0.5),
+        "forget": lambda: chooser.forget(one),
     }
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)

@@ -18,11 +18,12 @@ import longterm
 from linear_learners import rows_and_labels
 from longterm.errors import CompileCacheWarning
 from longterm.linear_model import BudgetLinearLearner, compile_all
-from longterm.linear_model.kernels import aftrl, aogd, keep, penalised_ftrl
+from longterm.linear_model.kernels import aftrl, aogd, penalised_ftrl
 from longterm.linear_model.kernels.compile import compiled
 from longterm.linear_model.kernels.layout import AFTRL
 from longterm.linear_model.kernels.play import block_kernel
 from longterm.linear_model.kernels.round import shrink
+from longterm.storage import compiled as keep
 
 SCRIPT = """
 import numpy as np
@@ -116,9 +117,9 @@ def no_folder(locator):
 def test_kernels_of_other_sources_are_made_anew(folder, monkeypatch):
     """What a process does by itself of the test above, which compiles whole kernels in three of them."""
     kernels = folder / "kernels"
-    shutil.copytree(Path(keep.__file__).parent, kernels, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(keep, "__file__", str(kernels / "keep.py"))
-    monkeypatch.setattr(keep, "sources", keep.sources.__wrapped__)
+    shutil.copytree(Path(aogd.__file__).parent, kernels, ignore=shutil.ignore_patterns("__pycache__"))
+    digest = keep.sources.__wrapped__
+    monkeypatch.setattr(keep, "sources", lambda folder: digest(kernels))
     assert hits_and_value() == (0, 6.0)
     assert hits_and_value() == (1, 6.0)
     helper = kernels / "losses.py"
@@ -182,9 +183,24 @@ def test_a_damaged_file_is_made_anew(folder, kind):
         assert hits_and_value() == (1, 6.0)
 
 
+@pytest.mark.cross
+def test_a_pacers_loop_is_kept_the_same_way(folder):
+    from longterm.pacing import compiled as pacing
+
+    for damage in (None, b"garbage", b""):
+        for file in folder.rglob("*.nb[ic]") if damage is not None else ():
+            file.write_bytes(damage)
+        made = pacing.compiled.__wrapped__(twice)
+        assert made(3.0) == 6.0
+        assert sum(made.stats.cache_hits.values()) == 0
+    made = pacing.compiled.__wrapped__(twice)
+    assert made(3.0) == 6.0
+    assert sum(made.stats.cache_hits.values()) == 1
+
+
 def test_kernels_are_found_whatever_the_time_of_their_source(folder):
     """The making of an image changes times, not contents."""
-    assert keep.kept(twice)._cache_file._source_stamp == keep.sources()
+    assert keep.kept(twice)._cache_file._source_stamp == keep.sources(Path(__file__).parent)
 
 
 @pytest.mark.cross

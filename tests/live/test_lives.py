@@ -37,6 +37,16 @@ def test_what_is_not_the_text_of_a_token(text):
     assert len(str(refused.value)) < 300
 
 
+@pytest.mark.parametrize("part", [np.zeros(3), None, 1.0, True, "1", [1]])
+def test_a_token_of_other_things_is_none(part):
+    live = fresh()
+    token = live.ask()
+    for made in (Token(token.number, None, part), Token(part, None, token.life)):
+        with pytest.raises(UnknownTokenError):
+            live.tell(made, loss_parameters=TARGET)
+    live.tell(token, loss_parameters=TARGET)
+
+
 def test_a_restart_without_a_journal_is_another_life(tmp_path):
     before = fresh()
     known = before.ask()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from longterm import InputError
-from longterm.errors import NonFiniteError
+from longterm.errors import NonFiniteError, OverspentWarning
 from longterm.pacing import (
     Auctions,
     ReturnOnSpend,
@@ -182,6 +182,30 @@ def test_guarded_is_never_below_to_the_last_bit():
         assert state.slack >= 0
 
 
+@pytest.mark.parametrize("rule", ["joint", "min", "guarded"])
+def test_what_was_spent_is_spent_and_open_bids_are_held_back(rule):
+    made = pacer(rule, budget=20.0)
+    state = made.init()
+    assert made.act(state, 4.0) > 0
+    assert made.act(state, 4.0, hold=18.5) == 1.5
+    state = made.settle(state, 4.0, won=True, paid=3.0)
+    with pytest.warns(OverspentWarning, match="paid in round 2: 1e[+]200 is more than what was left, 17"):
+        state = made.settle(state, 4.0, won=True, paid=1e200)
+    assert made.overspent(state) == -state.remaining == 1e200
+    assert np.isfinite(state.multiplier)
+    assert made.act(state, 4.0) == 0.0
+
+
+def test_a_guarded_return_is_kept_with_answers_outstanding():
+    made = pacer("guarded")
+    state = made.settle(made.init(), 9.0, won=True, paid=1.0)  # a slack of 8
+    first = made.act(state, 1.0)
+    second = made.act(state, 1.0, hold=first)
+    for paid in (first, second):
+        state = made.settle(state, 1.0, won=True, paid=paid)
+    assert state.slack >= 0
+
+
 def test_what_is_not_covered_says_so():
     with pytest.raises(InputError, match="no regret theorem"):
         pacer("guarded").regret_bound()
@@ -195,7 +219,7 @@ def test_what_is_not_covered_says_so():
     with pytest.raises(NonFiniteError, match="value in round 1"):
         made.act(made.init(), np.inf)
     with pytest.raises(InputError, match="paid in round 1"):
-        made.settle(made.init(), 1.0, won=True, paid=21.0)
+        made.settle(made.init(), 1.0, won=True, paid=-1.0)
 
 
 # --- several budgets ------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, nnls
 
+from longterm.errors import InputError
 from longterm.projections import (
     Polyhedron,
     project_onto_correlation,
@@ -185,6 +186,24 @@ def test_elastic_net_by_hand():
     np.testing.assert_allclose(project_onto_elastic_net(np.array([3.0, 1.0, 0.5]), 1.5), [1, 0, 0], atol=1e-15)
     np.testing.assert_allclose(project_onto_elastic_net(np.array([-4.0]), 1.5), [-1.0])
     np.testing.assert_allclose(project_onto_elastic_net(np.array([3.0, 4.0]), 2.0, l1=0.0), [1.2, 1.6])
+
+
+@pytest.mark.parametrize("far", [1e3, 1e17, 1e154, 1e300])
+def test_closed_forms_are_right_from_far_away(far):
+    """No square overflows, and what is far away does not drown the answer."""
+    x = far * np.array([-1.0, 0.5, 0.5])
+    np.testing.assert_allclose(project_onto_elastic_net(x, 2.0, l2=0.0), [-2.0, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(project_onto_elastic_net(x, 3.0, l1=0.0), [-2.0, 1.0, 1.0], rtol=1e-12)
+    z = project_onto_elastic_net(x, 2.0)  # ν + 1 = (far + 1)/(|z_1| + 1) = (far/2 + 1)/(z_2 + 1), where z_2 > 0
+    np.testing.assert_allclose(np.abs(z).sum() + 0.5 * z @ z, 2.0, rtol=1e-12)
+    np.testing.assert_allclose(z[1:], max((0.5 * far + 1) / (far + 1) * (1 - z[0]) - 1, 0.0), rtol=1e-9)
+    flat = project_onto_psd_in_ball(np.diag([far, -far]).ravel(), 2, radius=1.5)
+    np.testing.assert_allclose(flat, [1.5, 0.0, 0.0, 0.0], atol=1e-12)
+
+
+def test_searches_refuse_what_is_too_far_away():
+    with pytest.raises(InputError, match="x: has a number of 1e\\+200"):
+        project_onto_doubly_stochastic(np.array([1e200, 0.0, 0.0, 0.0]), 2)
 
 
 @given(seed=st.integers(0, 10**6), size=st.sampled_from([0.01, 0.3, 3.0, 100.0]), p=st.integers(1, 7))

@@ -14,10 +14,16 @@ import pytest
 import longterm
 from longterm import AOGD, Fleet, observe
 from longterm.errors import InUseError
-from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner, BudgetLinearRegressor
+from longterm.linear_model import (
+    BudgetLinearClassifier,
+    BudgetLinearLearner,
+    BudgetLinearRegressor,
+    BudgetPath,
+    BudgetSoftmaxClassifier,
+)
 from longterm.pacing import DualMirrorDescent, Outcome
 from longterm.problems import two_dimensional
-from longterm.storage.one_thread import OneThread
+from longterm.storage.one_thread import OneThread, one_thread_at_a_time, waits_its_turn
 
 PROBLEM = two_dimensional()
 RNG = np.random.default_rng(0)
@@ -105,6 +111,48 @@ def test_estimators(model):
     assert pickle.loads(pickle.dumps(model)).partial_fit(ROWS, LABELS).n_rounds_ == sum(learned) + 400
 
 
+@pytest.mark.parametrize(
+    "model",
+    [BudgetLinearClassifier(passes=1), BudgetLinearRegressor(passes=1), BudgetSoftmaxClassifier(passes=1)],
+    ids=lambda m: type(m).__name__,
+)
+def test_predictions_and_copies_beside_learning(model):
+    """Those that predict are served, and see no model half-way; copies are of a state between two calls."""
+    model.fit(ROWS, LABELS)
+    found = []
+
+    def fit():
+        model.fit(ROWS, LABELS)
+
+    def predict():
+        found.append(model.predict(ROWS).shape)
+        assert model.coef_.shape[-1] == model.average_coef_.shape[-1] == 12
+
+    def copy():
+        assert deepcopy(model).n_rounds_ == pickle.loads(pickle.dumps(model)).n_rounds_ == 400
+
+    refused = together([fit, predict, predict, copy], most=30)
+    assert refused[1] == refused[2] == 0
+    assert set(found) == {(400,)}
+
+
+def test_a_path_of_budgets():
+    path, learned = BudgetPath(12, [0.1, 1.0], n_jobs=1), []
+
+    def learn():
+        path.learn(ROWS, LABELS)
+        learned.append(400)
+
+    def look():
+        assert len({point.rounds for point in path.points}) == 1
+
+    def copy():
+        assert len({learner.rounds for learner in deepcopy(path).learners}) == 1
+
+    together([learn, learn, look, copy], most=40)
+    assert {learner.rounds for learner in path.learners} == {sum(learned)}
+
+
 def test_a_fleet(tmp_path):
     fleet, learner = Fleet(AOGD.for_problem(PROBLEM), 300), AOGD.for_problem(PROBLEM)
     told = observe(PROBLEM, fleet.ask(), [RNG.uniform(-0.6, 0.6, (300, 2))])
@@ -172,3 +220,22 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_a_forked_child_is_not_refused_for_a_thread_that_it_has_not():
     environment = os.environ | {"PYTHONPATH": str(Path(longterm.__file__).parents[1])}
     assert subprocess.run([sys.executable, "-c", FORKED], env=environment, check=False).returncode == 7
+
+
+def test_a_look_from_within_a_call_does_not_wait_for_itself():
+    """A signal handler that predicts, in the thread whose `fit` it interrupted."""
+
+    class Model:
+        @one_thread_at_a_time
+        def learn(self):
+            return self.look()
+
+        @waits_its_turn
+        def look(self):
+            return 1
+
+    model = Model()
+    assert model.look() == 1
+    with pytest.raises(InUseError, match="in the middle of another call in this thread"):
+        model.learn()
+    assert model.look() == 1

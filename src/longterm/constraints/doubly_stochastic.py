@@ -12,10 +12,13 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace, product, rows_at
 from longterm.constraints.affine import Affine
 from longterm.constraints.base import Constraint
+from longterm.errors import InputError
 from longterm.projections import Projection, project_onto_doubly_stochastic
 from longterm.projections.base import ROUNDING
 from longterm.sets import Ball, Box, RowStochastic, Set
 
+LARGEST = 10_000
+"""p beyond which a decision alone would have 800 MB."""
 LARGEST_WITH_TABLE = 24
 """Up to this p, all gradients stand ready in a table (4 MB), and looking one up is the fastest way to it."""
 
@@ -57,6 +60,8 @@ class DoublyStochastic(Constraint):
 
     def __post_init__(self) -> None:
         p = validate.dimension("size", self.size)
+        if p > LARGEST:
+            raise InputError("size", f"{p} means {p * p} numbers a decision", f"Give at most {LARGEST}")
         validate.remember(self, dimension=p * p, count=p * p + 4 * p)
         small = p <= LARGEST_WITH_TABLE
         table = validate.frozen(np.concatenate([-np.eye(p * p), *self._sum_gradients()])) if small else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import zlib
@@ -174,6 +175,39 @@ def _too_long(path: Path, longest: int, line: int) -> DataError:
     return DataError(
         path, f"the line is longer than {longest} bytes", "Check the file, or raise longest_line", line=line
     )
+
+
+class BoundedText(io.RawIOBase):
+    """A text for readers that hold all of it: refused where a line, or all of it, grows beyond its limit."""
+
+    def __init__(self, path: Path, stream: BinaryIO, largest: int, longest: int = LONGEST_LINE) -> None:
+        self._path, self._stream, self._largest, self._longest = path, stream, largest, longest
+        self._read = self._of_line = 0
+        self._line = 1
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """The next bytes."""
+        read = self._stream.read(len(buffer))
+        buffer[: len(read)] = read
+        ended = max(read.rfind(b"\n"), read.rfind(b"\r")) + 1
+        self._of_line = len(read) - ended if ended else self._of_line + len(read)
+        self._line += read.count(b"\n")
+        self._read += len(read)
+        if self._of_line > self._longest:
+            what = f"the line is longer than {self._longest} bytes"
+            raise DataError(self._path, what, "Check the file, or read it yourself for from_frame", line=self._line)
+        if self._read > self._largest:
+            raise too_large(self._path, self._largest)
+        return len(read)
+
+
+def too_large(path: Path, largest: int) -> DataError:
+    """What is said of a table that is larger than it may be."""
+    return DataError(path, f"holds more than {largest} bytes", "Check the file, or raise largest")
 
 
 @contextmanager

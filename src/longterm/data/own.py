@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Sequence
 from importlib import import_module
@@ -11,7 +12,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from longterm.data.files import opened_text
+from longterm import _validate as validate
+from longterm.data.files import LONGEST_LINE, BoundedText, opened_text, too_large
 from longterm.data.labelled import Labelled
 from longterm.data.libsvm import read_libsvm
 from longterm.errors import DataError, InputError, did_you_mean
@@ -22,6 +24,9 @@ MOST_VALUES = 50
 """A column of text with more values than this, most of them different, is a name and no feature."""
 NAMELESS = "Unnamed: "
 """How pandas calls a column without a name, such as the row numbers that it wrote itself."""
+LARGEST_TABLE = 2**31
+"""Bytes of a table, unless another limit is given."""
+BUFFER = 2**20
 Missing = Literal["refuse", "drop", "fill"]
 
 
@@ -32,6 +37,7 @@ def load_table(
     drop: Sequence[str] = (),
     scale: bool = False,
     missing: Missing = "refuse",
+    largest: int = LARGEST_TABLE,
 ) -> Labelled:
     """Rows and labels of a CSV, TSV or Parquet file of your own, with a header.
 
@@ -47,6 +53,9 @@ def load_table(
         As for `from_frame`.
     missing : {"refuse", "drop", "fill"}
         As for `from_frame`.
+    largest : int
+        Bytes of text, or eight for each cell of a Parquet file, beyond which it is refused before it is read: a small
+        compressed file may hold a table that fills the memory.
 
     Returns
     -------
@@ -72,7 +81,7 @@ def load_table(
         raise DataError(file, "is not here", "Give the path of a CSV, TSV or Parquet file")
     if not is_table(file):
         raise DataError(file, "is not called .csv, .tsv or .parquet", "Rename it, or use read_libsvm or from_frame")
-    return read_own(file, label, drop, scale, missing)
+    return read_own(file, label, drop, scale, missing, validate.count("largest", largest))
 
 
 def from_frame(
@@ -217,18 +226,28 @@ def is_table(path: Path) -> bool:
     return bool({".csv", ".tsv", ".parquet"} & {suffix.lower() for suffix in path.suffixes})
 
 
-def read_own(path: Path, label: str | None, drop: Sequence[str], scale: bool, missing: Missing) -> Labelled:
+def read_own(
+    path: Path,
+    label: str | None,
+    drop: Sequence[str],
+    scale: bool,
+    missing: Missing,
+    largest: int = LARGEST_TABLE,
+) -> Labelled:
     """The rows of a table, or of a file in LIBSVM's format."""
-    if is_table(path):
-        return from_frame(_frame(path), label, drop=drop, scale=scale, missing=missing, name=path.name)
-    features, labels = read_libsvm(path)
+    try:
+        if is_table(path):
+            return from_frame(_frame(path, largest), label, drop=drop, scale=scale, missing=missing, name=path.name)
+        features, labels = read_libsvm(path)
+    except MemoryError:
+        raise DataError(path, "does not fit into the memory", "Give fewer rows or columns") from None
     classes = np.unique(labels)
     if len(classes) != 2:
         raise DataError(path, f"has {len(classes)} different labels", "Give a file of two classes")
     return Labelled(path.name, features, np.where(labels == classes[1], 1.0, -1.0))
 
 
-def _frame(path: Path) -> Any:
+def _frame(path: Path, largest: int) -> Any:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     try:
         pd: Any = import_module("pandas")
@@ -236,8 +255,18 @@ def _frame(path: Path) -> Any:
         raise ImportError("CSV and Parquet files need pandas: pip install 'longterm[experiments]'") from error
     try:
         if ".parquet" in suffixes:
+            import_module("pyarrow")
+            shape = import_module("pyarrow.parquet").read_metadata(path)
+            if 8 * shape.num_rows * shape.num_columns > largest:
+                raise too_large(path, largest)
             return pd.read_parquet(path)
-        return pd.read_csv(path, **({"sep": "\t"} if ".tsv" in suffixes else _separators(path)))
+        how = {"sep": "\t"} if ".tsv" in suffixes else _separators(path)
+        if suffixes[-1] in (".zip", ".zst", ".tar"):  # which pandas opens
+            return pd.read_csv(path, **how)
+        with opened_text(path) as stream:
+            return pd.read_csv(io.BufferedReader(BoundedText(path, stream, largest), BUFFER), **how)
+    except DataError:
+        raise
     except ImportError as error:
         raise ImportError("Parquet files need pyarrow: pip install 'longterm[parquet]'") from error
     except UnicodeDecodeError as error:
@@ -249,7 +278,7 @@ def _frame(path: Path) -> Any:
 def _separators(path: Path) -> dict[str, str]:
     """Commas; or semicolons where the header has them, and then perhaps commas for decimal points."""
     with opened_text(path) as file:
-        header, row = file.readline(), file.readline()
+        header, row = file.readline(LONGEST_LINE), file.readline(LONGEST_LINE)
     if header.count(b";") <= header.count(b","):
         return {"sep": ","}
     return {"sep": ";", "decimal": "," if re.search(rb"(^|;)-?\d+,\d+(;|\s*$)", row) else "."}

@@ -150,7 +150,7 @@ class Chooser(Durable[ChooserMemory]):
 
     def settle(
         self,
-        choice: Choice | str | int,
+        choice: Choice | str,
         reward: float | None = None,
         cost: ArrayLike | None = None,
         *,
@@ -161,8 +161,8 @@ class Chooser(Durable[ChooserMemory]):
 
         Parameters
         ----------
-        choice : Choice, str or int
-            The choice, its text, or its number, which does not say of which life it is.
+        choice : Choice or str
+            The choice, or its text. A bare number does not say of which life it is, and is refused.
         reward : float in [0, 1], optional
             Of the action played. Left out: it comes later, and only the cost is settled now.
         cost : float or array, shape (m,), optional
@@ -195,7 +195,7 @@ class Chooser(Durable[ChooserMemory]):
                 stacklevel=2,
             )
 
-    def forget(self, choice: Choice | str | int) -> None:
+    def forget(self, choice: Choice | str) -> None:
         """Nothing (more) will come of a choice: an open cost counts as what was held back, no reward is learned."""
         with self._turn():
             memory = self._memory
@@ -362,15 +362,17 @@ class Chooser(Durable[ChooserMemory]):
             self._recorded.memory.life_of(number),
         )
 
-    def _find(self, choice: Choice | str | int) -> tuple[int, Pending]:
+    def _find(self, choice: Choice | str) -> tuple[int, Pending]:
         memory = self._recorded.memory
         given = Token.parse(choice) if isinstance(choice, str) else choice
-        number = given.number if isinstance(given, (Choice, Token)) else given
+        number: Any = given.number if isinstance(given, (Choice, Token)) else None
         known = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
         if not known or not 1 <= number < memory.state.round:
-            raise UnknownTokenError(0, f"{choice!r} is not a choice of this chooser", "Give what act() returned")
+            raise UnknownTokenError(
+                0, f"{choice!r} is not a choice of this chooser", "Give what act() returned, or its text"
+            )
         number = int(number)
-        if isinstance(given, (Choice, Token)) and given.life != memory.life_of(number):
+        if given.life != memory.life_of(number):
             raise UnknownTokenError(
                 number,
                 "it is of another life: made by another chooser, or after a save and lost with the journal",

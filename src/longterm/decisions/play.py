@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
+from longterm.decisions.choice import Choice
 from longterm.decisions.chooser import Chooser
 from longterm.errors import InputError
 
@@ -103,11 +104,10 @@ def play(
     """
     T = len(table)
     delays = np.random.default_rng(seed).integers(0, late + 1, T) if late else np.zeros(T, dtype=np.int64)
-    due: dict[int, list[int]] = {}
+    due: dict[int, list[tuple[int, Choice]]] = {}
     played = np.full(T, -1, dtype=np.int64)
     chance, price = np.ones(T), np.empty(T)
     cheapest = table.costs.min(axis=1) if chooser.rule.books.above_cheapest[0] else np.zeros(T)
-    first = chooser.round
 
     def outcome_of(t: int) -> dict[str, Any]:
         if t < labelled:
@@ -115,8 +115,8 @@ def play(
         return {"reward": float(table.rewards[t, played[t]])}
 
     for t in range(T):
-        for open_ in due.pop(t, ()):
-            chooser.settle(first + open_, **outcome_of(open_))
+        for asked, open_choice in due.pop(t, ()):
+            chooser.settle(open_choice, **outcome_of(asked))
         choice = chooser.act(table.contexts[t], costs=table.costs[t] if announced else None)
         price[t] = choice.prices[0]
         if choice.action is None:
@@ -125,10 +125,10 @@ def play(
         now = delays[t] == 0
         chooser.settle(choice, cost=table.costs[t, choice.action], **(outcome_of(t) if now else {}))
         if not now:
-            due.setdefault(t + int(delays[t]), []).append(t)
+            due.setdefault(t + int(delays[t]), []).append((t, choice))
     for rest in sorted(due):
-        for open_ in due[rest]:
-            chooser.settle(first + open_, **outcome_of(open_))
+        for asked, open_choice in due[rest]:
+            chooser.settle(open_choice, **outcome_of(asked))
     on, rows = played >= 0, np.arange(T)
     costs = np.where(on, table.costs[rows, played], 0.0)
     return Run(

@@ -198,3 +198,5 @@ def _value(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+    except (ValueError, RecursionError) as error:  # numbers too long to read, brackets without end
+        raise InputError(text[:40], f"cannot be read ({error})", "Give a number, a word or a short list") from error

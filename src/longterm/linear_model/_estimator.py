@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -39,6 +40,7 @@ from longterm.linear_model._summary import SummarisedModel
 from longterm.linear_model.evolving import EvolvingLinearLearner
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner
+from longterm.storage.one_thread import one_thread_at_a_time, waits_its_turn
 
 PLAIN = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
 MODELS = ("auto", "recent", "last", "average", "within_budget")
@@ -277,6 +279,11 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
 
     # --- files ------------------------------------------------------------------------------------------------
 
+    @one_thread_at_a_time
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles and copies: copied here, because what is handed out is read when the turn is over."""
+        return deepcopy(super().__getstate__())
+
     def _every_learner(self) -> list[BudgetLinearLearner]:
         return self._learners
 
@@ -358,6 +365,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
                 made.append(learner.average() if which == "average" else learner.within_budget())
         return np.stack([x for x, _ in made]), np.array([b for _, b in made])
 
+    @waits_its_turn
     def _chosen(self) -> tuple[FloatArray, FloatArray]:
         """The model to predict with, remembered until something is learned."""
         check_is_fitted(self)
@@ -367,6 +375,11 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         if which not in self._kept:
             self._kept[which] = self._models(which)
         return self._kept[which]
+
+    @waits_its_turn
+    def _settled(self, which: str) -> tuple[FloatArray, FloatArray]:
+        """`_models`, not in the middle of a round of another thread."""
+        return self._models(which)
 
     def _recent_of(self, number: int) -> tuple[FloatArray, float]:
         """The recent average of one learner: 0 where its last decision is, and within the budget."""
@@ -409,22 +422,22 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
     @property
     def average_coef_(self) -> NDArray[Any]:
         """x̄, the mean decision: the model of the online-to-batch theorem."""
-        return self._shaped(self._models("average")[0])
+        return self._shaped(self._settled("average")[0])
 
     @property
     def average_intercept_(self) -> Any:
         """The intercept of x̄."""
-        return self._intercepts(self._models("average")[1])
+        return self._intercepts(self._settled("average")[1])
 
     @property
     def coef_within_budget_(self) -> NDArray[Any]:
         """The nearest point to x̄ with l1‖x‖₁ + ½ l2‖x‖² ≤ budget: guaranteed, whatever was learned."""
-        return self._shaped(self._models("within_budget")[0])
+        return self._shaped(self._settled("within_budget")[0])
 
     @property
     def intercept_within_budget_(self) -> Any:
         """The intercept that goes with it, that of x̄."""
-        return self._intercepts(self._models("within_budget")[1])
+        return self._intercepts(self._settled("within_budget")[1])
 
     @property
     def budget_binds_(self) -> Any:

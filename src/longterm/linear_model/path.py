@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from longterm.linear_model._rows import IN_ORDER, RowBlock, labels_for, row_bloc
 from longterm.linear_model._together import FEWEST, Stretch, groups_of, play
 from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS
 from longterm.linear_model.streaming import BudgetLinearLearner
+from longterm.storage.one_thread import one_thread_at_a_time, waits_its_turn
 
 if TYPE_CHECKING:
     from longterm.linear_model.gpu.path import GpuPath
@@ -160,6 +162,11 @@ class BudgetPath:
 
             self._gpu = GpuPath(self.learners, dtype)
 
+    @one_thread_at_a_time
+    def __getstate__(self) -> dict[str, Any]:
+        return deepcopy(self.__dict__)  # what is handed out is read when the turn is over
+
+    @one_thread_at_a_time
     def learn(
         self,
         X: Any,
@@ -250,6 +257,7 @@ class BudgetPath:
     # --- what is known ----------------------------------------------------------------------------------------
 
     @property
+    @waits_its_turn
     def points(self) -> tuple[PathPoint, ...]:
         """Every learner with what it has cost and what it is, in the order of the grid, budgets innermost."""
         losses, errors = self._scores.means(), self._scores.standard_errors()

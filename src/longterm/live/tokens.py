@@ -140,8 +140,9 @@ class Window:
             raise _no_token(token) from None
         if known is token:
             return known
-        if isinstance(token.number, bool) or not isinstance(token.number, (int, np.integer)):
-            raise _no_token(token)
+        for part in (token.number, token.life):
+            if isinstance(part, bool) or not isinstance(part, (int, np.integer)):
+                raise _no_token(token)
         if known is None:
             raise self._why_not(token)
         if token.life != known.life:

@@ -166,12 +166,16 @@ class Pacer(PerLearner, ABC, Generic[S]):
                 _require(name, number, state)
         left, paid = to_numpy(state.remaining), to_numpy(paid)
         if np.any(paid > np.maximum(left, 0.0)):
-            over = np.maximum(paid - left, 0.0)
-            what = f"paid in round {_round(state)}: {outcome.paid} is more than what was left, {state.remaining}"
-            remedy = "Check what the exchange charged, and hold back what open bids may cost: act(…, hold=)"
-            more = f"It is recorded: {over} over budget, and nothing more is bid"
-            warnings.warn(f"{what}. {more}. {remedy}.", OverspentWarning, stacklevel=2)
+            warn_of_overspending(outcome.paid, state.remaining, np.maximum(paid - left, 0.0), _round(state))
         return self.update(state, outcome)
+
+
+def warn_of_overspending(paid: Array, left: Array, over: Array, round: int) -> None:
+    """What `settle` of every pacer says of a charge above what is left, which it records."""
+    what = f"paid in round {round}: {paid} is more than what was left, {left}"
+    remedy = "Check what the exchange charged, and hold back what open bids may cost: act(…, hold=)"
+    more = f"It is recorded: {over} over budget, and nothing more is bid"
+    warnings.warn(f"{what}. {more}. {remedy}.", OverspentWarning, stacklevel=3)
 
 
 def _is_plain(number: Array) -> bool:

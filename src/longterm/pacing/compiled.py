@@ -46,15 +46,16 @@ def _flat(shape: tuple[int, ...], *numbers: Any) -> tuple[FloatArray, ...]:
 
 @cache
 def compiled(loop: Callable[..., None]) -> Any:
-    """The loop, compiled by Numba and kept on the disk where that can be written to."""
+    """The loop, compiled by Numba and kept as the kernels of linear models are: a damaged or full disk is no error."""
     import numba
 
-    try:
-        return numba.njit(nogil=True, error_model="numpy", cache=True)(loop)
-    except RuntimeError as error:  # no folder to write to: it is compiled in every process
-        if "cannot cache" not in str(error):
-            raise
-        return numba.njit(nogil=True, error_model="numpy")(loop)
+    from longterm.storage.compiled import kept
+
+    made: Any = numba.njit(nogil=True, error_model="numpy")(loop)
+    where = kept(loop) if made is not loop else None  # it is the same with NUMBA_DISABLE_JIT
+    if where is not None:
+        made._cache = where
+    return made
 
 
 def _dual(pacer: DualMirrorDescent, shape: tuple[int, ...]) -> tuple[Any, ...]:

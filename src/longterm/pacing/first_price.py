@@ -15,6 +15,7 @@ scale: values and prices are correlated, and that is where shading can gain.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -25,8 +26,10 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
 from longterm.pacing.auctions import Auctions
+from longterm.pacing.base import warn_of_overspending
 from longterm.pacing.compiled_first_price import can_play, play_compiled
 from longterm.pacing.landscapes import Counts, Landscape, SeenPrices
+from longterm.pacing.mirror_descent import FARTHEST, LONGEST_MOVE
 
 
 class FirstPriceState(NamedTuple):
@@ -112,19 +115,29 @@ class FirstPricePacer:
         place = (np.log(np.maximum(np.asarray(values) / self.mean_value, 1e-300)) / np.log(self.spread) + 1) / 2
         return np.asarray(np.clip(place * self.landscape.cells, 0, self.landscape.cells - 1)).astype(np.int64)
 
-    def act(self, state: FirstPriceState, value: float) -> float:
-        """The bid for a request of this value: on the grid, never above what is left."""
-        value = _number("value", value, state)
+    def act(self, state: FirstPriceState, value: float, *, hold: float = 0.0) -> float:
+        """The bid for a request of this value: on the grid, never above what is left and not held back.
+
+        Parameters
+        ----------
+        state : FirstPriceState
+            The state.
+        value : float
+            What the request is worth.
+        hold : float
+            The sum of the bids that have not been answered yet: so much is not bid a second time.
+        """
+        value, left = _number("value", value, state), state.remaining - _number("hold", hold, state)
         bids = self.landscape.bids
         chances = self.landscape.chance(state.counts, self.cell(value))
         payoff = (value - (self.cost_weight + state.price) * bids) * chances
-        payoff = np.where(bids <= state.remaining, payoff, -np.inf)
+        payoff = np.where(bids <= left, payoff, -np.inf)
         return float(bids[int(payoff.argmax())])
 
     def settle(
         self, state: FirstPriceState, value: float, bid: float, price: float | None, won: bool | None = None
     ) -> FirstPriceState:
-        """The state after an auction.
+        """The state after an auction. A charge above what is left is recorded, with an OverspentWarning.
 
         Parameters
         ----------
@@ -145,18 +158,23 @@ class FirstPricePacer:
                 raise InputError("won", "and price are both missing", "Give one of them", round=state.round)
             won = bid >= price
         paid = bid if won else 0.0
-        if paid > state.remaining:
-            raise InputError("bid", f"{bid} is more than what is left", "Bid what act() says", round=state.round)
+        if paid > max(state.remaining, 0.0):
+            warn_of_overspending(paid, state.remaining, paid - state.remaining, state.round)
         left = max(self.horizon - state.round + 1, 1)
         plan = state.remaining / left if self.replan else self.budget / self.horizon
         if self.mirror == "euclidean":
             moved = max(state.price + self.step * (paid - plan), 0.0)
         elif plan > 0:
-            moved = state.price * float(np.exp(self.step * (paid - plan) / plan))
+            move = min(self.step * (paid - plan) / plan, LONGEST_MOVE)  # one absurd payment must not make it infinite
+            moved = min(state.price * math.exp(move), max(FARTHEST * self.start, state.price))
         else:
             moved = state.price
         counts = self.landscape.learn(state.counts, self.cell(value), bid, won, price)
         return FirstPriceState(state.round + 1, moved, state.remaining - paid, counts)
+
+    def overspent(self, state: FirstPriceState) -> float:
+        """By how much more was charged than the budget; 0 where it was not."""
+        return max(-state.remaining, 0.0)
 
     def bound(self, largest_value: float) -> float:
         r"""Regret against the best budget-keeping strategy that knows the law of prices, in expectation.

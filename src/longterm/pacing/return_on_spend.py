@@ -37,7 +37,9 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
 from longterm.pacing.auctions import Auctions
+from longterm.pacing.base import warn_of_overspending
 from longterm.pacing.landscapes import Counts, Landscape
+from longterm.pacing.mirror_descent import FARTHEST, LONGEST_MOVE
 
 ROUNDING = 1e-12
 """How far the guarded bid stays below the slack: sums of many payments are rounded, and never below means never."""
@@ -136,13 +138,25 @@ class ReturnOnSpend:
         left = np.inf if self.budget is None else self.budget
         return ReturnState(1, self.start, 0.0, 0.0, left, None if self.landscape is None else self.landscape.init())
 
-    def act(self, state: ReturnState, value: float) -> float:
-        """The bid for a request of this value (in money, before the target)."""
+    def act(self, state: ReturnState, value: float, *, hold: float = 0.0) -> float:
+        """The bid for a request of this value (in money, before the target): never above what is left.
+
+        Parameters
+        ----------
+        state : ReturnState
+            The state.
+        value : float
+            What the request is worth.
+        hold : float
+            The sum of the bids that have not been answered yet: so much is not bid a second time. The guarded rule
+            holds it back from the slack of the return as well.
+        """
         v = min(_finite("value", value, state), self.largest_value) / self.target
         lam, mu = state.multiplier, state.price
-        most = min(self.largest_bid, state.remaining)
+        held = _finite("hold", hold, state)
+        most = max(min(self.largest_bid, state.remaining - held), 0.0)
         if self.rule == "guarded":
-            most = min(most, (v + max(state.slack, 0.0)) * (1 - ROUNDING))
+            most = min(most, (v + max(state.slack - held, 0.0)) * (1 - ROUNDING))
         if self.landscape is not None:
             assert state.counts is not None
             bids = self.landscape.bids
@@ -157,10 +171,13 @@ class ReturnOnSpend:
     def settle(
         self, state: ReturnState, value: float, *, won: bool, paid: float, bid: float = 0.0, price: float | None = None
     ) -> ReturnState:
-        """The state after an auction; `bid` and `price` are for a landscape only."""
+        """The state after an auction; `bid` and `price` are for a landscape only.
+
+        A charge above what is left is recorded, with an OverspentWarning.
+        """
         v, paid = _finite("value", value, state) / self.target, _finite("paid", paid, state)
-        if paid > min(state.remaining, self.largest_bid) * (1 + 1e-12):
-            raise InputError("paid", f"{paid} is more than any bid", "A bidder pays at most its bid", round=state.round)
+        if paid > max(state.remaining, 0.0):
+            warn_of_overspending(paid, state.remaining, paid - state.remaining, state.round)
         assert self.step is not None
         gain = (v if won else 0.0) - paid
         mu = state.price
@@ -171,8 +188,13 @@ class ReturnOnSpend:
         if self.landscape is not None:
             assert counts is not None
             counts = self.landscape.learn(counts, 0, bid, won, price)
-        moved = state.multiplier * float(np.exp(-self.step * gain))
+        growth = math.exp(min(-self.step * gain, LONGEST_MOVE))  # one absurd payment must not make it infinite
+        moved = min(state.multiplier * growth, max(FARTHEST * self.start, state.multiplier))
         return ReturnState(state.round + 1, moved, mu, state.slack + gain, state.remaining - paid, counts)
+
+    def overspent(self, state: ReturnState) -> float:
+        """By how much more was charged than the budget; 0 where it was not."""
+        return max(-state.remaining, 0.0)
 
     def violation_bound(self) -> float:
         """Part (i): how far Σ paid can be above Σ value/τ, on every sequence. 0 for the guarded rule."""

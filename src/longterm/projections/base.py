@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import Array, FloatArray, through_numpy
+from longterm.errors import InputError
 from longterm.sets import Ball, Box, Set
 
 Projection = Callable[[Array], Array]
@@ -16,12 +17,18 @@ Projection = Callable[[Array], Array]
 
 ROUNDING = 1e-12
 """How much a number may exceed a limit, relatively, and still count as rounded rather than beyond it."""
+FARTHEST = 1e12
+"""Searches end at 1e-16 of the numbers that they are given: of larger ones too few digits of the answer are left."""
 
 
 def on_cpu(project: Callable[[FloatArray], FloatArray], x: Array) -> Array:
     """A projection written for rows (n, d) of NumPy float64, applied to x of any shape, library and dtype."""
 
     def nearest(points: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        largest = float(np.abs(points).max(initial=0.0))
+        if FARTHEST < largest < np.inf:
+            what = f"has a number of {largest:.3g}, and nearest points of this set are searched for up to {FARTHEST:g}"
+            raise InputError("x", what, "Make the step smaller, or measure in larger units")
         return (project(points.astype(np.float64).reshape(-1, x.shape[-1])).reshape(x.shape),)
 
     return through_numpy(nearest, x, [x.shape])[0]

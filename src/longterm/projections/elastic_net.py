@@ -14,6 +14,7 @@ the coordinates that survive and no others: it is (1 + l2 ν)² times the constr
 from __future__ import annotations
 
 from longterm._arrays import Array, namespace
+from longterm.sets.simplex import project_onto_simplex
 
 
 def project_onto_elastic_net(x: Array, budget: float, l1: float = 1.0, l2: float = 1.0) -> Array:
@@ -42,9 +43,13 @@ def project_onto_elastic_net(x: Array, budget: float, l1: float = 1.0, l2: float
     """
     xp = namespace(x)
     size = xp.abs(x)
-    largest_first = xp.sort(size, axis=-1, descending=True)
-    excess = xp.cumulative_sum(largest_first * (l1 + 0.5 * l2 * largest_first), axis=-1) - budget
+    if l2 == 0:  # the simplex of the sizes keeps its digits however far away x is
+        outside = xp.sum(size, axis=-1, keepdims=True) > budget / l1
+        return xp.where(outside, xp.sign(x) * project_onto_simplex(size, budget / l1), x)
+    unit = xp.maximum(xp.max(size, axis=-1, keepdims=True), 1.0)  # c / unit² is what is worked out: no square overflows
+    largest_first = xp.sort(size, axis=-1, descending=True) / unit
+    excess = xp.cumulative_sum(largest_first * (l1 / unit + 0.5 * l2 * largest_first), axis=-1) - budget / unit / unit
     counts = xp.arange(1, x.shape[-1] + 1, dtype=x.dtype)
     level = xp.maximum(xp.max(excess / (counts * l1**2 + 2 * budget * l2), axis=-1, keepdims=True), 0.0)
-    nu = 2 * level / (1 + xp.sqrt(1 + 2 * l2 * level))
+    nu = 2 * level * unit / (1 / unit + xp.sqrt((1 / unit) ** 2 + 2 * l2 * level))
     return xp.sign(x) * xp.maximum(size - l1 * nu, 0.0) / (1 + l2 * nu)

@@ -78,15 +78,18 @@ def project_onto_psd_in_ball(x: Array, size: int, radius: float, centre: float =
     matrix = as_symmetric(x, size)
     eigenvalues, vectors = xp.linalg.eigh(matrix)
     offset, lowest = eigenvalues - centre, floor - centre
-    squares = offset * offset
+    # s is the same in every unit, and roots are divided: no square over- or underflows.
+    unit = xp.maximum(xp.max(xp.abs(offset), axis=-1, keepdims=True), radius)
+    share = radius / unit
+    squares = (offset / unit) ** 2
     free = xp.flip(xp.cumulative_sum(xp.flip(squares, axis=-1), axis=-1), axis=-1)  # T_0 … T_{n−1}
     clipped = xp.arange(0, size, dtype=x.dtype)
-    room = xp.maximum(radius**2 - clipped * lowest**2, 0.0)
-    ample = room >= free  # then s = 1 will do, and nothing is divided by 0
+    room = xp.maximum(1.0 - clipped * min(-lowest / radius, 1.0) ** 2, 0.0)  # from 1 on nothing is left for k ≥ 1
+    ample = share**2 * room >= free  # then s = 1 will do, and nothing is divided by 0
     # k counts only where the k-th eigenvalue is below the centre; k = 0 always does.
     before = xp.concat([xp.full_like(offset[..., :1], -1.0), offset[..., :-1]], axis=-1)
-    candidates = xp.where(ample, 1.0, room / xp.where(ample, 1.0, free))
-    scale = xp.sqrt(xp.max(xp.where(before < 0, candidates, 0.0), axis=-1, keepdims=True))
+    candidates = xp.where(ample, 1.0, share * xp.sqrt(room) / xp.sqrt(xp.where(ample, 1.0, free)))
+    scale = xp.max(xp.where(before < 0, candidates, 0.0), axis=-1, keepdims=True)
     return _rebuilt(x, matrix, centre + xp.maximum(scale * offset, lowest), eigenvalues, vectors)
 
 

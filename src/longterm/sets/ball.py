@@ -82,19 +82,26 @@ class Ball(Set):
     def _surely_holds_few(self, offset: Array) -> bool:
         """Whether these are a few points, all inside with room to spare: seen without arrays of their lengths."""
         few = type(offset) is np.ndarray and offset.ndim == 2 and 0 < len(offset) <= FEW and self._unit == 1.0
-        return few and max(np.vecdot(offset, offset).tolist()) < self.radius * self.radius * (1 - ROUNDING)
+        if not (few and np.vdot(offset, offset) < math.inf):  # of squares that overflow `vecdot` would warn
+            return False
+        return bool(max(np.vecdot(offset, offset).tolist()) < self.radius * self.radius * (1 - ROUNDING))
 
     def _shrink(self, offset: Array) -> Array:
         # Inside the ball the factor is reach / reach, exactly 1: the point comes back bit for bit.
         reach = self.radius * self._unit
         if type(offset) is np.ndarray and offset.ndim == 1 and offset.dtype == np.float64 and reach == self.radius:
-            away = math.sqrt(offset.dot(offset))  # one point: the same arithmetic on one number, not on an array of one
+            # One point: the same arithmetic on one number. `dot` warns of squares that overflow, `vdot` does not.
+            away = math.sqrt(np.vdot(offset, offset))
             if away <= reach:
                 return offset.copy()
             if away < math.inf:
                 return offset * (reach / away)
         if self._surely_holds_few(offset):
             return offset.copy()
+        with np.errstate(over="ignore"):  # such points are worked out once more
+            return self._shrink_all(offset, reach)
+
+    def _shrink_all(self, offset: Array, reach: float) -> Array:
         near = norm(offset if self._unit == 1.0 else offset * self._unit)
         if not isinstance(offset, np.ndarray):
             xp = namespace(offset)

@@ -28,16 +28,25 @@ class OneThread:
         What it is that is in use.
     """
 
-    __slots__ = ("__weakref__", "_what", "lock")
+    __slots__ = ("__weakref__", "_what", "lock", "owner")
 
     def __init__(self, what: str) -> None:
         self._what = what
         self.lock = threading.Lock()
+        self.owner = 0
+        """The thread whose turn it is, where that is noted; 0 for nobody."""
         _TURNS.add(self)
 
     def __call__(self) -> threading.Lock:
         if self.lock.locked():
             raise self.refusal()
+        return self.lock
+
+    def waited_for(self) -> threading.Lock:
+        """The lock, to wait for; unless this thread has it: a signal handler would wait for what it interrupted."""
+        if self.lock.locked() and self.owner == threading.get_ident():
+            what = f"this {self._what} is in the middle of another call in this thread"
+            raise InUseError(what, "Call it after that call has returned or raised, not from a signal handler")
         return self.lock
 
     def refusal(self) -> InUseError:
@@ -55,7 +64,7 @@ class OneThread:
 def _in_a_forked_child() -> None:
     """The thread that had an object's turn is not here to give it back."""
     for turn in list(_TURNS):
-        turn.lock = threading.Lock()
+        turn.lock, turn.owner = threading.Lock(), 0
 
 
 if hasattr(os, "register_at_fork"):
@@ -65,15 +74,33 @@ if hasattr(os, "register_at_fork"):
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def one_thread_at_a_time(method: F) -> F:
-    """A method that holds the turn of its object, `_turn`, which is made when it is first needed."""
+def turn_of(owner: Any) -> OneThread:
+    """The turn of an object, `_turn`, which is made when it is first needed."""
+    turn: OneThread | None = owner.__dict__.get("_turn")
+    if turn is None:  # two threads may be here at once: one of theirs is taken by both
+        turn = owner.__dict__.setdefault("_turn", OneThread(type(owner).__name__))
+    return turn
 
+
+def one_thread_at_a_time(method: F) -> F:
+    """A method that holds the turn of its object, and is refused where another thread does."""
+    return _guarded(method, OneThread.__call__)
+
+
+def waits_its_turn(method: F) -> F:
+    """A method that waits for the turn of its object: many may look at once, while nobody changes it."""
+    return _guarded(method, OneThread.waited_for)
+
+
+def _guarded(method: F, lock_of: Callable[[OneThread], threading.Lock]) -> F:
     @wraps(method)
     def guarded(self: Any, *args: Any, **options: Any) -> Any:
-        turn = self.__dict__.get("_turn")
-        if turn is None:  # two threads may be here at once: one of theirs is taken by both
-            turn = self.__dict__.setdefault("_turn", OneThread(type(self).__name__))
-        with turn():
-            return method(self, *args, **options)
+        turn = turn_of(self)
+        with lock_of(turn):
+            turn.owner = threading.get_ident()
+            try:
+                return method(self, *args, **options)
+            finally:
+                turn.owner = 0
 
     return cast("F", guarded)

@@ -8,6 +8,7 @@ file was edited. But what a kernel closes over is part of the key under which it
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -15,7 +16,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from longterm.linear_model.kernels.keep import kept
+from longterm.storage import compiled as storage
 
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered for SIMD. Never the whole set: it assumes that there are no NaNs, and they must be refused."""
@@ -35,6 +36,11 @@ precise = numba.njit(fastmath={"contract"}, error_model="numpy", **_INLINE)
 """For functions of a number whose roundings are part of their design."""
 
 
+def sources() -> str:
+    """A digest of this folder's files."""
+    return storage.sources(Path(__file__).parent)
+
+
 @helper
 def keep_under(digest):
     """Nothing: see above."""
@@ -44,7 +50,7 @@ def compiled(function: Callable[..., Any], signature: Any) -> Any:
     """`function` for arguments of these types and no others, from the disk where it is there. It releases the GIL."""
     made: Any = numba.njit(nogil=True, **ARITHMETIC)(function)
     if made is not function:  # as it is with NUMBA_DISABLE_JIT
-        where = kept(function)
+        where = storage.kept(function)
         if where is not None:
             made._cache = where
         made.compile(signature)

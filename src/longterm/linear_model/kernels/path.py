@@ -24,9 +24,8 @@ from numba import carray, float64, int32, int64, types  # type: ignore[attr-defi
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from longterm.linear_model.kernels.compile import OPTIONS, compiled, helper, keep_under, pointer, readonly
+from longterm.linear_model.kernels.compile import OPTIONS, compiled, helper, keep_under, pointer, readonly, sources
 from longterm.linear_model.kernels.functions import exponential, log1p_of_share
-from longterm.linear_model.kernels.keep import sources
 from longterm.linear_model.kernels.layout import PARAMETERS, SCALARS
 from longterm.linear_model.kernels.losses import LOGISTIC, value_and_slope
 from longterm.linear_model.kernels.play import NUMBA_TYPES

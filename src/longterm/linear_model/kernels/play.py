@@ -14,8 +14,7 @@ from numba import float32, float64, from_dtype, int32, int64, types
 from numba.extending import overload
 
 from longterm.linear_model.kernels import aftrl, aogd, penalised_ftrl, sparse_aftrl
-from longterm.linear_model.kernels.compile import OPTIONS, compiled, keep_under, readonly
-from longterm.linear_model.kernels.keep import sources
+from longterm.linear_model.kernels.compile import OPTIONS, compiled, keep_under, readonly, sources
 from longterm.linear_model.kernels.layout import (
     ADDRESSES,
     AFTRL,

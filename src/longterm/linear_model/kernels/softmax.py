@@ -15,8 +15,7 @@ import numpy as np
 from numba import float64, int64
 
 from longterm.learners._scale_mixture import PACE, SCALES, STEPS
-from longterm.linear_model.kernels.compile import compiled, helper, keep_under, readonly
-from longterm.linear_model.kernels.keep import sources
+from longterm.linear_model.kernels.compile import compiled, helper, keep_under, readonly, sources
 
 NUMBERS = (
     "round",

@@ -8,8 +8,7 @@ from typing import Any
 
 from numba import float64, int64
 
-from longterm.linear_model.kernels.compile import compiled, keep_under, readonly
-from longterm.linear_model.kernels.keep import sources
+from longterm.linear_model.kernels.compile import compiled, keep_under, readonly, sources
 
 
 @cache

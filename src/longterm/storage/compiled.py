@@ -26,10 +26,10 @@ _DIGEST = 32
 
 
 @cache
-def sources() -> str:
-    """A digest of this folder's files."""
+def sources(folder: Path) -> str:
+    """A digest of a folder's files."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(folder.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -83,7 +83,8 @@ class KernelCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self._cache_file = KernelFile(self._cache_path, self._impl.filename_base, sources())
+        stamp = sources(Path(function.__code__.co_filename).parent)
+        self._cache_file = KernelFile(self._cache_path, self._impl.filename_base, stamp)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
@@ -123,7 +124,7 @@ def _warn(what: str) -> None:
     if not _warned:
         _warned = True
         message = (
-            f"Compiled kernels of linear models are not kept: {what}. They are compiled anew in every process, which "
+            f"Compiled kernels are not kept: {what}. They are compiled anew in every process, which "
             "takes seconds. Let NUMBA_CACHE_DIR name a folder that can be written to, or bake them into the image: "
             "longterm.linear_model.compile_all()."
         )
