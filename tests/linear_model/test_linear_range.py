@@ -37,7 +37,15 @@ def give(learner, way, u, y, weight):
     return learner.learn(u[None] if way == "block" else csr_array(u[None]), [y], [weight])[0]
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "squared", "huber", "quantile"])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "logistic",
+        "squared",
+        *(pytest.param(loss, marks=pytest.mark.cross) for loss in ("squared_hinge", "huber", "quantile")),
+    ],
+)
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
