@@ -201,3 +201,13 @@ def test_a_scale_that_has_seen_nothing_or_very_much_comes_back(tmp_path):
     learner._scale.counts[0] = 2**40
     learner.save(tmp_path / "file")
     same(learner, BudgetLinearLearner.load(tmp_path / "file"))
+
+
+def test_losses_that_are_steeper_in_some_rows_than_in_all_are_no_state():
+    scale = FeatureScale(2, True)
+    scale.count(np.ones((3, 2)), np.array([0.5, 1.0, 0.25]))
+    arrays = scale.arrays()
+    assert FeatureScale.restored(2, arrays).arrays().keys() == arrays.keys()
+    arrays["steepness"][0] = 1e300
+    with pytest.raises(ValueError, match="steeper"):
+        FeatureScale.restored(2, arrays)

@@ -238,6 +238,8 @@ class FeatureScale:
             raise ValueError("the features' scale has sums of no rows")
         if not (made.factors > 0).all():
             raise ValueError("the features' scale has factors of 0")
+        if not (made.steepness[:-1] <= made.steepness[-1] * (1 + 1e-9)).all():
+            raise ValueError("the features' scale has losses steeper in some rows than in all")
         if not ((made.seen <= made.counts[0]).all() and made.counts[0] <= 2**53):
             raise ValueError("the features' scale has counted too much")
         return made
