@@ -183,6 +183,15 @@ def _is_plain(number: Array) -> bool:
     return type(number) in PLAIN and 0 <= number < math.inf  # NaN is neither
 
 
+def sound_number(name: str, value: float, t: int) -> float:
+    """A single number of round t, finite and at least 0."""
+    if not np.isfinite(value):
+        raise NonFiniteError(name, f"is {value}", "Leave this auction out; the state is as it was", round=t)
+    if value < 0:
+        raise InputError(name, f"{value} is negative", f"Give a {name} of at least 0", round=t)
+    return float(value)
+
+
 def _require(name: str, number: Array, state: PacerState) -> None:
     """Finite, at least 0, one number for each pacer or one for all."""
     numbers = to_numpy(number)

@@ -24,9 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.errors import InputError, NonFiniteError
+from longterm.errors import InputError
 from longterm.pacing.auctions import Auctions
-from longterm.pacing.base import warn_of_overspending
+from longterm.pacing.base import sound_number, warn_of_overspending
 from longterm.pacing.compiled_first_price import can_play, play_compiled
 from longterm.pacing.landscapes import Counts, Landscape, SeenPrices
 from longterm.pacing.mirror_descent import FARTHEST, LONGEST_MOVE
@@ -127,7 +127,10 @@ class FirstPricePacer:
         hold : float
             The sum of the bids that have not been answered yet: so much is not bid a second time.
         """
-        value, left = _number("value", value, state), state.remaining - _number("hold", hold, state)
+        value, left = (
+            sound_number("value", value, state.round),
+            state.remaining - sound_number("hold", hold, state.round),
+        )
         bids = self.landscape.bids
         chances = self.landscape.chance(state.counts, self.cell(value))
         payoff = (value - (self.cost_weight + state.price) * bids) * chances
@@ -150,9 +153,9 @@ class FirstPricePacer:
         won : bool, optional
             Whether it was won; by default bid ≥ price.
         """
-        value, bid = _number("value", value, state), _number("bid", bid, state)
+        value, bid = sound_number("value", value, state.round), sound_number("bid", bid, state.round)
         if price is not None:
-            price = _number("price", price, state)
+            price = sound_number("price", price, state.round)
         if won is None:
             if price is None:
                 raise InputError("won", "and price are both missing", "Give one of them", round=state.round)
@@ -365,11 +368,3 @@ def _worth_bidding(bids: FloatArray, law: FloatArray) -> tuple[FloatArray, Float
         hull.append((chance, cost))
     chances, costs = np.array(hull).T
     return chances, costs, np.array(turns)
-
-
-def _number(name: str, value: float, state: FirstPriceState) -> float:
-    if not np.isfinite(value):
-        raise NonFiniteError(name, f"is {value}", "Leave this auction out; the state is as it was", round=state.round)
-    if value < 0:
-        raise InputError(name, f"{value} is negative", f"Give a {name} of at least 0", round=state.round)
-    return float(value)

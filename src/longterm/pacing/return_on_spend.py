@@ -35,9 +35,9 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.errors import InputError, NonFiniteError
+from longterm.errors import InputError
 from longterm.pacing.auctions import Auctions
-from longterm.pacing.base import warn_of_overspending
+from longterm.pacing.base import sound_number, warn_of_overspending
 from longterm.pacing.landscapes import Counts, Landscape
 from longterm.pacing.mirror_descent import FARTHEST, LONGEST_MOVE
 
@@ -151,9 +151,9 @@ class ReturnOnSpend:
             The sum of the bids that have not been answered yet: so much is not bid a second time. The guarded rule
             holds it back from the slack of the return as well.
         """
-        v = min(_finite("value", value, state), self.largest_value) / self.target
+        v = min(sound_number("value", value, state.round), self.largest_value) / self.target
         lam, mu = state.multiplier, state.price
-        held = _finite("hold", hold, state)
+        held = sound_number("hold", hold, state.round)
         most = max(min(self.largest_bid, state.remaining - held), 0.0)
         if self.rule == "guarded":
             most = min(most, (v + max(state.slack - held, 0.0)) * (1 - ROUNDING))
@@ -175,7 +175,7 @@ class ReturnOnSpend:
 
         A charge above what is left is recorded, with an OverspentWarning.
         """
-        v, paid = _finite("value", value, state) / self.target, _finite("paid", paid, state)
+        v, paid = sound_number("value", value, state.round) / self.target, sound_number("paid", paid, state.round)
         if paid > max(state.remaining, 0.0):
             warn_of_overspending(paid, state.remaining, paid - state.remaining, state.round)
         assert self.step is not None
@@ -350,11 +350,3 @@ def best_return(values: FloatArray, costs: FloatArray, target: float, budget: fl
             mu = float(v[margin] / c[margin])
     upper = float(np.maximum((1 + lam) * v - (lam + mu) * c, 0.0).sum()) + (0.0 if budget is None else mu * most)
     return BestReturn(float(v @ x) * target, upper * target, lam, mu, x)
-
-
-def _finite(name: str, value: float, state: ReturnState) -> float:
-    if not np.isfinite(value):
-        raise NonFiniteError(name, f"is {value}", "Leave this auction out; the state is as it was", round=state.round)
-    if value < 0:
-        raise InputError(name, f"{value} is negative", f"Give a {name} of at least 0", round=state.round)
-    return float(value)
