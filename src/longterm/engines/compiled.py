@@ -46,7 +46,8 @@ class Carry(NamedTuple):
     report: dict[str, Array]
     """What the learner reported of the last round of the stretch."""
     sound: Array
-    """Whether that round was acceptable; where it was not, all else is as before it."""
+    """Whether that round was acceptable; where it was not, all else is as before it. In a hasty loop: for each learner,
+    whether all rounds were."""
     first_broken: Array
     """For each of `checks.BOUNDED`, where in the block its declared bound was first broken, if the run goes on."""
 
@@ -61,16 +62,20 @@ NEVER = 2**53
 """Later than any round."""
 
 STRETCHES = (16, 4)
-"""Rounds that a GPU plays without asking whether to go on: it would have to ask the host, which takes longer."""
+"""Rounds that a GPU plays without asking whether to go on: it would have to ask the host, which takes longer. Nor does
+it look after each of them whether all learners' feedback was acceptable, for which they would wait for each other."""
 MOST_KEPT, KEPT_BYTES = 16, 2**25
 """Recorded rounds that stay on the device: each array that comes from there takes as long as twenty rounds."""
 
 
 @lru_cache(maxsize=64)
 def _compiled(
-    problem: Problem, learner: Learner[Any], stop_at_broken_bound: bool, stream: ChunkedStream | None
+    problem: Problem, learner: Learner[Any], stop_at_broken_bound: bool, stream: ChunkedStream | None, hasty: bool
 ) -> Advance:
-    """The loop for a problem and a learner: plays from where the carry stands to some positions of the block."""
+    """The loop for a problem and a learner: plays from where the carry stands to some positions of the block.
+
+    A hasty one plays on past a round that is not acceptable, and says in the end that there was one.
+    """
 
     def play_one(carry: Carry, block: Parameters) -> Carry:
         x = learner.ask(carry.state)
@@ -78,39 +83,44 @@ def _compiled(
         feedback = observe(problem, x, *_parameters(stream, block, here, x.dtype))
         require_match(feedback, x, None)
         limits = Limits.declared(learner, x, problem)
-        sound = jnp.all((limits if stop_at_broken_bound else Limits.around(x)).acceptable(feedback))
+        acceptable = (limits if stop_at_broken_bound else Limits.around(x)).acceptable(feedback)
+        state, sums = learner.update(carry.state, feedback), carry.sums.add(feedback)
+        if hasty:
+            return carry._replace(position=here + 1, state=state, sums=sums, sound=carry.sound & acceptable)
+        sound = jnp.all(acceptable)
         first_broken = carry.first_broken
         if not stop_at_broken_bound:
             kept = jnp.stack([jnp.all(inside) for inside in limits.within(feedback)])
             first_broken = jnp.where(kept, first_broken, jnp.minimum(first_broken, here))
-
         return Carry(
             position=here + sound,
-            state=_choose(sound, learner.update(carry.state, feedback), carry.state),
-            sums=_choose(sound, carry.sums.add(feedback), carry.sums),
+            state=_choose(sound, state, carry.state),
+            sums=_choose(sound, sums, carry.sums),
             report=carry.report,
             sound=sound,
             first_broken=first_broken,
         )
 
+    def goes_on(carry: Carry, stop: Any) -> Any:
+        return carry.position < stop if hasty else (carry.position < stop) & carry.sound
+
     def play_wanted(carry: Carry, block: Parameters, stop: Any) -> Carry:
         """A round, with what the learner reports of it, if it is one of those to play."""
         played = play_one(carry._replace(report=learner.report(carry.state)), block)
-        chosen: Carry = _choose(carry.sound & (carry.position < stop), played, carry)
+        chosen: Carry = _choose(goes_on(carry, stop), played, carry)
         return chosen
 
     def play_stretches(carry: Carry, block: Parameters, stop: Any, rounds: int) -> Carry:
         """So many rounds at a time, until fewer are left."""
         played: Carry = lax.while_loop(
-            lambda c: (c.position + rounds < stop) & c.sound,
+            lambda c: goes_on(c, stop - rounds),
             lambda c: lax.fori_loop(0, rounds, lambda _, now: play_one(now, block), c, unroll=max(rounds // 4, 1)),
             carry,
         )
         return played
 
     def play_until(carry: Carry, block: Parameters, stop: Any) -> Carry:
-        # A round that is not acceptable leaves everything as it was, so the rounds after it in a stretch do nothing.
-        stretches = (1,) if jax.default_backend() == "cpu" else STRETCHES
+        stretches = STRETCHES if hasty else (1,)
         for stretch in stretches:
             carry = play_stretches(carry, block, stop, stretch)
         last: Carry = lax.fori_loop(0, stretches[-1], lambda _, now: play_wanted(now, block, stop), carry)
@@ -123,7 +133,10 @@ def _compiled(
             carry = play_until(now[0], block, stops[place])
             return carry, lax.dynamic_update_index_in_dim(now[1], _in_a_row(carry), row + place, 0)
 
+        batch = carry.sums.loss.shape if hasty else ()
+        carry = carry._replace(sound=jnp.ones(batch, dtype=bool))
         carry, kept = lax.fori_loop(0, count, to_next_stop, (carry, kept))
+        carry = carry._replace(sound=jnp.all(carry.sound))
         return carry, kept, jnp.concatenate([jnp.stack([carry.position, carry.sound]), carry.first_broken])
 
     return jax.jit(advance)
@@ -181,6 +194,7 @@ class CompiledPlayer:
         self._learner = learner
         self._recorder = recorder
         self._stops = on_broken_bound == "raise"
+        self._hasty = self._stops and jax.default_backend() != "cpu"
         self._stream: ChunkedStream | None = None
         self._warned: dict[str, str] = {} if resume is None else dict(resume.warnings)
         self._block_rounds = 0
@@ -222,8 +236,11 @@ class CompiledPlayer:
         """Play to these rounds, the last of which may be one that is not kept, or raise."""
         here = jnp.asarray(np.asarray(self.played + 1 - first))
         start = self._carry._replace(position=here, first_broken=self._never)
-        made, counts = self._advanced(start, block, [stop - first + 1 for stop in stops])
-        position, sound, *broken = np.asarray(counts).tolist()
+        positions = [stop - first + 1 for stop in stops]
+        made, counts = self._advanced(start, block, positions, hasty=self._hasty)
+        if self._hasty and not counts[1]:  # which round was it?
+            made, counts = self._advanced(start, block, positions)
+        position, sound, *broken = counts
         self.played = first - 1 + position
         self._kept_rounds += [t for t in kept if t <= self.played]
         self._note_broken_bounds(start, block, first, position, broken)
@@ -242,7 +259,6 @@ class CompiledPlayer:
         """A block's parameters; the last block filled up to the length of the others: another shape compiles anew."""
         stream = block.stream if isinstance(block, DrawnBlock) else None
         self._stream = stream
-        self._advance = _compiled(self._problem, self._learner, self._stops, stream)
         if isinstance(block, DrawnBlock):
             return block.drawn
         self._block_rounds = max(self._block_rounds, block.rounds)
@@ -254,14 +270,15 @@ class CompiledPlayer:
 
         return filled(block.loss), filled(block.constraint)
 
-    def _advanced(self, carry: Carry, block: Parameters, stops: list[int]) -> tuple[Carry, Array]:
+    def _advanced(
+        self, carry: Carry, block: Parameters, stops: list[int], *, hasty: bool = False
+    ) -> tuple[Carry, list[int]]:
         """The carry at the last of these positions, and how it got there; what is recorded goes after what is kept."""
         padded = np.resize(stops, self._most_kept + 1)
         try:
-            carry, self._kept, counts = self._advance(
-                carry, self._kept, block, padded, len(self._kept_rounds), len(stops)
-            )
-            return carry, counts
+            advance = _compiled(self._problem, self._learner, self._stops, self._stream, hasty)
+            carry, self._kept, counts = advance(carry, self._kept, block, padded, len(self._kept_rounds), len(stops))
+            return carry, np.asarray(counts).tolist()
         except (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError, AttributeError, IndexError) as error:
             raise InputError(
                 "engine",
