@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import Array
-from longterm.engines.trace import Recorder, Sums, Trace
+from longterm.engines.recorder import Recorder
+from longterm.engines.trace import Sums, Trace
 from longterm.errors import BrokenBoundError, InputError
 from longterm.learners.base import Learner
 from longterm.learners.checks import BOUNDED, Limits, OnBrokenBound, require_match
@@ -33,6 +34,7 @@ try:
 except ImportError as error:
     raise ImportError("engine='jax' needs JAX: pip install 'longterm[jax]'") from error
 
+from longterm.engines.device_records import DeviceRecords, in_a_row
 from longterm.engines.device_streams import DrawnBlock
 
 
@@ -64,8 +66,6 @@ NEVER = 2**53
 STRETCHES = (16, 4)
 """Rounds that a GPU plays without asking whether to go on: it would have to ask the host, which takes longer. Nor does
 it look after each of them whether all learners' feedback was acceptable, for which they would wait for each other."""
-MOST_KEPT, KEPT_BYTES = 16, 2**25
-"""Recorded rounds that stay on the device: each array that comes from there takes as long as twenty rounds."""
 
 
 @lru_cache(maxsize=64)
@@ -131,10 +131,10 @@ def _compiled(
     ) -> tuple[Carry, Array, Array]:
         def to_next_stop(place: Any, now: tuple[Carry, Array]) -> tuple[Carry, Array]:
             carry = play_until(now[0], block, stops[place])
-            return carry, lax.dynamic_update_index_in_dim(now[1], _in_a_row(carry), row + place, 0)
+            return carry, lax.dynamic_update_index_in_dim(now[1], in_a_row(carry.sums, carry.report), row + place, 0)
 
-        batch = carry.sums.loss.shape if hasty else ()
-        carry = carry._replace(sound=jnp.ones(batch, dtype=bool))
+        sound = jnp.ones(carry.sums.loss.shape if hasty else (), dtype=bool)
+        carry = carry._replace(sound=sound, report=learner.report(carry.state))
         carry, kept = lax.fori_loop(0, count, to_next_stop, (carry, kept))
         carry = carry._replace(sound=jnp.all(carry.sound))
         return carry, kept, jnp.concatenate([jnp.stack([carry.position, carry.sound]), carry.first_broken])
@@ -150,22 +150,6 @@ def _parameters(
     if stream is None:
         return [_at(array, position) for array in loss], [_at(array, position) for array in constraint]
     return [array.astype(dtype) for array in loss], [array.astype(dtype) for array in constraint]
-
-
-def _in_a_row(carry: Carry) -> Array:
-    """What is recorded of a carry: its sums and its report, one after another."""
-    numbers = [jnp.ravel(array).astype(jnp.float64) for array in jax.tree.leaves((carry.sums, carry.report))]
-    return jnp.concatenate(numbers)
-
-
-def _recorded(row: NDArray[np.float64], like: Carry) -> tuple[Sums, dict[str, NDArray[Any]]]:
-    """The sums and the report that make up a row."""
-    arrays, structure = jax.tree.flatten((like.sums, like.report))
-    ends = np.cumsum([array.size for array in arrays])
-    parts = zip(np.split(row, ends[:-1]), arrays, strict=True)
-    made = [part.reshape(array.shape).astype(array.dtype, copy=False) for part, array in parts]
-    found: tuple[Sums, dict[str, NDArray[Any]]] = jax.tree.unflatten(structure, made)
-    return found
 
 
 def _choose(condition: Array, new: Any, old: Any) -> Any:
@@ -204,18 +188,12 @@ class CompiledPlayer:
             state, sums = learner.init(batch_shape, dtype=dtype), Sums.zero(batch_shape, problem.constraint.count)
         else:
             state, sums = resume.state, resume.sums
-        report = learner.report(state)
         self._dtype = learner.ask(state).dtype
+        self._never = np.full(len(BOUNDED), NEVER)
         with jax.enable_x64(True):
-            state, sums = jax.tree.map(jnp.asarray, (state, sums))
-            dtypes = jax.eval_shape(learner.report, state)
-            report = {name: jnp.asarray(value, dtype=dtypes[name].dtype) for name, value in report.items()}
-            self._never = jnp.asarray(np.full(len(BOUNDED), NEVER))
-            self._carry = Carry(jnp.asarray(0), state, sums, report, jnp.asarray(True), self._never)
-            row = jax.eval_shape(_in_a_row, self._carry)
-            self._most_kept = min(max(KEPT_BYTES // max(8 * row.size, 1), 1), MOST_KEPT)
-            self._kept = jnp.zeros((self._most_kept + 1, row.size))
-        self._kept_rounds: list[int] = []
+            self._records = DeviceRecords(sums, learner.report(state), recorder.expected)
+            state, sums = jax.device_put((state, sums))
+        self._carry = Carry(0, state, sums, {}, True, self._never)
 
     def play(self, block: Block | DrawnBlock, first: int) -> None:
         """Play the rounds of a block that starts at round `first`, those that are still ahead."""
@@ -224,36 +202,31 @@ class CompiledPlayer:
             return
         with jax.enable_x64(True):
             there = self._on_device(block)
-            wanted = [t for t in self._recorder.until(last) if t > self.played]
+            wanted = self._recorder.until(last)
             while self.played < last:
-                now = wanted[: self._most_kept - len(self._kept_rounds)]
+                now = wanted[: self._records.most - len(self._records.rounds)]
                 wanted = wanted[len(now) :]
                 self._play_until(now if wanted or now[-1:] == [last] else [*now, last], now, there, first)
-                if len(self._kept_rounds) == self._most_kept:
-                    self._hand_over()
+                if len(self._records.rounds) == self._records.most:
+                    self._records.hand_over()
 
     def _play_until(self, stops: list[int], kept: list[int], block: Parameters, first: int) -> None:
         """Play to these rounds, the last of which may be one that is not kept, or raise."""
-        here = jnp.asarray(np.asarray(self.played + 1 - first))
-        start = self._carry._replace(position=here, first_broken=self._never)
+        start = self._carry._replace(position=self.played + 1 - first, report={}, first_broken=self._never)
         positions = [stop - first + 1 for stop in stops]
         made, counts = self._advanced(start, block, positions, hasty=self._hasty)
         if self._hasty and not counts[1]:  # which round was it?
             made, counts = self._advanced(start, block, positions)
         position, sound, *broken = counts
         self.played = first - 1 + position
-        self._kept_rounds += [t for t in kept if t <= self.played]
+        self._records.rounds += [t for t in kept if t <= self.played]
+        self._recorder.passed(self.played)
         self._note_broken_bounds(start, block, first, position, broken)
         if not sound:
-            self._carry, _ = self._advanced(start, block, [position])
-            raise self._refusal(block)
+            if position > start.position:  # up to there once more, for what the learner reported last
+                self._carry, _ = self._advanced(start, block, [position])
+            raise self._refusal(self._carry._replace(position=position), block)
         self._carry = made
-
-    def _hand_over(self) -> None:
-        """Give the recorder what was kept on the device."""
-        for t, row in zip(self._kept_rounds, np.asarray(self._kept), strict=False):
-            self._recorder.keep(t, *_recorded(row, self._carry))
-        self._kept_rounds, self._kept = [], jnp.zeros_like(self._kept)
 
     def _on_device(self, block: Block | DrawnBlock) -> Parameters:
         """A block's parameters; the last block filled up to the length of the others: another shape compiles anew."""
@@ -274,10 +247,11 @@ class CompiledPlayer:
         self, carry: Carry, block: Parameters, stops: list[int], *, hasty: bool = False
     ) -> tuple[Carry, list[int]]:
         """The carry at the last of these positions, and how it got there; what is recorded goes after what is kept."""
-        padded = np.resize(stops, self._most_kept + 1)
+        padded = np.resize(stops, self._records.most + 1)
         try:
             advance = _compiled(self._problem, self._learner, self._stops, self._stream, hasty)
-            carry, self._kept, counts = advance(carry, self._kept, block, padded, len(self._kept_rounds), len(stops))
+            row, records = len(self._records.rounds), self._records
+            carry, records.rows, counts = advance(carry, records.rows, block, padded, row, len(stops))
             return carry, np.asarray(counts).tolist()
         except (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError, AttributeError, IndexError) as error:
             raise InputError(
@@ -294,8 +268,8 @@ class CompiledPlayer:
         feedback = observe(self._problem, x, *_parameters(self._stream, block, here, x.dtype))
         return list(Limits.declared(self._learner, x, self._problem).faults(feedback, t))
 
-    def _refusal(self, block: Parameters) -> InputError:
-        faults = self._faults(self._carry, block, self.played + 1)
+    def _refusal(self, carry: Carry, block: Parameters) -> InputError:
+        faults = self._faults(carry, block, self.played + 1)
         if faults:
             return faults[0]
         # Compiled and step-by-step arithmetic may differ in the last digit, right at a bound.
@@ -314,8 +288,13 @@ class CompiledPlayer:
 
     def trace(self) -> Trace:
         """What happened so far, in NumPy arrays."""
-        if self._kept_rounds:
-            with jax.enable_x64(True):
-                self._hand_over()
-        state, sums, report = jax.tree.map(np.asarray, (self._carry.state, self._carry.sums, self._carry.report))
-        return self._recorder.trace(sums, report, state, self._warned)
+        carry, learner = self._carry, self._learner
+        state = jax.device_get(carry.state)
+        report = carry.report or {name: np.asarray(value) for name, value in learner.report(state).items()}
+        with jax.enable_x64(True):
+            kept = self._records.kept(carry.sums, report)
+        if kept.rounds[-1:] == [self.played]:  # then it need not be fetched
+            sums, report = jax.tree.map(lambda column: np.array(column[-1]), (kept.sums, kept.report))
+        else:
+            sums, report = jax.device_get((carry.sums, report))
+        return self._recorder.trace(sums, report, state, self._warned, kept)

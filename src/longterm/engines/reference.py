@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from longterm._arrays import namespace
-from longterm.engines.trace import Recorder, Sums, Trace
+from longterm.engines.recorder import Recorder
+from longterm.engines.trace import Sums, Trace
 from longterm.errors import BrokenBoundError
 from longterm.learners.base import Learner
 from longterm.learners.checks import Limits, OnBrokenBound, require_match

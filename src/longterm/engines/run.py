@@ -13,8 +13,9 @@ import numpy as np
 from longterm import _validate as validate
 from longterm.constraints import CustomConstraint
 from longterm.engines.comparison import Comparison
+from longterm.engines.recorder import Recorder
 from longterm.engines.reference import Player
-from longterm.engines.trace import Recorder, SeedsPlayed, StateUnknown, Trace
+from longterm.engines.trace import SeedsPlayed, StateUnknown, Trace
 from longterm.errors import InputError, StreamEndedError, kind_of
 from longterm.learners.base import Learner, require_learner
 from longterm.learners.checks import OnBrokenBound, require_known
@@ -210,6 +211,7 @@ def compare(
         raise InputError("learners", "is empty", "Give at least one learner, by name")
     seeds = checked_seeds(seeds)
     seed_axes = () if isinstance(seeds, int) else (len(seeds),)
+    total = rounds if rounds is not None else stream.length
     players: dict[str, Player | CompiledPlayer] = {}
     for name, learner in learners.items():
         learner.check(problem)
@@ -218,7 +220,7 @@ def compare(
             problem,
             learner.with_trailing_axes(len(seed_axes)),
             batch_shape=learner.batch_shape + seed_axes,
-            recorder=Recorder(record, earlier, seeds, problem=problem, stream=stream),
+            recorder=Recorder(record, earlier, seeds, rounds=total, problem=problem, stream=stream),
             on_broken_bound=on_broken_bound,
             resume=earlier,
             dtype=dtype,
@@ -227,7 +229,6 @@ def compare(
     title = ", ".join(name for name in players if name) or problem.name
     if engine == "auto":
         title = f"{title} ({chosen})"
-    total = rounds if rounds is not None else stream.length
     with reporter(progress, title) as report:
         try:
             for first, block in _blocks(chosen, stream, seeds, start, rounds):

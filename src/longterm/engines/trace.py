@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longterm._arrays import Array, FloatArray, namespace, to_numpy
+from longterm._arrays import Array, FloatArray, namespace
 from longterm._display import Table, figure
 from longterm.errors import InputError, SnapshotError
 from longterm.learners.feedback import Feedback
@@ -92,6 +91,15 @@ class Comparator(Protocol):
 MEASURES = ("cumulative_loss", "signed_violation", "hard_violation", "squared_violation", "largest_violation")
 """What a trace has one number of for each kept round and learner."""
 KIND, VERSION = "trace", 1
+SUM_OF_COLUMN = {
+    "cumulative_loss": "loss",
+    "signed_violation": "signed",
+    "hard_violation": "hard",
+    "squared_violation": "squared",
+    "largest_violation": "largest",
+    "per_constraint_violation": "per_constraint",
+}
+"""The columns of a trace, and the running total that each of them keeps."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -200,7 +208,7 @@ class Trace:
         ----------
         path : str or path
         """
-        names = ("rounds", *_SUM_OF_COLUMN)
+        names = ("rounds", *SUM_OF_COLUMN)
         arrays = {name: getattr(self, name) for name in names}
         arrays |= {f"report.{name}": values for name, values in self.reports.items()}
         arrays |= {f"sums.{name}": np.asarray(value) for name, value in self.sums._asdict().items()}
@@ -251,7 +259,7 @@ class Trace:
             state = _state_of(learner, arrays, path)
         seeds = stored.metadata["seeds"]
         return cls(
-            **{name: arrays[name] for name in ("rounds", *_SUM_OF_COLUMN)},
+            **{name: arrays[name] for name in ("rounds", *SUM_OF_COLUMN)},
             reports={name.removeprefix("report."): a for name, a in arrays.items() if name.startswith("report.")},
             state=state,
             sums=Sums(**{name: arrays[f"sums.{name}"] for name in Sums._fields}),
@@ -375,129 +383,3 @@ def _spread(values: FloatArray) -> str:
     if values.size == 1:
         return figure(float(values.reshape(())))
     return f"{figure(float(values.mean()))} ({figure(float(values.min()))} to {figure(float(values.max()))})"
-
-
-def log_spaced(per_decade: int = 20) -> Iterator[int]:
-    """1, 2, 3, … thinning out to `per_decade` rounds for each power of ten, without end."""
-    latest, step = 0, 0
-    while True:
-        candidate = round(10 ** (step / per_decade))
-        step += 1
-        if candidate > latest:
-            latest = candidate
-            yield candidate
-
-
-class Recorder:
-    """Collects the kept rounds while a run goes on."""
-
-    def __init__(
-        self,
-        record: Sequence[int] | None,
-        earlier: Trace | None,
-        seeds: SeedsPlayed = 0,
-        *,
-        problem: Problem | None = None,
-        stream: Stream | None = None,
-    ) -> None:
-        self._wanted = log_spaced() if record is None else iter(_checked_rounds(record))
-        self._rows: list[tuple[int, Sums, dict[str, Array]]] = []
-        self._seeds, self._problem, self._stream = seeds, problem, stream
-        self._earlier = earlier
-        done = 0 if earlier is None else earlier.last_round
-        first = next((wanted for wanted in self._wanted if wanted >= done), None)
-        # The last round of a part is kept whether it was asked for or not; the whole run would not have it.
-        self._drop_last_of_earlier = done > 0 and first != done
-        self._ahead = deque([] if first is None else [first])
-        """The next rounds to keep, as far as they were looked up."""
-        self._pass(done)
-
-    @property
-    def next(self) -> int | None:
-        """The next round to keep, None where no more are wanted."""
-        return self._ahead[0] if self._ahead else None
-
-    def until(self, last: int) -> list[int]:
-        """The rounds to keep that are ahead and not after `last`."""
-        while self._ahead and self._ahead[-1] <= last and (wanted := next(self._wanted, None)) is not None:
-            self._ahead.append(wanted)
-        return [wanted for wanted in self._ahead if wanted <= last]
-
-    def _pass(self, t: int) -> None:
-        """Round t is behind."""
-        while self._ahead and self._ahead[0] <= t:
-            self._ahead.popleft()
-            if not self._ahead and (wanted := next(self._wanted, None)) is not None:
-                self._ahead.append(wanted)
-
-    def keep(self, t: int, sums: Sums, report: dict[str, Array]) -> None:
-        """Keep round t."""
-        self._rows.append((t, sums, report))
-        self._pass(t)
-
-    def trace(self, sums: Sums, report: dict[str, Array], state: Any, warnings: Mapping[str, str]) -> Trace:
-        """Everything kept so far, and the latest round (whose report this is) whether it was wanted or not."""
-        rows = list(self._rows)
-        latest = int(np.max(np.asarray(state.round))) - 1
-        if self._earlier is not None and self._earlier.last_round == latest:
-            return self._earlier
-        if (rows[-1][0] if rows else 0) < latest:
-            rows.append((latest, sums, report))
-        batch_shape = tuple(sums.loss.shape)
-        made: dict[str, Any] = {"rounds": np.array([t for t, _, _ in rows], dtype=np.int64)}
-        for column, total in _SUM_OF_COLUMN.items():
-            shape = (0, *getattr(sums, total).shape)
-            values = [to_numpy(getattr(kept, total)) for _, kept, _ in rows]
-            made[column] = np.stack(values) if values else np.empty(shape)
-        made["reports"] = {
-            name: np.stack([_in_batch(kept[name], batch_shape) for _, _, kept in rows])
-            if rows
-            else np.empty((0, *batch_shape))
-            for name in report
-        }
-        trace = Trace(
-            **made,
-            state=state,
-            sums=sums,
-            seeds=self._seeds,
-            warnings=dict(warnings),
-            problem=self._problem,
-            stream=self._stream,
-        )
-        if self._earlier is None:
-            return trace
-        kept = len(self._earlier.rounds) - self._drop_last_of_earlier
-        return _joined(self._earlier, kept, trace)
-
-
-_SUM_OF_COLUMN = {
-    "cumulative_loss": "loss",
-    "signed_violation": "signed",
-    "hard_violation": "hard",
-    "squared_violation": "squared",
-    "largest_violation": "largest",
-    "per_constraint_violation": "per_constraint",
-}
-
-
-def _joined(earlier: Trace, kept: int, later: Trace) -> Trace:
-    """The first `kept` rows of the earlier part, then the later part."""
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(earlier, name)[:kept], getattr(later, name)])
-        for name in ("rounds", *_SUM_OF_COLUMN)
-    }
-    reports = {name: np.concatenate([earlier.reports[name][:kept], later.reports[name]]) for name in later.reports}
-    return replace(later, **columns, reports=reports)
-
-
-def _in_batch(value: Array, batch_shape: tuple[int, ...]) -> NDArray[Any]:
-    """A report is per learner; one that is the same for all is spread over the batch."""
-    array = to_numpy(value)
-    return np.broadcast_to(array, batch_shape) if array.ndim <= len(batch_shape) else array
-
-
-def _checked_rounds(record: Sequence[int]) -> list[int]:
-    rounds = np.asarray(record)
-    if rounds.ndim != 1 or rounds.size == 0 or rounds.dtype.kind not in "iu" or rounds.min() < 1:
-        raise InputError("record", f"{record!r} is not a list of rounds", "Give rounds counted from 1, or None")
-    return [int(t) for t in np.unique(rounds)]
