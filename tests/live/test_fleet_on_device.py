@@ -215,17 +215,20 @@ def test_tiles_of_a_few_rows_are_the_same_rounds():
                 np.testing.assert_allclose(mine, theirs, atol=1e-6)
 
 
-@pytest.mark.parametrize("most_open", [2, 5, 16])
-def test_many_open_calls_some_of_them_refused(most_open):
-    """Answers are read for several calls at once, late: each refusal is told once, and no sound call is lost."""
+@pytest.mark.parametrize(("most_open", "share"), [(2, 0.3), (5, 0.3), (16, 0.3), (16, 0.9)])
+def test_many_open_calls_some_of_them_refused(most_open, share):
+    """Answers are read for several calls at once, late: each refusal is told once, and no sound call is lost.
+
+    Calls about a few rows go to the device four at a time, where four of one size come in a row.
+    """
     rng = np.random.default_rng(most_open)
     device, mirror = fleets()[0], fleets()[0]
     device._device._most_of_few = device._device._most_of_all = most_open
     sent = refused = heard = 0
     while sent < 150:
-        few = rng.random() < 0.3
-        who = jax.numpy.asarray(rng.permutation(SIZE)[:3]) if few else None
-        feedback = on_device(told(rng, 3 if few else SIZE))
+        few = int(rng.random() < share) * (3 + (rng.random() < 0.1))
+        who = jax.numpy.asarray(rng.permutation(SIZE)[:few]) if few else None
+        feedback = on_device(told(rng, few or SIZE))
         bad = rng.random() < 0.1
         if bad:
             feedback = feedback._replace(constraint=feedback.constraint.at[1].set(np.nan))

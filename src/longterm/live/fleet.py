@@ -222,7 +222,8 @@ class Fleet:
             Their numbers from 0, or a mask over all of them; all of them by default.
         wait : bool
             False, for feedback on the device: do not wait for the answer whether it was sound. A call that was refused
-            changed nothing, and `check`, `ask`, `save` or one of the next calls raises.
+            changed nothing, and `check`, `ask`, `save` or one of the next calls raises. Its arrays are kept until then,
+            and the device may be given some such calls at once: do not donate them to a function of JAX.
 
         Raises
         ------

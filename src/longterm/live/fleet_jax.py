@@ -25,6 +25,7 @@ from longterm.live.fleet_rounds import (
     PerRow,
     advance,
     can_be_tiled,
+    in_turn,
     tell_all,
     tell_all_in_tiles,
     tell_few,
@@ -33,6 +34,8 @@ from longterm.live.fleet_rounds import (
 
 MOST_OPEN = 64
 """Calls whose answers were not read yet: an answer takes longer on its way to the host than a call on the device."""
+TOGETHER = 4
+"""Calls about a few rows that the device is given at once: to give it one may take the host longer than it takes."""
 MEMORY_SHARE = 8
 """What open calls about all rows keep alive is at most about one part in so many of the device's memory."""
 
@@ -71,6 +74,8 @@ class JaxRows:
         kept = 3 * sum(array.nbytes for array in self._state)
         self._most_of_few = MOST_OPEN
         self._most_of_all = min(max(_device_memory() // MEMORY_SHARE // kept, 2), MOST_OPEN)
+        self._waiting: list[tuple[Array, dict[str, Array]]] = []
+        """Calls about a few rows that the device was not given yet."""
         self._serial = 0
         self._open: deque[OpenCall] = deque()
         self._on_their_way: deque[tuple[int, Array]] = deque()
@@ -81,21 +86,25 @@ class JaxRows:
     @property
     def state(self) -> Any:
         """All rows, as NumPy arrays."""
+        self._give()
         return jax.tree.map(np.asarray, self._state)
 
     @property
     def totals(self) -> dict[str, NDArray[np.float64]]:
         """The sums kept for each row, as NumPy arrays."""
+        self._give()
         return {name: np.asarray(total) for name, total in self._totals.items()}
 
     def decisions(self, numbers: NDArray[np.int64] | None) -> NDArray[Any]:
         """X of these rows."""
+        self._give()
         with jax.enable_x64(True):
             x = self._learner.ask(self._state)
             return np.array(x if numbers is None else x[jnp.asarray(numbers)])
 
     def decisions_on_device(self, numbers: Any) -> Any:
         """X of these rows, copied, where it is."""
+        self._give()
         with jax.enable_x64(True):
             x = self._learner.ask(self._state)
             return jnp.copy(x) if numbers is None else x[jnp.asarray(numbers)]
@@ -114,32 +123,47 @@ class JaxRows:
         Where all rows are told they are taken to be sound, and the call is undone if they were not. A few are updated
         in place, or not at all.
         """
-        if numbers is not None and any(call.before is not None for call in self._open):
+        if numbers is not None and self._open and self._open[-1].before is not None:
             self.settle()  # what is updated in place cannot be undone
+        before = None
         with jax.enable_x64(True):
-            told = {
-                n: v if isinstance(v, jax.Array) else jax_array(v)
-                for n, v in zip(Feedback._fields, feedback, strict=True)
-                if not (v is None or callable(v))
-            }
-            limits, before = self._limits.varying, None
+            arrays = {n: v for n, v in zip(Feedback._fields, feedback, strict=True) if not (v is None or callable(v))}
+            told = {name: jax_array(value) for name, value in arrays.items()}
             if numbers is None:
-                given: Any = self._state, self._totals, self._answers, self._hyper, limits, told
+                self._give()
+                given: Any = self._state, self._totals, self._answers, self._hyper, self._limits.varying, told
                 if self._all is None:
                     self._all = self._compile(tell_all, tell_all_in_tiles, given)
                 before = self._state, self._totals
                 self._state, self._totals, self._answers = self._all(*given)
             else:
                 chosen = jax_array(numbers)
-                given = self._state, self._totals, self._stamps, self._answers, self._hyper, limits, chosen, told
-                if self._few is None:
-                    self._few = self._compile(tell_few, tell_few_in_tiles, given, donate_argnums=(0, 1, 2))
-                self._state, self._totals, self._stamps, self._answers = self._few(*given)
+                self._waiting.append((chosen, told))
+                # Another library's arrays may be written to before the next call, so they are read in this one.
+                borrowed = chosen is not numbers or any(told[name] is not value for name, value in arrays.items())
+                if borrowed or len(self._waiting) == TOGETHER:
+                    self._give()
         self._serial += 1
         self._open.append(OpenCall(self._serial, feedback, numbers, before))
         if self._serial % (self._most_open() // 2) == 0:
+            self._give()
             self._answers.copy_to_host_async()
             self._on_their_way.append((self._serial, self._answers))
+
+    def _give(self) -> None:
+        """Give the device the calls that are waiting: together where they are alike and many, else one by one."""
+        calls, self._waiting = self._waiting, []
+        if not calls:
+            return
+        alike = len(calls) == TOGETHER and len({len(numbers) for numbers, _ in calls}) == 1
+        with jax.enable_x64(True):
+            for some in [calls] if alike else [[call] for call in calls]:
+                given = self._state, self._totals, self._stamps, self._answers
+                others = self._hyper, self._limits.varying, tuple(some)
+                if self._few is None:
+                    rules = partial(in_turn, tell_few), partial(in_turn, tell_few_in_tiles)
+                    self._few = self._compile(*rules, (*given, *others), donate_argnums=(0, 1, 2))
+                self._state, self._totals, self._stamps, self._answers = self._few(*given, *others)
 
     def make_room(self) -> None:
         """Read the oldest answers, if there are too many open calls."""
@@ -152,10 +176,14 @@ class JaxRows:
 
     def settle(self, left: int = 0) -> None:
         """Read answers, the oldest first, until so many calls are open; undo what was refused."""
+        if not left:
+            self._give()
         while len(self._open) > left:
             while self._on_their_way and self._on_their_way[0][0] < self._open[0].serial:
                 self._on_their_way.popleft()
             early = left and self._on_their_way
+            if not early:
+                self._give()
             last, answers = self._on_their_way.popleft() if early else (self._serial, self._answers)
             here = np.asarray(answers)
             while self._open and self._open[0].serial <= last:
@@ -187,6 +215,7 @@ class JaxRows:
         self, numbers: NDArray[np.int64] | None, feedback: Feedback, make_check: Callable[[], FeedbackCheck]
     ) -> None:
         """Check on the host, then apply."""
+        self._give()
         feedback = make_check().accept(feedback, None)
         size = len(self._state.round)
         chosen = np.arange(size) if numbers is None else numbers

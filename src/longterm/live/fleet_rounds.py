@@ -108,6 +108,25 @@ def tell_few(
     return state, totals, stamps, _answered(answers, sound)
 
 
+def in_turn(
+    rule: Callable[..., Any],
+    learner: Learner[Any],
+    fixed: Any,
+    state: Any,
+    totals: dict[str, Array],
+    stamps: Array,
+    answers: Array,
+    hyper: dict[str, Array],
+    varying: Any,
+    calls: tuple[tuple[Array, Any], ...],
+) -> Any:
+    """Several calls about a few rows, by `tell_few` or `tell_few_in_tiles`, one after another."""
+    for numbers, told in calls:
+        given = state, totals, stamps, answers, hyper, varying, numbers, told
+        state, totals, stamps, answers = rule(learner, fixed, *given)
+    return state, totals, stamps, answers
+
+
 def _named_once(numbers: Array, size: int, stamps: Array) -> Array:
     """Whether each number is a learner's, and no two are: of two rows with one number, one finds the other's place."""
     places = jnp.arange(len(numbers), dtype=jnp.int32)
