@@ -19,6 +19,10 @@ MOST_KEPT, KEPT_BYTES = 16, 2**25
 """Recorded rounds that stay on the device: each array that comes from there takes as long as twenty rounds."""
 
 
+_first = jax.jit(lambda rows, count: rows[:count], static_argnums=1)
+_empty = jax.jit(jnp.zeros, static_argnums=0)
+
+
 class DeviceRecords:
     """A row of numbers for each recorded round: its sums, then what the learner reported.
 
@@ -30,7 +34,7 @@ class DeviceRecords:
         """Rows for sums and reports of these shapes; so many are `expected` in all."""
         size = sum(np.size(value) for value in (*sums, *report.values()))
         self.most = min(max(KEPT_BYTES // max(8 * size, 1), 1), MOST_KEPT)
-        self.rows = jnp.zeros((self.most + 1, size))
+        self.rows = _empty((self.most + 1, size))
         """On the device; a compiled loop writes them."""
         self.rounds: list[int] = []
         """What they are about, as far as they are used."""
@@ -44,7 +48,7 @@ class DeviceRecords:
         if not self.rounds:
             return
         first, count = len(self._rounds_there), len(self.rounds)
-        rows = self.rows[: 1 << (count - 1).bit_length()]  # a copy, of few sizes: each is compiled
+        rows = _first(self.rows, 1 << (count - 1).bit_length())  # few sizes: each is compiled
         self._rounds_there += self.rounds
         self.rounds = []
         if self._copier is None:

@@ -11,7 +11,7 @@ import numpy as np
 from jax import numpy as jnp
 
 from longterm._arrays import Array
-from longterm.streams import Block, Stream
+from longterm.streams import Stream
 from longterm.streams.base import BLOCK_BYTES, CHUNK, ChunkedStream, Seeds
 from longterm.streams.generator import LARGEST_SEED, seed_words, uniforms
 
@@ -22,11 +22,6 @@ class DrawnBlock(NamedTuple):
     drawn: Array
     stream: ChunkedStream
     rounds: int
-
-    def at(self, place: int) -> Block:
-        """One round, counted from 0, as a block of one on the host."""
-        one = self.stream.expand(np.asarray(self.drawn[place])[None])
-        return Block(one.loss, one.constraint, 1)
 
 
 def can_draw(stream: Stream, seeds: Seeds) -> bool:

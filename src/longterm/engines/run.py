@@ -234,8 +234,8 @@ def compare(
             for first, block in _blocks(chosen, stream, seeds, start, rounds):
                 if isinstance(block, Block):
                     require_fit(problem, block, seed_axes, first)
-                elif done == start:  # what a device draws has one shape: look once
-                    require_fit(problem, block.at(0), seed_axes, first)
+                elif done == start:  # what a device draws has one shape: look once, at a round of one seed
+                    require_fit(problem, next(stream.blocks(_first_of(seeds), start, start + 1)), (), first)
                 for player in players.values():
                     player.play(block, first)  # type: ignore[arg-type]
                 done = first - 1 + block.rounds
@@ -253,6 +253,10 @@ def compare(
 @cache
 def _say_once(message: str) -> None:
     logger.info(message)
+
+
+def _first_of(seeds: SeedsPlayed) -> int:
+    return seeds if isinstance(seeds, int) else seeds[0]
 
 
 def _blocks(
