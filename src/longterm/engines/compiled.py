@@ -34,7 +34,7 @@ try:
 except ImportError as error:
     raise ImportError("engine='jax' needs JAX: pip install 'longterm[jax]'") from error
 
-from longterm.engines.device_records import DeviceRecords, in_a_row
+from longterm.engines.device_records import FEW, DeviceRecords, in_a_row
 from longterm.engines.device_streams import DrawnBlock
 
 
@@ -202,6 +202,7 @@ class CompiledPlayer:
             return
         with jax.enable_x64(True):
             there = self._on_device(block)
+            self._records.hand_over(FEW)
             wanted = self._recorder.until(last)
             while self.played < last:
                 now = wanted[: self._records.most - len(self._records.rounds)]

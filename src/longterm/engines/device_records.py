@@ -15,8 +15,11 @@ from longterm._arrays import Array
 from longterm.engines.recorder import Kept
 from longterm.engines.trace import Sums
 
-MOST_KEPT, KEPT_BYTES = 16, 2**25
-"""Recorded rounds that stay on the device: each array that comes from there takes as long as twenty rounds."""
+MOST_KEPT, KEPT_BYTES, FEW = 16, 2**25, 4
+"""Recorded rounds that stay on the device: each array that comes from there takes as long as twenty rounds. So it has
+several of them, a multiple of a FEW: each other number is compiled anew."""
+THREADS = 4
+"""To copy by: most of a copy's time goes into memory of the host's that nobody has touched before."""
 
 
 _first = jax.jit(lambda rows, count: rows[:count], static_argnums=1)
@@ -26,8 +29,7 @@ _empty = jax.jit(jnp.zeros, static_argnums=0)
 class DeviceRecords:
     """A row of numbers for each recorded round: its sums, then what the learner reported.
 
-    A device that is not the host plays on while rows are copied, by a thread of their own: most of that time goes into
-    memory of the host's that nobody has touched before.
+    A device that is not the host plays on while rows are copied, by threads of their own.
     """
 
     def __init__(self, sums: Sums, report: dict[str, Any], expected: int) -> None:
@@ -40,15 +42,18 @@ class DeviceRecords:
         """What they are about, as far as they are used."""
         self._there: NDArray[np.float64] = np.empty((expected, size))
         self._rounds_there: list[int] = []
-        self._copier = None if jax.default_backend() == "cpu" else ThreadPoolExecutor(1)
+        self._copier = None if jax.default_backend() == "cpu" else ThreadPoolExecutor(THREADS)
         self._on_their_way: list[Future[None]] = []
 
-    def hand_over(self) -> None:
-        """Let the rows go to the host."""
-        if not self.rounds:
+    def hand_over(self, least: int = 1) -> None:
+        """Let the rows go to the host, if there are so many."""
+        if len(self.rounds) < least:
             return
         first, count = len(self._rounds_there), len(self.rounds)
-        rows = _first(self.rows, 1 << (count - 1).bit_length())  # few sizes: each is compiled
+        if first + count > len(self._there):
+            self._wait()
+            self._there = np.concatenate([self._there, np.empty((first + count, self._there.shape[1]))])
+        rows = _first(self.rows, min(-(-count // FEW) * FEW, self.most))
         self._rounds_there += self.rounds
         self.rounds = []
         if self._copier is None:
@@ -57,17 +62,17 @@ class DeviceRecords:
             self._on_their_way.append(self._copier.submit(self._copy, rows, first, count))
 
     def _copy(self, rows: Array, first: int, count: int) -> None:
-        missing = first + count - len(self._there)
-        if missing > 0:
-            room = np.empty((max(missing, first), self._there.shape[1]))
-            self._there = np.concatenate([self._there, room])
         self._there[first : first + count] = np.asarray(rows)[:count]
+
+    def _wait(self) -> None:
+        for copied in self._on_their_way:
+            copied.result()
+        self._on_their_way.clear()
 
     def kept(self, sums: Sums, report: dict[str, Any]) -> Kept:
         """All of them, on the host, as arrays with the shapes and dtypes of these."""
         self.hand_over()
-        for copied in self._on_their_way:
-            copied.result()
+        self._wait()
         if self._copier is not None:
             self._copier.shutdown()
         rows = self._there[: len(self._rounds_there)]
