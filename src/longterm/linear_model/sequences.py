@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.linear_model._rows import labels_for, row_block
+from longterm.linear_model._rows import RowBlock, labels_for, row_block
 from longterm.linear_model._together import columns
 from longterm.linear_model.path import cores
 from longterm.linear_model.streaming import BudgetLinearLearner
@@ -103,11 +103,11 @@ def random_sequences(
     template = BudgetLinearLearner(X.shape[1], budget, rule=rule, scales=scales, **options)
     block = row_block(X, X.shape[1])
     labels = labels_for(y, block.count, template.settings.classifies)
-    template.require(block, labels, np.empty(0))
     if device == "gpu":
-        return _on_gpu(template, block.rows, labels, count, validate.count("rounds", T), seed, dtype)
+        return _on_gpu(template, block, labels, count, validate.count("rounds", T), seed, dtype)
     if device != "cpu":
         raise InputError("device", f"{device!r} is not known", "Choose 'cpu' or 'gpu'")
+    template.require(block, labels, np.empty(0))
 
     def one(number: int) -> tuple[Any, ...]:
         learner = BudgetLinearLearner(X.shape[1], budget, rule=rule, scales=scales, **options)
@@ -121,11 +121,11 @@ def random_sequences(
 
 
 def _on_gpu(
-    template: BudgetLinearLearner, X: Any, labels: FloatArray, count: int, rounds: int, seed: int, dtype: str
+    template: BudgetLinearLearner, block: RowBlock, labels: FloatArray, count: int, rounds: int, seed: int, dtype: str
 ) -> Sequences:
     from longterm.linear_model.gpu import device
 
-    settings = template.settings
+    settings, X = template.settings, block.rows
     if settings.rule not in ("a-ogd", "a-ftrl") or settings.scales != "one" or template._widens or isinstance(X, tuple):
         what = "sequences on a GPU are for dense rows, A-OGD and A-FTRL of one scale, and a known intercept_bound"
         raise InputError("device", what, "Use device='cpu', or give intercept_bound=")
@@ -136,7 +136,10 @@ def _on_gpu(
     kind = device.Kind(ftrl, settings.given is None, settings.code, device.DRAWN, True, dtype, lanes, coordinates)
     parameters = np.repeat(columns([template._rule.parameters]), count, axis=1)
     state = np.repeat(columns([template._rule.scalars]), count, axis=1)
-    rows = device.rows_on_device(X, labels, None, kind.width, dtype)
+    with ThreadPoolExecutor(1) as sender:  # rows are looked at while they are on their way
+        sent = sender.submit(device.rows_on_device, X, labels, None, kind.width, dtype)
+        template.require(block, labels, np.empty(0))
+        rows = sent.result()
     seeds = np.arange(seed, seed + count, dtype=np.uint64)
     state, vectors, _, _ = device.play(kind, rows, parameters, state, np.zeros((count, d)), 1, rounds, seeds=seeds)
     field = {name: state[place] for place, name in enumerate(device.STATE_FIELDS)}
