@@ -102,7 +102,8 @@ class EdgeLatencies(ChunkedStream):
 
     def expand(self, drawn: NDArray[Any]) -> Block:
         """Without the levels."""
-        return Block((drawn @ self.incidence,))
+        # No matrix product: how it rounds a round may depend on the rounds beside it.
+        return Block(((drawn[..., None] * self.incidence).sum(axis=-2),))
 
     def draw(self, seed: int, start: int, stop: int) -> Block:
         levels = np.random.default_rng(seed).uniform(0.1, 0.5, len(self.incidence))
