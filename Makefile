@@ -13,7 +13,7 @@ endif
 # Tests start Python some hundred times: what it compiles of the sources is kept, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help reproduce pacing routing test tests test-all quick lint tables docs package soak bench bench-live bench-linear bench-models bench-scale bench-gpu test-gpu clean
+.PHONY: help reproduce pacing routing test tests soaked test-all quick lint tables docs package soak bench bench-live bench-linear bench-models bench-scale bench-gpu test-gpu clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
@@ -60,12 +60,16 @@ lint: $(READY)
 # A file's tests stay together: what it compiles and makes for all of them is made once. Two processes, two threads.
 PYTEST = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-# Style and types beside the tests: they have use for one core only.
+# Style and types beside the tests: they have use for one core only. So does the minute of soaking, most of which waits.
 test: $(READY)
-	$(MAKE) --no-print-directory --jobs=2 lint tests
+	$(MAKE) --no-print-directory --jobs=3 lint soaked tests
+
+SOAKED := tests/live/test_soak.py
+soaked: $(READY)
+	$(BIN)/python -m pytest -q $(SOAKED)
 
 tests: $(READY)
-	$(PYTEST) -m "not cross"
+	$(PYTEST) -m "not cross" --ignore=$(SOAKED)
 
 test-all: lint
 	$(PYTEST)
