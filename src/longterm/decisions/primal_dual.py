@@ -39,7 +39,7 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.decisions.budgets import Books, Budget, Ledger, affordable
 from longterm.decisions.duals import Dual, Game
-from longterm.decisions.primals.base import Lesson, Primal, Request
+from longterm.decisions.primals import Lesson, Primal, Request
 from longterm.errors import InputError
 
 
