@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.data.cache import cached
-from longterm.data.files import AGAIN, fetch, opened_text
+from longterm.data.files import AGAIN, cached, fetch, opened_text
 from longterm.data.registry import Arrays, data_set
 from longterm.errors import DataError, InputError
 
