@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from longterm.errors import InputError, LongtermError
-from longterm.pacing.auctions import Auctions, play, synthetic_auctions
-from longterm.pacing.base import Pacer
+from longterm.pacing.auctions import Auctions, PriceHistory, synthetic_auctions
+from longterm.pacing.base import Pacer, play
 from longterm.pacing.hindsight import best_in_hindsight
-from longterm.pacing.history import PriceHistory
 from longterm.pacing.mirror_descent import DualMirrorDescent
 from longterm.pacing.planned import PlannedMirrorDescent
 

@@ -41,8 +41,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
+from longterm.pacing.auctions import PriceHistory
 from longterm.pacing.base import PLAIN, Outcome, Pacer
-from longterm.pacing.history import PriceHistory
 
 Mirror = Literal["euclidean", "entropic"]
 LONGEST_MOVE, FARTHEST = 30.0, 1e20
@@ -141,10 +141,8 @@ class DualMirrorDescent(Pacer[DualState]):
         return cls(budget, horizon, step, start, mirror, floor, cost_weight)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DualState:
-        shape = np.broadcast_shapes(batch_shape, self.batch_shape)
-        kind = dtype or xp.float64
-        start, budget = xp.asarray(self.start, dtype=kind), xp.asarray(self.budget, dtype=kind)
-        return DualState(xp.asarray(1, dtype=xp.int64), xp.broadcast_to(start, shape), xp.broadcast_to(budget, shape))
+        price, remaining = self._of_each(batch_shape, xp, dtype, self.start, self.budget)
+        return DualState(xp.asarray(1, dtype=xp.int64), price, remaining)
 
     def price(self, state: DualState) -> Array:
         return state.price

@@ -39,8 +39,8 @@ from longterm.learners import AOGD
 from longterm.learners.aogd import AOGDState
 from longterm.learners.feedback import Feedback, observe
 from longterm.losses import Linear
+from longterm.pacing.auctions import PriceHistory
 from longterm.pacing.base import Outcome, Pacer
-from longterm.pacing.history import PriceHistory
 from longterm.problems import Problem
 from longterm.sets import Simplex
 
