@@ -15,6 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from longterm._arrays import FloatArray
 from longterm.experiments.result import Role
 from longterm.storage.files import write_atomically
 
@@ -184,3 +188,31 @@ def look(index: int) -> Look:
     (True, False)
     """
     return Look(*COLOURS[index % len(COLOURS)], *MARKERS[index % len(MARKERS)])
+
+
+def in_plain_text(text: str) -> str:
+    """Text that matplotlib shows as it stands: a dollar in a user's name starts no formula."""
+    return text.replace("$", r"\$")
+
+
+def leader(colour: str, width: float) -> dict[str, Any]:
+    """The thin line from a point to the left edge of its label, as matplotlib wants it described."""
+    ends = {"shrinkA": 1, "shrinkB": 0, "relpos": (0, 0.5)}
+    return {"arrowstyle": "-", "color": colour, "linewidth": width, **ends}
+
+
+def moved_apart(heights: FloatArray, gap: float) -> FloatArray:
+    """Places for labels at these heights of a panel, 0 to 1, moved as little as it takes to be a gap apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> moved_apart(np.array([0.5, 0.1, 0.5]), 0.1).round(3)
+    array([0.45, 0.1 , 0.55])
+    """
+    order = np.argsort(heights, kind="stable")
+    steps = gap * np.arange(len(heights))
+    apart = np.clip(isotonic_regression(np.clip(heights[order], 0, 1) - steps).x, 0, max(0.0, 1 - steps[-1])) + steps
+    places = np.empty(len(heights))
+    places[order] = apart
+    return places

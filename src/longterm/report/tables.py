@@ -8,8 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from longterm.experiments.result import Curve, Result
-from longterm.report.scales import last_decade_slope
-from longterm.report.words import MEASURE_FORMULAS, MEASURE_NAMES, gap_in_words, mean_and_deviation, number, share
+from longterm.report.words import (
+    MEASURE_FORMULAS,
+    MEASURE_NAMES,
+    gap_in_words,
+    last_decade_slope,
+    mean_and_deviation,
+    number,
+    share,
+)
 
 LEAST_IS_BEST = ("regret", "hard_violation", "squared_violation")
 """Not the signed sums: far below zero is slack, not merit."""
