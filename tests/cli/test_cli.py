@@ -230,7 +230,7 @@ def test_zsh_is_given_the_completion_of_bash(capsys):
 
 
 def test_an_interrupt_and_a_missing_extra_are_said(monkeypatch, capsys):
-    import longterm.cli.reproduce as module
+    import longterm.cli.run as module
 
     def stop(*arguments, **options):
         raise KeyboardInterrupt

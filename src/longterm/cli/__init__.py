@@ -37,7 +37,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "reproduce": Command("reproduce:ReproduceCommand", "Run the experiments of the paper, and write a report."),
+    "reproduce": Command("run:ReproduceCommand", "Run the experiments of the paper, and write a report."),
     "run": Command("run:RunCommand", "Compare learners on a problem of your choice."),
     "arena": Command("arena:ArenaCommand", "Let every learner play every problem, and rank them."),
     "report": Command("run:ReportCommand", "Draw the figures and write the page of experiments that have been run."),
@@ -152,7 +152,7 @@ def parse(arguments: Sequence[str] | None = None) -> Any:
         raise SystemExit(0)
     if name == "--completion":
         _tyro()  # the commands' modules need it
-        completion = import_module("longterm.cli.completion")
+        completion = import_module("longterm.cli.catalogue")
         shell = rest[0] if rest else "bash"
         if shell not in completion.SHELLS:
             _complain(f"--completion: {shell!r} is not known. Choose from {', '.join(completion.SHELLS)}")
