@@ -73,8 +73,7 @@ class Stepping(ABC):
     step: float | None
 
     def __post_init__(self) -> None:
-        if self.step is not None:
-            validate.remember(self, step=validate.positive_scalar("step", self.step))
+        validate.fields(self, validate.positive_scalar, "step", optional=True)
 
     @abstractmethod
     def usual_step(self, game: Game) -> float:
@@ -182,7 +181,7 @@ class EntropicDual(Stepping, Dual):
     step: float | None = None
 
     def __post_init__(self) -> None:
-        validate.remember(self, start=validate.positive_scalar("start", self.start))
+        validate.fields(self, validate.positive_scalar, "start")
         super().__post_init__()
 
     def usual_step(self, game: Game) -> float:

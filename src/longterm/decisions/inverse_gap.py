@@ -71,7 +71,7 @@ class RidgeRegressor(Regressor[LinearBelief]):
 
     def __post_init__(self) -> None:
         validate.count("features", self.features)
-        validate.remember(self, ridge=validate.positive_scalar("ridge", self.ridge))
+        validate.fields(self, validate.positive_scalar, "ridge")
 
     def init(self, actions: int, outputs: int) -> LinearBelief:
         return LinearBelief.prior(actions, self.features, outputs, self.shared, 1.0, float(np.sqrt(self.ridge)))
@@ -215,9 +215,8 @@ class InverseGapWeighting(Primal[Any]):
 
     def __post_init__(self) -> None:
         validate.count("actions", self.actions)
-        validate.remember(self, multiple=validate.positive_scalar("multiple", self.multiple))
-        if self.sharpness is not None:
-            validate.remember(self, sharpness=validate.positive_scalar("sharpness", self.sharpness))
+        validate.fields(self, validate.positive_scalar, "multiple")
+        validate.fields(self, validate.positive_scalar, "sharpness", optional=True)
 
     def fitted(self, game: Game) -> Self:
         if self.sharpness is not None:

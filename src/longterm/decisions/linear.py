@@ -100,13 +100,8 @@ class _Linear(Primal[LinearBelief]):
     def __post_init__(self) -> None:
         validate.count("actions", self.actions)
         validate.count("features", self.features)
-        validate.remember(
-            self,
-            shared=validate.non_negative_scalar("shared", self.shared),
-            own=validate.positive_scalar("own", self.own),
-            noise=validate.positive_scalar("noise", self.noise),
-            look=validate.non_negative_scalar("look", self.look),
-        )
+        validate.fields(self, validate.non_negative_scalar, "shared", "look")
+        validate.fields(self, validate.positive_scalar, "own", "noise")
 
     def fitted(self, game: Game) -> Self:
         return self
@@ -176,7 +171,7 @@ class ThompsonSampling(_Linear):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validate.remember(self, factor=validate.non_negative_scalar("factor", self.factor))
+        validate.fields(self, validate.non_negative_scalar, "factor")
         validate.count("draws", self.draws)
 
     def weigh(self, state: LinearBelief, request: Request, rng: np.random.Generator) -> FloatArray:
@@ -235,7 +230,7 @@ class LinearUCB(_Linear):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validate.remember(self, width=validate.non_negative_scalar("width", self.width))
+        validate.fields(self, validate.non_negative_scalar, "width")
 
     def weigh(self, state: LinearBelief, request: Request, rng: np.random.Generator) -> FloatArray:
         expected = state.expected(request.context)

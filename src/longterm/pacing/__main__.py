@@ -19,18 +19,7 @@ from longterm.pacing.planned import PlannedMirrorDescent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play a log by several rules, and print what each spent and won.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words after `python -m longterm.pacing`; left out, those of this process.
-
-    Returns
-    -------
-    int
-        The exit status: 0, or 2 for something the user can mend.
-    """
+    """Play a log by several rules, and print what each spent and won; the status is 2 for what the user can mend."""
     given = _parser().parse_args(arguments)
     try:
         sys.stdout.write(_table(given))

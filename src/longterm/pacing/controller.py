@@ -68,15 +68,10 @@ class ProportionalController(Pacer[ControllerState]):
     every: int
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            budget=validate.positive("budget", self.budget),
-            horizon=validate.dimension("horizon", self.horizon),
-            base_bid=validate.positive("base_bid", self.base_bid),
-            mean_value=validate.positive_scalar("mean_value", self.mean_value),
-            gain=validate.non_negative("gain", self.gain),
-            every=validate.dimension("every", self.every),
-        )
+        validate.fields(self, validate.dimension, "horizon", "every")
+        validate.fields(self, validate.positive, "budget", "base_bid")
+        validate.fields(self, validate.positive_scalar, "mean_value")
+        validate.fields(self, validate.non_negative, "gain")
 
     @classmethod
     def calibrated(

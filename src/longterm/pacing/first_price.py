@@ -93,9 +93,8 @@ class FirstPricePacer:
     spread: float = 4.0
 
     def __post_init__(self) -> None:
-        for name in ("budget", "start", "step", "mean_value", "spread"):
-            validate.remember(self, **{name: validate.positive_scalar(name, getattr(self, name))})
-        validate.remember(self, cost_weight=validate.non_negative_scalar("cost_weight", self.cost_weight))
+        validate.fields(self, validate.positive_scalar, "budget", "start", "step", "mean_value", "spread")
+        validate.fields(self, validate.non_negative_scalar, "cost_weight")
         validate.count("horizon", self.horizon)
         if self.mirror not in ("entropic", "euclidean"):
             raise InputError("mirror", f"{self.mirror!r} is not known", "Choose 'entropic' or 'euclidean'")

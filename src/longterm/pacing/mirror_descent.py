@@ -95,15 +95,9 @@ class DualMirrorDescent(Pacer[DualState]):
     cost_weight: Hyper = 0.0
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            budget=validate.positive("budget", self.budget),
-            horizon=validate.dimension("horizon", self.horizon),
-            step=validate.positive("step", self.step),
-            start=validate.positive("start", self.start),
-            floor=validate.non_negative("floor", self.floor),
-            cost_weight=validate.non_negative("cost_weight", self.cost_weight),
-        )
+        validate.fields(self, validate.dimension, "horizon")
+        validate.fields(self, validate.positive, "budget", "step", "start")
+        validate.fields(self, validate.non_negative, "floor", "cost_weight")
         if self.mirror not in ("euclidean", "entropic"):
             raise InputError("mirror", f"{self.mirror!r} is not known", "Choose 'euclidean' or 'entropic'")
         if np.any(np.asarray(self.floor) > np.asarray(self.budget)):

@@ -88,14 +88,8 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
     history_days: Hyper = 1.0
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            budget=validate.positive("budget", self.budget),
-            horizon=validate.dimension("horizon", self.horizon),
-            step=validate.positive("step", self.step),
-            start=validate.positive("start", self.start),
-            history_days=validate.positive("history_days", self.history_days),
-        )
+        validate.fields(self, validate.dimension, "horizon")
+        validate.fields(self, validate.positive, "budget", "step", "start", "history_days")
 
     @classmethod
     def calibrated(

@@ -111,8 +111,7 @@ class ReturnOnSpend:
     price_step: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("target", "largest_value", "largest_bid", "start"):
-            validate.remember(self, **{name: validate.positive_scalar(name, getattr(self, name))})
+        validate.fields(self, validate.positive_scalar, "target", "largest_value", "largest_bid", "start")
         validate.count("horizon", self.horizon)
         if self.rule not in ("joint", "min", "guarded"):
             raise InputError("rule", f"{self.rule!r} is not known", "Choose 'joint', 'min' or 'guarded'")
@@ -123,7 +122,7 @@ class ReturnOnSpend:
         if self.step is None:
             usual = min(np.sqrt(self.start / (2 * reach * value * T)), 0.5 / reach)
             validate.remember(self, step=float(usual))
-        validate.remember(self, step=validate.positive_scalar("step", self.step))
+        validate.fields(self, validate.positive_scalar, "step")
         if self.budget is not None:
             budget = validate.positive_scalar("budget", self.budget)
             usual = value / (budget / T * most * np.sqrt(T)) if self.price_step is None else self.price_step
