@@ -32,24 +32,10 @@ class Section:
 def write_document(
     path: str | Path, title: str, lead: str, sections: Sequence[Section], script: str = "page.js"
 ) -> Path:
-    """Write a page of sections, with its contents on top; the same sections give the same bytes.
+    """Write a page of sections, with its contents on top, into a folder that is made where it is missing.
 
-    Whatever is shown is escaped. The page may not reach the network, nor run any script but its own: its security
-    policy names it by hash.
-
-    Parameters
-    ----------
-    path : str or pathlib.Path
-        Of the file; its folder is made where it is missing.
-    title, lead : str
-        The heading, and the sentences below it.
-    sections : sequence of Section
-    script : str
-        The file of this package that draws the page's figures.
-
-    Returns
-    -------
-    pathlib.Path
+    The same sections give the same bytes. Whatever is shown is escaped. The page may not reach the network, nor run any
+    script but its own (`script`, a file of this package): its security policy names it by hash.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)

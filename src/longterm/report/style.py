@@ -57,20 +57,7 @@ def publication_style() -> Iterator[Any]:
 
 
 def save_figure(drawing: Any, folder: str | Path, name: str) -> list[Path]:
-    """Write a figure as PDF, SVG and PNG, the same bytes each time.
-
-    Parameters
-    ----------
-    drawing : matplotlib.figure.Figure
-    folder : str or pathlib.Path
-        Made where it is missing.
-    name : str
-        Of the files, without the ending.
-
-    Returns
-    -------
-    list of pathlib.Path
-    """
+    """Write a figure as NAME.pdf, .svg and .png into a folder, made where it is missing; the same bytes each time."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     paths = [target / f"{name}.{ending}" for ending in WITHOUT_DATES]
@@ -100,10 +87,6 @@ def plain_log_ticks(axis: Any) -> None:
     """Ticks of a logarithmic axis at 1, 2 and 5 times the powers of ten, in plain numbers, where it is short.
 
     matplotlib writes 6×10⁰ between two powers, which runs into what stands beside it.
-
-    Parameters
-    ----------
-    axis : matplotlib.axis.Axis
     """
     from matplotlib.ticker import LogLocator, NullLocator
 
