@@ -27,6 +27,7 @@ def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LONGTERM_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("LONGTERM_DATA", raising=False)
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # no processes to start: who does the work has tests of its own
 
 
 @pytest.fixture

@@ -20,8 +20,8 @@ from longterm.experiments.result import MEASURES
 from longterm.report import write_figures, write_page
 from longterm.report.experiment import certificate, chart_data
 from longterm.report.figures import draw_linear, draw_log_log
+from longterm.report.page import regret_table, violation_table
 from longterm.report.style import COLOURS, dashes, look, publication_style
-from longterm.report.tables import regret_table, violation_table
 from longterm.report.words import last_decade_slope, panels, problem_facts
 from results import HOSTILE, dsm, hostile, many, sample
 
