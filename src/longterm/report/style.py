@@ -36,6 +36,8 @@ _STYLE: dict[Any, Any] = {
     "savefig.dpi": 200,
     "svg.hashsalt": "longterm",
     "pdf.fonttype": 42,  # publishers refuse matplotlib's default, Type 3
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,  # figures say it themselves
 }
 
 
@@ -66,7 +68,7 @@ def save_figure(drawing: Any, folder: str | Path, name: str) -> list[Path]:
     with warnings.catch_warnings(), _quiet("matplotlib.mathtext"):
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
         drawing.draw_without_rendering()
-        drawing.set_layout_engine("none")  # laid out once, and not again for each file
+        drawing.set_layout_engine(None)  # laid out once, and not drawn a second time for each file
         for path, (ending, metadata) in zip(paths, WITHOUT_DATES.items(), strict=True):
             write_atomically(path, lambda file, e=ending, m=metadata: drawing.savefig(file, format=e, metadata=m))  # type: ignore[misc]
     return paths
