@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -143,3 +144,14 @@ def remember(frozen_object: object, **attributes: object) -> None:
     """Set attributes of a frozen dataclass while it is being made."""
     for name, value in attributes.items():
         object.__setattr__(frozen_object, name, value)
+
+
+def fields(frozen_object: object, check: Callable[[str, Any], object], *names: str, optional: bool = False) -> None:
+    """Hold fields of a frozen dataclass against a check while it is being made, and keep what the check makes of them.
+
+    Where they are `optional`, None stays None.
+    """
+    for name in names:
+        value = getattr(frozen_object, name)
+        if value is not None or not optional:
+            remember(frozen_object, **{name: check(name, value)})

@@ -27,6 +27,7 @@ def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LONGTERM_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("LONGTERM_DATA", raising=False)
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "1")  # no processes to start: who does the work has tests of its own
 
 
 @pytest.fixture
@@ -73,7 +74,8 @@ def test_each_experiment_takes_the_curves_that_it_has(reports):
 
 
 @pytest.mark.slow
-def test_a_page_that_cannot_be_written_is_said(capsys):
+def test_a_page_that_cannot_be_written_is_said(capsys, monkeypatch):
+    monkeypatch.setattr("longterm.report.write_figures", lambda *of: [])
     Path("plain").touch()
     assert main([*OWN, "--out", "mine", "--no-report"]) == 0
     assert main(["report", "mine", "--out", "plain/report.html"]) == 2
@@ -230,7 +232,7 @@ def test_zsh_is_given_the_completion_of_bash(capsys):
 
 
 def test_an_interrupt_and_a_missing_extra_are_said(monkeypatch, capsys):
-    import longterm.cli.reproduce as module
+    import longterm.cli.run as module
 
     def stop(*arguments, **options):
         raise KeyboardInterrupt

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from longterm import InputError, data
-from longterm.data import DataError, cache, files, load, load_adult, load_elec2, load_sample, registry, tables
+from longterm.data import DataError, files, load, load_adult, load_elec2, load_sample, registry, tables
 from longterm.problems import games
 
 TEXT = b"2 1:0.5 3:2\n1 2:1\n2 3:4\n"
@@ -85,7 +85,7 @@ def test_a_cache_is_used_only_for_its_own_source_and_version(tmp_path, tiny, mon
     given.write_bytes(TEXT.replace(b"2 1:0.5", b"2  1:0.50"))  # the same content in other bytes
     load("tiny")
     assert len(calls) == 2
-    monkeypatch.setattr(cache, "VERSION", 2)
+    monkeypatch.setattr(files, "VERSION", 2)
     load("tiny")
     load("tiny")
     assert len(calls) == 3

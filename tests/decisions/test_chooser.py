@@ -297,14 +297,14 @@ def test_labels_of_the_past_move_the_belief_and_no_budget():
 def test_the_recorded_probability_is_that_of_the_draw(name):
     made = chooser(name, limit=400.0, horizon=4000, seed=7)
     counts, expected = np.zeros(3), np.zeros(3)
-    for _ in range(1500):
+    for _ in range(500):
         choice = made.act([1.0], costs=[0.0, 0.05, 0.1])
         counts[choice.action] += 1
         expected += choice.probabilities
         assert choice.probability == choice.probabilities[choice.action] > 0
         made.settle(choice, reward=[0.2, 0.5, 0.6][choice.action])
     # Σ (1{a} − p) is a martingale with steps at most 1: five deviations of the largest variance possible.
-    assert np.abs(counts - expected).max() <= 5 * np.sqrt(1500 / 4)
+    assert np.abs(counts - expected).max() <= 5 * np.sqrt(500 / 4)
 
 
 def test_the_same_seed_makes_the_same_choices():

@@ -146,6 +146,7 @@ def test_the_judged_figures_on_the_real_log(real):
 @pytest.mark.slow
 def test_without_data_auctions_are_invented_and_a_csv_is_ones_own(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LONGTERM_DATA", str(tmp_path))
+    monkeypatch.setattr("pacing.save_figure", lambda *of: [])  # the figure has its test above
     few = ["--methods", "entropic", "--shares", "1/4", "--out", str(tmp_path)]
     assert run_function(pacing, [*few, "--rounds", "300"]) == 0
     assert "these auctions are invented" in capsys.readouterr().out

@@ -12,16 +12,16 @@ from longterm import AOGD, InputError, hindsight, run
 from longterm import learners as package
 from longterm.data import find
 from longterm.errors import AssumptionWarning
+from longterm.experiments import catalogue
 from longterm.experiments.catalogue import (
     LearnerEntry,
     ProblemEntry,
     find_learner,
     find_problem,
     learners,
-    lookup,
     problems,
 )
-from longterm.experiments.catalogue.base import signature
+from longterm.experiments.entries import signature
 from longterm.experiments.result import MEASURES
 from longterm.learners import Learner, MahdaviOGD
 from longterm.learners.mahdavi_ogd import papers_constraint_bound
@@ -169,7 +169,7 @@ def test_other_packages_add_names_and_cannot_change_ours(monkeypatch):
 
     learners.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(lookup, "entry_points", points)
+        patch.setattr(catalogue, "entry_points", points)
         with pytest.warns(UserWarning, match="test_catalogue:nothing cannot be loaded"):
             assert find_learner("mine") is MINE
         assert find_learner("plain").about == "Mine, of another package."

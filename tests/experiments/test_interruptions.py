@@ -34,7 +34,7 @@ def whole(tmp_path_factory):
 # A shell's background job ignores interrupts, and so would all that it starts: listen to them again.
 LISTENING = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); import longterm.cli as c; "
 WORDS = (
-    *("run", "--problem", "doubly_stochastic size=3", "--rounds", "2000", "--sequences", "10", "--engine", "numpy"),
+    *("run", "--problem", "doubly_stochastic size=3", "--rounds", "1000", "--sequences", "10", "--engine", "numpy"),
     *("--no-report", "--learners", "aogd", "mirror_prox"),
 )
 COMMAND = [sys.executable, "-c", LISTENING + "sys.exit(c.main())"]

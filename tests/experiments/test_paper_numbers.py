@@ -103,7 +103,7 @@ def test_the_experiment_draws_the_bounds_of_its_own_beta(tmp_path):
 @pytest.mark.slow
 def test_the_sample(tmp_path):
     pytest.importorskip("joblib", reason="experiments need the extra `experiments`")
-    result, curves = reproduced("sample", tmp_path, Options(sequences=2, learners=("convex-a-ogd", "convex-ogd")))
+    result, curves = reproduced("sample", tmp_path, Options(sequences=1, learners=("convex-a-ogd", "convex-ogd")))
     ours, theirs = curves["Convex A-OGD"], curves["Convex OGD"]
     assert result.problem["rounds"] == 6000
     assert result.problem["budget"] == pytest.approx(7.04, abs=0.05)

@@ -16,9 +16,9 @@ from longterm.hindsight import (
     choose_budget,
     elastic_net_gap,
     least_log_loss,
+    logistic,
     proximal_newton,
     support_of_elastic_net,
-    weighted_rows,
 )
 from longterm.problems import budgeted_logistic, doubly_stochastic
 from longterm.sets import Ball
@@ -154,10 +154,10 @@ def test_a_sequence_alone_is_the_sequence_in_a_batch(monkeypatch):
 def test_a_poor_sample_of_the_curvature_is_mended(monkeypatch):
     features, labels = table(5000, 12)
     features[:20, 11] *= 500  # a feature whose curvature comes from a handful of rows
-    monkeypatch.setattr(weighted_rows, "SAMPLE", 30)
+    monkeypatch.setattr(logistic, "SAMPLE", 30)
     found = least_log_loss(features, labels, 3.0, relative_gap=1e-9)
     assert found.gap <= 1e-9 * found.loss
-    monkeypatch.setattr(weighted_rows, "SAMPLE", 10**6)
+    monkeypatch.setattr(logistic, "SAMPLE", 10**6)
     assert found.loss == pytest.approx(least_log_loss(features, labels, 3.0, relative_gap=1e-9).loss, rel=2e-9)
 
 

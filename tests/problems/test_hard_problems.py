@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from longterm import InputError, challenge, find_slater_point, hindsight
 from longterm.constraints import Affine, ElasticNetBudget
 from longterm.hindsight import EveryRound, InExpectation, OnAverage
-from longterm.hindsight.regions import ElasticNetBall, ElasticNetSlab
+from longterm.hindsight.proximal_newton import ElasticNetBall, ElasticNetSlab
 from longterm.losses import PricedUtility
 from longterm.problems import (
     Network,

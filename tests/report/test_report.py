@@ -19,12 +19,10 @@ from longterm.errors import InputError
 from longterm.experiments.result import MEASURES
 from longterm.report import write_figures, write_page
 from longterm.report.experiment import certificate, chart_data
-from longterm.report.linear import draw_linear
-from longterm.report.log_log import draw_log_log
-from longterm.report.scales import last_decade_slope, panels
+from longterm.report.figures import draw_linear, draw_log_log
+from longterm.report.page import regret_table, violation_table
 from longterm.report.style import COLOURS, dashes, look, publication_style
-from longterm.report.tables import regret_table, violation_table
-from longterm.report.words import problem_facts
+from longterm.report.words import last_decade_slope, panels, problem_facts
 from results import HOSTILE, dsm, hostile, many, sample
 
 SMALL = (3, 200, 2)

@@ -11,7 +11,7 @@ import pytest
 from browser import chromium, open_at, requested
 from longterm.experiments.result import Remark
 from longterm.report import write_page
-from longterm.report.scales import scale_of
+from longterm.report.words import scale_of
 from results import dsm, hostile, many, sample
 
 ActionChains = pytest.importorskip("selenium.webdriver", reason="the browser test needs selenium").ActionChains

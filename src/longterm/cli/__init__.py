@@ -37,7 +37,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "reproduce": Command("reproduce:ReproduceCommand", "Run the experiments of the paper, and write a report."),
+    "reproduce": Command("run:ReproduceCommand", "Run the experiments of the paper, and write a report."),
     "run": Command("run:RunCommand", "Compare learners on a problem of your choice."),
     "arena": Command("arena:ArenaCommand", "Let every learner play every problem, and rank them."),
     "report": Command("run:ReportCommand", "Draw the figures and write the page of experiments that have been run."),
@@ -61,35 +61,15 @@ commands:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run the command line: `arguments` are the words after `longterm`; left out, those of this process.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words after `longterm`; left out, those of this process.
-
-    Returns
-    -------
-    int
-        The exit status: 0, 2 for something the user can mend, 130 after an interrupt, 143 after SIGTERM.
+    The exit status is 0, 2 for something the user can mend, 130 after an interrupt, 143 after SIGTERM.
     """
     return _guarded(lambda: parse(arguments).run())
 
 
 def run_function(function: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
-    """Run a function from the command line, as the examples do: its parameters are the options.
-
-    Parameters
-    ----------
-    function : callable
-    arguments : sequence of str, optional
-        Left out: those of this process.
-
-    Returns
-    -------
-    int
-        The exit status, as of `main`.
-    """
+    """Run a function from the command line, as the examples do: its parameters are the options; as `main` otherwise."""
     return _guarded(lambda: _tyro().cli(function, args=arguments))
 
 
@@ -131,17 +111,9 @@ def _terminable() -> Iterator[None]:
 
 
 def parse(arguments: Sequence[str] | None = None) -> Any:
-    """The command that was asked for, ready to run; SystemExit after a help text, or for words that make no command.
+    """The command that was asked for, a dataclass with a method `run`; left out, by the words of this process.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words after `longterm`; left out, those of this process.
-
-    Returns
-    -------
-    object
-        A dataclass of the command, with a method `run`.
+    SystemExit after a help text, or for words that make no command.
     """
     name, *rest = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in ("-h", "--help"):
@@ -152,7 +124,7 @@ def parse(arguments: Sequence[str] | None = None) -> Any:
         raise SystemExit(0)
     if name == "--completion":
         _tyro()  # the commands' modules need it
-        completion = import_module("longterm.cli.completion")
+        completion = import_module("longterm.cli.catalogue")
         shell = rest[0] if rest else "bash"
         if shell not in completion.SHELLS:
             _complain(f"--completion: {shell!r} is not known. Choose from {', '.join(completion.SHELLS)}")

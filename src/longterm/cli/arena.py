@@ -9,7 +9,7 @@ from typing import Annotated
 
 import tyro
 
-from longterm.cli.common import BackendOptions
+from longterm.cli.run import BackendOptions
 from longterm.experiments.arena import Preference, arena_of, league, run_arena
 from longterm.experiments.arena.league import Violation
 from longterm.experiments.arena.run import with_learners

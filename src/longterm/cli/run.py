@@ -1,25 +1,83 @@
-"""longterm run: a comparison of one's own. longterm report: figures and a page from folders that are there."""
+"""The commands that run experiments, and what they share: who does the work, the table on the terminal, the report.
+
+longterm reproduce   the paper's experiments
+longterm run         a comparison of one's own
+longterm report      figures and a page from folders that are there
+"""
 
 from __future__ import annotations
 
+import shlex
 import sys
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from longterm.cli.common import BackendOptions, table, write_report
-from longterm.errors import InputError
+from longterm import _validate as validate
+from longterm.errors import InputError, did_you_mean
 from longterm.experiments import (
+    Backend,
     ExperimentSpec,
+    Result,
     learner_of_words,
     load_result,
     problem_of_words,
     read_spec,
     run_experiment,
 )
-from longterm.experiments.spec import EngineChoice
+from longterm.experiments.paper import BETA, OF_THE_PAPER, WITH_A_BUDGET, Options, paper_spec
+from longterm.experiments.spec import EngineChoice, slug
+
+
+@dataclass(frozen=True)
+class BackendOptions:
+    """Who does the work."""
+
+    workers: int | None = None
+    """Processes on this machine. Left out: one for each core."""
+    backend: str = "loky"
+    """loky: processes on this machine; dask: a cluster; or a name that was registered with joblib."""
+    scheduler: str | None = None
+    """Address of the Dask scheduler, tcp://host:8786 for example (with --backend dask)."""
+    register: str | None = None
+    """A function that registers another backend with joblib first, for example ray.util.joblib:register_ray."""
+
+    @property
+    def chosen(self) -> Backend:
+        """As the experiments want it."""
+        if self.workers is not None:
+            validate.count("workers", self.workers)
+        return Backend(self.backend, self.workers, self.scheduler, self.register)
+
+
+def table(result: Result) -> str:
+    """The last round of each curve, mean and deviation over the sequences."""
+    columns = [measure.removesuffix("_violation").replace("_", "-") for measure in result.measures]
+    widest = max(len(curve.name) for curve in result.curves) + 2
+    lines = [result.title, " " * widest + "".join(f"{column:>22}" for column in columns)]
+    for curve in result.curves:
+        cells = (curve.last(m) for m in result.measures)
+        lines.append(f"{curve.name:<{widest}}" + "".join(f"{cell:>22}" for cell in cells))
+    for remark in result.remarks:
+        lines += textwrap.wrap(f"{remark.verdict}: {remark.text}", 118, initial_indent="  ", subsequent_indent="    ")
+    return "\n".join(lines) + "\n"
+
+
+def write_report(results: Sequence[Result], folders: Sequence[Path], page: Path, title: str) -> None:
+    """Figures into each folder, and one page for all of them."""
+    from longterm.report import write_figures, write_page
+
+    for result, folder in zip(results, folders, strict=True):
+        figures = folder / "figures"
+        figures.mkdir(parents=True, exist_ok=True)
+        write_figures(result, figures)
+        sys.stdout.write(f"figures  {figures}\n")
+    again = shlex.join(["longterm", "report", *map(str, folders), "--out", str(page), "--title", title])
+    sys.stdout.write(f"report   {write_page(results, page, title=title, command=again)}\n")
 
 
 @dataclass(frozen=True)
@@ -142,3 +200,79 @@ class ReportCommand:
         if not self.folders:
             raise InputError("folders", "is empty", "Give result folders, results/dsm for example")
         write_report([load_result(folder) for folder in self.folders], self.folders, self.out, self.title)
+
+
+NAMES = (*OF_THE_PAPER, "sample", "all")
+
+
+@dataclass(frozen=True)
+class ReproduceCommand:
+    """Run the experiments of Jenatton, Huang and Archambeau (2016), draw their figures and write a report.
+
+      dsm      Figures 1 and 2: doubly-stochastic matrices, T = 1000 (seconds)
+      ijcnn1   Figures 3 and 4, left: sparse classification, 49,990 rows (downloaded)
+      covtype  Figures 3 and 4, right: the same on 581,012 rows (a few minutes)
+      sample   the same on 6,000 rows that come with the package (no network)
+      all      dsm, ijcnn1 and covtype
+
+    Beside the paper's curves, set up as the paper does, stand fair ones. Every run is kept as soon as it is done:
+    stopped and started again, the command computes only what is missing.
+
+    try:
+      longterm reproduce dsm sample
+      longterm reproduce all --workers 2
+      longterm reproduce covtype --sequences 3 --rho 5 --out results-rho5
+      longterm reproduce ijcnn1 --learners convex-a-ogd convex-ogd --beta 0.5 --out results-beta
+    """
+
+    experiments: tyro.conf.Positional[tuple[str, ...]]
+    """Which: dsm, ijcnn1, covtype, sample, all."""
+    sequences: int = 10
+    """Random sequences to average over."""
+    rounds: int | None = None
+    """T. Left out, as in the paper: 1000, or as many as there are rows."""
+    beta: float = BETA
+    """A-OGD's trade-off in (0, 1): larger favours the constraint, smaller (down to 1/2) the regret."""
+    rho: float | None = None
+    """The budget of sparse classification. Left out: chosen so that 30 % of the offline solution are not zero."""
+    learners: tuple[str, ...] = ()
+    """Only these curves, by name: convex-a-ogd, strongly-convex-a-ogd, convex-ogd, convex-mirror-prox, …"""
+    out: Path = Path("results")
+    """Folder for the results: one folder in it for each experiment, and report.html."""
+    report: bool = True
+    """Draw figures and write report.html."""
+    workers: Annotated[BackendOptions, tyro.conf.arg(name="")] = field(default_factory=BackendOptions)
+
+    def run(self) -> None:
+        """Run them, one after the other."""
+        for one in self.experiments:
+            if one not in NAMES:
+                what = f"{one!r} is not known{did_you_mean(one, NAMES)}"
+                raise InputError("experiments", what, f"Choose from {', '.join(NAMES)}")
+        names = list(dict.fromkeys(n for one in self.experiments for n in (OF_THE_PAPER if one == "all" else (one,))))
+        if not names:
+            raise InputError("experiments", "is empty", f"Choose from {', '.join(NAMES)}")
+        if self.rho is not None and not set(names) & set(WITH_A_BUDGET):
+            raise InputError("rho", "no experiment here has a budget", f"Choose one of {list(WITH_A_BUDGET)} with it")
+        specs = [paper_spec(name, self._options(name, names)) for name in names]
+        results, folders = [], [self.out / spec.name for spec in specs]
+        for spec, folder in zip(specs, folders, strict=True):
+            results.append(run_experiment(spec, folder, backend=self.workers.chosen))
+            sys.stdout.write(f"{table(results[-1])}results  {folder}\n\n")
+        if self.report:
+            title = "Online convex optimisation with long-term constraints: the paper's experiments"
+            write_report(results, folders, self.out / "report.html", title)
+
+    def _options(self, name: str, names: list[str]) -> Options:
+        """Those that concern this experiment: some have no budget, and not all have the same curves."""
+        curves = {one: [slug(curve.name) for curve in paper_spec(one).curves] for one in names}
+        wanted = tuple(one for one in self.learners if slug(one) in curves[name] or not _some_has(slug(one), curves))
+        if self.learners and not wanted:
+            what = f"{name!r} has none of {list(self.learners)}"
+            raise InputError("learners", what, f"Leave that experiment out, or choose from {curves[name]} too")
+        rho = self.rho if name in WITH_A_BUDGET else None
+        return Options(self.sequences, self.rounds, self.beta, rho, wanted)
+
+
+def _some_has(curve: str, curves: Mapping[str, Sequence[str]]) -> bool:
+    return any(curve in names for names in curves.values())

@@ -55,14 +55,17 @@ def _packed(columns: Iterable[int], x: Mapping[Hashable, Any]) -> NDArray[np.int
 class _Stream:
     """What both have: names and their columns, the learner, and the rows that wait for a scale."""
 
-    budget: float | None
-    l1: float
-    l2: float
-    half_life: float | None
-    seed: int
     loss: str
 
-    def _begin(self) -> None:
+    def __init__(
+        self,
+        budget: float | None = None,
+        l1: float = 1.0,
+        l2: float = 1.0,
+        half_life: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.budget, self.l1, self.l2, self.half_life, self.seed = budget, l1, l2, half_life, seed
         self._columns: dict[Hashable, int] = {}
         self._learner: EvolvingLinearLearner | None = None
         self._waiting: list[tuple[dict[Hashable, float], float, float]] = []
@@ -195,8 +198,21 @@ class _Stream:
         made = (rows.ravel(), np.tile(places[order], len(rows)), indptr)
         return sparse.csr_array(made, shape=(len(rows), dimension))
 
-    def _learn_frame(self, X: Any, labels: FloatArray, w: Any) -> None:
-        X = dataframe.into_frame(X)
+    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
+        """Learn the rows of a data frame, one after another: as `learn_one` would, and faster.
+
+        Parameters
+        ----------
+        X : data frame
+            A column for each feature; entries that are missing are features that are not there.
+        y : series
+            Labels or targets.
+        w : float or array
+            By what losses are multiplied.
+        """
+        given = dataframe.into_series(y)
+        self._target_name = given.name
+        X, labels = dataframe.into_frame(X), self._targets(given.to_numpy())
         weights = np.broadcast_to(np.asarray(w, dtype=np.float64), labels.shape)
         start = 0
         if self._learner is None:
@@ -208,6 +224,30 @@ class _Stream:
         if start < len(labels) and self._learner is not None:
             matrix = self._matrix(X, add=True)  # before it is cut: columns may be added
             self._learner.learn(matrix[start:], labels[start:], weights[start:])
+
+    def predict_many(self, X: Any) -> Any:
+        """The labels of the rows of a data frame, or the predictions for them.
+
+        Parameters
+        ----------
+        X : data frame
+            Rows.
+
+        Returns
+        -------
+        answers : series
+            Of the kind of X.
+        """
+        frame = dataframe.into_frame(X)
+        return dataframe.to_native_series(self._answers(self._margins(frame)), name=self._target_name, like=frame)
+
+    def _targets(self, y: Any) -> FloatArray:
+        """Labels or targets as the learner wants them."""
+        return np.asarray(y, dtype=np.float64)
+
+    def _answers(self, margins: FloatArray) -> NDArray[Any]:
+        """What is predicted at these margins."""
+        return margins
 
     def _margins(self, X: Any) -> FloatArray:
         if self._learner is None:
@@ -243,17 +283,6 @@ class BudgetLinearClassifier(_Stream, base.MiniBatchClassifier):  # type: ignore
     """
 
     loss = "logistic"
-
-    def __init__(
-        self,
-        budget: float | None = None,
-        l1: float = 1.0,
-        l2: float = 1.0,
-        half_life: float | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.budget, self.l1, self.l2, self.half_life, self.seed = budget, l1, l2, half_life, seed
-        self._begin()
 
     def _first_guess(self) -> float:
         positive = sum(weight for _, y, weight in self._waiting if y > 0)
@@ -294,21 +323,11 @@ class BudgetLinearClassifier(_Stream, base.MiniBatchClassifier):  # type: ignore
         p = 1.0 / (1.0 + small) if margin >= 0 else small / (1.0 + small)
         return {False: 1.0 - p, True: p}
 
-    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
-        """Learn the rows of a data frame, one after another: as `learn_one` would, and faster.
+    def _targets(self, y: Any) -> FloatArray:
+        return np.where(np.asarray(y, dtype=bool), 1.0, -1.0)
 
-        Parameters
-        ----------
-        X : data frame
-            A column for each feature; entries that are missing are features that are not there.
-        y : series
-            Labels.
-        w : float or array
-            By what losses are multiplied.
-        """
-        labels = dataframe.into_series(y)
-        self._target_name = labels.name
-        self._learn_frame(X, np.where(np.asarray(labels.to_numpy(), dtype=bool), 1.0, -1.0), w)
+    def _answers(self, margins: FloatArray) -> NDArray[Any]:
+        return margins > 0
 
     def predict_proba_many(self, X: Any) -> Any:
         """The probabilities of both labels, a column for each.
@@ -326,22 +345,6 @@ class BudgetLinearClassifier(_Stream, base.MiniBatchClassifier):  # type: ignore
         frame = dataframe.into_frame(X)
         p = expit(self._margins(frame))
         return dataframe.to_native_frame({False: 1.0 - p, True: p}, like=frame)
-
-    def predict_many(self, X: Any) -> Any:
-        """The labels of the rows of a data frame.
-
-        Parameters
-        ----------
-        X : data frame
-            Rows.
-
-        Returns
-        -------
-        labels : series
-            Of the kind of X.
-        """
-        frame = dataframe.into_frame(X)
-        return dataframe.to_native_series(self._margins(frame) > 0, name=self._target_name, like=frame)
 
 
 class BudgetLinearRegressor(_Stream, base.MiniBatchRegressor):  # type: ignore[misc]
@@ -368,17 +371,6 @@ class BudgetLinearRegressor(_Stream, base.MiniBatchRegressor):  # type: ignore[m
     """
 
     loss = "squared"
-
-    def __init__(
-        self,
-        budget: float | None = None,
-        l1: float = 1.0,
-        l2: float = 1.0,
-        half_life: float | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.budget, self.l1, self.l2, self.half_life, self.seed = budget, l1, l2, half_life, seed
-        self._begin()
 
     def _first_guess(self) -> float:
         total = sum(weight for _, _, weight in self._waiting)
@@ -416,35 +408,3 @@ class BudgetLinearRegressor(_Stream, base.MiniBatchRegressor):  # type: ignore[m
             ⟨u, x⟩ + b.
         """
         return self._margin(x)
-
-    def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
-        """Learn the rows of a data frame, one after another: as `learn_one` would, and faster.
-
-        Parameters
-        ----------
-        X : data frame
-            A column for each feature; entries that are missing are features that are not there.
-        y : series
-            Targets.
-        w : float or array
-            By what losses are multiplied.
-        """
-        targets = dataframe.into_series(y)
-        self._target_name = targets.name
-        self._learn_frame(X, np.asarray(targets.to_numpy(), dtype=np.float64), w)
-
-    def predict_many(self, X: Any) -> Any:
-        """The predictions for the rows of a data frame.
-
-        Parameters
-        ----------
-        X : data frame
-            Rows.
-
-        Returns
-        -------
-        predictions : series
-            Of the kind of X.
-        """
-        frame = dataframe.into_frame(X)
-        return dataframe.to_native_series(self._margins(frame), name=self._target_name, like=frame)

@@ -1,26 +1,37 @@
-"""Where the files are, and their text in blocks of whole lines, plain or compressed.
+"""Where the files are, their text in blocks of whole lines, plain or compressed, and what was parsed of them.
 
 - ``LONGTERM_DATA`` names a folder that already has files; it is only read.
 - ``LONGTERM_CACHE`` names the folder for downloads from the publishers' addresses and for parsed arrays; left out, it
   is ``longterm`` in the user's cache folder (``XDG_CACHE_HOME``, or ``.cache`` at home).
+
+Parsed arrays are kept in a binary file, so that a text is parsed once. Its name holds a hash of the text file's bytes
+and the version of this format: a text that changed, or a newer parser, never meets an old cache. It is a zip with
+checksums, so that a damaged one is found out and made anew.
 """
 
 from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import io
 import lzma
 import os
+import re
+import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from longterm.data.registry import DataSet, data_set
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm.data.registry import Arrays, DataSet, data_set
 from longterm.errors import DataError
+from longterm.storage.files import write_atomically
 
 ENDINGS = ("", ".bz2", ".gz", ".xz")
 BLOCK = 4 * 2**20
@@ -232,3 +243,57 @@ def _decompressed(path: Path) -> BinaryIO:
     if start.startswith(b"\xfd7zXZ\x00"):
         return cast(BinaryIO, lzma.open(path))
     return path.open("rb")
+
+
+VERSION = 1
+"""To be raised when the arrays that a parser returns change."""
+
+
+def cached(
+    name: str, source: Path, parse: Callable[[Path], dict[str, NDArray[Any]]], check: Callable[[Path, Arrays], None]
+) -> dict[str, NDArray[Any]]:
+    """What `parse` makes of the source, from the cache where it is there; `check` raises where it is not right."""
+    folder = cache_folder() / "parsed"
+    target = folder / f"{name}.{file_hash(source)[:32]}.v{VERSION}.npz"
+    kept = _read(target)
+    if kept is not None:
+        try:
+            check(target, kept)
+        except (DataError, KeyError):
+            kept = None
+    if kept is None:
+        kept = parse(source)
+        check(source, kept)
+        named: dict[str, Any] = kept
+        write_cached(target, lambda file: np.savez(file, **named))
+        for old in folder.iterdir():
+            if old != target and re.fullmatch(rf"{re.escape(name)}\.[0-9a-f]+\.v\d+\.npz", old.name):
+                old.unlink(missing_ok=True)
+    return kept
+
+
+def file_hash(source: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    try:
+        with source.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(source, f"cannot be read ({error})", "Make it readable, or get it again") from error
+
+
+def _read(target: Path) -> dict[str, NDArray[Any]] | None:
+    try:
+        with target.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, EOFError, TypeError, ValueError, KeyError, zipfile.BadZipFile, zlib.error):
+        return None
+
+
+def write_cached(target: Path, write: Callable[[BinaryIO], object]) -> None:
+    """A file of the cache, there whole or not at all."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(target, write)
+    except OSError as error:
+        remedy = "Set the environment variable LONGTERM_CACHE to a folder that can be written"
+        raise DataError(target, f"the cache cannot be written ({error})", remedy) from error

@@ -14,8 +14,8 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm.data.files import LONGEST_LINE, BoundedText, opened_text, too_large
-from longterm.data.labelled import Labelled
 from longterm.data.libsvm import read_libsvm
+from longterm.data.registry import Labelled
 from longterm.errors import DataError, InputError, did_you_mean
 
 LABEL_NAMES = ("label", "target", "class", "y")

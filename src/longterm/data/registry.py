@@ -1,4 +1,4 @@
-"""The data sets: who publishes them, under which names and addresses, and what must be in them.
+"""The data sets: who publishes them, under which names and addresses, what must be in them, and what is read of them.
 
 A file's bytes may differ from the publisher's in white space or compression, so what is pinned is the content: the
 shape, how many rows have which label, how many entries are stored, and a hash of the parsed arrays.
@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from longterm._arrays import FloatArray
 from longterm.errors import DataError, InputError, did_you_mean
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
@@ -93,121 +94,101 @@ def content_hash(arrays: Arrays) -> str:
     return digest.hexdigest()
 
 
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Rows with labels.
+
+    Parameters
+    ----------
+    name : str
+        Of the data set.
+    features : array of shape (n, d)
+        Dense, or a SciPy sparse matrix for the sets whose form is "sparse" (a9a, sector).
+    labels : array of shape (n,)
+        Of two classes ±1; of more, the numbers of the classes.
+    columns : tuple of str
+        The names of the features, where the source has names.
+    classes : tuple of str
+        What the source calls −1 and +1, where it has names for them.
+    """
+
+    name: str
+    features: Any
+    labels: FloatArray
+    columns: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        rows, features = self.features.shape
+        called = " = −1, ".join(self.classes) + " = +1" if self.classes else f"{len(np.unique(self.labels))} classes"
+        return f"Labelled({self.name!r}, {rows} rows, {features} features, {called})"
+
+
 DATA_SETS: Mapping[str, DataSet] = {
     data.name: data
     for data in (
         DataSet(
-            name="ijcnn1",
-            address=f"{LIBSVM}/binary/ijcnn1.bz2",
-            about="IJCNN 2001 challenge: a time series in order, so draw rows at random",
-            rows=49_990,
-            features=22,
-            entries=649_870,
-            label_counts={-1.0: 45_137, 1.0: 4_853},
+            "ijcnn1", f"{LIBSVM}/binary/ijcnn1.bz2",
+            "IJCNN 2001 challenge: a time series in order, so draw rows at random",
+            rows=49_990, features=22, entries=649_870, label_counts={-1.0: 45_137, 1.0: 4_853},
             sha256="93d31a39dc6c4a965c0e37e7a9d11e01de0ca12ac22be6a55875225df029676e",
         ),
         DataSet(
-            name="ijcnn1.t",
-            address=f"{LIBSVM}/binary/ijcnn1.t.bz2",
-            about="the test part of ijcnn1",
-            rows=91_701,
-            features=22,
-            entries=1_192_113,
-            label_counts={-1.0: 82_989, 1.0: 8_712},
+            "ijcnn1.t", f"{LIBSVM}/binary/ijcnn1.t.bz2",
+            "the test part of ijcnn1",
+            rows=91_701, features=22, entries=1_192_113, label_counts={-1.0: 82_989, 1.0: 8_712},
             sha256="5151de08d97b53010db7778999b1186a86c8d81b3684199327cc22da19f79343",
         ),
         DataSet(
-            name="covtype",
-            address=f"{LIBSVM}/binary/covtype.libsvm.binary.scale.bz2",
-            about="forest cover type 2 (+1) against the others, features in [0, 1]",
-            rows=581_012,
-            features=54,
-            entries=6_940_438,
-            label_counts={1.0: 297_711, 2.0: 283_301},
-            sha256="ef181c9acf207dbbc8bd5fc8b3000f645c2942955aa69db290aeddb027cc8a37",
-            positive=2.0,
+            "covtype", f"{LIBSVM}/binary/covtype.libsvm.binary.scale.bz2",
+            "forest cover type 2 (+1) against the others, features in [0, 1]",
+            rows=581_012, features=54, entries=6_940_438, label_counts={1.0: 297_711, 2.0: 283_301},
+            sha256="ef181c9acf207dbbc8bd5fc8b3000f645c2942955aa69db290aeddb027cc8a37", positive=2.0,
         ),
         DataSet(
-            name="a9a",
-            address=f"{LIBSVM}/binary/a9a",
-            about="Adult in 0-1 features: row i is row i of adult, feature 72 is Female, 73 is Male",
-            rows=32_561,
-            features=123,
-            entries=451_592,
-            label_counts={-1.0: 24_720, 1.0: 7_841},
-            sha256="472c27f871d227b94056264d56203e222d436ae837b540cfed7ad7870c947303",
-            form="sparse",
+            "a9a", f"{LIBSVM}/binary/a9a",
+            "Adult in 0-1 features: row i is row i of adult, feature 72 is Female, 73 is Male",
+            rows=32_561, features=123, entries=451_592, label_counts={-1.0: 24_720, 1.0: 7_841},
+            sha256="472c27f871d227b94056264d56203e222d436ae837b540cfed7ad7870c947303", form="sparse",
         ),
         DataSet(
-            name="a9a.t",
-            address=f"{LIBSVM}/binary/a9a.t",
-            about="the test part of a9a",
-            rows=16_281,
-            features=123,
-            entries=225_731,
-            label_counts={-1.0: 12_435, 1.0: 3_846},
-            sha256="bf7f4944cccd17e67df3539a0116bfecd4bdb4053b287193beff307af0bb0d6f",
-            form="sparse",
+            "a9a.t", f"{LIBSVM}/binary/a9a.t",
+            "the test part of a9a",
+            rows=16_281, features=123, entries=225_731, label_counts={-1.0: 12_435, 1.0: 3_846},
+            sha256="bf7f4944cccd17e67df3539a0116bfecd4bdb4053b287193beff307af0bb0d6f", form="sparse",
         ),
         DataSet(
-            name="sector",
-            address=f"{LIBSVM}/multiclass/sector/sector.scale.bz2",
-            about="web pages of companies in 105 sectors of industry, unit rows",
-            rows=6_412,
-            features=55_197,
-            entries=1_045_412,
-            label_counts={},
-            sha256="c38eb846a552293aa53f8a86bd086fbb17f40359b0181bbad660c3add9f88d28",
-            form="sparse",
-            classes=105,
+            "sector", f"{LIBSVM}/multiclass/sector/sector.scale.bz2",
+            "web pages of companies in 105 sectors of industry, unit rows",
+            rows=6_412, features=55_197, entries=1_045_412, label_counts={},
+            sha256="c38eb846a552293aa53f8a86bd086fbb17f40359b0181bbad660c3add9f88d28", form="sparse", classes=105,
         ),
         DataSet(
-            name="sector.t",
-            address=f"{LIBSVM}/multiclass/sector/sector.t.scale.bz2",
-            about="the test part of sector",
-            rows=3_207,
-            features=55_197,
-            entries=524_492,
-            label_counts={},
-            sha256="a7ef3a0a2aa9c160dc3bbbe7824480999103af4a3d7dfbefa1000b59aca2296c",
-            form="sparse",
-            classes=105,
+            "sector.t", f"{LIBSVM}/multiclass/sector/sector.t.scale.bz2",
+            "the test part of sector",
+            rows=3_207, features=55_197, entries=524_492, label_counts={},
+            sha256="a7ef3a0a2aa9c160dc3bbbe7824480999103af4a3d7dfbefa1000b59aca2296c", form="sparse", classes=105,
         ),
         DataSet(
-            name="adult",
-            address=f"{UCI}/adult/adult.data",
-            about="incomes above 50K (+1) in the US census of 1994, as a table",
-            rows=32_561,
-            features=15,
-            entries=488_415,
-            label_counts={-1.0: 24_720, 1.0: 7_841},
-            sha256="4d1c0851832f8998d522bfce280161b56b4ee5708d24a452bec49193f7a07b81",
-            form="columns",
+            "adult", f"{UCI}/adult/adult.data",
+            "incomes above 50K (+1) in the US census of 1994, as a table",
+            rows=32_561, features=15, entries=488_415, label_counts={-1.0: 24_720, 1.0: 7_841},
+            sha256="4d1c0851832f8998d522bfce280161b56b4ee5708d24a452bec49193f7a07b81", form="columns",
         ),
         DataSet(
-            name="adult.test",
-            address=f"{UCI}/adult/adult.test",
-            about="the test part of adult",
-            rows=16_281,
-            features=15,
-            entries=244_215,
-            label_counts={-1.0: 12_435, 1.0: 3_846},
-            sha256="f9d867e73e37dbb834c83b72d4d7973a8499bbd451745b37210b7830ec75c83b",
-            form="columns",
+            "adult.test", f"{UCI}/adult/adult.test",
+            "the test part of adult",
+            rows=16_281, features=15, entries=244_215, label_counts={-1.0: 12_435, 1.0: 3_846},
+            sha256="f9d867e73e37dbb834c83b72d4d7973a8499bbd451745b37210b7830ec75c83b", form="columns",
         ),
         DataSet(
-            name="elec2",
-            address=f"{MULTIFLOW}/elec.csv",
-            about="half-hourly prices and demands of electricity in New South Wales and Victoria, in order",
-            rows=45_312,
-            features=6,
-            entries=271_872,
-            label_counts={0.0: 26_075, 1.0: 19_237},
-            sha256="d23039e77a581489ec7fa00d5b2271131534f08023b82cf0281b2ece1e3fadd0",
-            form="columns",
+            "elec2", f"{MULTIFLOW}/elec.csv",
+            "half-hourly prices and demands of electricity in New South Wales and Victoria, in order",
+            rows=45_312, features=6, entries=271_872, label_counts={0.0: 26_075, 1.0: 19_237},
+            sha256="d23039e77a581489ec7fa00d5b2271131534f08023b82cf0281b2ece1e3fadd0", form="columns",
         ),
     )
-}
+}  # fmt: skip
 """Every data set, by name."""
 
 

@@ -15,12 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from longterm._arrays import FloatArray
-from longterm.data.cache import cached, file_hash, write_cached
-from longterm.data.files import cache_folder, fetch
-from longterm.data.labelled import Labelled
+from longterm.data.files import cache_folder, cached, fetch, file_hash, write_cached
 from longterm.data.libsvm import Rows, parse_libsvm
 from longterm.data.own import Missing, is_table, read_own
-from longterm.data.registry import DATA_SETS, Arrays, data_set
+from longterm.data.registry import DATA_SETS, Arrays, Labelled, data_set
 from longterm.errors import InputError, did_you_mean
 
 SAMPLE = "sample"

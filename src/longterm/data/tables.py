@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from csv import QUOTE_NONE
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,28 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.data.cache import cached
-from longterm.data.files import AGAIN, fetch, opened_text
-from longterm.data.registry import Arrays, data_set
+from longterm.data.files import AGAIN, cached, fetch, opened_text
+from longterm.data.registry import Arrays, DataSet, data_set
 from longterm.errors import DataError, InputError
 
 ADULT_COLUMNS = (
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-    "income",
-)
+    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
+    "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country", "income",
+)  # fmt: skip
 ADULT_NUMBERS = frozenset({"age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"})
 ADULT_LABELS = {"<=50K": -1.0, ">50K": 1.0}
 
@@ -100,11 +86,7 @@ def load_adult(part: Literal["train", "test"] = "train") -> Adult:
     if part not in ("train", "test"):
         raise InputError("part", f"{part!r} is not a part", "Choose 'train' or 'test'")
     data = data_set("adult" if part == "train" else "adult.test")
-
-    def check(path: Path, arrays: Arrays) -> None:
-        data.check(path, arrays, sum(arrays[name].size for name in ADULT_COLUMNS))
-
-    arrays = cached(data.name, fetch(data.name), parse_adult, check)
+    arrays = _columns(data, parse_adult, ADULT_COLUMNS)
     words = {
         name: arrays[name].astype(np.str_) if arrays[name].dtype.kind == "S" else arrays[name] for name in ADULT_COLUMNS
     }
@@ -120,15 +102,20 @@ def load_elec2() -> Elec2:
         Its columns and labels.
     """
     data = data_set("elec2")
-
-    def check(path: Path, arrays: Arrays) -> None:
-        data.check(path, arrays, sum(arrays[name].size for name in ELEC2_COLUMNS))
-
-    arrays = cached(data.name, fetch(data.name), parse_elec2, check)
+    arrays = _columns(data, parse_elec2, ELEC2_COLUMNS)
     return Elec2(
         **{name: arrays[name] for name in ELEC2_COLUMNS},
         labels=np.where(arrays["labels"] == data.positive, 1.0, -1.0),
     )
+
+
+def _columns(data: DataSet, parse: Callable[[Path], dict[str, NDArray[Any]]], names: Sequence[str]) -> Arrays:
+    """What the data set's file holds, checked, from the cache where it is there."""
+
+    def check(path: Path, arrays: Arrays) -> None:
+        data.check(path, arrays, sum(arrays[name].size for name in names))
+
+    return cached(data.name, fetch(data.name), parse, check)
 
 
 def parse_adult(path: Path) -> dict[str, NDArray[Any]]:

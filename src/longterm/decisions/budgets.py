@@ -62,11 +62,7 @@ class Budget:
     name: str = "money"
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            limit=validate.positive_scalar("limit", self.limit),
-            largest=validate.positive_scalar("largest", self.largest),
-        )
+        validate.fields(self, validate.positive_scalar, "limit", "largest")
         if self.kind not in ("at most", "at least"):
             raise InputError("kind", f"{self.kind!r} is not known", "Choose 'at most' or 'at least'")
         if self.above_cheapest and self.kind == "at least":

@@ -28,9 +28,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._arrays import FloatArray
-from longterm.decisions.choice import Choice, Pending
+from longterm.decisions.choice import Choice, Pending, cost_table, numbers, paid_of, rewards_of, told_of
 from longterm.decisions.memory import CHECKPOINT_AFTER, ChooserMemory
-from longterm.decisions.outcomes import cost_table, numbers, paid_of, rewards_of, told_of
 from longterm.decisions.primal_dual import Open, PrimalDual, State
 from longterm.errors import AlreadyToldError, BrokenBoundWarning, InputError, UnknownTokenError, WindowFullError
 from longterm.live.checkpoints import CheckpointAfter

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -47,9 +47,9 @@ class Dual(ABC):
     def fitted(self, game: Game) -> Self:
         """The same dual with what was left open (its step) set for this game."""
 
-    @abstractmethod
     def init(self, game: Game) -> FloatArray:
         """The state before the first request."""
+        return np.zeros(game.resources)
 
     @abstractmethod
     def prices(self, state: FloatArray, game: Game) -> FloatArray:
@@ -67,8 +67,30 @@ class Dual(ABC):
         """
 
 
+class Stepping(ABC):
+    """What learners with a step share: it is set for the game where it was left open."""
+
+    step: float | None
+
+    def __post_init__(self) -> None:
+        validate.fields(self, validate.positive_scalar, "step", optional=True)
+
+    @abstractmethod
+    def usual_step(self, game: Game) -> float:
+        """The step that is best for this game by the bound."""
+
+    def step_in(self, game: Game) -> float:
+        """The step itself."""
+        return self.usual_step(game) if self.step is None else self.step
+
+    def fitted(self, game: Game) -> Self:
+        """The same with its step set."""
+        given: Any = self
+        return self if self.step is not None else replace(given, step=self.usual_step(game))
+
+
 @dataclass(frozen=True)
-class HedgeDual(Dual):
+class HedgeDual(Stepping, Dual):
     r"""Entropic mirror descent over M·Δ_{m+1}; the last coordinate is slack, so that nothing need bind.
 
     .. math:: λ_i = M \frac{e^{s_i}}{1 + \sum_j e^{s_j}}, \qquad s_i = ε \sum_t g_{t,i}
@@ -85,20 +107,11 @@ class HedgeDual(Dual):
 
     step: float | None = None
 
-    def __post_init__(self) -> None:
-        _check_step(self)
-
-    def fitted(self, game: Game) -> Self:
-        if self.step is not None:
-            return self
-        return replace(self, step=float(np.sqrt(8 * np.log(game.resources + 1) / game.horizon) / _width(game)))
-
-    def init(self, game: Game) -> FloatArray:
-        return np.zeros(game.resources)
+    def usual_step(self, game: Game) -> float:
+        return float(np.sqrt(8 * np.log(game.resources + 1) / game.horizon) / _width(game))
 
     def prices(self, state: FloatArray, game: Game) -> FloatArray:
-        assert self.step is not None
-        scores = self.step * state
+        scores = self.step_in(game) * state
         top = max(float(scores.max()), 0.0)
         weights = np.exp(scores - top)
         return np.asarray(game.radius * weights / (weights.sum() + np.exp(-top)))
@@ -107,15 +120,13 @@ class HedgeDual(Dual):
         return state + gradient
 
     def regret(self, game: Game, total_delay: float = 0.0) -> float:
-        step = self.fitted(game).step
-        assert step is not None
-        width = _width(game)
+        step, width = self.step_in(game), _width(game)
         steps = step * width**2 * (game.horizon / 8 + 2 * total_delay)
         return float(game.radius * (np.log(game.resources + 1) / step + steps))
 
 
 @dataclass(frozen=True)
-class EuclideanDual(Dual):
+class EuclideanDual(Stepping, Dual):
     r"""Projected gradient steps on {λ ≥ 0, ‖λ‖₁ ≤ M}, from λ = 0.
 
     .. math:: λ_{t+1} = Π(λ_t + γ g_t)
@@ -130,32 +141,22 @@ class EuclideanDual(Dual):
 
     step: float | None = None
 
-    def __post_init__(self) -> None:
-        _check_step(self)
-
-    def fitted(self, game: Game) -> Self:
-        if self.step is not None:
-            return self
-        return replace(self, step=float(game.radius / np.sqrt(game.resources * game.horizon)))
-
-    def init(self, game: Game) -> FloatArray:
-        return np.zeros(game.resources)
+    def usual_step(self, game: Game) -> float:
+        return float(game.radius / np.sqrt(game.resources * game.horizon))
 
     def prices(self, state: FloatArray, game: Game) -> FloatArray:
         return state
 
     def update(self, state: FloatArray, gradient: FloatArray, game: Game) -> FloatArray:
-        assert self.step is not None
-        return onto_corner(state + self.step * gradient, game.radius)
+        return onto_corner(state + self.step_in(game) * gradient, game.radius)
 
     def regret(self, game: Game, total_delay: float = 0.0) -> float:
-        step = self.fitted(game).step
-        assert step is not None
+        step = self.step_in(game)
         return game.radius**2 / (2 * step) + step * game.resources * (game.horizon / 2 + 2 * total_delay)
 
 
 @dataclass(frozen=True)
-class EntropicDual(Dual):
+class EntropicDual(Stepping, Dual):
     r"""Multiplicative prices: what a router or a bidder runs.
 
     .. math:: λ_{t+1,i} = \min(1, M/\|u\|_1)\, u_i, \qquad u_i = λ_{t,i} e^{ε g_{t,i}/ρ}
@@ -180,14 +181,12 @@ class EntropicDual(Dual):
     step: float | None = None
 
     def __post_init__(self) -> None:
-        validate.remember(self, start=validate.positive_scalar("start", self.start))
-        _check_step(self)
+        validate.fields(self, validate.positive_scalar, "start")
+        super().__post_init__()
 
-    def fitted(self, game: Game) -> Self:
-        if self.step is not None:
-            return self
+    def usual_step(self, game: Game) -> float:
         spread = max(float(np.log(game.radius / self._first(game).min())), 1.0)
-        return replace(self, step=float(game.rate * min(1.0, np.sqrt(spread / game.horizon))))
+        return float(game.rate * min(1.0, np.sqrt(spread / game.horizon)))
 
     def init(self, game: Game) -> FloatArray:
         return np.log(self._first(game))
@@ -196,15 +195,13 @@ class EntropicDual(Dual):
         return np.exp(state)
 
     def update(self, state: FloatArray, gradient: FloatArray, game: Game) -> FloatArray:
-        assert self.step is not None
-        moved = state + (self.step / game.rate) * gradient
+        moved = state + (self.step_in(game) / game.rate) * gradient
         top = np.log(game.radius)
         # The nearest point of ‖λ‖₁ ≤ M in relative entropy: all prices in proportion. (One price: the lesser of two.)
         return np.asarray(np.minimum(moved - max(float(np.logaddexp.reduce(moved)) - top, 0.0), top))
 
     def regret(self, game: Game, total_delay: float = 0.0) -> float:
-        step = self.fitted(game).step
-        assert step is not None
+        step = self.step_in(game)
         if step > game.rate * (1 + 1e-12):
             raise InputError(
                 "step",
@@ -235,8 +232,3 @@ def onto_corner(point: FloatArray, radius: float) -> FloatArray:
 def _width(game: Game) -> float:
     """Of the numbers g_1 … g_m and 0: caps and floors together span [−1, 1]."""
     return 1.0 if game.width <= 1 + game.radius * (1 + 1e-12) else 2.0
-
-
-def _check_step(dual: HedgeDual | EuclideanDual | EntropicDual) -> None:
-    if dual.step is not None:
-        validate.remember(dual, step=validate.positive_scalar("step", dual.step))

@@ -16,8 +16,8 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
+from longterm.decisions.choice import rewards_of
 from longterm.decisions.chooser import Chooser
-from longterm.decisions.outcomes import rewards_of
 from longterm.decisions.text import WordHash
 from longterm.errors import InputError, TokenError
 

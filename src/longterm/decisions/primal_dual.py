@@ -39,7 +39,7 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.decisions.budgets import Books, Budget, Ledger, affordable
 from longterm.decisions.duals import Dual, Game
-from longterm.decisions.primals.base import Lesson, Primal, Request
+from longterm.decisions.primals import Lesson, Primal, Request
 from longterm.errors import InputError
 
 
@@ -142,9 +142,7 @@ class PrimalDual:
                 f"no sequence of {self.horizon} requests can reach the limit of any of them",
                 "Leave out a budget that cannot bind, or check its limit and largest cost",
             )
-        for name in ("radius", "slater"):
-            if getattr(self, name) is not None:
-                validate.remember(self, **{name: validate.positive_scalar(name, getattr(self, name))})
+        validate.fields(self, validate.positive_scalar, "radius", "slater", optional=True)
         if np.any(self.books.sign < 0) and not self.stop and self.slater is None and self.radius is None:
             raise InputError(
                 "slater", "is not given, and there are floors", "Say by how much they can be met, per request"

@@ -52,7 +52,7 @@ class WordHash:
     def __post_init__(self) -> None:
         validate.count("size", self.size)
         validate.count("limit", self.limit)
-        validate.remember(self, constant=validate.positive_scalar("constant", self.constant))
+        validate.fields(self, validate.positive_scalar, "constant")
 
     @property
     def features(self) -> int:

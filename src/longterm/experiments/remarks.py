@@ -31,18 +31,7 @@ NOISE_FLOOR_SHARE = 0.15
 
 
 def remarks_on(result: Result, warnings: Mapping[str, Sequence[str]]) -> tuple[Remark, ...]:
-    """All that can be said of a result.
-
-    Parameters
-    ----------
-    result : Result
-    warnings : mapping of str to sequences of str
-        What the runs were warned of, by curve.
-
-    Returns
-    -------
-    tuple of Remark
-    """
+    """All that can be said of a result; `warnings` has what the runs were warned of, by curve."""
     made = [*_read_off(result)]
     drawn = any(curve.role == "paper" for curve in result.curves)  # a user's experiment may have any name
     if drawn and result.name == "dsm" and "size" in result.problem:

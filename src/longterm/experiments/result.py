@@ -37,17 +37,7 @@ ROUNDING = 1e-9
 
 
 def without_rounding(values: FloatArray, scale: FloatArray | float) -> FloatArray:
-    """The values, with 0 for what is no more than rounding beside their scale.
-
-    Parameters
-    ----------
-    values : array
-    scale : float or array
-        The size of what was added up: D for violations, the best loss for regret.
-
-    Returns
-    -------
-    array
+    """The values, with 0 for what is no more than rounding beside the scale of what was added up.
 
     Examples
     --------

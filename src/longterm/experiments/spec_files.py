@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from longterm.errors import InputError, did_you_mean
-from longterm.experiments.catalogue.base import fits
+from longterm.experiments.entries import fits
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec
 
 OF_A_LEARNER = ("learner", "name", "role", "read_off")
@@ -84,7 +84,7 @@ def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
         what = f"{seeds!r} is neither a whole number nor a list of them"
         raise InputError("seeds", what, "Write seeds = 10 for ten sequences, or seeds = [0, 1, 2]")
     rest: dict[str, Any] = {key: value for key, value in table.items() if key not in ("problem", "learners")}
-    return ExperimentSpec(_problem_of(table["problem"]), tuple(map(_learner_of, table["learners"])), **rest)
+    return ExperimentSpec(problem_of_table(table["problem"]), tuple(map(learner_of_table, table["learners"])), **rest)
 
 
 def table_of(spec: ExperimentSpec) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def learner_of_words(words: str) -> LearnerSpec:
     LearnerSpec(learner='aogd', parameters={'beta': (0.5, 0.75)}, name='My A-OGD', role='own', read_off={})
     """
     name, parameters = _split(words, "learners")
-    return _learner_of({"learner": name, **parameters})
+    return learner_of_table({"learner": name, **parameters})
 
 
 def problem_of_words(words: str) -> ProblemSpec:
@@ -161,13 +161,15 @@ _EXAMPLES = {
 }
 
 
-def _problem_of(table: Mapping[str, Any]) -> ProblemSpec:
+def problem_of_table(table: Mapping[str, Any]) -> ProblemSpec:
+    """The problem in a table of its name and parameters."""
     if "name" not in table:
         raise InputError("problem.name", "is missing", f"Write {_EXAMPLES['problem']}")
     return ProblemSpec(table["name"], {key: value for key, value in table.items() if key != "name"})
 
 
-def _learner_of(table: Any) -> LearnerSpec:
+def learner_of_table(table: Any) -> LearnerSpec:
+    """The learner in a table of its names and parameters."""
     if not isinstance(table, Mapping) or "learner" not in table:
         keys = ", ".join(map(str, table)) if isinstance(table, Mapping) else str(table)
         what = f"a table does not name its learner, it has {keys or 'nothing'}"

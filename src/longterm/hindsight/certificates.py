@@ -84,12 +84,18 @@ def support_of_elastic_net(direction: Array, budget: float, l1: float = 1.0, l2:
     size = xp.abs(direction)
     if l2 == 0:
         return xp.max(size, axis=-1) * (budget / l1)
-    largest_first = xp.sort(size, axis=-1, descending=True)
-    squares = xp.cumulative_sum(largest_first * largest_first, axis=-1)
-    counts = xp.arange(1, direction.shape[-1] + 1, dtype=direction.dtype)
-    nu = xp.sqrt(xp.max(squares / (counts * l1**2 + 2 * budget * l2), axis=-1))
+    nu = multiplier(size, budget, l1, l2)
     above = xp.maximum(size - l1 * nu[..., None], 0.0)
     return nu * budget + dot(above, above) / (2 * l2 * xp.where(nu > 0, nu, 1.0))
+
+
+def multiplier(size: Array, budget: float, l1: float, l2: float) -> Array:
+    """The ν of a direction whose coordinates have these sizes; l2 > 0."""
+    xp = namespace(size)
+    largest_first = xp.sort(size, axis=-1, descending=True)
+    squares = xp.cumulative_sum(largest_first * largest_first, axis=-1)
+    counts = xp.arange(1, size.shape[-1] + 1, dtype=size.dtype)
+    return xp.sqrt(xp.max(squares / (counts * l1**2 + 2 * budget * l2), axis=-1))
 
 
 def elastic_net_gap(x: Array, gradient: Array, budget: float, l1: float = 1.0, l2: float = 1.0) -> Array:

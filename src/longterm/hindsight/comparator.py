@@ -16,10 +16,9 @@ from longterm.errors import InputError, LongtermError
 from longterm.hindsight.base import Hindsight, Question, Solution, feasible, increasing_rounds
 from longterm.hindsight.closed_forms import by_mean_target, by_polyhedron, by_the_problem, nothing_allowed
 from longterm.hindsight.cvxpy_statements import can_state, solve_by_cvxpy
-from longterm.hindsight.logistic import by_newton
+from longterm.hindsight.logistic import by_newton, by_saga
 from longterm.hindsight.moving import solve_moving
 from longterm.hindsight.numerical import solve_numerically
-from longterm.hindsight.saga import by_saga
 from longterm.problems import Benchmark, EveryRound, Problem
 from longterm.progress import Progress, reporter
 from longterm.streams import Block, Seeds, Stream

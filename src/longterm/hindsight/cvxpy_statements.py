@@ -233,6 +233,18 @@ def _states_set(set: Set) -> bool:
     return all(map(_states_set, set.factors)) if isinstance(set, Product) else _has_statement(state_set, set)
 
 
+def is_solved(program: Any, otherwise: str, **tolerances: float) -> bool:
+    """Whether CLARABEL finds a solution of the program; a LongtermError that begins with `otherwise` if it fails."""
+    cp = _cvxpy()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Solution may be inaccurate")  # it shows in the certificate
+        try:
+            program.solve(solver=cp.CLARABEL, **tolerances)
+        except cp.error.SolverError as error:
+            raise LongtermError(f"{otherwise}: {error}") from error
+    return program.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
+
+
 def solve_by_cvxpy(problem: Problem, played: Block) -> Solution:
     """The best decision of a problem with a fixed constraint that can state itself, by one convex program.
 
@@ -243,14 +255,9 @@ def solve_by_cvxpy(problem: Problem, played: Block) -> Solution:
     variable = cp.Variable(problem.dimension)
     limits = state_set(problem.enclosing_set, variable) + state_constraint(problem.constraint, variable)
     program = cp.Problem(cp.Minimize(state_loss(problem.loss, variable, *played.loss)), limits)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Solution may be inaccurate")  # it shows in the certificate
-        try:
-            program.solve(solver=cp.CLARABEL)
-        except cp.error.SolverError as error:
-            raise LongtermError(f"CVXPY found no best decision of {problem.name!r}: {error}") from error
-    if program.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-        raise LongtermError(f"CVXPY found no best decision of {problem.name!r}: the program is {program.status}")
+    none = f"CVXPY found no best decision of {problem.name!r}"
+    if not is_solved(program, none):
+        raise LongtermError(f"{none}: the program is {program.status}")
     x = np.asarray(variable.value, dtype=np.float64)
     loss, gradient = total_loss(problem, x, played)
     return Solution(x, loss, float(certified_gap(problem, x, gradient)))

@@ -13,8 +13,6 @@ minimum is that of a linear function over B: a support function.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,8 +21,8 @@ import numpy as np
 from longterm._arrays import FloatArray
 from longterm.constraints import VaryingAffine
 from longterm.errors import InputError, LongtermError
-from longterm.hindsight.base import FEASIBLE, Hindsight, Question, rounds_of
-from longterm.hindsight.cvxpy_statements import _cvxpy, state_constraint, state_loss, state_set
+from longterm.hindsight.base import FEASIBLE, Hindsight, Question, Solution, rounds_of
+from longterm.hindsight.cvxpy_statements import _cvxpy, is_solved, state_constraint, state_loss, state_set
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import Problem
 from longterm.sets import Ball, Box
@@ -64,31 +62,16 @@ class MovingHindsight(Hindsight):
 
 def solve_moving(question: Question, path: float) -> MovingHindsight:
     """The best path no longer than that, at every round asked for."""
-    found: list[tuple[FloatArray, ...]] = []
-    losses, gaps, ends = [], [], []
+    columns: list[list[Solution]] = []
+    paths: list[tuple[FloatArray, ...]] = []
     for seed in question.every_seed:
         every = rounds_of(question.stream, seed, int(question.rounds[-1]))
-        column = [best_path(question.problem, every.part(0, int(t)), path) for t in question.rounds]
-        question.report(len(found) + 1, len(question.every_seed))
-        found.append(tuple(points for points, _, _ in column))
-        ends.append([points[-1] for points, _, _ in column])
-        losses.append([loss for _, loss, _ in column])
-        gaps.append([gap for _, _, gap in column])
-
-    def collect(columns: Sequence[Any]) -> FloatArray:
-        table = np.array(columns, dtype=np.float64)
-        return np.asarray(table[0] if isinstance(question.seeds, int) else np.moveaxis(table, 0, 1))
-
-    return MovingHindsight(
-        question.rounds,
-        collect(ends),
-        collect(losses),
-        collect(gaps),
-        question.seeds,
-        "a conic program, certified by its multipliers",
-        path=path,
-        points=tuple(found),
-    )
+        found = [best_path(question.problem, every.part(0, int(t)), path) for t in question.rounds]
+        columns.append([Solution(points[-1], loss, gap) for points, loss, gap in found])
+        paths.append(tuple(points for points, _, _ in found))
+        question.report(len(columns), len(question.every_seed))
+    answer = question.answer(columns, "a conic program, certified by its multipliers")
+    return MovingHindsight(**vars(answer), path=path, points=tuple(paths))
 
 
 def best_path(problem: Problem, played: Block, path: float) -> tuple[FloatArray, float, float]:
@@ -103,13 +86,8 @@ def best_path(problem: Problem, played: Block, path: float) -> tuple[FloatArray,
         length = cp.sum(cp.norm(W, 2, axis=1)) <= path * (1 - MARGIN_OF_PATH)
         limits += [steps, length]
     program = cp.Problem(cp.Minimize(_loss(problem, U, played)), limits)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Solution may be inaccurate")  # it shows in the certificate
-        try:
-            program.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
-        except cp.error.SolverError as error:
-            raise LongtermError(f"no best path of {problem.name!r} was found: {error}") from error
-    if program.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+    none = f"no best path of {problem.name!r} was found"
+    if not is_solved(program, none, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10):
         what = f"no path of length {path:g} is feasible in each of {t} rounds: the program is {program.status}"
         raise InputError("path", what, "Allow a longer one, or check that every round has a feasible point")
     points = np.asarray(problem.enclosing_set.project(np.asarray(U.value, dtype=np.float64)))

@@ -59,21 +59,7 @@ def solve_numerically(
 ) -> Solution | None:
     """The best decision of a problem with a fixed constraint, as near as it comes; None where none is found feasible.
 
-    Parameters
-    ----------
-    problem : Problem
-        Any convex losses, any fixed convex constraint, any set.
-    played : Block
-        The rounds.
-    start : FloatArray, optional
-        A good guess.
-    relative_gap : float
-        When to stop: gap ≤ relative_gap · |loss|.
-
-    Returns
-    -------
-    Solution or None
-        With a gap that is certified, small enough or not.
+    It stops at gap ≤ relative_gap · |loss|; the gap is certified, small enough or not. `start` is a good guess.
     """
     search = _Search(problem, played, relative_gap)
     for x in (start, problem.enclosing_set.centre):

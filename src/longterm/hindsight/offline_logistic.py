@@ -19,9 +19,8 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
-from longterm.hindsight.proximal_newton import Minimum, minimise
-from longterm.hindsight.regions import ElasticNetBall
-from longterm.hindsight.weighted_rows import DrawnRows, LabelledRows
+from longterm.hindsight.logistic import DrawnRows, LabelledRows
+from longterm.hindsight.proximal_newton import ElasticNetBall, Minimum, minimise
 from longterm.progress import Progress, reporter
 
 FIRST_BUDGET, RANGE = 2.0**-10, 2.0**40

@@ -1,4 +1,4 @@
-"""Smooth convex functions over a set X whose projection is cheap (`regions`): a proximal Newton method.
+"""Smooth convex functions over a set X whose projection is cheap: a proximal Newton method, and two such sets.
 
     s_k     ≈ argmin_{s ∈ X} ⟨∇F(x_k), s − x_k⟩ + ½ ⟨s − x_k, H_k (s − x_k)⟩        H_k ≈ ∇²F(x_k)
     x_{k+1} = x_k + α_k (s_k − x_k),     α_k = 1, ½, ¼, … until F falls enough
@@ -10,20 +10,35 @@ leaves linear convergence with a small factor. Where a step does not bring the g
 
 The method ends when the Frank–Wolfe gap, a certificate, is small enough, and in no other way: out of steps, it raises,
 unless the gap is small beside the loss at 0.
+
+**The elastic-net ball** E = {l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ ρ}: `project_onto_elastic_net`, and the Frank–Wolfe gap of
+`certificates`.
+
+**Its part in a slab** {|⟨v, x⟩| ≤ c}. Both questions have a scalar multiplier τ, the push against v. With s the side
+on which the answer for E alone leaves the slab,
+
+    nearest point to w:   Π_E(w − s τ v)                  τ = 0 if that is in the slab, else s⟨v, ·⟩ = c there
+    max of ⟨q, ·⟩:        max_E ⟨q − s τ v, ·⟩ + τ c       bounds it for every τ ≥ 0, and best if the maximiser
+                                                         is in the slab at τ = 0, or has s⟨v, ·⟩ = c
+
+As τ grows, s⟨v, ·⟩ falls: regula falsi finds the τ of all rows together. The projection is taken from the inner side of
+the slab's plane; and the bound is true for every τ, so rounding cannot make it false.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
+from longterm.constraints import ElasticNetBudget
 from longterm.errors import LongtermError
-from longterm.hindsight.regions import Region
-from longterm.hindsight.weighted_rows import Evaluation
+from longterm.hindsight.certificates import elastic_net_gap, multiplier, support_of_elastic_net
+from longterm.projections import project_onto_elastic_net
 
 MOST_STEPS = 200
 MOST_MODEL_STEPS = 5000
@@ -34,6 +49,17 @@ NEGLIGIBLE = 1e-3
 """Out of steps, this share of the loss at 0 stands for a least loss that is below it."""
 SUFFICIENT = 1e-3
 """The share of the decrease predicted to first order that a step has to bring."""
+MOST_PROBES = 200
+"""Pushes that are tried against the slab."""
+EXACT = 1e-12
+"""A point within this share of the slab's width of its plane is on it."""
+
+
+class Evaluation(NamedTuple):
+    """F and ∇F of several functions, each at its own point."""
+
+    value: FloatArray
+    gradient: FloatArray
 
 
 class Functions(Protocol):
@@ -56,7 +82,7 @@ class Minimum:
     steps: int
 
 
-def minimise(functions: Functions, region: Region, start: FloatArray, relative_gap: float) -> Minimum:
+def minimise(functions: Functions, region: ElasticNetBall, start: FloatArray, relative_gap: float) -> Minimum:
     """Minimise k functions over the region, each from its own row of `start`, until gap ≤ relative_gap · |value|.
 
     Out of steps, NEGLIGIBLE of the value at the origin may stand for |value|: rows that can be told apart have a least
@@ -95,7 +121,9 @@ def minimise(functions: Functions, region: Region, start: FloatArray, relative_g
     )
 
 
-def _model_minimum(region: Region, x: FloatArray, gradient: FloatArray, H: FloatArray, gap: FloatArray) -> FloatArray:
+def _model_minimum(
+    region: ElasticNetBall, x: FloatArray, gradient: FloatArray, H: FloatArray, gap: FloatArray
+) -> FloatArray:
     """Minimise ⟨gradient, s − x⟩ + ½ ⟨s − x, H (s − x)⟩ over the region, each row to MODEL_ACCURACY of its gap."""
 
     def slope(at: FloatArray) -> FloatArray:
@@ -115,3 +143,92 @@ def _model_minimum(region: Region, x: FloatArray, gradient: FloatArray, H: Float
         if step % 10 == 0 and np.all(region.gap(s, slope(s)) <= MODEL_ACCURACY * gap):
             break
     return s
+
+
+@dataclass(frozen=True, eq=False)
+class ElasticNetBall:
+    """All that the budget allows."""
+
+    budget: ElasticNetBudget
+
+    @property
+    def radius(self) -> float:
+        """No point is farther from 0."""
+        return self.budget.enclosing_ball().radius
+
+    def project(self, x: FloatArray) -> FloatArray:
+        """Nearest points, (k, d)."""
+        return np.asarray(project_onto_elastic_net(x, self.budget.budget, self.budget.l1, self.budget.l2))
+
+    def gap(self, x: FloatArray, gradient: FloatArray) -> FloatArray:
+        """The Frank–Wolfe gap: a bound on the largest ⟨gradient, x − s⟩ over s in the set, (k,)."""
+        return np.asarray(elastic_net_gap(x, gradient, self.budget.budget, self.budget.l1, self.budget.l2))
+
+
+@dataclass(frozen=True, eq=False)
+class ElasticNetSlab(ElasticNetBall):
+    """What the budget allows between the planes ⟨normal, x⟩ = ±limit; l2 > 0."""
+
+    normal: FloatArray
+    limit: float
+
+    def project(self, x: FloatArray) -> FloatArray:
+        """Nearest points."""
+        ball = ElasticNetBall(self.budget)
+        return self._pushed(lambda push: ball.project(x - push[:, None] * self.normal), len(x))[1]
+
+    def gap(self, x: FloatArray, gradient: FloatArray) -> FloatArray:
+        """The Frank–Wolfe gap, with the best push."""
+
+        def shifted(push: FloatArray) -> FloatArray:
+            return -gradient - push[:, None] * self.normal
+
+        push, _ = self._pushed(lambda push: self._extreme(shifted(push)), len(x))
+        g = self.budget
+        highest = support_of_elastic_net(shifted(push), g.budget, g.l1, g.l2) + np.abs(push) * self.limit
+        return np.asarray(np.maximum(np.vecdot(gradient, x) + highest, 0.0))
+
+    def _extreme(self, direction: FloatArray) -> FloatArray:
+        """Where ⟨direction, ·⟩ is largest on the ball: soft(direction, l1 ν)/(l2 ν), the ν of `certificates`."""
+        g, size = self.budget, np.abs(direction)
+        nu = multiplier(size, g.budget, g.l1, g.l2)[:, None]
+        above = np.sign(direction) * np.maximum(size - g.l1 * nu, 0.0)
+        return np.asarray(above / (g.l2 * np.where(nu > 0, nu, 1.0)))
+
+    def _pushed(self, answer: Callable[[FloatArray], FloatArray], count: int) -> tuple[FloatArray, FloatArray]:
+        """The least push (with its sign) for which the answer is in the slab, and that answer."""
+        answered = answer(np.zeros(count))
+        side, excess = np.sign(answered @ self.normal), np.abs(answered @ self.normal) - self.limit
+        outside = excess > 0
+        if not np.any(outside):
+            return np.zeros(count), answered
+
+        def probe(push: FloatArray) -> tuple[FloatArray, FloatArray]:
+            there = answer(side * push)
+            return there, side * (there @ self.normal) - self.limit
+
+        low, above = np.zeros(count), excess
+        high = np.where(outside, excess / max(float(self.normal @ self.normal), 1e-300), 0.0)
+        answered, slack = probe(high)
+        while np.any(short := outside & (slack > 0)):
+            low, above, high = np.where(short, high, low), np.where(short, slack, above), np.where(short, 2, 1) * high
+            answered, slack = probe(high)
+        below, last = slack, np.zeros(count)
+        for _ in range(MOST_PROBES):
+            todo = outside & (slack < -EXACT * self.limit) & (high - low > EXACT * high)
+            if not np.any(todo):
+                break
+            # Regula falsi; an end that stays counts half as much the next time (the Illinois rule), so that both move.
+            middle = np.where(todo, (high * above - low * below) / np.where(todo, above - below, 1.0), high)
+            there, value = probe(middle)
+            inner, outer = todo & (value <= 0), todo & (value > 0)
+            answered = np.where(inner[:, None], there, answered)
+            low, high, slack = (
+                np.where(outer, middle, low),
+                np.where(inner, middle, high),
+                np.where(inner, value, slack),
+            )
+            above = np.where(outer, value, np.where(inner & (last > 0), above / 2, above))
+            below = np.where(inner, value, np.where(outer & (last < 0), below / 2, below))
+            last = np.where(inner, 1.0, -1.0)
+        return side * high, answered

@@ -3,17 +3,16 @@
 `examples/pacing.py` runs it on real auctions; docs/pacing.md explains it.
 """
 
-from longterm.pacing.auctions import Auctions, Replay, play, synthetic_auctions
-from longterm.pacing.base import Outcome, Pacer
+from longterm.pacing.auctions import Auctions, PriceHistory, synthetic_auctions
+from longterm.pacing.base import Outcome, Pacer, Replay, play
 from longterm.pacing.controller import ProportionalController, tuned_controller
-from longterm.pacing.first_price import FirstPricePacer, FirstPriceRun, best_first_price, play_first_price
-from longterm.pacing.hindsight import BestAllocation, best_in_hindsight
-from longterm.pacing.history import PriceHistory
+from longterm.pacing.first_price import FirstPricePacer, FirstPriceRun, play_first_price
+from longterm.pacing.hindsight import BestAllocation, BestReturn, best_first_price, best_in_hindsight, best_return
 from longterm.pacing.landscapes import Landscape, LostPrices, SeenPrices, WonOrLost
 from longterm.pacing.mirror_descent import DualMirrorDescent, floor_shortfall, regret_bound
 from longterm.pacing.mixture import PriceMixture
 from longterm.pacing.planned import PlannedMirrorDescent
-from longterm.pacing.return_on_spend import BestReturn, ReturnOnSpend, ReturnRun, best_return, play_return
+from longterm.pacing.return_on_spend import ReturnOnSpend, ReturnRun, play_return
 from longterm.pacing.several_budgets import SeveralBudgets
 
 __all__ = [

@@ -11,27 +11,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from longterm.errors import InputError, LongtermError
-from longterm.pacing.auctions import Auctions, play, synthetic_auctions
-from longterm.pacing.base import Pacer
+from longterm.pacing.auctions import Auctions, PriceHistory, synthetic_auctions
+from longterm.pacing.base import Pacer, play
 from longterm.pacing.hindsight import best_in_hindsight
-from longterm.pacing.history import PriceHistory
 from longterm.pacing.mirror_descent import DualMirrorDescent
 from longterm.pacing.planned import PlannedMirrorDescent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play a log by several rules, and print what each spent and won.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The words after `python -m longterm.pacing`; left out, those of this process.
-
-    Returns
-    -------
-    int
-        The exit status: 0, or 2 for something the user can mend.
-    """
+    """Play a log by several rules, and print what each spent and won; the status is 2 for what the user can mend."""
     given = _parser().parse_args(arguments)
     try:
         sys.stdout.write(_table(given))

@@ -1,19 +1,29 @@
-"""Logs of auctions, invented ones among them, and what a pacer makes of one: second price, request by request."""
+"""Logs of auctions, invented ones among them, and what an earlier log leaves behind.
+
+`PriceHistory` is what is known before the day begins: the prices of past auctions, and the mean value of a request.
+From these come a first price of money and a step. If every request had the mean value v̄, a bid b would win the auctions
+with price ≤ b, and spend per request
+
+    S(b) = E[p · 1(p ≤ b)],   with deviation   sd(b) = √( E[p² · 1(p ≤ b)] − S(b)² ).
+
+So the bid that spends a rate ρ is S⁻¹(ρ). That requests differ in value, and that dear requests are the valuable
+ones, is left to the pacer to find out.
+"""
 
 from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import FloatArray
+from longterm._arrays import Array, FloatArray, like, namespace, rows_at
+from longterm._validate import Hyper
 from longterm.errors import DataError, InputError, did_you_mean
-from longterm.pacing.base import Outcome, Pacer
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,93 +159,91 @@ def synthetic_auctions(rounds: int, seed: int, *, drift: float = 1.0) -> Auction
     return Auctions((rng.random(rounds) < values).astype(np.float64), prices, values)
 
 
-@dataclass(frozen=True)
-class Replay:
-    """What happened, auction by auction: the auctions first, then the pacers of a batch.
+@dataclass(frozen=True, eq=False)
+class PriceHistory:
+    """A histogram of past prices.
 
     Parameters
     ----------
-    auctions : Auctions
-        What was played.
-    paid : array
-        What was paid, 0 for a lost auction.
-    won : array
-        1 where the auction was won, 0 elsewhere.
-    price : array
-        The price of money in force.
-    """
-
-    auctions: Auctions
-    paid: FloatArray
-    won: FloatArray
-    price: FloatArray
-
-    def __repr__(self) -> str:
-        if self.paid.ndim > 1:
-            return f"Replay({len(self.auctions)} auctions, {self.paid.shape[1:]} pacers)"
-        totals = f"spent {float(self.spent):.4g}, won {int(self.won.sum())} worth {float(self.value):.4g}"
-        return f"Replay({len(self.auctions)} auctions, {totals}, clicks {float(self.clicks):g})"
-
-    @property
-    def spent(self) -> FloatArray:
-        """The total paid."""
-        return np.asarray(self.paid.sum(axis=0))
-
-    @property
-    def value(self) -> FloatArray:
-        """The sum of the values won: the clicks that the predictions promise."""
-        return np.tensordot(self.auctions.values, self.won, axes=(0, 0))
-
-    @property
-    def clicks(self) -> FloatArray:
-        """The clicks that came."""
-        return np.tensordot(self.auctions.clicks, self.won, axes=(0, 0))
-
-
-def play(pacer: Pacer[Any], auctions: Auctions, *, engine: Literal["auto", "numpy", "compiled"] = "auto") -> Replay:
-    """Let the pacer bid for every request; it wins where its bid is at least the market price, and pays that price.
-
-    Parameters
-    ----------
-    pacer : Pacer
-        Who bids.
-    auctions : Auctions
-        What is bid for.
-    engine : {"auto", "numpy", "compiled"}
-        "numpy" is the reference: the pacer's own rule, auction by auction. "compiled" (extra `linear`) is the same a
-        hundred times faster, for dual and planned mirror descent and the controller. "auto" takes it where it is there.
-
-    Returns
-    -------
-    Replay
-        What happened.
+    prices, counts : array_like of shape (k,)
+        The prices, increasing, and how often each was seen.
+    mean_value : float
+        Of a past request.
 
     Examples
     --------
-    >>> from longterm.pacing import Auctions, DualMirrorDescent, play
-    >>> log = Auctions(clicks=[0, 1, 0], prices=[4, 9, 3], values=[2.0, 2.0, 2.0])
-    >>> pacer = DualMirrorDescent(budget=9.0, horizon=3, step=0.1, start=0.25, mirror="euclidean")
-    >>> replay = play(pacer, log)  # bids 8; 2/0.35 = 5.7 (lost); 2/0.05 = 40, but only 5 are left
-    >>> replay.paid, replay.price.round(2)
-    (array([4., 0., 3.]), array([0.25, 0.35, 0.05]))
+    >>> from longterm.pacing import PriceHistory
+    >>> history = PriceHistory(prices=[10.0, 20.0, 40.0], counts=[5, 3, 2], mean_value=0.004)
+    >>> float(history.spend_rate(20.0)), float(history.bid_for(11.0))
+    (11.0, 20.0)
     """
-    if engine not in ("auto", "numpy", "compiled"):
-        raise InputError("engine", f"{engine!r} is not known", "Choose 'auto', 'numpy' or 'compiled'")
-    if engine != "numpy":
-        from longterm.pacing.compiled import can_play, play_compiled  # knows the pacers, which know this file
 
-        if can_play(pacer):
-            return Replay(auctions, *play_compiled(pacer, auctions.values, auctions.prices))
-        if engine == "compiled":
-            what = f"there is no compiled loop for {type(pacer).__name__}, or no Numba"
-            raise InputError("engine", what, "Use engine='numpy', or pip install 'longterm[linear]'")
-    state = pacer.init()
-    shape = (len(auctions), *pacer.batch_shape)
-    paid, price = np.empty(shape), np.empty(shape)
-    won = np.empty(shape)
-    for t, (value, cost) in enumerate(zip(auctions.values.tolist(), auctions.prices.tolist(), strict=True)):
-        price[t] = pacer.price(state)
-        won[t] = pacer.bid(state, value) >= cost
-        paid[t] = won[t] * cost
-        state = pacer.update(state, Outcome(paid[t], value, cost))
-    return Replay(auctions, paid, won, price)
+    prices: FloatArray
+    counts: FloatArray
+    mean_value: float
+
+    def __post_init__(self) -> None:
+        prices = validate.vector("prices", self.prices)
+        counts = validate.vector("counts", self.counts, len(prices))
+        if np.any(np.diff(prices) <= 0) or prices[0] < 0:
+            raise InputError("prices", "are not increasing from at least 0", "Sort them, and add up equal ones")
+        if np.any(counts < 0) or counts @ prices <= 0:
+            raise InputError("counts", "have nothing at any positive price", "Count at least one paid auction")
+        mean_value = validate.positive_scalar("mean_value", self.mean_value)
+        validate.remember(self, prices=prices, counts=counts, mean_value=mean_value)
+
+    def __repr__(self) -> str:
+        between = f"prices {self.prices[0]:.4g} to {self.prices[-1]:.4g}"
+        return f"PriceHistory({self.counts.sum():g} auctions, {between}, mean value {self.mean_value:.4g})"
+
+    @classmethod
+    def of(cls, auctions: Auctions) -> PriceHistory:
+        """The history that an earlier log leaves behind."""
+        prices, counts = np.unique(auctions.prices, return_counts=True)
+        return cls(prices, counts.astype(np.float64), float(auctions.values.mean()))
+
+    def _moment(self, bid: Hyper, power: int) -> FloatArray:
+        """E[p^power · 1(p ≤ bid)]."""
+        return np.asarray(self._sums(power)[np.searchsorted(self.prices, bid, side="right")])
+
+    def _sums(self, power: int) -> FloatArray:
+        share = self.counts / self.counts.sum()
+        return np.concatenate([[0.0], np.cumsum(share * self.prices**power)])
+
+    @cached_property
+    def _payments(self) -> FloatArray:
+        return self._sums(1)
+
+    def expected_payment(self, bid: Array) -> Array:
+        """S(b) for bids in any array library, once for every request: what `spend_rate` says."""
+        if isinstance(bid, (float, np.floating, np.ndarray)):
+            return self._payments[np.searchsorted(self.prices, bid, side="right")]
+        xp = namespace(bid)
+        place = xp.searchsorted(like(self.prices, bid), xp.reshape(bid, (-1,)), side="right")
+        return rows_at(like(self._payments, bid), xp.reshape(place, bid.shape))
+
+    def spend_rate(self, bid: Hyper) -> FloatArray:
+        """S(b): the expected payment of one request at this bid."""
+        return self._moment(bid, 1)
+
+    def deviation(self, bid: Hyper) -> FloatArray:
+        """sd(b): the standard deviation of the payment of one request at this bid."""
+        return np.sqrt(np.maximum(self._moment(bid, 2) - self.spend_rate(bid) ** 2, 0.0))
+
+    def bid_for(self, rate: Hyper) -> FloatArray:
+        """The lowest past price b with S(b) ≥ rate; the highest of all where no bid spends that much."""
+        paid = self.prices[(self.counts > 0) & (self.prices > 0)]
+        # A rate is a quotient of rounded numbers: equal to S(b) up to rounding counts as equal.
+        index = np.searchsorted(self.spend_rate(paid), np.asarray(rate) * (1 - 1e-12))
+        return np.asarray(paid[np.minimum(index, len(paid) - 1)])
+
+    def draw(self, rounds: int, seed: int, *, spread: float = 0.4) -> Auctions:
+        """A day to practise on: prices drawn from the histogram, values log-normal about their mean.
+
+        The histogram knows nothing of values beyond their mean: the spread is an assumption, and values are drawn
+        independently of prices. Clicks are drawn from the values.
+        """
+        rng = np.random.default_rng(seed)
+        prices = rng.choice(self.prices, size=rounds, p=self.counts / self.counts.sum())
+        values = self.mean_value * np.exp(spread * rng.standard_normal(rounds) - spread**2 / 2)
+        return Auctions((rng.random(rounds) < values).astype(np.float64), prices, values)

@@ -22,9 +22,8 @@ from numpy.typing import ArrayLike
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._validate import Hyper
-from longterm.pacing.auctions import play
-from longterm.pacing.base import Outcome, Pacer
-from longterm.pacing.history import PriceHistory
+from longterm.pacing.auctions import PriceHistory
+from longterm.pacing.base import Outcome, Pacer, play
 
 SMALLEST, LARGEST = 0.1, 10.0
 GAINS = (10.0, 20.0, 30.0, 50.0, 100.0, 200.0)
@@ -69,15 +68,10 @@ class ProportionalController(Pacer[ControllerState]):
     every: int
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            budget=validate.positive("budget", self.budget),
-            horizon=validate.dimension("horizon", self.horizon),
-            base_bid=validate.positive("base_bid", self.base_bid),
-            mean_value=validate.positive_scalar("mean_value", self.mean_value),
-            gain=validate.non_negative("gain", self.gain),
-            every=validate.dimension("every", self.every),
-        )
+        validate.fields(self, validate.dimension, "horizon", "every")
+        validate.fields(self, validate.positive, "budget", "base_bid")
+        validate.fields(self, validate.positive_scalar, "mean_value")
+        validate.fields(self, validate.non_negative, "gain")
 
     @classmethod
     def calibrated(
@@ -88,10 +82,8 @@ class ProportionalController(Pacer[ControllerState]):
         return cls(budget, horizon, base, history.mean_value, gain, max(1, horizon // adjustments))
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> ControllerState:
-        shape = np.broadcast_shapes(batch_shape, self.batch_shape)
-        kind = dtype or xp.float64
-        remaining = xp.broadcast_to(xp.asarray(self.budget, dtype=kind), shape)
-        return ControllerState(xp.asarray(1, dtype=xp.int64), xp.ones(shape, dtype=kind), remaining)
+        factor, remaining = self._of_each(batch_shape, xp, dtype, 1.0, self.budget)
+        return ControllerState(xp.asarray(1, dtype=xp.int64), factor, remaining)
 
     def unguarded_bid(self, state: ControllerState, value: Array) -> Array:
         return value / self.price(state)

@@ -26,8 +26,8 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
 from longterm.pacing.auctions import Auctions
-from longterm.pacing.base import sound_number, warn_of_overspending
-from longterm.pacing.compiled_first_price import can_play, play_compiled
+from longterm.pacing.base import Engine, is_compiled, sound_number, warn_of_overspending
+from longterm.pacing.compiled import can_play_first_price, play_first_price_compiled
 from longterm.pacing.landscapes import Counts, Landscape, SeenPrices
 from longterm.pacing.mirror_descent import FARTHEST, LONGEST_MOVE
 
@@ -93,9 +93,8 @@ class FirstPricePacer:
     spread: float = 4.0
 
     def __post_init__(self) -> None:
-        for name in ("budget", "start", "step", "mean_value", "spread"):
-            validate.remember(self, **{name: validate.positive_scalar(name, getattr(self, name))})
-        validate.remember(self, cost_weight=validate.non_negative_scalar("cost_weight", self.cost_weight))
+        validate.fields(self, validate.positive_scalar, "budget", "start", "step", "mean_value", "spread")
+        validate.fields(self, validate.non_negative_scalar, "cost_weight")
         validate.count("horizon", self.horizon)
         if self.mirror not in ("entropic", "euclidean"):
             raise InputError("mirror", f"{self.mirror!r} is not known", "Choose 'entropic' or 'euclidean'")
@@ -127,10 +126,8 @@ class FirstPricePacer:
         hold : float
             The sum of the bids that have not been answered yet: so much is not bid a second time.
         """
-        value, left = (
-            sound_number("value", value, state.round),
-            state.remaining - sound_number("hold", hold, state.round),
-        )
+        value = sound_number("value", value, state.round)
+        left = state.remaining - sound_number("hold", hold, state.round)
         bids = self.landscape.bids
         chances = self.landscape.chance(state.counts, self.cell(value))
         payoff = (value - (self.cost_weight + state.price) * bids) * chances
@@ -231,9 +228,7 @@ class FirstPriceRun(NamedTuple):
     value: float
 
 
-def play_first_price(
-    pacer: FirstPricePacer, auctions: Auctions, *, engine: Literal["auto", "numpy", "compiled"] = "auto"
-) -> FirstPriceRun:
+def play_first_price(pacer: FirstPricePacer, auctions: Auctions, *, engine: Engine = "auto") -> FirstPriceRun:
     """Replay a log as first-price auctions: a bid wins where it is at least the market price, and is paid.
 
     Parameters
@@ -251,19 +246,14 @@ def play_first_price(
     FirstPriceRun
         What happened, auction by auction.
     """
-    if engine not in ("auto", "numpy", "compiled"):
-        raise InputError("engine", f"{engine!r} is not known", "Choose 'auto', 'numpy' or 'compiled'")
-    ready = engine != "numpy" and can_play(pacer.landscape)
-    if engine == "compiled" and not ready:
-        what = f"there is no compiled loop for {type(pacer.landscape).__name__}, or no Numba"
-        raise InputError("engine", what, "Use engine='numpy', or pip install 'longterm[linear]'")
-    bids, price = _compiled_bids(pacer, auctions) if ready else _reference_bids(pacer, auctions)
+    compiled = is_compiled(engine, pacer.landscape, ready=can_play_first_price(pacer.landscape))
+    bids, price = (_compiled_bids if compiled else _reference_bids)(pacer, auctions)
     taken = bids >= auctions.prices
     return FirstPriceRun(bids, np.where(taken, bids, 0.0), taken, price, float(auctions.values[taken].sum()))
 
 
 def _compiled_bids(pacer: FirstPricePacer, auctions: Auctions) -> tuple[FloatArray, FloatArray]:
-    return play_compiled(
+    return play_first_price_compiled(
         pacer.landscape,
         auctions.values,
         auctions.prices,
@@ -285,86 +275,3 @@ def _reference_bids(pacer: FirstPricePacer, auctions: Auctions) -> tuple[FloatAr
         won = bid >= market
         state = pacer.settle(state, value, bid, market if tells or not won else None, won)
     return bids, price
-
-
-def best_first_price(auctions: Auctions, budget: float, pacer: FirstPricePacer, prices: int = 40) -> float:
-    r"""What no bidder exceeds, on average, that sees values only and knows the landscape of every cell of this log.
-
-    .. math:: \min_{λ ≥ 0} \sum_t \max_b (v_t − λ b) Ĝ_T(b | z_t) + λ \cdot \text{budget}
-
-    Every λ gives an upper bound; the search only makes it tighter. (The strong benchmark, who pays exactly the
-    market price, is `best_in_hindsight`.)
-
-    Parameters
-    ----------
-    auctions : Auctions
-        The log.
-    budget : float
-        Of the bidder.
-    pacer : FirstPricePacer
-        Whose grid and cells are used.
-    prices : int
-        Steps of the search for λ.
-
-    Returns
-    -------
-    float
-        The least upper bound that was found, in units of value.
-    """
-    bids = pacer.landscape.bids
-    cells = pacer.cells(auctions.values)
-    groups = []
-    for cell in np.unique(cells):
-        mine = cells == cell
-        law = np.searchsorted(np.sort(auctions.prices[mine]), bids, side="right") / mine.sum()
-        values = np.sort(auctions.values[mine])
-        groups.append((values, np.append(0.0, np.cumsum(values)), *_worth_bidding(bids, law)))
-
-    def dual(price: float) -> float:
-        total = price * budget
-        for values, sums, chance, cost, turns in groups:
-            # Who bids what is known by where v/λ lies between the turns: no bid is tried for any value.
-            cuts = np.concatenate([[0], np.searchsorted(values, price * turns), [len(values)]])
-            total += float(chance @ np.diff(sums[cuts]) - price * (cost @ np.diff(cuts)))
-        return total
-
-    low, high = 0.0, float(auctions.values.max()) / max(float(bids[1]), 1e-300)
-    golden = (np.sqrt(5.0) - 1) / 2
-    # On a logarithmic scale: prices of money differ by orders of magnitude.
-    left, right = np.log(high) - 20.0, np.log(high)
-    a, b = right - golden * (right - left), left + golden * (right - left)
-    at_a, at_b = dual(float(np.exp(a))), dual(float(np.exp(b)))
-    best = min(at_a, at_b, dual(low))
-    for _ in range(prices):
-        if at_a < at_b:
-            right, b, at_b = b, a, at_a
-            a = right - golden * (right - left)
-            at_a = dual(float(np.exp(a)))
-        else:
-            left, a, at_a = a, b, at_b
-            b = left + golden * (right - left)
-            at_b = dual(float(np.exp(b)))
-        best = min(best, at_a, at_b)
-    return best
-
-
-def _worth_bidding(bids: FloatArray, law: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The bids that are best for some value: their chances G(b), their costs b G(b), where one gives way to the next.
-
-    v G(b) − λ b G(b) is largest on the lower convex hull of the points (G(b), b G(b)), where its slope is v/λ.
-    """
-    hull: list[tuple[float, float]] = []
-    turns: list[float] = []
-    for chance, cost in zip(law.tolist(), (bids * law).tolist(), strict=True):
-        if hull and chance <= hull[-1][0]:
-            continue  # it wins no more, and costs more
-        while hull:
-            turn = (cost - hull[-1][1]) / (chance - hull[-1][0])
-            if not turns or turn > turns[-1]:
-                turns.append(turn)
-                break
-            hull.pop()
-            turns.pop()
-        hull.append((chance, cost))
-    chances, costs = np.array(hull).T
-    return chances, costs, np.array(turns)

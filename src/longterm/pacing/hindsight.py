@@ -1,4 +1,6 @@
-"""The best that could have been bought, had all auctions been known: a fractional knapsack, solved exactly.
+"""The best that could have been bought, had all auctions been known, with a certificate.
+
+**Under a budget** it is a fractional knapsack, solved exactly:
 
     max Σ (v_t − κ c_t) x_t    with   floor ≤ Σ c_t x_t ≤ budget,   0 ≤ x_t ≤ 1.
 
@@ -10,11 +12,15 @@ earns more than
     Σ [v_t − π* c_t]₊ + [π* − κ]₊ · budget − [κ − π*]₊ · floor,
 
 which is equal to what was earned, up to rounding. A pacer buys whole auctions, so its optimum is at most this.
+
+With a target for the return on spend the order is the same (`best_return`); in first-price auctions the bound is on who
+sees values only (`best_first_price`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +28,8 @@ from numpy.typing import ArrayLike
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
+from longterm.pacing.auctions import Auctions
+from longterm.pacing.first_price import FirstPricePacer
 
 
 @dataclass(frozen=True)
@@ -114,3 +122,165 @@ def best_in_hindsight(
         spent=float(c @ taken),
         taken=taken,
     )
+
+
+class BestReturn(NamedTuple):
+    """The best in hindsight, and its proof.
+
+    Parameters
+    ----------
+    value : float
+        Σ v x, in money.
+    upper_bound : float
+        Σ [(1+λ)v − (λ+μ)τc]₊ + μτ·budget: no choice of auctions exceeds it.
+    multiplier : float
+        λ, the price of the return.
+    price : float
+        μ, the price of money, in value/τ.
+    taken : array, shape (T,)
+        x, in [0, 1].
+    """
+
+    value: float
+    upper_bound: float
+    multiplier: float
+    price: float
+    taken: FloatArray
+
+
+def best_return(values: FloatArray, costs: FloatArray, target: float, budget: float | None = None) -> BestReturn:
+    """Max Σ v x with Σ v x ≥ τ Σ c x, Σ c x ≤ budget, 0 ≤ x ≤ 1, in units of money; certified.
+
+    Both multipliers ask for the same order: the Lagrangian takes what has v/(τc) > (λ+μ)/(1+λ). So auctions are bought
+    by value per cost until the money is gone or the return is down to its target, whichever is first; the last one
+    in part. Its ratio θ is the multiplier of what stopped: μ = θ, or λ = θ/(1 − θ). One sort.
+
+    Parameters
+    ----------
+    values, costs : array_like, shape (T,)
+        Of the requests, in money, both at least 0.
+    target : float
+        τ, the value that a unit of money must bring on average.
+    budget : float, optional
+        The most that may be spent.
+
+    Returns
+    -------
+    BestReturn
+        The optimum, and its proof.
+
+    Examples
+    --------
+    >>> from longterm.pacing import best_return
+    >>> best = best_return([4.0, 3.0, 1.0], [1.0, 3.0, 5.0], target=1.0)
+    >>> round(best.value, 9), round(best.upper_bound, 9)
+    (7.75, 7.75)
+    """
+    c = validate.vector("costs", costs)
+    v = validate.vector("values", values, len(c)) / validate.positive_scalar("target", target)
+    if np.any(v < 0) or np.any(c < 0):
+        raise InputError("values", "or costs are negative", "Give two arrays ≥ 0")
+    most = np.inf if budget is None else validate.positive_scalar("budget", budget)
+    order = np.argsort(-np.divide(v, c, out=np.full(len(c), np.inf), where=c > 0), kind="stable")
+    spent, worth, slack = np.cumsum(c[order]), np.cumsum(v[order]), np.cumsum((v - c)[order])
+    # The slack rises while v > c, then falls. Auctions at exactly the target leave rounding only, and are taken.
+    short = slack < -1e-12 * worth
+    whole = min(int(np.searchsorted(spent, most, side="right")), int(short.argmax()) if short.any() else len(c))
+    x = np.zeros(len(c))
+    x[order[:whole]] = 1.0
+    lam = mu = 0.0
+    if whole < len(c):
+        margin = order[whole]
+        before = (float(spent[whole - 1]), float(slack[whole - 1])) if whole else (0.0, 0.0)
+        by_money = (most - before[0]) / c[margin]
+        by_return = max(before[1], 0.0) / (c[margin] - v[margin]) if short[whole] else np.inf
+        x[margin] = min(by_money, by_return, 1.0)
+        if by_return <= by_money:
+            lam = float(v[margin] / (c[margin] - v[margin]))
+        else:
+            mu = float(v[margin] / c[margin])
+    upper = float(np.maximum((1 + lam) * v - (lam + mu) * c, 0.0).sum()) + (0.0 if budget is None else mu * most)
+    return BestReturn(float(v @ x) * target, upper * target, lam, mu, x)
+
+
+def best_first_price(auctions: Auctions, budget: float, pacer: FirstPricePacer, prices: int = 40) -> float:
+    r"""What no bidder exceeds, on average, that sees values only and knows the landscape of every cell of this log.
+
+    .. math:: \min_{λ ≥ 0} \sum_t \max_b (v_t − λ b) Ĝ_T(b | z_t) + λ \cdot \text{budget}
+
+    Every λ gives an upper bound; the search only makes it tighter. (The strong benchmark, who pays exactly the
+    market price, is `best_in_hindsight`.)
+
+    Parameters
+    ----------
+    auctions : Auctions
+        The log.
+    budget : float
+        Of the bidder.
+    pacer : FirstPricePacer
+        Whose grid and cells are used.
+    prices : int
+        Steps of the search for λ.
+
+    Returns
+    -------
+    float
+        The least upper bound that was found, in units of value.
+    """
+    bids = pacer.landscape.bids
+    cells = pacer.cells(auctions.values)
+    groups = []
+    for cell in np.unique(cells):
+        mine = cells == cell
+        law = np.searchsorted(np.sort(auctions.prices[mine]), bids, side="right") / mine.sum()
+        values = np.sort(auctions.values[mine])
+        groups.append((values, np.append(0.0, np.cumsum(values)), *_worth_bidding(bids, law)))
+
+    def dual(price: float) -> float:
+        total = price * budget
+        for values, sums, chance, cost, turns in groups:
+            # Who bids what is known by where v/λ lies between the turns: no bid is tried for any value.
+            cuts = np.concatenate([[0], np.searchsorted(values, price * turns), [len(values)]])
+            total += float(chance @ np.diff(sums[cuts]) - price * (cost @ np.diff(cuts)))
+        return total
+
+    low, high = 0.0, float(auctions.values.max()) / max(float(bids[1]), 1e-300)
+    golden = (np.sqrt(5.0) - 1) / 2
+    # On a logarithmic scale: prices of money differ by orders of magnitude.
+    left, right = np.log(high) - 20.0, np.log(high)
+    a, b = right - golden * (right - left), left + golden * (right - left)
+    at_a, at_b = dual(float(np.exp(a))), dual(float(np.exp(b)))
+    best = min(at_a, at_b, dual(low))
+    for _ in range(prices):
+        if at_a < at_b:
+            right, b, at_b = b, a, at_a
+            a = right - golden * (right - left)
+            at_a = dual(float(np.exp(a)))
+        else:
+            left, a, at_a = a, b, at_b
+            b = left + golden * (right - left)
+            at_b = dual(float(np.exp(b)))
+        best = min(best, at_a, at_b)
+    return best
+
+
+def _worth_bidding(bids: FloatArray, law: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The bids that are best for some value: their chances G(b), their costs b G(b), where one gives way to the next.
+
+    v G(b) − λ b G(b) is largest on the lower convex hull of the points (G(b), b G(b)), where its slope is v/λ.
+    """
+    hull: list[tuple[float, float]] = []
+    turns: list[float] = []
+    for chance, cost in zip(law.tolist(), (bids * law).tolist(), strict=True):
+        if hull and chance <= hull[-1][0]:
+            continue  # it wins no more, and costs more
+        while hull:
+            turn = (cost - hull[-1][1]) / (chance - hull[-1][0])
+            if not turns or turn > turns[-1]:
+                turns.append(turn)
+                break
+            hull.pop()
+            turns.pop()
+        hull.append((chance, cost))
+    chances, costs = np.array(hull).T
+    return chances, costs, np.array(turns)

@@ -41,8 +41,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
+from longterm.pacing.auctions import PriceHistory
 from longterm.pacing.base import PLAIN, Outcome, Pacer
-from longterm.pacing.history import PriceHistory
 
 Mirror = Literal["euclidean", "entropic"]
 LONGEST_MOVE, FARTHEST = 30.0, 1e20
@@ -95,15 +95,9 @@ class DualMirrorDescent(Pacer[DualState]):
     cost_weight: Hyper = 0.0
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            budget=validate.positive("budget", self.budget),
-            horizon=validate.dimension("horizon", self.horizon),
-            step=validate.positive("step", self.step),
-            start=validate.positive("start", self.start),
-            floor=validate.non_negative("floor", self.floor),
-            cost_weight=validate.non_negative("cost_weight", self.cost_weight),
-        )
+        validate.fields(self, validate.dimension, "horizon")
+        validate.fields(self, validate.positive, "budget", "step", "start")
+        validate.fields(self, validate.non_negative, "floor", "cost_weight")
         if self.mirror not in ("euclidean", "entropic"):
             raise InputError("mirror", f"{self.mirror!r} is not known", "Choose 'euclidean' or 'entropic'")
         if np.any(np.asarray(self.floor) > np.asarray(self.budget)):
@@ -141,10 +135,8 @@ class DualMirrorDescent(Pacer[DualState]):
         return cls(budget, horizon, step, start, mirror, floor, cost_weight)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DualState:
-        shape = np.broadcast_shapes(batch_shape, self.batch_shape)
-        kind = dtype or xp.float64
-        start, budget = xp.asarray(self.start, dtype=kind), xp.asarray(self.budget, dtype=kind)
-        return DualState(xp.asarray(1, dtype=xp.int64), xp.broadcast_to(start, shape), xp.broadcast_to(budget, shape))
+        price, remaining = self._of_each(batch_shape, xp, dtype, self.start, self.budget)
+        return DualState(xp.asarray(1, dtype=xp.int64), price, remaining)
 
     def price(self, state: DualState) -> Array:
         return state.price

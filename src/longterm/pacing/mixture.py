@@ -39,8 +39,8 @@ from longterm.learners import AOGD
 from longterm.learners.aogd import AOGDState
 from longterm.learners.feedback import Feedback, observe
 from longterm.losses import Linear
+from longterm.pacing.auctions import PriceHistory
 from longterm.pacing.base import Outcome, Pacer
-from longterm.pacing.history import PriceHistory
 from longterm.problems import Problem
 from longterm.sets import Simplex
 
@@ -98,15 +98,10 @@ class PriceMixture(Pacer[MixtureState]):
         ratios = validate.positive("ratios", self.ratios)
         if not isinstance(ratios, np.ndarray) or ratios.ndim != 1 or len(ratios) < 2 or np.any(np.diff(ratios) <= 0):
             raise InputError("ratios", f"{self.ratios!r} is not a grid", "Give at least two increasing multiples")
-        validate.remember(
-            self,
-            budget=validate.positive("budget", self.budget),
-            horizon=validate.dimension("horizon", self.horizon),
-            start=validate.positive("start", self.start),
-            highest_bid=validate.positive("highest_bid", self.highest_bid),
-            ratios=tuple(ratios.tolist()),
-            offset=validate.non_negative_scalar("offset", self.offset),
-        )
+        validate.remember(self, ratios=tuple(ratios.tolist()))
+        validate.fields(self, validate.dimension, "horizon")
+        validate.fields(self, validate.positive, "budget", "start", "highest_bid")
+        validate.fields(self, validate.non_negative_scalar, "offset")
 
     @classmethod
     def calibrated(cls, budget: Hyper, horizon: int, history: PriceHistory, *, offset: float = 0.5) -> PriceMixture:

@@ -35,11 +35,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, float_dtype, like, namespace
+from longterm._arrays import Array, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
+from longterm.pacing.auctions import PriceHistory
 from longterm.pacing.base import Outcome, Pacer
-from longterm.pacing.history import PriceHistory
 from longterm.pacing.mirror_descent import DualMirrorDescent, affordable, entropic_step
 
 
@@ -88,14 +88,8 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
     history_days: Hyper = 1.0
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            budget=validate.positive("budget", self.budget),
-            horizon=validate.dimension("horizon", self.horizon),
-            step=validate.positive("step", self.step),
-            start=validate.positive("start", self.start),
-            history_days=validate.positive("history_days", self.history_days),
-        )
+        validate.fields(self, validate.dimension, "horizon")
+        validate.fields(self, validate.positive, "budget", "step", "start", "history_days")
 
     @classmethod
     def calibrated(
@@ -106,11 +100,8 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
         return cls(budget, horizon, even.step, even.start, history, history_days)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PlannedState:
-        shape, kind = np.broadcast_shapes(batch_shape, self.batch_shape), float_dtype(xp, dtype)
-        start, budget = xp.asarray(self.start, dtype=kind), xp.asarray(self.budget, dtype=kind)
-        one = xp.asarray(1, dtype=xp.int64)
-        nothing = xp.zeros(shape, dtype=kind)
-        return PlannedState(one, xp.broadcast_to(start, shape), xp.broadcast_to(budget, shape), nothing)
+        price, remaining, nothing = self._of_each(batch_shape, xp, dtype, self.start, self.budget, 0.0)
+        return PlannedState(xp.asarray(1, dtype=xp.int64), price, remaining, nothing)
 
     def price(self, state: PlannedState) -> Array:
         return state.price

@@ -111,8 +111,7 @@ class ReturnOnSpend:
     price_step: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("target", "largest_value", "largest_bid", "start"):
-            validate.remember(self, **{name: validate.positive_scalar(name, getattr(self, name))})
+        validate.fields(self, validate.positive_scalar, "target", "largest_value", "largest_bid", "start")
         validate.count("horizon", self.horizon)
         if self.rule not in ("joint", "min", "guarded"):
             raise InputError("rule", f"{self.rule!r} is not known", "Choose 'joint', 'min' or 'guarded'")
@@ -123,7 +122,7 @@ class ReturnOnSpend:
         if self.step is None:
             usual = min(np.sqrt(self.start / (2 * reach * value * T)), 0.5 / reach)
             validate.remember(self, step=float(usual))
-        validate.remember(self, step=validate.positive_scalar("step", self.step))
+        validate.fields(self, validate.positive_scalar, "step")
         if self.budget is not None:
             budget = validate.positive_scalar("budget", self.budget)
             usual = value / (budget / T * most * np.sqrt(T)) if self.price_step is None else self.price_step
@@ -271,82 +270,3 @@ def play_return(pacer: ReturnOnSpend, auctions: Auctions) -> ReturnRun:
         state = pacer.settle(state, value, won=bool(won[t]), paid=float(paid[t]), bid=bid, price=market)
         slack[t] = state.slack
     return ReturnRun(bids, paid, won, float(auctions.values @ won), slack)
-
-
-class BestReturn(NamedTuple):
-    """The best in hindsight, and its proof.
-
-    Parameters
-    ----------
-    value : float
-        Σ v x, in money.
-    upper_bound : float
-        Σ [(1+λ)v − (λ+μ)τc]₊ + μτ·budget: no choice of auctions exceeds it.
-    multiplier : float
-        λ, the price of the return.
-    price : float
-        μ, the price of money, in value/τ.
-    taken : array, shape (T,)
-        x, in [0, 1].
-    """
-
-    value: float
-    upper_bound: float
-    multiplier: float
-    price: float
-    taken: FloatArray
-
-
-def best_return(values: FloatArray, costs: FloatArray, target: float, budget: float | None = None) -> BestReturn:
-    """Max Σ v x with Σ v x ≥ τ Σ c x, Σ c x ≤ budget, 0 ≤ x ≤ 1, in units of money; certified.
-
-    Both multipliers ask for the same order: the Lagrangian takes what has v/(τc) > (λ+μ)/(1+λ). So auctions are bought
-    by value per cost until the money is gone or the return is down to its target, whichever is first; the last one
-    in part. Its ratio θ is the multiplier of what stopped: μ = θ, or λ = θ/(1 − θ). One sort.
-
-    Parameters
-    ----------
-    values, costs : array_like, shape (T,)
-        Of the requests, in money, both at least 0.
-    target : float
-        τ, the value that a unit of money must bring on average.
-    budget : float, optional
-        The most that may be spent.
-
-    Returns
-    -------
-    BestReturn
-        The optimum, and its proof.
-
-    Examples
-    --------
-    >>> from longterm.pacing import best_return
-    >>> best = best_return([4.0, 3.0, 1.0], [1.0, 3.0, 5.0], target=1.0)
-    >>> round(best.value, 9), round(best.upper_bound, 9)
-    (7.75, 7.75)
-    """
-    c = validate.vector("costs", costs)
-    v = validate.vector("values", values, len(c)) / validate.positive_scalar("target", target)
-    if np.any(v < 0) or np.any(c < 0):
-        raise InputError("values", "or costs are negative", "Give two arrays ≥ 0")
-    most = np.inf if budget is None else validate.positive_scalar("budget", budget)
-    order = np.argsort(-np.divide(v, c, out=np.full(len(c), np.inf), where=c > 0), kind="stable")
-    spent, worth, slack = np.cumsum(c[order]), np.cumsum(v[order]), np.cumsum((v - c)[order])
-    # The slack rises while v > c, then falls. Auctions at exactly the target leave rounding only, and are taken.
-    short = slack < -1e-12 * worth
-    whole = min(int(np.searchsorted(spent, most, side="right")), int(short.argmax()) if short.any() else len(c))
-    x = np.zeros(len(c))
-    x[order[:whole]] = 1.0
-    lam = mu = 0.0
-    if whole < len(c):
-        margin = order[whole]
-        before = (float(spent[whole - 1]), float(slack[whole - 1])) if whole else (0.0, 0.0)
-        by_money = (most - before[0]) / c[margin]
-        by_return = max(before[1], 0.0) / (c[margin] - v[margin]) if short[whole] else np.inf
-        x[margin] = min(by_money, by_return, 1.0)
-        if by_return <= by_money:
-            lam = float(v[margin] / (c[margin] - v[margin]))
-        else:
-            mu = float(v[margin] / c[margin])
-    upper = float(np.maximum((1 + lam) * v - (lam + mu) * c, 0.0).sum()) + (0.0 if budget is None else mu * most)
-    return BestReturn(float(v @ x) * target, upper * target, lam, mu, x)

@@ -90,16 +90,12 @@ class SeveralBudgets:
         if self.taste != "none":
             validate.positive_scalar("weight", self.weight)
         validate.count("horizon", self.horizon)
-        validate.remember(
-            self,
-            budgets=budgets,
-            largest_use=use,
-            largest_reward=validate.positive_scalar("largest_reward", self.largest_reward),
-        )
+        validate.remember(self, budgets=budgets, largest_use=use)
+        validate.fields(self, validate.positive_scalar, "largest_reward")
         if self.step is None:
             usual = self.largest_reward / (self._reach * np.sqrt(len(budgets) * self.horizon))
             validate.remember(self, step=float(usual))
-        validate.remember(self, step=validate.positive_scalar("step", self.step))
+        validate.fields(self, validate.positive_scalar, "step")
 
     @property
     def _reach(self) -> float:

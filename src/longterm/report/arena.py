@@ -11,8 +11,7 @@ from longterm.experiments.arena.league import MEASURE_OF, Preference, Standing, 
 from longterm.experiments.arena.results import ArenaResult, Match
 from longterm.experiments.arena.tables import short
 from longterm.report.frontier import frontier_data, kinds_of
-from longterm.report.page import Section, write_document
-from longterm.report.tables import NOTHING, Cell, Table
+from longterm.report.page import NOTHING, Cell, Section, Table, write_document
 from longterm.report.words import counted, gap_in_words, mean_and_deviation, number, slug
 
 VIOLATIONS = {

@@ -13,10 +13,8 @@ import numpy as np
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
 from longterm.experiments.result import LOGGED, Curve, Remark, Result
-from longterm.report.page import Section, write_document
-from longterm.report.scales import scale_of
+from longterm.report.page import Cell, Section, Table, regret_table, rounds_table, violation_table, write_document
 from longterm.report.style import dashes, look
-from longterm.report.tables import Cell, Table, regret_table, rounds_table, violation_table
 from longterm.report.words import (
     MEASURE_FORMULAS,
     MEASURE_NAMES,
@@ -27,6 +25,7 @@ from longterm.report.words import (
     mean_and_deviation,
     number,
     problem_facts,
+    scale_of,
     seeds_in_words,
     share,
     slug,

@@ -11,9 +11,8 @@ import numpy as np
 
 from longterm.experiments.arena.league import MEASURE_OF
 from longterm.experiments.arena.results import GRADIENTS, ORACLES, ArenaResult, Match
-from longterm.report.drawing import in_plain_text, leader, moved_apart
-from longterm.report.scales import logarithmic_scale
-from longterm.report.style import Look, look, publication_style, save_figure
+from longterm.report.style import Look, in_plain_text, leader, look, moved_apart, publication_style, save_figure
+from longterm.report.words import logarithmic_scale
 
 KINDS = (GRADIENTS, *(name for name, _ in ORACLES))
 """What a learner asks for, each with a colour and a marker."""

@@ -15,6 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from longterm._arrays import FloatArray
 from longterm.experiments.result import Role
 from longterm.storage.files import write_atomically
 
@@ -32,6 +36,8 @@ _STYLE: dict[Any, Any] = {
     "savefig.dpi": 200,
     "svg.hashsalt": "longterm",
     "pdf.fonttype": 42,  # publishers refuse matplotlib's default, Type 3
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,  # figures say it themselves
 }
 
 
@@ -53,20 +59,7 @@ def publication_style() -> Iterator[Any]:
 
 
 def save_figure(drawing: Any, folder: str | Path, name: str) -> list[Path]:
-    """Write a figure as PDF, SVG and PNG, the same bytes each time.
-
-    Parameters
-    ----------
-    drawing : matplotlib.figure.Figure
-    folder : str or pathlib.Path
-        Made where it is missing.
-    name : str
-        Of the files, without the ending.
-
-    Returns
-    -------
-    list of pathlib.Path
-    """
+    """Write a figure as NAME.pdf, .svg and .png into a folder, made where it is missing; the same bytes each time."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     paths = [target / f"{name}.{ending}" for ending in WITHOUT_DATES]
@@ -75,7 +68,7 @@ def save_figure(drawing: Any, folder: str | Path, name: str) -> list[Path]:
     with warnings.catch_warnings(), _quiet("matplotlib.mathtext"):
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from font", UserWarning)
         drawing.draw_without_rendering()
-        drawing.set_layout_engine("none")  # laid out once, and not again for each file
+        drawing.set_layout_engine(None)  # laid out once, and not drawn a second time for each file
         for path, (ending, metadata) in zip(paths, WITHOUT_DATES.items(), strict=True):
             write_atomically(path, lambda file, e=ending, m=metadata: drawing.savefig(file, format=e, metadata=m))  # type: ignore[misc]
     return paths
@@ -96,10 +89,6 @@ def plain_log_ticks(axis: Any) -> None:
     """Ticks of a logarithmic axis at 1, 2 and 5 times the powers of ten, in plain numbers, where it is short.
 
     matplotlib writes 6×10⁰ between two powers, which runs into what stands beside it.
-
-    Parameters
-    ----------
-    axis : matplotlib.axis.Axis
     """
     from matplotlib.ticker import LogLocator, NullLocator
 
@@ -184,3 +173,31 @@ def look(index: int) -> Look:
     (True, False)
     """
     return Look(*COLOURS[index % len(COLOURS)], *MARKERS[index % len(MARKERS)])
+
+
+def in_plain_text(text: str) -> str:
+    """Text that matplotlib shows as it stands: a dollar in a user's name starts no formula."""
+    return text.replace("$", r"\$")
+
+
+def leader(colour: str, width: float) -> dict[str, Any]:
+    """The thin line from a point to the left edge of its label, as matplotlib wants it described."""
+    ends = {"shrinkA": 1, "shrinkB": 0, "relpos": (0, 0.5)}
+    return {"arrowstyle": "-", "color": colour, "linewidth": width, **ends}
+
+
+def moved_apart(heights: FloatArray, gap: float) -> FloatArray:
+    """Places for labels at these heights of a panel, 0 to 1, moved as little as it takes to be a gap apart.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> moved_apart(np.array([0.5, 0.1, 0.5]), 0.1).round(3)
+    array([0.45, 0.1 , 0.55])
+    """
+    order = np.argsort(heights, kind="stable")
+    steps = gap * np.arange(len(heights))
+    apart = np.clip(isotonic_regression(np.clip(heights[order], 0, 1) - steps).x, 0, max(0.0, 1 - steps[-1])) + steps
+    places = np.empty(len(heights))
+    places[order] = apart
+    return places

@@ -101,14 +101,7 @@ class Standing:
 
 
 def shares(values: Sequence[float], votes: Sequence[float] | None = None) -> list[float]:
-    """Each value's u.
-
-    Parameters
-    ----------
-    values : sequence of float
-        v_i.
-    votes : sequence of float, optional
-        How much each counts in the median; left out, all alike.
+    """Each value's u; `votes` say how much each counts in the median, all alike where they are left out.
 
     Examples
     --------

@@ -163,21 +163,7 @@ def growth(rounds: Sequence[int], values: FloatArray) -> float | None:
 
 
 def load_arena(spec: ArenaSpec, kept: JobFolder, without_data: Mapping[str, str]) -> ArenaResult:
-    """What the folder of a finished arena holds.
-
-    Parameters
-    ----------
-    spec : ArenaSpec
-        What was asked for.
-    kept : JobFolder
-        Where the matches are.
-    without_data : mapping of str to str
-        Problems that were left out, and why.
-
-    Returns
-    -------
-    ArenaResult
-    """
+    """What the folder of a finished arena holds; `without_data` has the problems that were left out, and why."""
     matches, about = [], {}
     seconds = kept.timings
     for problem in spec.problems:

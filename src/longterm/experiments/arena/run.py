@@ -34,7 +34,7 @@ from longterm.experiments.jobs import (
     where_it_stopped,
 )
 from longterm.experiments.run import versions
-from longterm.experiments.spec import LearnerSpec, ProblemSpec, as_json
+from longterm.experiments.spec import LearnerSpec, as_json
 from longterm.experiments.spec_files import learner_of_words
 from longterm.learners import Learner, Need
 from longterm.progress import reporter
@@ -97,34 +97,10 @@ def run_arena(
 
 
 def with_learners(spec: ArenaSpec, words: Sequence[str], folder: Path | None) -> ArenaSpec:
-    """The arena with more learners; where `folder` has one already, that arena.
-
-    Parameters
-    ----------
-    spec : ArenaSpec
-    words : sequence of str
-        The learners to add, as on the command line.
-    folder : Path, optional
-
-    Returns
-    -------
-    ArenaSpec
-    """
+    """The arena with more learners, named as on the command line; where `folder` has an arena already, that one."""
     added = tuple(map(learner_of_words, words))
     if folder is not None and (folder / "manifest.json").exists():
-        found = ArenaFolder(folder).manifest["spec"]
-        spec = ArenaSpec(
-            tuple(
-                LearnerSpec(one["learner"], {k: v for k, v in one.items() if k not in ("learner", "name")}, one["name"])
-                for one in found["learners"]
-            ),
-            tuple(
-                ProblemSpec(one["name"], {k: v for k, v in one.items() if k not in ("name", "rounds")})
-                for one in found["problems"]
-            ),
-            found["rounds"],
-            tuple(found["seeds"]),
-        )
+        spec = ArenaSpec.of_table(ArenaFolder(folder).manifest["spec"])
     there = {one.name for one in spec.learners}
     return replace(spec, learners=(*spec.learners, *(one for one in added if one.name not in there)))
 

@@ -15,6 +15,7 @@ from longterm import _validate as validate
 from longterm.errors import InputError
 from longterm.experiments.catalogue import find_problem, learners, problems
 from longterm.experiments.spec import MOST_SEEDS, LearnerSpec, ProblemSpec, at_most, entry_title, slug
+from longterm.experiments.spec_files import learner_of_table, learner_of_words, problem_of_table, problem_of_words
 from longterm.streams.base import checked_seeds
 
 ROUNDS, SEQUENCES = 4096, 5
@@ -95,6 +96,13 @@ class ArenaSpec:
             words += ["--held-out", str((self.seeds[0] - HELD_OUT_SEEDS) // len(self.seeds))]
         return shlex.join(words)
 
+    @classmethod
+    def of_table(cls, found: Mapping[str, Any]) -> ArenaSpec:
+        """What `table` made."""
+        problems = ({key: value for key, value in one.items() if key != "rounds"} for one in found["problems"])
+        players = tuple(map(learner_of_table, found["learners"]))
+        return cls(players, tuple(map(problem_of_table, problems)), found["rounds"], tuple(found["seeds"]))
+
     def table(self) -> dict[str, Any]:
         """As plain tables, for the manifest."""
         return {
@@ -136,8 +144,6 @@ def arena_of(
     -------
     ArenaSpec
     """
-    from longterm.experiments.spec_files import learner_of_words, problem_of_words
-
     chosen = [learner_of_words(one) if isinstance(one, str) else one for one in wanted_learners]
     played = [problem_of_words(one) if isinstance(one, str) else one for one in wanted_problems]
     if league not in ("static", "drift"):
