@@ -65,7 +65,8 @@ class RecordedMemory(Generic[M]):
             self.finish_interrupted()
             raise
         self.interrupted = None
-        if self.checkpoints.are_due(end):
+        due = self.checkpoints.due
+        if sequence >= due.sequence or end.offset >= due.offset:
             self.checkpoints.begin(self, journal, lock)
 
     def finish_interrupted(self) -> None:
