@@ -12,10 +12,9 @@ import numpy as np
 
 from longterm.errors import InputError, JournalError
 from longterm.live.journal import Compaction, Journal
-from longterm.live.remembered import Remembered
 
 if TYPE_CHECKING:
-    from longterm.live.recorded import RecordedMemory
+    from longterm.live.recorded import RecordedMemory, Remembered
 
 logger = logging.getLogger("longterm.live")
 

@@ -22,9 +22,9 @@ from longterm.errors import NonFiniteError, SnapshotError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.live.journal import Follows
+from longterm.live.recorded import Restored
 from longterm.live.records import SkipRecord, StateLayout, TellRecord, encode_ask, encode_skip
-from longterm.live.remembered import Restored
-from longterm.live.soundness import check_counters, require_near
+from longterm.live.snapshots import check_counters, require_near
 from longterm.live.state import LiveState
 from longterm.live.tokens import Closed, Lives, Token, Window
 from longterm.storage.packing import pack, require_sound, restored_state, state_arrays, unpack
