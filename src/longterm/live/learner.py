@@ -34,10 +34,9 @@ from longterm.learners.checks import FeedbackCheck, OnBrokenBound
 from longterm.learners.feedback import Feedback
 from longterm.live.checkpoints import CHECKPOINT_AFTER, CheckpointAfter
 from longterm.live.durable import Durable
-from longterm.live.feedback import Oracle, feedback_at
 from longterm.live.memory import Memory
 from longterm.live.snapshots import locked_for_journal
-from longterm.live.state import LiveState
+from longterm.live.state import LiveState, Oracle, feedback_at
 from longterm.live.tokens import Token, Window
 from longterm.problems import Problem
 from longterm.storage.lock import FileLock, writing
