@@ -7,6 +7,8 @@ hand, and the rest is arithmetic on (..., d) arrays whose leading axes are indep
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +27,23 @@ SHORT = 256
 FEW = 16
 """So many numbers are compared faster one by one."""
 _NAMESPACE_OF_TYPE: dict[type, ModuleType] = {}
+
+
+def _quiet_and_back() -> tuple[Callable[[], Any], Callable[[Any], object]]:
+    """NumPy's warnings off, and as they were: what `np.errstate` puts into its context variable, made once.
+
+    That object is made anew for every use, which takes longer than the checks of a round.
+    """
+    silenced, present = copy_context(), copy_context()
+    silenced.run(np.seterr, all="ignore")
+    for variable, silence in silenced.items():
+        if present.get(variable) is not silence:
+            return partial(variable.set, silence), variable.reset
+    return partial(np.seterr, all="ignore"), lambda before: np.seterr(**before)
+
+
+quiet, as_before = _quiet_and_back()
+"""``before = quiet()``, and in a ``finally`` ``as_before(before)``: `np.errstate(all="ignore")` where a call counts."""
 
 
 def namespace(x: Array) -> Any:

@@ -6,6 +6,7 @@ import pytest
 from longterm import AOGD, Feedback, Fleet, InputError, observe
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, NonFiniteError, SnapshotError
 from longterm.learners import MahdaviOGD, ProjectedOGD
+from longterm.live import fleet_numpy
 from longterm.problems import doubly_stochastic, two_dimensional
 from longterm.sets import Ball, Simplex
 from longterm.theory.schedules import ConvexSchedule
@@ -83,6 +84,37 @@ def test_a_bad_row_changes_nobody(engine):
         np.testing.assert_array_equal(kept, field)
     fleet.tell(feedback(rng, 3), who=[4, 7, 5])
     assert fleet.rounds[[4, 7, 5, 6]].tolist() == [3, 3, 3, 2]
+
+
+class Fails(AOGD):
+    """A rule that breaks down in the part that a row is in whose constraint is 0.5."""
+
+    def update(self, state, feedback):
+        after = super().update(state, feedback)
+        if 0.25 in feedback.constraint:
+            raise KeyboardInterrupt
+        return after._replace(x=after.x / (feedback.constraint[:, None] != 0.5))
+
+
+@pytest.mark.parametrize("all_of_them", [False, True])
+@pytest.mark.parametrize(("bad", "error"), [(0.5, NonFiniteError), (0.25, KeyboardInterrupt), (np.nan, NonFiniteError)])
+def test_parts_that_were_in_place_are_taken_back(monkeypatch, all_of_them, bad, error):
+    monkeypatch.setattr(fleet_numpy, "PART_BYTES", 4 * D * 8)
+    rng = np.random.default_rng(3)
+    rule = Fails(Ball(D), learner().schedule)
+    fleet = Fleet(rule, N)
+    who = None if all_of_them else rng.permutation(N)
+    fleet.tell(feedback(rng, N), who)
+    before = [np.array(value) for value in (*fleet.state, fleet.signed_violation, fleet.hard_violation)]
+    told = feedback(rng, N)
+    told.constraint[N - 2] = bad
+    with pytest.raises(error):
+        fleet.tell(told, who)
+    for value, was in zip((*fleet.state, fleet.signed_violation, fleet.hard_violation), before, strict=True):
+        np.testing.assert_array_equal(value, was)
+    told.constraint[N - 2] = 0.1
+    fleet.tell(told, who)
+    assert (fleet.rounds == 3).all()
 
 
 def test_a_broken_bound_may_be_warned_of():

@@ -20,7 +20,7 @@ from longterm.decisions.primal_dual import Open, PrimalDual, State
 from longterm.decisions.primals import Request
 from longterm.errors import SnapshotError
 from longterm.live.journal import Follows
-from longterm.live.remembered import Restored
+from longterm.live.recorded import Restored
 from longterm.live.tokens import Lives, life_of, lives_with
 from longterm.storage.packing import pack, require_sound, restored_state, state_arrays, unpack
 from longterm.storage.snapshot import Snapshot, read_snapshot

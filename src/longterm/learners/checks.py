@@ -164,52 +164,49 @@ class FeedbackCheck:
             self._dtype, self._shape = x.dtype, x.shape
             self._numbers = tuple(float(limit) for limit in self.limits)
 
-    def _with_numpy_numbers(self, feedback: Feedback) -> Feedback:
-        """Python's floats, which services give, as numbers of the state's dtype."""
-        constraint, loss = feedback.constraint, feedback.loss
-        if type(constraint) is not float and type(loss) is not float:
-            return feedback
-        kind = self._dtype.type
-        return feedback._replace(
-            constraint=kind(constraint) if type(constraint) is float else constraint,
-            loss=kind(loss) if type(loss) is float else loss,
-        )
+    def _beyond_doubt(self, feedback: Feedback) -> Feedback | None:
+        """Feedback for one NumPy learner, if it passes: the same checks, without the words or the libraries.
 
-    def _passes(self, feedback: Feedback) -> bool:
-        """Whether feedback for one NumPy learner is beyond doubt: the same checks, without the words or the libraries.
-
-        What does not pass is looked at again, by what knows all cases.
+        Python's floats, which services give, become numbers of the state's dtype. What does not pass is looked at
+        again, by what knows all cases.
         """
-        loss_gradient, constraint, constraint_gradient, loss, *_ = feedback
+        loss_gradient, constraint, constraint_gradient, loss, _, _, _, _, hint = feedback
         dtype, shape = self._dtype, self._shape
         if not (
-            type(loss_gradient) is np.ndarray
+            hint is None
+            and type(loss_gradient) is np.ndarray
             and type(constraint_gradient) is np.ndarray
             and loss_gradient.shape == shape == constraint_gradient.shape
             and loss_gradient.dtype is dtype
             and constraint_gradient.dtype is dtype
-            and (type(constraint) is dtype.type or _is_single(constraint, dtype))
         ):
-            return False
-        if loss is not None and not ((type(loss) is dtype.type or _is_single(loss, dtype)) and math.isfinite(loss)):
-            return False
+            return None
+        kind = dtype.type
+        if type(constraint) is float or type(loss) is float:
+            constraint = kind(constraint) if type(constraint) is float else constraint
+            loss = kind(loss) if type(loss) is float else loss
+            feedback = feedback._replace(constraint=constraint, loss=loss)
         first, second, third = self._numbers
-        return bool(
-            loss_gradient.dot(loss_gradient) <= first
+        if (
+            (type(constraint) is kind or _is_single(constraint, dtype))
+            and (loss is None or ((type(loss) is kind or _is_single(loss, dtype)) and math.isfinite(loss)))
+            and loss_gradient.dot(loss_gradient) <= first
             and constraint_gradient.dot(constraint_gradient) <= second
             and abs(float(constraint)) <= third
-        )
+        ):
+            return feedback
+        return None
 
     def accept(self, feedback: Feedback, t: int | None) -> Feedback:
         """The feedback of round t, ready for `update`: it matches the state, is finite and within the limits.
 
         Called by what users call: warnings point at their line. To be called with NumPy's own warnings switched off
-        (`np.errstate`): what is not finite is refused in words.
+        (`_arrays.quiet`): what is not finite is refused in words.
         """
         x = self._x
-        if self._is_plain and feedback.hint is None:
-            plain = self._with_numpy_numbers(feedback)
-            if self._passes(plain):
+        if self._is_plain:
+            plain = self._beyond_doubt(feedback)
+            if plain is not None:
                 self._learner.require(plain, x, t, self._on_broken_bound)
                 return plain
         require_match(feedback, x, t)

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from longterm.errors import InputError, JournalError
-from longterm.live.journal import Compaction, Journal, Position
-from longterm.live.remembered import Remembered
+from longterm.live.journal import Compaction, Journal
 
 if TYPE_CHECKING:
-    from longterm.live.recorded import RecordedMemory
+    from longterm.live.recorded import RecordedMemory, Remembered
 
 logger = logging.getLogger("longterm.live")
 
@@ -49,7 +48,8 @@ class Checkpoints:
 
     def __init__(self, after: CheckpointAfter) -> None:
         self._limits = None if after is None else _records_and_bytes(after)
-        self._due = Due(sys.maxsize, sys.maxsize)
+        self.due = Due(sys.maxsize, sys.maxsize)
+        """Where the journal is long."""
         self.thread: threading.Thread | None = None
         """What writes the shorter journal, or did so last."""
 
@@ -58,16 +58,11 @@ class Checkpoints:
         (records, size), times = self._limits or CHECKPOINT_AFTER, 1 if self._limits else LONG
         start = journal.start
         # Never sooner than it is three times as long as its base, or it would do nothing else.
-        self._due = Due(start.sequence + times * records, max(times * size, 4 * start.offset))
-
-    def are_due(self, end: Position) -> bool:
-        """Whether a journal that ends there is long."""
-        due = self._due
-        return end.sequence >= due.sequence or end.offset >= due.offset
+        self.due = Due(start.sequence + times * records, max(times * size, 4 * start.offset))
 
     def begin(self, recorded: RecordedMemory[Any], journal: Journal, lock: threading.RLock) -> None:
         """The journal is long: shorten it in a thread of its own. Whatever fails there, this call has succeeded."""
-        self._due = Due(sys.maxsize, sys.maxsize)
+        self.due = Due(sys.maxsize, sys.maxsize)
         if self._limits is None:
             what = f"{journal.path} has {journal.at.sequence - journal.start.sequence} records, and nothing shortens it"
             warnings.warn(f"{what}: make the learner with checkpoint_after=, or save", LongJournalWarning, stacklevel=4)
@@ -106,7 +101,7 @@ class Checkpoints:
                 journal = recorded.journal
                 if journal is not None:
                     at, (records, size) = journal.at, self._limits or CHECKPOINT_AFTER
-                    self._due = Due(at.sequence + records, at.offset + size)
+                    self.due = Due(at.sequence + records, at.offset + size)
             if not isinstance(error, JournalError):
                 what = f"a checkpoint could not be written ({error}); the journal goes on as it is, and grows"
                 warnings.warn(what, LongJournalWarning, stacklevel=1)

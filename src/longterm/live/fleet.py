@@ -20,7 +20,7 @@ from longterm.learners.base import Learner, require_learner
 from longterm.learners.checks import FeedbackCheck, OnBrokenBound, require_known
 from longterm.learners.feedback import Feedback
 from longterm.live.fleet_numpy import NumpyRows
-from longterm.live.soundness import require_near
+from longterm.live.snapshots import require_near
 from longterm.storage.one_thread import OneThread
 from longterm.storage.packing import require_sound, restored_state, state_arrays
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
@@ -348,7 +348,7 @@ class Fleet:
             raise InputError("who", what, f"Give a list of learner numbers, or a mask of {self.size} booleans")
         if given.size and (given.min() < 0 or given.max() >= self.size):
             raise InputError("who", f"names learners outside 0 … {self.size - 1}", "Number them from 0")
-        if _names_twice(given):
+        if _names_twice(given, self.size):
             raise InputError("who", "names a learner twice", "Tell its rounds one after another, in two calls")
         return given
 
@@ -398,7 +398,11 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def _names_twice(numbers: NDArray[np.int64]) -> bool:
-    """Whether a number appears more than once; sorting integers costs less than the update they ask for."""
-    ordered = np.sort(numbers)
-    return bool(np.any(ordered[1:] == ordered[:-1]))
+def _names_twice(numbers: NDArray[np.int64], size: int) -> bool:
+    """Whether a number appears more than once: a few are sorted, many are ticked off a list of all."""
+    if len(numbers) < size // 64:
+        ordered = np.sort(numbers)
+        return bool(np.any(ordered[1:] == ordered[:-1]))
+    named = np.zeros(size, dtype=bool)
+    named[numbers] = True
+    return bool(np.count_nonzero(named) < len(numbers))

@@ -64,6 +64,7 @@ _RECORD = struct.Struct("<IQ")
 _CRC = struct.Struct("<I")
 _CHECKSUM = 16
 _HEAD = _RECORD.size + _CRC.size
+_EMPTY = hashlib.blake2b(digest_size=_CHECKSUM)
 
 
 class Position(NamedTuple):
@@ -150,11 +151,10 @@ class JournalReader:
 
 
 class _File(NamedTuple):
-    """The file that a journal is in, where its records start, and how far it is written."""
+    """The file that a journal is in, and where its records start."""
 
     file: BinaryIO
     start: Position
-    at: Position
 
 
 class _Rotation(NamedTuple):
@@ -184,7 +184,9 @@ class Journal:
         self._lock = lock
         self._closed = False
         lock.claim()
-        self._now = _File(path.open("r+b", buffering=0), start, at)
+        self._now = _File(path.open("r+b", buffering=0), start)
+        self.at = at
+        """Its end."""
         self._rotation: _Rotation | None = None
         remove_partials(path)  # a process that died left them
         self.settle()
@@ -197,11 +199,6 @@ class Journal:
         return cls(path, identity, start, start, lock, fsync=fsync)
 
     @property
-    def at(self) -> Position:
-        """Its end."""
-        return self._now.at
-
-    @property
     def start(self) -> Position:
         """Where its records begin."""
         return self._now.start
@@ -210,8 +207,7 @@ class Journal:
         """Write a record. When this returns it is in the file, and with fsync on the disk; if it raises, it is not."""
         if self._closed or not self._lock.held:
             self.require_open()
-        opened, start, at = now = self._now
-        descriptor = opened.fileno()
+        at, descriptor = self.at, self._now.file.fileno()
         file = os.fstat(descriptor)
         if file.st_size != at.offset or file.st_nlink == 0 or sequence != at.sequence + 1:
             raise JournalError(
@@ -226,10 +222,12 @@ class Journal:
         record += checksum
         after = Position(sequence, checksum, at.offset + len(record))
         try:
-            write_all(descriptor, record)
+            written = os.write(descriptor, record)
+            if written < len(record):
+                write_all(descriptor, record[written:])
             if self.fsync:
                 os.fsync(descriptor)
-            self._now = _File(now.file, start, after)
+            self.at = after
         except BaseException as error:
             if isinstance(error, OSError):
                 error.add_note(
@@ -279,10 +277,9 @@ class Journal:
                 begun = file.read(len(rotation.head)) == rotation.head
             if begun or self._now.file.closed:
                 old = self._now
-                start, at = (rotation.start, rotation.at) if begun else (old.start, old.at)
-                self._now = _File(self.path.open("r+b", buffering=0), start, at)
+                self._now = _File(self.path.open("r+b", buffering=0), rotation.start if begun else old.start)
                 if begun:
-                    self.identity = rotation.identity
+                    self.at, self.identity = rotation.at, rotation.identity
                 old.file.close()
                 self._lock.claim_renewed()
             self._rotation = None
@@ -314,12 +311,12 @@ class Compaction:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._old = journal._now
+        self._old, self._begun_at = journal._now, journal.at
         self._partial = partial_beside(journal.path)
 
     def write(self, base: bytes) -> None:
         """Write the base, the state where this was made, and most of what was recorded since."""
-        journal, at = self._journal, self._old.at
+        journal, at = self._journal, self._begun_at
         prelude = _PRELUDE.pack(MAGIC, VERSION, at.sequence, journal.identity, at.checksum, len(base))
         self._prelude = prelude
         head = prelude + base
@@ -349,7 +346,7 @@ class Compaction:
             os.fsync(self._file.fileno())
         self.close_files()
         at = journal.at
-        end = Position(at.sequence, at.checksum, at.offset - self._old.at.offset + self._start.offset)
+        end = Position(at.sequence, at.checksum, at.offset - self._begun_at.offset + self._start.offset)
         journal.replace(self._partial, self._prelude, self._start, end)
         return True
 
@@ -457,4 +454,6 @@ def _another(path: Path, what: str) -> JournalError:
 
 
 def _checksum(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=_CHECKSUM).digest()
+    checksum = _EMPTY.copy()  # sooner than to say again what is wanted
+    checksum.update(data)
+    return checksum.digest()

@@ -26,7 +26,7 @@ from typing import Any, Self
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array
+from longterm._arrays import Array, as_before, quiet
 from longterm._display import Table, short
 from longterm.errors import InputError
 from longterm.learners.base import Learner, require_learner
@@ -34,10 +34,9 @@ from longterm.learners.checks import FeedbackCheck, OnBrokenBound
 from longterm.learners.feedback import Feedback
 from longterm.live.checkpoints import CHECKPOINT_AFTER, CheckpointAfter
 from longterm.live.durable import Durable
-from longterm.live.feedback import Oracle, feedback_at
 from longterm.live.memory import Memory
 from longterm.live.snapshots import locked_for_journal
-from longterm.live.state import LiveState
+from longterm.live.state import LiveState, Oracle, feedback_at
 from longterm.live.tokens import Token, Window
 from longterm.problems import Problem
 from longterm.storage.lock import FileLock, writing
@@ -148,7 +147,9 @@ class LiveLearner(Durable[Memory]):
             if recorded.interrupted is not None:
                 recorded.finish_interrupted()
             memory = recorded.memory
-            memory.window.require_room()
+            window = memory.window
+            if len(window.open) >= window.max_in_flight:
+                window.require_room()
             change = memory.change_of_ask(self._learner.ask(memory.state), self._life)
             recorded.apply(change, self._lock)
             return change.token
@@ -210,18 +211,22 @@ class LiveLearner(Durable[Memory]):
                 loss_parameters=loss_parameters,
                 constraint_parameters=constraint_parameters,
             )
-        with self._turn(), np.errstate(all="ignore"):  # what is not finite is refused, in words
-            recorded = self._recorded
-            if recorded.interrupted is not None:
-                recorded.finish_interrupted()
-            memory = recorded.memory
-            number = memory.window.find(token).number
-            if hint is not None:
-                feedback = feedback._replace(hint=hint)
-            feedback = self._check.accept(feedback, number)
-            state = self._learner.update(memory.state, feedback)
-            change = memory.change_of_tell(number, state, feedback.constraint, feedback.loss)
-            recorded.apply(change, self._lock)
+        with self._turn():
+            before = quiet()  # what is not finite is refused, in words
+            try:
+                recorded = self._recorded
+                if recorded.interrupted is not None:
+                    recorded.finish_interrupted()
+                memory = recorded.memory
+                number = memory.window.find(token).number
+                if hint is not None:
+                    feedback = feedback._replace(hint=hint)
+                feedback = self._check.accept(feedback, number)
+                state = self._learner.update(memory.state, feedback)
+                change = memory.change_of_tell(number, state, feedback.constraint, feedback.loss)
+                recorded.apply(change, self._lock)
+            finally:
+                as_before(before)
 
     def skip(self, token: Token | str) -> None:
         """Give up a round whose feedback will not come; the learner does not move.

@@ -8,9 +8,9 @@ by then it has been found good and written down. It puts values in place, so tha
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,9 +22,9 @@ from longterm.errors import NonFiniteError, SnapshotError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.live.journal import Follows
+from longterm.live.recorded import Restored
 from longterm.live.records import SkipRecord, StateLayout, TellRecord, encode_ask, encode_skip
-from longterm.live.remembered import Restored
-from longterm.live.soundness import check_counters, require_near
+from longterm.live.snapshots import check_counters, require_near
 from longterm.live.state import LiveState
 from longterm.live.tokens import Closed, Lives, Token, Window
 from longterm.storage.packing import pack, require_sound, restored_state, state_arrays, unpack
@@ -37,7 +37,8 @@ VERSION = 2
 _CLOSED: tuple[Closed, ...] = ("told", "skipped")
 
 
-class Counters(NamedTuple):
+@dataclass(slots=True)
+class Counters:
     """How often what happened."""
 
     told: int = 0
@@ -54,7 +55,7 @@ class RoundOpened(NamedTuple):
     expired: tuple[int, ...]
     lives: Lives
     new_life: int | None
-    counters: Counters
+    expired_so_far: int
 
     def record(self, memory: Memory) -> bytes:
         """What the journal is given."""
@@ -62,7 +63,7 @@ class RoundOpened(NamedTuple):
 
     def apply(self, memory: Memory) -> None:
         """Let it happen."""
-        token, expired, lives, _, counters = self
+        token, expired, lives, _, memory.counters.expired = self
         window, number = memory.window, token.number
         for old in expired:
             window.open.pop(old, None)
@@ -70,7 +71,6 @@ class RoundOpened(NamedTuple):
         window.closed.pop(number - window.expire_after - 1, None)
         window.lives = lives
         window.asked = number
-        memory.counters = counters
 
 
 class RoundTold(NamedTuple):
@@ -81,7 +81,9 @@ class RoundTold(NamedTuple):
     constraint: Array
     loss: Array | None
     sums: Sums
-    counters: Counters
+    told: int
+    losses_told: int
+    largest_delay: int
 
     def record(self, memory: Memory) -> bytes:
         """What the journal is given."""
@@ -89,8 +91,8 @@ class RoundTold(NamedTuple):
 
     def apply(self, memory: Memory) -> None:
         """Let it happen."""
-        number, memory.state, _, _, memory.sums, memory.counters = self
-        window = memory.window
+        counters, window = memory.counters, memory.window
+        number, memory.state, _, _, memory.sums, counters.told, counters.losses_told, counters.largest_delay = self
         window.open.pop(number, None)
         window.closed[number] = "told"
 
@@ -99,7 +101,7 @@ class RoundSkipped(NamedTuple):
     """A skip: a round is given up."""
 
     number: int
-    counters: Counters
+    skipped: int
 
     def record(self, memory: Memory) -> bytes:
         """What the journal is given."""
@@ -109,7 +111,7 @@ class RoundSkipped(NamedTuple):
         """Let it happen."""
         memory.window.open.pop(self.number, None)
         memory.window.closed[self.number] = "skipped"
-        memory.counters = self.counters
+        memory.counters.skipped = self.skipped
 
 
 Change = RoundOpened | RoundTold | RoundSkipped
@@ -141,40 +143,43 @@ class Memory:
         """A memory that stays as this one is now. What it shares with it is never written to."""
         made, window = copy(self), self.window
         made.window = replace(window, open=window.open.copy(), closed=window.closed.copy())
+        made.counters = copy(self.counters)
         return made
 
     # --- what can happen -------------------------------------------------------------------------------------
 
     def change_of_ask(self, x: Array, life: int) -> RoundOpened:
         """A round begins with the decision x; its token belongs to this life."""
-        window, counters = self.window, self.counters
-        expired, lives = window.expiring(), window.lives_with(life)
-        if expired:
-            counters = counters._replace(expired=counters.expired + len(expired))
+        window = self.window
+        lives, new_life = window.lives, None
+        if not lives or lives[-1][1] != life:
+            lives = window.lives_with(life)
+            new_life = None if lives is window.lives else life
+        expired = window.expiring() if window.open else ()
         decision = np.array(x)
-        decision.setflags(write=False)
-        new_life = None if lives is window.lives else life
-        return RoundOpened(Token(window.asked + 1, decision, life), expired, lives, new_life, counters)
+        decision.setflags(False)  # type: ignore[call-arg]  # write; by its name it takes twice as long
+        so_far = self.counters.expired + len(expired)
+        return RoundOpened(Token(window.asked + 1, decision, life), expired, lives, new_life, so_far)
 
     def change_of_tell(self, number: int, state: Any, constraint: Array, loss: Array | None) -> RoundTold:
         """The feedback of an open round led to a state; a NonFiniteError if that is none."""
-        for value in self.layout.leaves(state):
-            if not _is_finite(value):
-                raise self._not_finite(state, number)
-        told, skipped, expired, losses_told, largest_delay = self.counters
-        delay = self.window.asked - number
-        counters = Counters(
-            told + 1,
-            skipped,
-            expired,
-            losses_told if loss is None else losses_told + 1,
-            delay if delay > largest_delay else largest_delay,
+        if not _are_finite(self.layout.leaves(state)):
+            raise self._not_finite(state, number)
+        counters, delay = self.counters, self.window.asked - number
+        return RoundTold(
+            number,
+            state,
+            constraint,
+            loss,
+            self._sums_with(constraint, loss),
+            counters.told + 1,
+            counters.losses_told if loss is None else counters.losses_told + 1,
+            delay if delay > counters.largest_delay else counters.largest_delay,
         )
-        return RoundTold(number, state, constraint, loss, self._sums_with(constraint, loss), counters)
 
     def change_of_skip(self, number: int) -> RoundSkipped:
         """An open round is given up."""
-        return RoundSkipped(number, self.counters._replace(skipped=self.counters.skipped + 1))
+        return RoundSkipped(number, self.counters.skipped + 1)
 
     def _sums_with(self, constraint: Array, loss: Array | None) -> Sums:
         """`Sums.add`; for a single learner without arrays made to hold one number."""
@@ -260,7 +265,7 @@ class Memory:
         """The counters, for a snapshot."""
         window = self.window
         sizes = {"max_in_flight": window.max_in_flight, "expire_after": window.expire_after, "asked": window.asked}
-        return self.counters._asdict() | sizes
+        return asdict(self.counters) | sizes
 
     def arrays(self) -> dict[str, Array]:
         """Everything else, for a snapshot."""
@@ -284,7 +289,7 @@ class Memory:
             raise ValueError("the state is of more rounds than were told")
         self.state = state
         self.sums = Sums(**{name: arrays[f"sums.{name}"] for name in Sums._fields})
-        self.counters = Counters(**{name: int(metadata[name]) for name in Counters._fields})
+        self.counters = Counters(**{field.name: int(metadata[field.name]) for field in fields(Counters)})
         window = self.window = Window(
             max_in_flight=int(metadata["max_in_flight"]),
             expire_after=int(metadata["expire_after"]),
@@ -314,15 +319,19 @@ class Memory:
             hard_violation=_copied(sums.hard),
             squared_violation=_copied(sums.squared),
             largest_violation=_copied(sums.largest),
-            **self.counters._asdict(),
+            **asdict(self.counters),
         )
 
 
-def _is_finite(value: Array) -> bool:
-    """Whether all numbers are: the square of a vector says so in half the time, unless it is too long to square."""
-    if type(value) is not np.ndarray:
-        return math.isfinite(value)
-    return (value.ndim == 1 and math.isfinite(value.dot(value))) or bool(np.isfinite(value).all())
+def _are_finite(values: Iterable[Array]) -> bool:
+    """Whether all numbers are: the square of a vector says so in half the time, unless it is too large."""
+    for value in values:
+        if type(value) is not np.ndarray:
+            if not math.isfinite(value):
+                return False
+        elif (value.ndim != 1 or not math.isfinite(value.dot(value))) and not np.isfinite(value).all():
+            return False
+    return True
 
 
 def _copied(value: Array) -> Array:

@@ -78,11 +78,13 @@ class StateLayout:
         self._is_flat = not any(hasattr(field, "_asdict") for field in template)
         self._value = (x.dtype, x.shape[:-1])
         self._is_single = x.ndim == 1
+        self._number = x.dtype.type if self._is_single else None
         self._seen: tuple[type, ...] = ()
 
     def leaves(self, state: Any) -> tuple[Array, ...]:
         """The arrays of a state, one after another."""
-        return tuple(state) if self._is_flat else tuple(state_arrays(state).values())
+        leaves: tuple[Array, ...] = state if self._is_flat else tuple(state_arrays(state).values())
+        return leaves
 
     def name(self, place: int) -> str:
         """What the state calls one of them."""
@@ -94,15 +96,15 @@ class StateLayout:
         kinds = tuple(map(type, leaves))
         if kinds != self._seen:
             self._look_at(kinds)
-        dtype, shape = self._value
-        fits = self._fits and constraint.dtype is dtype and constraint.shape == shape
-        if loss is not None:
-            fits = fits and loss.dtype is dtype and loss.shape == shape
-        parts = list(leaves)
+        fits, parts = self._fits, list(leaves)
         for place, dtype, shape in self._arrays:
             leaf = leaves[place]
             fits = fits and leaf.dtype is dtype and leaf.shape == shape
-            parts[place] = _raw(leaf)
+            parts[place] = _raw(leaf) if _SWAPPED else leaf.tobytes()
+        dtype, shape = self._value
+        for value in (constraint, loss):
+            if type(value) is not self._number and value is not None:
+                fits = fits and value.dtype is dtype and value.shape == shape
         if not fits:
             arrays = state_arrays(state) | {"constraint": constraint} | ({} if loss is None else {"loss": loss})
             return pack({"op": "tell", "token": number}, arrays)

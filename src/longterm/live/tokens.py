@@ -119,8 +119,6 @@ class Window:
 
     def require_room(self) -> None:
         """Raise a WindowFullError if one more round would be one too many."""
-        if len(self.open) < self.max_in_flight:
-            return
         if len(self.open) - len(self.expiring()) >= self.max_in_flight:
             oldest = next(iter(self.open))
             raise WindowFullError(

@@ -6,7 +6,6 @@ learners of a batch share (sets, losses, constraints) are not of this kind and a
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
@@ -40,7 +39,8 @@ class PerLearner(Shown):
 
     def with_hyper_arrays(self, arrays: Mapping[str, Any]) -> Self:
         """The same learner with other arrays at these paths. They are taken as they are, without checks."""
-        made = copy.copy(self)
+        made = object.__new__(type(self))
+        vars(made).update(vars(self))
         for name, value in self._varying():
             inner = {path.removeprefix(f"{name}."): a for path, a in arrays.items() if path.startswith(f"{name}.")}
             other = arrays[name] if isinstance(value, np.ndarray) else value.with_hyper_arrays(inner)
