@@ -10,7 +10,6 @@ from longterm.constraints import Affine, ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners import AdaptiveAFTRL, MixedAFTRL, MixedPenalisedFTRL
 from longterm.learners import _scale_mixture as mixture
-from longterm.learners._scale_mixture import Hedge
 from longterm.losses import Linear
 from longterm.sets import Ball
 from longterm.streams import Replay, SwitchingCosts
@@ -36,7 +35,9 @@ def test_shares_are_those_of_a_plain_root(seed):
     clip, squares = rng.exponential(size=2)
     units = np.sqrt(4 * clip**2 + 0.25 * squares) * R
     losses = 5 * units * rng.standard_normal(9)
-    hedge = Hedge(losses, np.asarray(clip), np.asarray(squares), np.asarray(0.0))
+    hedge = mixture.begin((), np, np.float64)._replace(
+        losses=losses, clip=np.asarray(clip), squares=np.asarray(squares)
+    )
     p = mixture.shares(hedge, radius, prior)
     # (ν − Q_k)/(αR_k) = ln(p_k/π_k) for one ν, the same for all, and Σ p_k = 1: that is the argmin, and the only one
     assert p.sum() == pytest.approx(1, abs=1e-12)

@@ -57,15 +57,15 @@ def test_sparse_rounds_are_dense_ones():
 
 @numba.njit
 def _shares_of(lanes):
-    mixture.evaluate(lanes.ctypes.data, 0.0, 0.0)
+    mixture.evaluate(lanes.ctypes.data, 0.0, 0.0, 1.0, 1.0)
 
 
 @numba.njit
-def _paid_by(lanes, share):
-    if share <= mixture.LITTLE:
-        mixture._pay_little(lanes.ctypes.data, share, share, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
+def _paid_by(lanes, most):
+    if most <= mixture.LITTLE:
+        mixture._pay_little(lanes.ctypes.data, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
     else:
-        mixture._pay(lanes.ctypes.data, share, share, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
+        mixture._pay(lanes.ctypes.data, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
 
 
 def test_exponentials_and_logarithms_on_vectors_are_those_of_the_library():
@@ -75,11 +75,11 @@ def test_exponentials_and_logarithms_on_vectors_are_those_of_the_library():
         _shares_of(lanes)
         np.testing.assert_allclose(lanes[mixture.SHARE], np.exp(x), rtol=1e-15)
     lanes[mixture.RADIUS] = lanes[mixture.INVERSE] = 1.0
-    lanes[mixture.FACTOR] = np.linspace(-1, 1, 16)
     for most in (1e-9, 1e-3, 1 / 16, 0.1, 0.5):
-        lanes[mixture.LOSS] = 0.0
+        lanes[mixture.LOSS], lanes[mixture.OWED] = 0.0, most * np.linspace(-1, 1, 16)
+        lanes[mixture.SQUARES] = lanes[mixture.OWED] ** 2  # of one round
         _paid_by(lanes, most)
-        np.testing.assert_allclose(lanes[mixture.LOSS], -np.log1p(-most * lanes[mixture.FACTOR]), rtol=1e-15)
+        np.testing.assert_allclose(lanes[mixture.LOSS], -np.log1p(-lanes[mixture.OWED]), rtol=1e-15)
 
 
 @pytest.mark.parametrize("rule", RULES)

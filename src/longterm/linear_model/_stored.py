@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
+from longterm.learners._scale_mixture import LONGEST_BLOCK, PACE, PATIENCE, SCALES
 from longterm.linear_model._feature_scale import CENTRED, NAMES
 from longterm.linear_model._settings import Settings
 from longterm.linear_model.kernels.heap import ARITY, room
@@ -24,24 +25,27 @@ from longterm.linear_model.kernels.mixture import (
     IDLE,
     INVERSE,
     LOSS,
-    PACE,
+    OWED,
     PRIOR,
     RADIUS,
     RESIDUAL,
     ROWS,
-    SCALES,
     SHARE,
+    SQUARES,
 )
-from longterm.linear_model.kernels.rule import CODES, CompiledRule, begun_mixture, rule_class
+from longterm.linear_model.kernels.rule import CODES, CompiledRule, begun_mixture, rule_class, scales_at
+from longterm.linear_model.kernels.scale_round import LEAST_SQUARES
 from longterm.linear_model.kernels.vectors import LANES
 
+MOVING = ((0, SCALES), (RESIDUAL, IDLE - 1))
+"""The lanes of the weights' scales, and of the residual's: without the experts at 0."""
 LAST_ROUND = 2**53
 """Rounds are counted exactly up to here, as floats too."""
 REPORTED = frozenset(["loss_sum", "signed_violation", "hard_violation", "squared_violation", "bound_sum"])
 """Sums that no round reads: they may have overflowed."""
 SIGNED = frozenset(
     ["loss_sum", "signed_violation", "intercept", "intercept_slope", "norm_1_low", "norm_2_low", "pivot"]
-) | {"residual_pivot", "residual"}
+) | {"residual_pivot", "residual", "owed", "residual_owed", "tilt", "residual_tilt"}
 """Numbers that may be below 0; so may the sums of a sparse memory, by a rounding."""
 CLOSE, LITTLE = 1e-6, 1e-150
 """By how much, relatively, numbers may differ that are the same but for rounding; and where squares underflow."""
@@ -113,17 +117,6 @@ def older_layout(specification: Mapping[str, Any], arrays: Mapping[str, NDArray[
     return numbers.shape == (len(made.numbers) - 1,)
 
 
-def up_to_date(specification: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """A state of version 2 with its reach, what it would have been after its last round; of 3 with a steepness of 0."""
-    mixed, means, given = arrays.get("game.mixed"), arrays.get("scale.means"), specification.get("settings")
-    if isinstance(mixed, np.ndarray) and mixed.shape == (len(MIXED_NUMBERS) - 1,) and isinstance(given, dict):
-        reach = float(given.get("residual_radius", 0.0)) if given.get("offset") == "mean" else 0.0
-        arrays = {**arrays, "game.mixed": np.append(mixed, reach)}
-    if isinstance(means, np.ndarray) and "scale.steepness" not in arrays:
-        arrays = {**arrays, "scale.steepness": np.zeros(means.size + 1)}
-    return arrays
-
-
 def _checked_scalars(
     settings: Settings, made: type[CompiledRule], state: Mapping[str, NDArray[Any]]
 ) -> dict[str, float]:
@@ -179,28 +172,26 @@ def _mixture(state: Mapping[str, NDArray[Any]]) -> FloatArray:
 
 
 def _check_mixture(settings: Settings, scalars: Mapping[str, float], mixture: FloatArray) -> None:
-    """What `kernels.mixture` says of the lanes: all of it follows from the scalars and from what the scales have paid.
-
-    The last two rows are room for a round, written before they are read.
-    """
-    _require(bool(np.isfinite(mixture[: FACTOR + 1]).all()), "the mixture has numbers that are not finite")
+    """What `kernels.mixture` says of the lanes: all of it follows from the scalars and from what the scales have paid."""
+    _require(bool(np.isfinite(mixture).all()), "the mixture has numbers that are not finite")
     begun = begun_mixture(settings.parameters(), scalars["first_length"])
     for row, name in ((RADIUS, "radii"), (INVERSE, "inverse radii"), (PRIOR, "priors")):
         _require(_close(mixture[row], begun[row]), f"the {name} of the scales are not those of the settings")
-    named = (("pivot", "clip", "clipped_squares"), ("residual_pivot", "residual_clip", "residual_clipped_squares"))
     squares = scalars["gradient_squares"], scalars["intercept_squares"]
     longest = scalars["longest_gradient"], math.sqrt(squares[1])
     exponents, slack, inside = np.empty(LANES), np.empty(LANES), np.arange(LANES) < RESIDUAL
-    for lanes, (pivot, clip, clipped), most, length in zip((inside, ~inside), named, squares, longest, strict=True):
-        sound = scalars[clip] <= length * (1 + CLOSE) + LITTLE and scalars[clipped] <= most * (1 + CLOSE) + LITTLE
-        _require(sound, f"{clip} or {clipped} is above the gradients'")
-        rate = math.sqrt(4 * scalars[clip] ** 2 + PACE**2 * scalars[clipped])
-        sizes = np.append(np.abs(mixture[LOSS, lanes]), abs(scalars[pivot]))
+    for lanes, of, most, length in zip((inside, ~inside), ("", "residual_"), squares, longest, strict=True):
+        pivot, clip, clipped = (scalars[of + name] for name in ("pivot", "clip", "clipped_squares"))
+        sound = clip <= length * (1 + CLOSE) + LITTLE and clipped <= most * (1 + CLOSE) + LITTLE
+        _require(sound, f"{of}clip or {of}clipped_squares is above the gradients'")
+        rate = math.sqrt(4 * clip**2 + PACE**2 * clipped)
+        _check_block(of, scalars, rate)
+        sizes = np.append(np.abs(mixture[LOSS, lanes]), abs(pivot))
         _require(bool((sizes <= FARTHEST).all()), "a scale has paid too much")
         per_unit = mixture[INVERSE, lanes] / rate if rate > 0 else np.zeros(int(lanes.sum()))
-        exponents[lanes] = mixture[PRIOR, lanes] + (scalars[pivot] - mixture[LOSS, lanes]) * per_unit
+        exponents[lanes] = mixture[PRIOR, lanes] + (pivot - mixture[LOSS, lanes]) * per_unit
         slack[lanes] = 1e-12 * sizes.max() * per_unit  # of what was rounded away
-    share, factor = mixture[SHARE], mixture[FACTOR]
+    share = mixture[SHARE]
     _require(bool(((share >= 0) & (share <= 1 + CLOSE)).all()), "a scale's share is not in [0, 1]")
     for lanes, begins in ((inside, scalars["first_length"] > 0), (~inside, settings.residual_radius > 0)):
         if begins:
@@ -208,28 +199,55 @@ def _check_mixture(settings: Settings, scalars: Mapping[str, float], mixture: Fl
             follow = np.abs(given - exponent) <= CLOSE * (1 + np.abs(exponent)) + slack[lanes]
             _require(bool(follow.all()), "the scales' shares are not what they have paid for")
             _require(abs(float(share[lanes].sum()) - 1) <= CLOSE, "the scales' shares do not add up to 1")
-    _require(_close(factor, _factors(settings, scalars, mixture)), "the scales' leaders are not those of the state")
+    _check_leaders(settings, scalars, mixture)
     zeros = [IDLE - 1, IDLE] if settings.scales == "priced" else [SCALES, IDLE - 1, IDLE]
     _require(not mixture[LOSS, zeros].any(), "a scale of 0 has paid for losses")
-    if scalars["round"] > 1:
-        mixed = float(share[:SCALES] @ factor[:SCALES])
-        _require(abs(scalars["scale"] - mixed) <= CLOSE * mixed + LITTLE, "the scale is not that of the mixture")
 
 
-def _factors(settings: Settings, scalars: Mapping[str, float], mixture: FloatArray) -> FloatArray:
-    """s_k of every lane, as `place_scales` and `place_residual` have it."""
-    made, l2 = np.zeros(LANES), settings.parameters().l2
+def _check_block(of: str, scalars: Mapping[str, float], rate: float) -> None:
+    """What was owed and not yet paid when the file was written, by the weights' scales or the residual's."""
+    owed, squares, patience, lean = (scalars[of + name] for name in ("owed", "owed_squares", "patience", "tilt"))
+    _require(scalars["waits"] in (0.0, 1.0), "scales neither wait nor pay in every round")
+    most = scalars["waits"] * max(min(PATIENCE * rate, 0.5 * rate - scalars[of + "clip"]), 0.0) * (1 + CLOSE)
+    _require(patience <= most and abs(owed) <= patience * (1 + CLOSE) + LITTLE, f"scales owe more than {of}patience")
+    rounds = (scalars["round"] - 1) % LONGEST_BLOCK
+    sound = squares <= rounds * (scalars[of + "clip"] * (1 + CLOSE)) ** 2 and owed**2 <= rounds * squares * (1 + CLOSE)
+    _require(sound, f"{of}owed_squares is not that of a block")
+    _require(-1 - CLOSE <= lean * rate and lean <= 0 and (lean == 0 or rate > 0), f"{of}tilt is out of bounds")
+
+
+def _check_leaders(settings: Settings, scalars: Mapping[str, float], mixture: FloatArray) -> None:
+    """s_k of the weights' scales and of the residual's, as `place_scales` and `place_residual` have them; and s."""
+    factors, pull = np.zeros(SCALES), 0.0
+    radii, share, owed = mixture[RADIUS, :SCALES], mixture[SHARE, :SCALES], scalars["owed"]
     if scalars["gradient_squares"] > 0:
         weight = scalars["multiplier" if CODES[settings.rule] == PENALISED_FTRL else "multiplier_sum"]
+        pull = weight * settings.parameters().l2
         norm_2 = scalars["norm_2"] + scalars.get("norm_2_low", 0.0)
-        shortest = 1 / math.sqrt(norm_2) if norm_2 > 0 else math.inf
-        radii = mixture[RADIUS, :SCALES]
-        curvature = math.sqrt(scalars["gradient_squares"]) * mixture[INVERSE, :SCALES] + weight * l2
-        made[:SCALES] = np.minimum(1 / curvature, radii * shortest)
-    size = max(math.sqrt(scalars["intercept_squares"]), abs(scalars["intercept_slope"]))
-    if settings.residual_radius > 0 and size > 0:
-        made[RESIDUAL : IDLE - 1] = mixture[RADIUS, RESIDUAL : IDLE - 1] / size
-    return made
+        factors = scales_at(mixture, scalars["gradient_squares"], pull, norm_2)
+    lanes, unlike = np.zeros(LANES), pull > 0
+    lanes[:SCALES] = factors if unlike else 0.0
+    means = [float(mixture[SHARE, first:last] @ mixture[RADIUS, first:last]) for first, last in MOVING]
+    size = max(scalars["intercept_squares"], scalars["intercept_slope"] ** 2)
+    each = 1 / math.sqrt(size) if settings.residual_radius > 0 and size > LEAST_SQUARES else 0.0
+    wanted = np.array([factors[-1] / radii[-1], each, *means])
+    names = ("factor", "residual_factor", "mean_radius", "residual_mean_radius")
+    found = np.array([scalars[name] for name in names])
+    if unlike and scalars["mean_radius"] == 0:
+        wanted[2] = 0.0
+    leaders = _close(mixture[FACTOR], lanes) and _close(found, wanted)
+    _require(leaders, "the scales' leaders are not those of the state")
+    relative, squares = np.zeros(LANES), np.zeros(LANES)
+    relative[:SCALES], squares[:SCALES] = mixture[OWED, :SCALES] / radii, mixture[SQUARES, :SCALES] / radii**2
+    most = (scalars["patience"], scalars["owed_squares"]) if unlike else (0.0, 0.0)
+    sound = bool((np.abs(relative) <= most[0] * (1 + CLOSE) + LITTLE).all()) and not mixture[OWED, SCALES:].any()
+    sound = sound and bool(((squares >= 0) & (squares <= most[1] * (1 + CLOSE) + LITTLE)).all())
+    sound = sound and not mixture[SQUARES, SCALES:].any()
+    sound = sound and (not unlike or abs(relative[SCALES - 1] - owed) <= CLOSE * scalars["patience"] + LITTLE)
+    _require(sound, "the scales do not owe what the state says")
+    if scalars["round"] > 1:
+        mixed = min(float(share @ factors) * (1 + scalars["tilt"] * owed), float(factors[0]))
+        _require(abs(scalars["scale"] - mixed) <= CLOSE * mixed + LITTLE, "the scale is not that of the mixture")
 
 
 def _check_offset(settings: Settings, widens: bool, scalars: Mapping[str, float]) -> None:
