@@ -47,6 +47,23 @@ def test_rounds_are_the_reference_learners(rule, scales, budget, norms):
     np.testing.assert_allclose(ours._rule.mixture[mixture.SHARE, :9], state.shares, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_scales_that_wait_lose_what_those_lose_that_pay_in_every_round(rule):
+    X, y = rows_and_labels(n=3000)
+    losses, settled = {}, {}
+    for waits in (0.0, 1.0):
+        learner = BudgetLinearLearner(7, 100.0, rule=rule)
+        learner._rule.scalars["waits"], before, settled[waits] = waits, learner._rule.mixture.copy(), 0
+        for row, label in zip(X, y, strict=True):
+            learner.step_dense(row, label)
+            settled[waits] += bool((learner._rule.mixture[mixture.SHARE] != before[mixture.SHARE]).any())
+            before[:] = learner._rule.mixture
+        losses[waits] = learner.cumulative_loss
+    assert losses[1.0] == pytest.approx(losses[0.0], rel=2e-3)
+    assert settled[0.0] > 2900
+    assert settled[1.0] < 900
+
+
 def test_sparse_rounds_are_dense_ones():
     X, y = rows_and_labels(n=800)
     dense, by_rows = (BudgetLinearLearner(7, 3.0, sparse=kind) for kind in (False, True))

@@ -4,8 +4,8 @@ With R_k = R/4^k, one z and one V = Σ‖n_s‖², the leaders of an elastic-net
 
     x^k = s_k w,   w = −soft(z, Λl1),   s_k = min( 1/(√V/R_k + Λl2), R_k/‖w‖ ),
 
-and a last expert stays at 0 (s = 0, with the smallest R_k as its scale). For a round experts owe ℓ_k = ⟨n, x^k⟩, cut off
-at the largest so far:
+and a last expert stays at 0 (s = 0, with the smallest R_k as its scale). For a round experts owe ℓ_k = ⟨n, x^k⟩, cut
+off at the largest so far:
 
     b = max_k |ℓ_k|/R_k,   κ = min(1, m/b),   L_k ← L_k + κℓ_k,   B_k ← B_k + (κℓ_k)²,   m ← max(m, b),   U ← U + (κb)².
 
@@ -35,8 +35,8 @@ SCALES, RATIO = 8, 4.0
 PACE = 0.5
 """c, at most 2."""
 PATIENCE, LONGEST_BLOCK = 0.15, 128
-"""By how much an exponent may move before a block of rounds ends, and its most rounds, a power of 2. With .2 the loss on
-covtype in its own order was half a per cent larger, with .1 blocks are half as long, and no loss was .1 % smaller."""
+"""By how much an exponent may move before a block of rounds ends, and its most rounds, a power of 2. Chosen with
+`benchmarks/scale_blocks.py`: with .2 covtype in its own order loses half a per cent more."""
 STEPS = 25
 """Newton's steps to ν; from a sum of at most nine they are quadratic from the start. Six suffice as a rule."""
 
@@ -53,7 +53,7 @@ class Hedge(NamedTuple):
     clip_cost: Array
     """Σ (m_t − m_{t−1}) Σ_j p_j R_j: only the bound reads it, as the next two."""
     correction: Array
-    """Σ (.273 max_k(L_k/R_k)² + ½ max_k B_k/R_k²)/α over blocks: R_k times this is what scale k paid above its losses."""
+    """Σ (.273 max_k(L_k/R_k)² + ½ max_k B_k/R_k²)/α over blocks: times R_k, what scale k paid above its losses."""
     waiting: Array
     """What it cost that p stays in blocks, less what following within them has earned."""
     owed: Array
@@ -123,7 +123,7 @@ def shares(hedge: Hedge, radius: float, log_prior: FloatArray) -> Array:
 def charged(
     hedge: Hedge, p: Array, s: Array, along: Array, t: Array, radius: float, *, every_round: bool = False
 ) -> tuple[Hedge, Array]:
-    """The mixture after round t, in which ⟨n, w⟩ was `along`, and whether a block ended with it: then p is made anew."""
+    """The mixture after round t, in which ⟨n, w⟩ was `along`, and whether a block ended: then p is to be made anew."""
     xp, R = namespace(s), like(radii(radius), s)
     losses, alpha = column(along) * s, rate(hedge)
     b = xp.max(xp.abs(losses) / R, axis=-1)

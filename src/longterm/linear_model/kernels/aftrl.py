@@ -53,9 +53,9 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     accepted, slope, g = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin, ahead
-    place_offset(p, s, label, weight)
+    logarithm_of_t = place_offset(p, s, label, weight)
     add_gradient(p, s, slope, length)
-    ascend(p, s, g)
+    ascend(p, s, g, logarithm_of_t)
     s.multiplier_sum += s.multiplier
     s.norm_1, s.norm_2, next_dot, next_length = step(memory, rows, k, slope, s.multiplier_sum * p.l1, following)
     pay_scales(p, s, memory.mixture, dot, length, slope)

@@ -74,19 +74,8 @@ def log1p_of_share(s):
 @precise
 def logarithm(x):
     """log(x) for x between 1e-300 and 1e300."""
-    return log_of_ratio(x, 1.0)
-
-
-@precise
-def log_of_ratio(a, b):
-    """log(a/b) for a and b between 1e-300 and 1e300: 2 artanh(w) + k log 2, w = (a − 2^k b)/(a + 2^k b).
-
-    The bits of a number are its logarithm to base 2, but for .086: so 2^k b is within half again of a, and |w| ≤ 1/5.
-    """
-    bits = np.float64(b).view(np.int64)
-    k = (np.float64(a).view(np.int64) - bits + _HALF) >> _PLACES
-    near = np.int64(bits + (k << _PLACES)).view(np.float64)
-    w = (a - near) / (a + near)
+    near, k = near_power(x, 1.0)
+    w = (x - near) / (x + near)
     q = w * w
     f = q * q
     even = 1.0 / 21.0
@@ -101,10 +90,21 @@ def log_of_ratio(a, b):
     odd = odd * f + 1.0 / 7.0
     odd = odd * f + 1.0 / 3.0
     rest = (even * f + odd * q) * w
-    return np.float64(k) * LN_2_HIGH + (2.0 * w + (2.0 * rest + np.float64(k) * LN_2_LOW))
+    return k * LN_2_HIGH + (2.0 * w + (2.0 * rest + k * LN_2_LOW))
 
 
 @precise
-def falling_power(t, beta):
-    """t^−β for t ≥ 1 and β ≥ 0."""
-    return exponential(-beta * logarithm(np.float64(t)))
+def near_power(a, b):
+    """2^k b and k, where 2^k b is within half again of a: log(a/b) = 2 artanh(w) + k log 2 with |w| ≤ 1/5.
+
+    The bits of a number are its logarithm to base 2, but for .086. w = (a − 2^k b)/(a + 2^k b).
+    """
+    bits = np.float64(b).view(np.int64)
+    k = (np.float64(a).view(np.int64) - bits + _HALF) >> _PLACES
+    return np.int64(bits + (k << _PLACES)).view(np.float64), np.float64(k)
+
+
+@precise
+def falling_power(logarithm_of_t, beta):
+    """t^−β for t ≥ 1 and β ≥ 0, with log t given."""
+    return exponential(-beta * logarithm_of_t)

@@ -2,14 +2,14 @@
 
 Every scale R_k = R/4^k has its own leader, and all of them lie on one ray: x^k = s_k w with the same w. So a scale is
 one number s_k, and the mixture x_t = (Σ_k p_k s_k) w costs O(K) numbers a round and no pass over the coordinates. Its
-weights p are those of a multi-scale Hedge on ℓ_k = slope · s_k ⟨u, w⟩: with b = max_k |ℓ_k|/R_k, κ = min(1, m/b),
+weights p are those of a multi-scale Hedge on ℓ_k = slope · s_k ⟨u, w⟩. Scales owe what rounds cost (`scale_round`), and
+pay at the end of a block of rounds; L_k is what a scale owes, B_k the sum of its squares, h_k = L_k/(αR_k):
 
-    Q_k ← Q_k − αR_k ln(1 − κℓ_k/(αR_k)),   α ← √(4m² + c²U),   p_k = π_k exp((ν − Q_k)/(αR_k)),  ν from Σ p_k = 1.
+    Q_k ← Q_k + αR_k(−ln(1 − h_k) − ½(h_k² − B_k/(αR_k)²)),   p_k = π_k exp((ν − Q_k)/(αR_k)),  ν from Σ p_k = 1.
 
 The intercept's residual is a second mixture of the same kind, with one coordinate. Both live in the columns ("lanes")
-of one small array, and a round is done on vectors of sixteen (`vectors`). It is a long chain of operations, each of
-which waits for the one before. The pass over the coordinates needs none of it and comes first where the rule allows:
-the other way round A-FTRL's round on 22 features took 300 ns in place of 260.
+of one small array, and the end of a block is done on vectors of sixteen (`vectors`): a long chain of operations, each
+of which waits for the one before.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _numbers(context, builder, values):
 
 
 def _owe(context, address, along):
-    """Add what the round costs each scale of the weights, along · s_k, to L_k and its square to B_k; max_k |L_k|/R_k."""
+    """Add along · s_k to L_k and its square to B_k, for every scale of the weights; max_k |L_k|/R_k."""
 
     def generate(context, builder, signature, arguments):
         address, along = arguments

@@ -10,8 +10,9 @@ import math
 import numpy as np
 
 from longterm.linear_model.kernels.compile import helper, in_order
-from longterm.linear_model.kernels.functions import falling_power, log_of_ratio
+from longterm.linear_model.kernels.functions import falling_power, logarithm
 from longterm.linear_model.kernels.layout import MEAN, NO_OFFSET, ONE, PRICED
+from longterm.linear_model.kernels.logarithms import logarithms
 from longterm.linear_model.kernels.losses import value_and_slope
 from longterm.linear_model.kernels.mixture import begin_mixture, pay, settle
 from longterm.linear_model.kernels.scale_round import owe_round, place_residual, place_scales, price
@@ -68,13 +69,13 @@ def add_gradient(p, s, slope, length):
 
 
 @helper
-def ascend(p, s, g):
+def ascend(p, s, g, logarithm_of_t):
     """The dual's step, λ_{t+1} = [λ_t + μ_t (g(x_t) − θ_t λ_t)]₊ with μ_t = 1/(θ_t (t + 1)); returns θ_t.
 
     θ_t = theta_0/t^β; found online theta_0/(M_t t^β), and while M_t is 0 there is no θ_t, and λ stays as it was.
     """
     t, online = s.round, p.step == 0.0
-    theta = p.theta_0 * falling_power(t, p.beta)
+    theta = p.theta_0 * falling_power(logarithm_of_t, p.beta)
     if online:
         theta = theta / s.longest_gradient if s.longest_gradient > 0.0 else 0.0
     if theta > 0.0:
@@ -140,30 +141,35 @@ def place_intercept(p, s, mixture, slope):
 
 @helper
 def place_offset(p, s, label, weight):
-    """What the next b is without its residual, with a mixture: it waits for nothing that the round is to find out.
+    """What the next b is without its residual, with a mixture; log t, which the dual's step needs.
 
-    So it comes right after the charge, where the processor would wait for the slope: at the end of the round it took 30
-    of 200 ns.
+    It waits for nothing that the round is to find out. So it comes right after the charge, while the processor waits
+    for the slope; at the end of the round it took a tenth of it.
     """
-    if p.scales > ONE and p.intercept_bound == 0.0:
-        s.intercept = next_offset(p, s, label, weight)
-
-
-@in_order
-def next_offset(p, s, label, weight):
-    """Log-odds of the classes so far, ln((W₊ + ½ω)/(W₋ + ½ω)) with ω the largest weight; or the targets' mean."""
+    t = np.float64(s.round)
+    if p.scales == ONE or p.intercept_bound > 0.0:
+        return logarithm(t)
     s.heaviest = max(s.heaviest, weight)
     if p.offset == NO_OFFSET or s.heaviest == 0.0:
-        return 0.0
+        s.intercept = 0.0
+        return logarithm(t)
     if p.offset == MEAN:
         s.positive_weight += weight
         s.negative_weight += weight * label
-        return s.negative_weight / s.positive_weight
-    # No branch on the label, which cannot be guessed: nothing here may be reordered, or LLVM makes one.
+        s.intercept = s.negative_weight / s.positive_weight
+        return logarithm(t)
+    count_label(s, label, weight)
+    half = 0.5 * s.heaviest
+    s.intercept, logarithm_of_t = logarithms(s.positive_weight + half, s.negative_weight + half, t)
+    return logarithm_of_t
+
+
+@in_order
+def count_label(s, label, weight):
+    """The classes' weights. No branch on the label, which cannot be guessed: LLVM makes one where it may reorder."""
     positive = weight if label > 0.0 else 0.0
     s.positive_weight += positive
     s.negative_weight += weight - positive
-    return log_of_ratio(s.positive_weight + 0.5 * s.heaviest, s.negative_weight + 0.5 * s.heaviest)
 
 
 @helper

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
+from longterm.learners._scale_mixture import RATIO, SCALES
 from longterm.linear_model.kernels import heap
 from longterm.linear_model.kernels.heap import room
 from longterm.linear_model.kernels.layout import (
@@ -40,11 +41,9 @@ from longterm.linear_model.kernels.mixture import (
     POWER,
     PRIOR,
     RADIUS,
-    RATIO,
     RESIDUAL,
     RESIDUAL_POWER,
     ROWS,
-    SCALES,
     SHARE,
     SQUARES,
     prefer,

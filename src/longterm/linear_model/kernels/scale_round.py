@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from longterm.learners._scale_mixture import LONGEST_BLOCK
+from longterm.learners._scale_mixture import LONGEST_BLOCK, SCALES
 from longterm.linear_model.kernels.compile import helper
 from longterm.linear_model.kernels.mixture import (
     FACTOR,
@@ -17,7 +17,6 @@ from longterm.linear_model.kernels.mixture import (
     OWED,
     RADIUS,
     RESIDUAL,
-    SCALES,
     SQUARES,
     owe,
     place,

@@ -76,9 +76,9 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     accepted, slope, g = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin, ahead
-    place_offset(p, s, label, weight)
+    logarithm_of_t = place_offset(p, s, label, weight)
     add_gradient(p, s, slope, length)
-    ascend(p, s, g)
+    ascend(p, s, g, logarithm_of_t)
     s.multiplier_sum += s.multiplier
     risen = s.multiplier_sum * p.l1
     if risen > threshold:
