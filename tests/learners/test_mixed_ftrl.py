@@ -10,7 +10,6 @@ from longterm.constraints import Affine, ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners import AdaptiveAFTRL, MixedAFTRL, MixedPenalisedFTRL
 from longterm.learners import _scale_mixture as mixture
-from longterm.learners._scale_mixture import Hedge
 from longterm.losses import Linear
 from longterm.sets import Ball
 from longterm.streams import Replay, SwitchingCosts
@@ -36,7 +35,9 @@ def test_shares_are_those_of_a_plain_root(seed):
     clip, squares = rng.exponential(size=2)
     units = np.sqrt(4 * clip**2 + 0.25 * squares) * R
     losses = 5 * units * rng.standard_normal(9)
-    hedge = Hedge(losses, np.asarray(clip), np.asarray(squares), np.asarray(0.0))
+    hedge = mixture.begin((), np, np.float64)._replace(
+        losses=losses, clip=np.asarray(clip), squares=np.asarray(squares)
+    )
     p = mixture.shares(hedge, radius, prior)
     # (ν − Q_k)/(αR_k) = ln(p_k/π_k) for one ν, the same for all, and Σ p_k = 1: that is the argmin, and the only one
     assert p.sum() == pytest.approx(1, abs=1e-12)
@@ -78,8 +79,8 @@ def test_the_first_two_rounds_by_hand():
 def test_theorem_2_holds_for_every_scale(budget, priced):
     """Against the best x of every ball, in hindsight; without `priced` the largest ball and x = 0 only."""
     rng = np.random.default_rng(int(budget * 10))
-    for drift in (0.0, 0.3):
-        costs = costs_of(rng, 600, 4, drift)
+    for drift, run_of in ((0.0, 1), (0.3, 1), (0.0, 20)):  # in runs what scales owe adds up, and blocks end early
+        costs = np.repeat(costs_of(rng, 600 // run_of, 4, drift), run_of, axis=0)
         problem = linear_problem(4, budget=budget)
         learner = MixedAFTRL.for_problem(problem, priced=priced)
         trace = run(problem, learner, Replay([costs]))
@@ -124,6 +125,39 @@ def test_a_generous_budget_costs_little():
         losses[rule] = run(problem, rule.for_problem(problem), Replay([costs])).cumulative_loss[-1]
     assert losses[AdaptiveAFTRL] > 10 * max(losses[MixedAFTRL], 1.0)
     assert losses[MixedPenalisedFTRL] == pytest.approx(losses[MixedAFTRL], rel=1e-9)  # the budget does not bind
+
+
+def test_scales_wait_until_they_owe_much_and_follow_meanwhile():
+    """A block by hand: p stays while little is owed, the leader is tilted, and what is owed is paid all at once."""
+    problem = linear_problem(3, budget=100.0)
+    learner, rng = MixedAFTRL.for_problem(problem), np.random.default_rng(4)
+    R = mixture.radii(learner.prox.over.radius)
+    state, waited, unlike = learner.init(), 0, 0
+    for _ in range(400):
+        before, cost = state, rng.standard_normal(3)
+        state = learner.update(state, observe(problem, state.x, [cost]))
+        w, s = learner._experts(state.gradient_sum, state.multiplier_sum, state.square_sum)
+        hedge, alpha = state.hedge, float(mixture.rate(state.hedge))
+        if hedge.owed.any():
+            waited += 1
+            np.testing.assert_array_equal(state.shares, before.shares)
+            np.testing.assert_array_equal(hedge.losses, before.hedge.losses)
+            assert np.max(np.abs(hedge.owed) / R) <= min(0.15 * alpha, alpha / 2 - hedge.clip)
+            tilted = 1 + hedge.tilt * hedge.owed[7] / R[7]
+            assert 0.85 <= tilted <= 1.15
+            unlike += tilted != 1
+            np.testing.assert_allclose(state.x, min(state.shares @ s * tilted, s[0]) * w, rtol=1e-12)
+    assert waited > 200
+    assert unlike > 200
+    # the derivative: p for exponents that all moved by a little, beside what the tilt says
+    p, little = state.shares, 1e-6
+    _, s = learner._experts(state.gradient_sum, state.multiplier_sum, state.square_sum)
+    closed = mixture.paid(state.hedge, p, learner.prox.over.radius)
+    p = mixture.shares(closed, learner.prox.over.radius, learner._log_priors)
+    moved = closed._replace(losses=closed.losses + little * s / np.max(s / R))
+    after = mixture.shares(moved, learner.prox.over.radius, learner._log_priors)
+    slope = float(mixture.tilt(closed, p, s, learner.prox.over.radius))
+    assert (after @ s / (p @ s) - 1) / little == pytest.approx(slope, rel=1e-4)
 
 
 def test_rows_of_a_batch_are_single_runs():

@@ -118,6 +118,9 @@ LAYOUTS[4] = LAYOUTS[3] | {
     | {f"scale.{name}": ("<f8", 6) for name in ("factors", "squares", "seen", "most", "means", "sums")}
     | {"scale.counts": ("<i8", 1), "scale.slopes": ("<f8", 1), "scale.steepness": ("<f8", 7)}
 }
+LAYOUTS[5] = LAYOUTS[4] | {
+    form: LAYOUTS[4][form] | {"game.mixed": ("<f8", 25)} for form in ("dense", "sparse", "scaled")
+}
 """What a fresh learner of six weights stores in each version. Never change one: add the next, with its golden files."""
 
 

@@ -47,6 +47,23 @@ def test_rounds_are_the_reference_learners(rule, scales, budget, norms):
     np.testing.assert_allclose(ours._rule.mixture[mixture.SHARE, :9], state.shares, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_scales_that_wait_lose_what_those_lose_that_pay_in_every_round(rule):
+    X, y = rows_and_labels(n=3000)
+    losses, settled = {}, {}
+    for waits in (0.0, 1.0):
+        learner = BudgetLinearLearner(7, 100.0, rule=rule)
+        learner._rule.scalars["waits"], before, settled[waits] = waits, learner._rule.mixture.copy(), 0
+        for row, label in zip(X, y, strict=True):
+            learner.step_dense(row, label)
+            settled[waits] += bool((learner._rule.mixture[mixture.SHARE] != before[mixture.SHARE]).any())
+            before[:] = learner._rule.mixture
+        losses[waits] = learner.cumulative_loss
+    assert losses[1.0] == pytest.approx(losses[0.0], rel=2e-3)
+    assert settled[0.0] > 2900
+    assert settled[1.0] < 900
+
+
 def test_sparse_rounds_are_dense_ones():
     X, y = rows_and_labels(n=800)
     dense, by_rows = (BudgetLinearLearner(7, 3.0, sparse=kind) for kind in (False, True))
@@ -57,15 +74,15 @@ def test_sparse_rounds_are_dense_ones():
 
 @numba.njit
 def _shares_of(lanes):
-    mixture.evaluate(lanes.ctypes.data, 0.0, 0.0)
+    mixture.evaluate(lanes.ctypes.data, 0.0, 0.0, 1.0, 1.0)
 
 
 @numba.njit
-def _paid_by(lanes, share):
-    if share <= mixture.LITTLE:
-        mixture._pay_little(lanes.ctypes.data, share, share, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
+def _paid_by(lanes, most):
+    if most <= mixture.LITTLE:
+        mixture._pay_little(lanes.ctypes.data, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
     else:
-        mixture._pay(lanes.ctypes.data, share, share, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
+        mixture._pay(lanes.ctypes.data, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0)
 
 
 def test_exponentials_and_logarithms_on_vectors_are_those_of_the_library():
@@ -75,11 +92,11 @@ def test_exponentials_and_logarithms_on_vectors_are_those_of_the_library():
         _shares_of(lanes)
         np.testing.assert_allclose(lanes[mixture.SHARE], np.exp(x), rtol=1e-15)
     lanes[mixture.RADIUS] = lanes[mixture.INVERSE] = 1.0
-    lanes[mixture.FACTOR] = np.linspace(-1, 1, 16)
     for most in (1e-9, 1e-3, 1 / 16, 0.1, 0.5):
-        lanes[mixture.LOSS] = 0.0
+        lanes[mixture.LOSS], lanes[mixture.OWED] = 0.0, most * np.linspace(-1, 1, 16)
+        lanes[mixture.SQUARES] = lanes[mixture.OWED] ** 2  # of one round
         _paid_by(lanes, most)
-        np.testing.assert_allclose(lanes[mixture.LOSS], -np.log1p(-most * lanes[mixture.FACTOR]), rtol=1e-15)
+        np.testing.assert_allclose(lanes[mixture.LOSS], -np.log1p(-lanes[mixture.OWED]), rtol=1e-15)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -4,10 +4,19 @@ With R_k = R/4^k, one z and one V = Σ‖n_s‖², the leaders of an elastic-net
 
     x^k = s_k w,   w = −soft(z, Λl1),   s_k = min( 1/(√V/R_k + Λl2), R_k/‖w‖ ),
 
-and a last expert stays at 0 (s = 0, with the smallest R_k as its scale). The mixture's weights p pay ℓ_k = ⟨n, x^k⟩:
+and a last expert stays at 0 (s = 0, with the smallest R_k as its scale). For a round experts owe ℓ_k = ⟨n, x^k⟩, cut
+off at the largest so far:
 
-    b = max_k |ℓ_k|/R_k,   κ = min(1, m/b),   Q_k ← Q_k − αR_k ln(1 − κℓ_k/(αR_k)),   m ← max(m, b),   U ← U + (κb)²
+    b = max_k |ℓ_k|/R_k,   κ = min(1, m/b),   L_k ← L_k + κℓ_k,   B_k ← B_k + (κℓ_k)²,   m ← max(m, b),   U ← U + (κb)².
+
+At the end of a block of rounds they pay, with h_k = L_k/(αR_k), and owe nothing:
+
+    Q_k ← Q_k + αR_k ( −ln(1 − h_k) − ½(h_k² − B_k/(αR_k)²) )
     α = √(4m² + c²U),   p_k = π_k exp((ν − Q_k)/(αR_k)),   ν from Σ p_k = 1,   p = π while α = 0.
+
+A block ends where max_k |L_k|/R_k > min(.15α, ½α − m), where b > m, and at every 128th round. Within it p stays, and
+the mixture's factor Σ p_k s_k follows what is owed to first order: it is multiplied by 1 + τ L_7/R_7, τ ≤ 0, and is at
+most s_0.
 """
 
 from __future__ import annotations
@@ -25,6 +34,9 @@ from longterm.sets import Ball
 SCALES, RATIO = 8, 4.0
 PACE = 0.5
 """c, at most 2."""
+PATIENCE, LONGEST_BLOCK = 0.15, 128
+"""By how much an exponent may move before a block of rounds ends, and its most rounds, a power of 2. Chosen with
+`benchmarks/scale_blocks.py`: with .2 covtype in its own order loses half a per cent more."""
 STEPS = 25
 """Newton's steps to ν; from a sum of at most nine they are quadratic from the start. Six suffice as a rule."""
 
@@ -39,7 +51,19 @@ class Hedge(NamedTuple):
     squares: Array
     """U = Σ (κ_t b_t)², of clipped losses."""
     clip_cost: Array
-    """Σ (m_t − m_{t−1}) Σ_j p_j R_j: only the bound reads it."""
+    """Σ (m_t − m_{t−1}) Σ_j p_j R_j: only the bound reads it, as the next two."""
+    correction: Array
+    """Σ (.273 max_k(L_k/R_k)² + ½ max_k B_k/R_k²)/α over blocks: times R_k, what scale k paid above its losses."""
+    waiting: Array
+    """What it cost that p stays in blocks, less what following within them has earned."""
+    owed: Array
+    """L_k, shape (..., 9)."""
+    owed_squares: Array
+    """B_k, shape (..., 9)."""
+    tilt: Array
+    """τ."""
+    waits: Array
+    """1; 0 where every round is a block."""
 
 
 def radii(radius: float) -> FloatArray:
@@ -56,8 +80,8 @@ def log_priors(radius: float, typical: float) -> FloatArray:
 
 def begin(shape: tuple[int, ...], xp: Any, dtype: Any) -> Hedge:
     """Nothing seen."""
-    zero = xp.zeros(shape, dtype=dtype)
-    return Hedge(xp.zeros((*shape, SCALES + 1), dtype=dtype), zero, zero, zero)
+    zero, lanes = xp.zeros(shape, dtype=dtype), xp.zeros((*shape, SCALES + 1), dtype=dtype)
+    return Hedge(lanes, zero, zero, zero, zero, zero, lanes, lanes, zero, xp.ones(shape, dtype=dtype))
 
 
 def factors(prox: ElasticNetProx, w: Array, multiplier_sum: Array, square_sum: Array) -> Array:
@@ -96,29 +120,90 @@ def shares(hedge: Hedge, radius: float, log_prior: FloatArray) -> Array:
     return p
 
 
-def pay(hedge: Hedge, losses: Array, p: Array, radius: float) -> Hedge:
-    """The mixture after a round in which the experts lost so much and had the weights p."""
-    xp, R = namespace(losses), like(radii(radius), losses)
+def charged(
+    hedge: Hedge, p: Array, s: Array, along: Array, t: Array, radius: float, *, every_round: bool = False
+) -> tuple[Hedge, Array]:
+    """The mixture after round t, in which ⟨n, w⟩ was `along`, and whether a block ended: then p is to be made anew."""
+    xp, R = namespace(s), like(radii(radius), s)
+    losses, alpha = column(along) * s, rate(hedge)
     b = xp.max(xp.abs(losses) / R, axis=-1)
-    kappa = xp.where(b > hedge.clip, hedge.clip / positive_or_one(b), xp.ones_like(b))
-    units = column(rate(hedge)) * R
-    h = xp.where(units > 0, column(kappa) * losses / positive_or_one(units), xp.zeros_like(units))
-    clip = xp.maximum(hedge.clip, b)
-    cost = hedge.clip_cost + (clip - hedge.clip) * dot(p, xp.broadcast_to(R, p.shape))
-    return Hedge(hedge.losses - units * xp.log1p(-h), clip, hedge.squares + (kappa * b) ** 2, cost)
+    kept = losses * column(xp.where(b > hedge.clip, hedge.clip / positive_or_one(b), xp.ones_like(b)))
+    open_block = hedge._replace(
+        clip_cost=hedge.clip_cost + xp.maximum(b - hedge.clip, 0.0) * dot(p, xp.broadcast_to(R, p.shape)),
+        waiting=hedge.waiting + along * (factor(hedge, p, s, radius) - dot(p, s)),
+        owed=hedge.owed + kept,
+        owed_squares=hedge.owed_squares + kept**2,
+    )
+    patience = hedge.waits * xp.maximum(xp.minimum(PATIENCE * alpha, alpha / 2 - hedge.clip), 0.0)
+    much = xp.max(xp.abs(open_block.owed) / R, axis=-1) > patience
+    ends = much | (b > hedge.clip) | (t % LONGEST_BLOCK == 0) | every_round
+    closed = paid(open_block, p, radius)
+    closed = closed._replace(clip=xp.maximum(closed.clip, b))
+    return _where(ends, closed, open_block), ends
+
+
+def paid(hedge: Hedge, p: Array, radius: float) -> Hedge:
+    """The mixture after scales have paid what they owe, for rounds in which they had the weights p."""
+    xp, R, alpha = namespace(hedge.owed), like(radii(radius), hedge.owed), rate(hedge)
+    units, nothing = column(alpha) * R, xp.zeros_like(hedge.owed)
+    safe = positive_or_one(units)
+    h = xp.where(units > 0, hedge.owed / safe, nothing)
+    excess = xp.where(units > 0, (h**2 - hedge.owed_squares / safe**2) / 2, nothing)
+    largest = xp.max(xp.abs(hedge.owed) / R, axis=-1)
+    squares = xp.max(hedge.owed_squares / R**2, axis=-1)
+    correction = (0.273 * largest**2 + squares / 2) / positive_or_one(alpha)  # 0 while α is: then all is cut off
+    return hedge._replace(
+        losses=hedge.losses + units * (-xp.log1p(-h) - excess),
+        squares=hedge.squares + squares,
+        correction=hedge.correction + correction,
+        waiting=hedge.waiting + dot(p, units * (1 - h) * xp.expm1(excess)),
+        owed=nothing,
+        owed_squares=nothing,
+    )
+
+
+def settled(hedge: Hedge, p: Array, s: Array, ends: Array, radius: float, log_prior: FloatArray) -> tuple[Hedge, Array]:
+    """The mixture with its new τ, and p: where a block ended."""
+    anew = shares(hedge, radius, log_prior)
+    xp = namespace(p)
+    lean = xp.where(ends, tilt(hedge, anew, s, radius), hedge.tilt)
+    return hedge._replace(tilt=lean), xp.where(column(ends), anew, p)
+
+
+def _where(ends: Array, closed: Hedge, open_block: Hedge) -> Hedge:
+    """The one or the other, number by number."""
+    xp = namespace(ends)
+    pairs = zip(closed, open_block, strict=True)
+    return Hedge(*(xp.where(ends if one.ndim == ends.ndim else column(ends), one, other) for one, other in pairs))
+
+
+def tilt(hedge: Hedge, p: Array, s: Array, radius: float) -> Array:
+    """τ: by what part Σ p_k s_k changes per unit of L_7/R_7, were exponents to move as s_k/R_k do."""
+    xp, R, alpha = namespace(s), like(radii(radius), s), rate(hedge)
+    each = s / R
+    mean, first, second = dot(p, s), dot(p, each), dot(p, s * each)
+    unit = alpha * mean * xp.max(each, axis=-1)
+    made = xp.minimum(first**2 / dot(p, xp.broadcast_to(1 / R, p.shape)) - second, 0.0)
+    return xp.where(unit > 0, made / positive_or_one(unit), xp.zeros_like(unit))
+
+
+def factor(hedge: Hedge, p: Array, s: Array, radius: float) -> Array:
+    """The factor of x = s w: Σ p_k s_k, tilted by what is owed, at most s_0."""
+    smallest = SCALES - 1
+    tilted = 1 + hedge.tilt * hedge.owed[..., smallest] / float(radii(radius)[smallest])
+    return namespace(s).minimum(dot(p, s) * tilted, s[..., 0])
 
 
 def primal_bounds(radius: float, log_prior: FloatArray, square_sum: Array, hedge: Hedge) -> FloatArray:
-    """P_k + N_k of every scale, and that of the expert at 0 last; shape (..., 9)."""
+    """P_k + N_k of every scale, and that of the expert at 0 last; shape (..., 9). Nothing may be owed (`pay`)."""
     R, V, m, U = radii(radius), numbers(square_sum), numbers(hedge.clip), numbers(hedge.squares)
     own = R.copy()
     own[-1] = 0.0  # it never moves: neither a regret of its own, nor a loss to correct
     alpha = np.sqrt(4 * m**2 + PACE**2 * U)[..., None]
     entropy = R * (-log_prior - 1) + np.exp(log_prior) @ R
-    clipped = numbers(hedge.clip_cost)[..., None] + m[..., None] * own
-    return np.asarray(
-        3.07 * own * np.sqrt(V)[..., None] + alpha * entropy + 1.55 / PACE * own * np.sqrt(U)[..., None] + clipped
-    )
+    shared = numbers(hedge.clip_cost) + numbers(hedge.waiting)
+    per_radius = 3.07 * np.sqrt(V) + numbers(hedge.correction) + m
+    return np.asarray(alpha * entropy + per_radius[..., None] * own + shared[..., None])
 
 
 def require_ray(learner: str, prox: Any) -> ElasticNetProx:

@@ -61,15 +61,21 @@ class MixedAFTRLState(NamedTuple):
     shares: Array
     """p_t, shape (..., 9): the scales from the largest down, then the expert at 0."""
     hedge_losses: Array
-    """Q, and then m, U and the cost of clipping: what `_scale_mixture.Hedge` holds."""
+    """Q; from here on what `_scale_mixture.Hedge` holds, in its order."""
     hedge_clip: Array
     hedge_squares: Array
     hedge_clip_cost: Array
+    hedge_correction: Array
+    hedge_waiting: Array
+    hedge_owed: Array
+    hedge_owed_squares: Array
+    hedge_tilt: Array
+    hedge_waits: Array
 
     @property
     def hedge(self) -> Hedge:
         """The mixture."""
-        return Hedge(self.hedge_losses, self.hedge_clip, self.hedge_squares, self.hedge_clip_cost)
+        return Hedge(*self[-len(Hedge._fields) :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +199,7 @@ class MixedAFTRL(Learner[MixedAFTRLState]):
         >>> bool(bound["regret"] < 1000), learner.scale_bounds(problem, trace.state).shape
         (True, (9,))
         """
-        P = mixture.primal_bounds(self.prox.over.radius, self._log_priors, state.square_sum, state.hedge)[..., 0]
+        P = self._primal_bounds(state)[..., 0]
         regret, violation = self._with_dual(P, problem, state)
         return {REGRET: regret, LONG_TERM: violation}
 
@@ -202,11 +208,16 @@ class MixedAFTRL(Learner[MixedAFTRLState]):
 
         With `priced` for any losses; without where the budget does not bind (λ = 0), and for k = 0 and x = 0 always.
         """
-        P = mixture.primal_bounds(self.prox.over.radius, self._log_priors, state.square_sum, state.hedge)
+        P = self._primal_bounds(state)
         made = [self._with_dual(P[..., k], problem, state)[0] for k in range(P.shape[-1])]
         if not self.priced:
             made[-1] = P[..., -1]
         return np.stack(made, axis=-1)
+
+    def _primal_bounds(self, state: MixedAFTRLState) -> FloatArray:
+        R = self.prox.over.radius
+        hedge = mixture.paid(state.hedge, state.shares, R)  # as if the block ended now
+        return mixture.primal_bounds(R, self._log_priors, state.square_sum, hedge)
 
     def _with_dual(self, P: FloatArray, problem: Problem, state: MixedAFTRLState) -> tuple[FloatArray, FloatArray]:
         D = length_bound(self.prox, problem)
@@ -227,7 +238,8 @@ class MixedAFTRL(Learner[MixedAFTRLState]):
     def update(self, state: MixedAFTRLState, feedback: Feedback) -> MixedAFTRLState:
         gradient, xp, R = feedback.loss_gradient, namespace(state.x), self.prox.over.radius
         w, s = self._experts(state.gradient_sum, state.multiplier_sum, state.square_sum)
-        hedge = mixture.pay(state.hedge, column(dot(gradient, w)) * s, state.shares, R)
+        before, along = s, dot(gradient, w)
+        hedge, ends = mixture.charged(state.hedge, state.shares, s, along, state.round, R, every_round=self.priced)
         square = dot(gradient, gradient)
         square_sum, largest = state.square_sum + square, xp.maximum(state.largest_gradient, xp.sqrt(square))
         steps = dual_steps(state.round, largest, self.dual_scale, self.beta)
@@ -237,10 +249,10 @@ class MixedAFTRL(Learner[MixedAFTRLState]):
         if self.priced:
             g = self.prox.constraint.values(w[..., None, :] * column(s))[..., 0]
             hedge = hedge._replace(losses=hedge.losses + multiplier * g)
-        p = mixture.shares(hedge, R, self._log_priors)
+        hedge, p = mixture.settled(hedge, state.shares, before, ends, R, self._log_priors)
         return MixedAFTRLState(
             round=state.round + 1,
-            x=column(dot(p, s)) * w,
+            x=column(mixture.factor(hedge, p, s, R)) * w,
             multiplier=multiplier,
             gradient_sum=gradient_sum,
             multiplier_sum=multiplier_sum,
@@ -249,10 +261,7 @@ class MixedAFTRL(Learner[MixedAFTRLState]):
             theta_sum=add_theta(state.theta_sum, steps),
             first_gradient=first_round(state.first_gradient, state.round, largest),
             shares=p,
-            hedge_losses=hedge.losses,
-            hedge_clip=hedge.clip,
-            hedge_squares=hedge.squares,
-            hedge_clip_cost=hedge.clip_cost,
+            **{f"hedge_{name}": value for name, value in hedge._asdict().items()},
         )
 
     def _experts(self, gradient_sum: Array, multiplier_sum: Array, square_sum: Array) -> tuple[Array, Array]:

@@ -55,15 +55,21 @@ class MixedPenalisedFTRLState(NamedTuple):
     inverse_sum: Array
     shares: Array
     hedge_losses: Array
-    """Q, and then m, U and the cost of clipping: what `_scale_mixture.Hedge` holds."""
+    """Q; from here on what `_scale_mixture.Hedge` holds, in its order."""
     hedge_clip: Array
     hedge_squares: Array
     hedge_clip_cost: Array
+    hedge_correction: Array
+    hedge_waiting: Array
+    hedge_owed: Array
+    hedge_owed_squares: Array
+    hedge_tilt: Array
+    hedge_waits: Array
 
     @property
     def hedge(self) -> Hedge:
         """The mixture."""
-        return Hedge(self.hedge_losses, self.hedge_clip, self.hedge_squares, self.hedge_clip_cost)
+        return Hedge(*self[-len(Hedge._fields) :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,12 +169,16 @@ class MixedPenalisedFTRL(Learner[MixedPenalisedFTRLState]):
             Σ f_t(x_t) − f_t(x*)  ≤ P_0 + N_0
             Σ [g(x_t)]₊           ≤ (C M_T + F) ( (τ + 1)/w_{τ+1} + Σ_{τ+1<t≤T} 1/w_t )
 
-        with C the P_0 + N_0 for V = U = m = 1: P_0 + N_0 ≤ C M_T √T (`docs/scales.md`).
+        with C the most that P_0 + N_0 is for V = U = m = 1: P_0 + N_0 ≤ C M_T T (`docs/scales.md`).
         """
         R, c = self.prox.over.radius, problem.constants
-        regret = mixture.primal_bounds(R, self._log_priors, state.square_sum, state.hedge)[..., 0]
+        hedge = mixture.paid(state.hedge, state.shares, R)  # as if the block ended now
+        regret = mixture.primal_bounds(R, self._log_priors, state.square_sum, hedge)[..., 0]
         M, one = numbers(state.largest_gradient), np.ones_like(numbers(state.largest_gradient))
-        most = mixture.primal_bounds(R, self._log_priors, one, Hedge(one, one, one, R * one))[..., 0]
+        at_most = mixture.begin(M.shape, np, M.dtype)._replace(
+            clip=one, squares=one, clip_cost=R * one, correction=0.4 * one, waiting=0.6 * R * one
+        )
+        most = mixture.primal_bounds(R, self._log_priors, one, at_most)[..., 0]
         return {REGRET: regret, HARD: (most * M + c.loss_range) * numbers(state.inverse_sum)}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MixedPenalisedFTRLState:
@@ -186,17 +196,17 @@ class MixedPenalisedFTRL(Learner[MixedPenalisedFTRLState]):
         following = state.round + 1
         t = xp.astype(following, state.x.dtype)
         w, s = self._experts(state.gradient_sum, state.multiplier, state.square_sum)
-        hedge = mixture.pay(state.hedge, column(dot(gradient, w)) * s, state.shares, R)
-        p = mixture.shares(hedge, R, self._log_priors)
+        hedge, ends = mixture.charged(state.hedge, state.shares, s, dot(gradient, w), state.round, R)
+        hedge, p = mixture.settled(hedge, state.shares, s, ends, R, self._log_priors)
         square = dot(gradient, gradient)
         square_sum, largest = state.square_sum + square, xp.maximum(state.largest_gradient, xp.sqrt(square))
         new = like(self.weight_scale, t) * largest * t ** (1 + like(self.growth, t))
         weight_sum, gradient_sum = state.weight_sum + new, state.gradient_sum + gradient
-        weight = self._raised(state.multiplier, weight_sum, gradient_sum, square_sum, p)
+        weight = self._raised(state.multiplier, weight_sum, gradient_sum, square_sum, hedge, p)
         w, s = self._experts(gradient_sum, weight, square_sum)
         inverse = xp.where(new > 0, 1 / positive_or_one(new), new)
         inverse_sum = state.inverse_sum + xp.where(state.inverse_sum > 0, inverse, t * inverse)
-        x = column(dot(p, s)) * w
+        x = column(mixture.factor(hedge, p, s, R)) * w
         return MixedPenalisedFTRLState(
             following, x, weight, gradient_sum, weight_sum, square_sum, largest, inverse_sum, p, *hedge
         )
@@ -205,18 +215,21 @@ class MixedPenalisedFTRL(Learner[MixedPenalisedFTRLState]):
         w = mixture.direction(self.prox, gradient_sum, weight)
         return w, mixture.factors(self.prox, w, weight, square_sum)
 
-    def _raised(self, weight: Array, weight_sum: Array, gradient_sum: Array, square_sum: Array, p: Array) -> Array:
+    def _raised(
+        self, weight: Array, weight_sum: Array, gradient_sum: Array, square_sum: Array, hedge: Hedge, p: Array
+    ) -> Array:
         """The smallest ν ≥ `weight` whose mixture has g ≤ 0, or W: g falls in ν, so points between enclose the root."""
         xp = namespace(gradient_sum)
         low, high = column(weight), column(weight_sum)
         if self.prox.constraint.l1 > 0:  # from there on x = 0
             gone = xp.max(xp.abs(gradient_sum), axis=-1, keepdims=True) / self.prox.constraint.l1
             high = xp.minimum(high, xp.maximum(gone, low))
+        hedge = hedge._replace(tilt=column(hedge.tilt), owed=hedge.owed[..., None, :])
         grid = like(np.linspace(0.0, 1.0, POINTS), gradient_sum)
         for _ in range(STAGES):
             points = low + (high - low) * grid
             w, s = self._experts(gradient_sum[..., None, :], points, square_sum[..., None])
-            x = column(dot(p[..., None, :], s)) * w
+            x = column(mixture.factor(hedge, p[..., None, :], s, self.prox.over.radius)) * w
             over = self.prox.constraint.values(x)[..., 0] > 0
             lowest = xp.max(xp.where(over, points, low), axis=-1, keepdims=True)
             highest = xp.min(xp.where(over, high, points), axis=-1, keepdims=True)

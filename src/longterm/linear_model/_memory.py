@@ -16,7 +16,8 @@ from longterm._arrays import FloatArray
 from longterm.errors import SnapshotError
 from longterm.linear_model._feature_scale import FeatureScale
 from longterm.linear_model._settings import Settings
-from longterm.linear_model._stored import checked_settings, older_layout, stretch_length, up_to_date
+from longterm.linear_model._stored import checked_settings, older_layout, stretch_length
+from longterm.linear_model._stored_before import up_to_date
 from longterm.linear_model.kernels.layout import ORDINARY
 from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
 from longterm.linear_model.kernels.score import losses_kernel
@@ -25,13 +26,14 @@ from longterm.storage.one_thread import OneThread, one_thread_at_a_time
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"
-VERSION = 4
+VERSION = 5
 """Raise it with every change of what is stored: `test_linear_golden.py` has the layout of each version.
 
 1: before there were mixtures of scales; such a file has the settings "one" and goes on as it did. Before files said who
 wrote them there were two layouts of version 1: `older_layout` knows the other one.
 2: before features were centred, and margins of targets cut off: `_stored.up_to_date` adds what is missing.
 3: before the steepness of losses was known feature by feature: as if none had been seen.
+4: before scales paid in blocks of rounds: such a learner goes on paying in every round.
 """
 FAR = 1e20
 """Decisions farther from 0 make more numbers large."""

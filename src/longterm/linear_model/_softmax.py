@@ -25,12 +25,12 @@ from longterm._arrays import FloatArray
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners import MixedAFTRL, MixedPenalisedFTRL
-from longterm.learners._scale_mixture import log_priors, radii
+from longterm.learners._scale_mixture import PACE, log_priors, radii, rate
 from longterm.learners.feedback import Feedback
 from longterm.linear_model._feature_scale import gathered
 from longterm.linear_model._rows import IN_ORDER, RowBlock, require_moderate
 from longterm.linear_model.kernels.rule import NO_NUMBERS
-from longterm.linear_model.kernels.softmax import NUMBERS, ROOM, softmax_rounds
+from longterm.linear_model.kernels.softmax import LANES, NUMBERS, ROOM, softmax_rounds
 from longterm.losses import Softmax
 from longterm.problems import Problem
 from longterm.projections import project_onto_elastic_net
@@ -286,6 +286,7 @@ class SoftmaxLearner:
         """The learner that had these; ValueError where they do not fit."""
         made = cls(SoftmaxSettings(**specification))
         fresh = made.arrays()
+        arrays = _paying_at_once(arrays)
         if set(arrays) != set(fresh):
             raise ValueError("it has other arrays than a softmax model")
         for name, array in arrays.items():
@@ -302,13 +303,33 @@ class SoftmaxLearner:
             raise ValueError("it counts below 0")
         if not made.state.round == made.residual.round <= LARGEST_COUNT:
             raise ValueError("weights and intercepts are of different rounds, or of too many")
-        for state in (made.state, made.residual):
+        for rule, state in ((made._rule, made.state), (made._residual_rule, made.residual)):
             least = min(state.theta_sum, state.largest_gradient, state.hedge_clip, state.hedge_squares)
             if not (least >= 0 and state.multiplier >= 0 and 0 <= state.first_gradient <= state.round >= 1):
                 raise ValueError("a sum of squares, a multiplier or a round is out of bounds")
+            _require_block(rule, state)
             if state.shares.min() < 0 or abs(float(state.shares.sum()) - 1.0) > 1e-6:
                 raise ValueError("the shares of the scales are not shares")
         return made
+
+
+def _paying_at_once(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Arrays of a model from before scales paid in blocks of rounds: they do not wait, and owe nothing."""
+    for of in ("weights", "residual"):
+        squares, lanes = (arrays.get(f"{of}.hedge_{name}") for name in ("squares", "losses"))
+        if f"{of}.hedge_waits" not in arrays and squares is not None and lanes is not None:
+            made = {"correction": 1.55 / PACE * np.sqrt(np.abs(squares)), "waiting": 0.0 * squares}  # at most that
+            made |= {"owed": 0.0 * lanes, "owed_squares": 0.0 * lanes, "tilt": 0.0 * squares, "waits": 0.0 * squares}
+            arrays = arrays | {f"{of}.hedge_{name}": np.asarray(value) for name, value in made.items()}
+    return arrays
+
+
+def _require_block(rule: Any, state: Any) -> None:
+    """ValueError if scales could not owe what they do."""
+    alpha, R = float(rate(state.hedge)), radii(rule.prox.over.radius)
+    sound = np.all(np.abs(state.hedge_owed) <= alpha / 2 * R * (1 + 1e-6)) and state.hedge_owed_squares.min() >= 0
+    if not (sound and -1 - 1e-6 <= state.hedge_tilt * alpha <= 0 and state.hedge_waits in (0.0, 1.0)):
+        raise ValueError("the scales owe more than they can, or a sum of squares is below 0")
 
 
 LARGEST = 1e100
@@ -316,19 +337,27 @@ LARGEST = 1e100
 
 
 def _opened(rule: MixedAFTRL, state: Any) -> tuple[NDArray[Any], ...]:
-    """A learner as the kernel takes it: z, numbers, Q, p and x, its own to write in, and the constants."""
+    """A learner as the kernel takes it: z, numbers, lanes and x, its own to write in, and the constants."""
     numbers = np.zeros(ROOM)
     numbers[: len(NUMBERS)] = [float(np.sum(getattr(state, name))) for name in NUMBERS]
     g, R = rule.prox.constraint, rule.prox.over.radius
     constants = np.array([g.budget, g.l1, g.l2, rule.dual_scale, rule.beta])
-    own = (state.gradient_sum.copy(), numbers, state.hedge_losses.copy(), state.shares.copy(), state.x.copy())
-    return *own, constants, radii(R), log_priors(R, rule.typical_size)
+    lanes = np.stack([getattr(state, name) for name in LANES])
+    return (
+        state.gradient_sum.copy(),
+        numbers,
+        lanes,
+        state.x.copy(),
+        constants,
+        radii(R),
+        log_priors(R, rule.typical_size),
+    )
 
 
 def _closed(before: Any, learner: tuple[NDArray[Any], ...]) -> Any:
     """The state again, each field of the kind it was."""
-    z, numbers, losses, shares, x = learner[:5]
-    made = {"gradient_sum": z, "hedge_losses": losses, "shares": shares, "x": x}
+    z, numbers, lanes, x = learner[:4]
+    made: dict[str, Any] = {"gradient_sum": z, "x": x} | dict(zip(LANES, lanes, strict=True))
     for name, value in zip(NUMBERS, numbers, strict=False):
         old = np.asarray(getattr(before, name))
         made[name] = np.full(old.shape, value).astype(old.dtype)[()]

@@ -44,7 +44,7 @@ from longterm._arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._rows import IN_ORDER, RowBlock
 from longterm.linear_model._settings import LEADERS, Settings
-from longterm.linear_model.kernels.mixture import FACTOR, LOSS
+from longterm.linear_model.kernels.mixture import FACTOR, LOSS, OWED, SQUARES
 from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, SparseRule, compiled_rule
 from longterm.linear_model.kernels.score import losses_kernel, margin_kernel, unsorted_row_kernel
 from longterm.linear_model.streaming import BudgetLinearLearner
@@ -80,6 +80,19 @@ UNITS = {
     "negative_weight": 1,
     "heaviest": 1,
     "reach": 0,
+    "waits": 0,
+    "factor": -1,
+    "mean_radius": 0,
+    "owed": 1,
+    "owed_squares": 2,
+    "patience": 1,
+    "tilt": -1,
+    "residual_factor": -1,
+    "residual_mean_radius": 0,
+    "residual_owed": 1,
+    "residual_owed_squares": 2,
+    "residual_patience": 1,
+    "residual_tilt": -1,
 }
 """By what power of the losses' unit each scalar of an FTRL state grows. z has that of the losses."""
 SPAN = 64
@@ -328,8 +341,8 @@ class EvolvingLinearLearner(BudgetLinearLearner):
         for name, power in UNITS.items():
             if name != "scale" or squares[0] > 0:
                 rule.scalars[name] = np.ldexp(rule.scalars[name], by * power)
-        rule.mixture[LOSS] = np.ldexp(rule.mixture[LOSS], by)
-        rule.mixture[FACTOR] = np.ldexp(rule.mixture[FACTOR], -by)
+        for row, power in ((LOSS, 1), (FACTOR, -1), (OWED, 1), (SQUARES, 2)):
+            rule.mixture[row] = np.ldexp(rule.mixture[row], by * power)
         vector = rule.vector[::2] if isinstance(rule, SparseRule) else rule.vector
         vector[...] = np.ldexp(vector, by)
         self._make_heap()

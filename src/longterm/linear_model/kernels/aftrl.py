@@ -27,6 +27,7 @@ from longterm.linear_model.kernels.round import (
     pay_scales,
     place_intercept,
     place_leader,
+    place_offset,
     shrink,
 )
 from longterm.linear_model.kernels.rows import clear, dot_and_length, is_dense, whole_row, zeros_like_row
@@ -52,13 +53,14 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     accepted, slope, g = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin, ahead
+    logarithm_of_t = place_offset(p, s, label, weight)
     add_gradient(p, s, slope, length)
-    ascend(p, s, g)
+    ascend(p, s, g, logarithm_of_t)
     s.multiplier_sum += s.multiplier
     s.norm_1, s.norm_2, next_dot, next_length = step(memory, rows, k, slope, s.multiplier_sum * p.l1, following)
     pay_scales(p, s, memory.mixture, dot, length, slope)
     place_leader(p, s, memory.mixture, s.multiplier_sum, s.norm_1, s.norm_2)
-    place_intercept(p, s, memory.mixture, slope, label, weight)
+    place_intercept(p, s, memory.mixture, slope)
     return True, margin, (next_dot, next_length)
 
 

@@ -18,6 +18,7 @@ import math
 import numpy as np
 
 from longterm.linear_model.kernels.compile import helper
+from longterm.linear_model.kernels.functions import logarithm
 from longterm.linear_model.kernels.round import ascend, charge, clip, nonzeros, within_ball
 from longterm.linear_model.kernels.rows import clear, dot_and_length, whole_row
 
@@ -43,12 +44,12 @@ def play_row(memory, rows, k, following, ahead, label, weight):
         eta = p.step
         s.multiplier = max(s.multiplier + p.mu * (g - p.theta_0 * s.multiplier), 0.0)
     elif p.step > 0.0:
-        eta = p.step * ascend(p, s, g) / p.theta_0
+        eta = p.step * ascend(p, s, g, logarithm(np.float64(s.round))) / p.theta_0
     else:
         s.gradient_squares += squared_direction(v, u, slope, pull_1, pull_2 * s.scale)
         s.longest_gradient = max(s.longest_gradient, math.sqrt(slope * slope * length))
         eta = adagrad_step(p.radius, s.gradient_squares)
-        ascend(p, s, g)
+        ascend(p, s, g, logarithm(np.float64(s.round)))
     s.norm_1, s.norm_2 = descend(v, u, s.scale * (1.0 - eta * pull_2), eta * pull_1, eta * slope)
     clear(rows, k, memory.row)
     s.scale = within_ball(1.0, s.norm_2, p.radius)

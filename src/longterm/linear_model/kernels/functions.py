@@ -14,8 +14,7 @@ MAGIC = 6755399441055744.0
 """1.5 · 2^52: adding it rounds to whole numbers, and leaves them in the last bits."""
 LOG2_E, LN_2_HIGH, LN_2_LOW = 1.4426950408889634, 0.6931471803691238, 1.9082149292705877e-10
 LOWEST = -700.0
-_ROOT_OF_HALF = np.int64(np.float64(0.5**0.5).view(np.int64))
-_PLACES, _BIAS = np.int64(52), np.int64(1023)
+_PLACES, _HALF, _BIAS = np.int64(52), np.int64(1 << 51), np.int64(1023)
 
 
 @precise
@@ -74,11 +73,9 @@ def log1p_of_share(s):
 
 @precise
 def logarithm(x):
-    """log(x) for x between 1e-300 and 1e300: x = 2^k m with m in √½ … √2, and log m = 2 artanh((m − 1)/(m + 1))."""
-    bits = np.float64(x).view(np.int64)
-    k = (bits - _ROOT_OF_HALF) >> _PLACES
-    m = np.int64(bits - (k << _PLACES)).view(np.float64)
-    w = (m - 1.0) / (m + 1.0)
+    """log(x) for x between 1e-300 and 1e300."""
+    near, k = near_power(x, 1.0)
+    w = (x - near) / (x + near)
     q = w * w
     f = q * q
     even = 1.0 / 21.0
@@ -93,10 +90,21 @@ def logarithm(x):
     odd = odd * f + 1.0 / 7.0
     odd = odd * f + 1.0 / 3.0
     rest = (even * f + odd * q) * w
-    return np.float64(k) * LN_2_HIGH + (2.0 * w + (2.0 * rest + np.float64(k) * LN_2_LOW))
+    return k * LN_2_HIGH + (2.0 * w + (2.0 * rest + k * LN_2_LOW))
 
 
 @precise
-def falling_power(t, beta):
-    """t^−β for t ≥ 1 and β ≥ 0."""
-    return exponential(-beta * logarithm(np.float64(t)))
+def near_power(a, b):
+    """2^k b and k, where 2^k b is within half again of a: log(a/b) = 2 artanh(w) + k log 2 with |w| ≤ 1/5.
+
+    The bits of a number are its logarithm to base 2, but for .086. w = (a − 2^k b)/(a + 2^k b).
+    """
+    bits = np.float64(b).view(np.int64)
+    k = (np.float64(a).view(np.int64) - bits + _HALF) >> _PLACES
+    return np.int64(bits + (k << _PLACES)).view(np.float64), np.float64(k)
+
+
+@precise
+def falling_power(logarithm_of_t, beta):
+    """t^−β for t ≥ 1 and β ≥ 0, with log t given."""
+    return exponential(-beta * logarithm_of_t)

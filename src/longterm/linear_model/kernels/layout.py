@@ -118,6 +118,19 @@ MIXED_NUMBERS = (
     "negative_weight",  # of rows with y = −1; MEAN: Σ weight · y
     "heaviest",  # the largest weight so far
     "reach",  # MEAN: margins are cut off at ±reach, the residual's radius of the round before
+    "waits",  # 1 where scales pay in blocks of rounds, 0 where in every round, as before snapshots of version 5
+    "factor",  # s_k/R_k of the smallest scale; of all of them where Λl2 = 0
+    "mean_radius",  # Σ p_k R_k; 0 once a block began with Λl2 > 0
+    "owed",  # L_k/R_k of the smallest scale, of the rounds since a block ended
+    "owed_squares",  # B_k/R_k², likewise
+    "patience",  # the block ends when the largest L_k/R_k is above it
+    "tilt",  # by what part Σ p_k s_k changes per unit of `owed`
+    "residual_factor",  # the same six for the intercept's residual
+    "residual_mean_radius",
+    "residual_owed",
+    "residual_owed_squares",
+    "residual_patience",
+    "residual_tilt",
 )
 SCALARS = _dtype(COUNTS, NUMBERS + MIXED_NUMBERS)
 """The state of a learner, but for its vector. Snapshots store fields in this order: append, never insert."""

@@ -2,14 +2,14 @@
 
 Every scale R_k = R/4^k has its own leader, and all of them lie on one ray: x^k = s_k w with the same w. So a scale is
 one number s_k, and the mixture x_t = (Σ_k p_k s_k) w costs O(K) numbers a round and no pass over the coordinates. Its
-weights p are those of a multi-scale Hedge on ℓ_k = slope · s_k ⟨u, w⟩: with b = max_k |ℓ_k|/R_k, κ = min(1, m/b),
+weights p are those of a multi-scale Hedge on ℓ_k = slope · s_k ⟨u, w⟩. Scales owe what rounds cost (`scale_round`), and
+pay at the end of a block of rounds; L_k is what a scale owes, B_k the sum of its squares, h_k = L_k/(αR_k):
 
-    Q_k ← Q_k − αR_k ln(1 − κℓ_k/(αR_k)),   α ← √(4m² + c²U),   p_k = π_k exp((ν − Q_k)/(αR_k)),  ν from Σ p_k = 1.
+    Q_k ← Q_k + αR_k(−ln(1 − h_k) − ½(h_k² − B_k/(αR_k)²)),   p_k = π_k exp((ν − Q_k)/(αR_k)),  ν from Σ p_k = 1.
 
 The intercept's residual is a second mixture of the same kind, with one coordinate. Both live in the columns ("lanes")
-of one small array, and a round is done on vectors of sixteen (`vectors`). It is a long chain of operations, each of
-which waits for the one before. The pass over the coordinates needs none of it and comes first where the rule allows:
-the other way round A-FTRL's round on 22 features took 300 ns in place of 260.
+of one small array, and the end of a block is done on vectors of sixteen (`vectors`): a long chain of operations, each
+of which waits for the one before.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import math
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import float64, types
 from numba.extending import intrinsic
 
+from longterm.learners._scale_mixture import PACE, PATIENCE, RATIO, SCALES
 from longterm.linear_model.kernels.compile import helper, in_order
 from longterm.linear_model.kernels.functions import logarithm
 from longterm.linear_model.kernels.vectors import Lanes
 
-SCALES, RESIDUAL, IDLE = 8, 9, 15
+RESIDUAL, IDLE = 9, 15
 """Lanes 0 … 7: scales of the weights, 8: the weights' zero expert; 9 … 13: scales of the residual, 14: its zero."""
-RADIUS, INVERSE, PRIOR, LOSS, SHARE, FACTOR, RATE, BEFORE = range(8)
-"""Rows of the array: R_k, 1/R_k, ln π_k, Q_k, p_k, s_k; then room for 1/(αR_k) and the exponent of the round before."""
+RADIUS, INVERSE, PRIOR, LOSS, SHARE, FACTOR, OWED, SQUARES = range(8)
+"""Rows of the array: R_k, 1/R_k, ln π_k, Q_k, p_k, s_k, L_k, B_k."""
 ROWS = 8
-RATIO = 4.0
-"""From one scale to the next."""
 STEEPNESS = [RATIO**k for k in (*range(8), 7, *range(5), 4)] + [0.0]
 """How much faster than that of the largest scale the exponent of each lane moves with ν."""
-PACE = 0.5
-"""c: how much of √U is in α."""
+MOVING = [1.0] * SCALES + [0.0] + [1.0] * (IDLE - 1 - RESIDUAL) + [0.0, 0.0]
+"""1 for the lanes of scales, 0 for experts at 0."""
 POWER, RESIDUAL_POWER = 0.5, 2.0
 """Exponents of the priors. The residual is what the offset has left over, so large ones must be earned: with ½ the
 intercept moves by 2.3 at the first of four positives in 2,000 rows, with 2 by 1.3, and no loss measured was worse."""
@@ -59,21 +59,43 @@ def _numbers(context, builder, values):
     return context.make_tuple(builder, types.UniTuple(float64, len(values)), values)
 
 
+def _owe(context, address, along):
+    """Add along · s_k to L_k and its square to B_k, for every scale of the weights; max_k |L_k|/R_k."""
+
+    def generate(context, builder, signature, arguments):
+        address, along = arguments
+        lost = Lanes.load(builder, address, FACTOR, SCALES) * Lanes.spread(builder, along, SCALES)
+        owed = lost + Lanes.load(builder, address, OWED, SCALES)
+        owed.store(address, OWED)
+        (lost * lost + Lanes.load(builder, address, SQUARES, SCALES)).store(address, SQUARES)
+        relative = owed * Lanes.load(builder, address, INVERSE, SCALES)
+        return relative.at_least(relative * -1.0).largest()
+
+    return float64(address, float64), generate
+
+
 def _pay_with(minus_log_of_rest):
-    """The code that charges every scale −αR_k ln(1 − h_k), h_k = share · s_k/(αR_k)."""
+    """The code that charges every scale αR_k(−ln(1 − h_k) − ½(h_k² − B_k/(αR_k)²)), h_k = L_k/(αR_k).
 
-    def typed(context, address, share, share_2, inverse, inverse_2, rate, rate_2, pivot, pivot_2):
+    Where all scales are alike, `owed` and `squares` are L_k/R_k and B_k/R_k². Σ p_k times the exponents from before.
+    """
+
+    def typed(context, address, owed, owed_2, squares, squares_2, inverse, inverse_2, rate, rate_2, pivot, pivot_2):
         def generate(context, builder, signature, arguments):
-            address, share, share_2, inverse, inverse_2, rate, rate_2, pivot, pivot_2 = arguments
-            per_unit = Lanes.load(builder, address, INVERSE) * _both(builder, inverse, inverse_2)
-            loss = Lanes.load(builder, address, LOSS)
-            ((_both(builder, pivot, pivot_2) - loss) * per_unit).store(address, BEFORE)
-            h = Lanes.load(builder, address, FACTOR) * _both(builder, share, share_2) * per_unit
-            unit = Lanes.load(builder, address, RADIUS) * _both(builder, rate, rate_2)
-            (unit * minus_log_of_rest(h) + loss).store(address, LOSS)
-            return context.get_dummy_value()
+            address, *numbers = arguments
+            pairs = zip(numbers[::2], numbers[1::2], strict=True)
+            owed, squares, inverse, rate, pivot = (_both(builder, *pair) for pair in pairs)
+            radius, loss = Lanes.load(builder, address, RADIUS), Lanes.load(builder, address, LOSS)
+            per_unit, moving = Lanes.load(builder, address, INVERSE) * inverse, radius * MOVING
+            h = (moving * owed + Lanes.load(builder, address, OWED)) * per_unit
+            apart = (moving * moving * squares + Lanes.load(builder, address, SQUARES)) * (per_unit * per_unit)
+            y = minus_log_of_rest(h) - (h * h - apart) * 0.5
+            (radius * rate * y + loss).store(address, LOSS)
+            before = (pivot - loss) * per_unit
+            sums = (Lanes.load(builder, address, SHARE) * before).parted_totals(RESIDUAL)
+            return _numbers(context, builder, list(sums))
 
-        return types.none(address, *[float64] * 8), generate
+        return types.UniTuple(float64, 2)(address, *[float64] * 10), generate
 
     return intrinsic(typed)
 
@@ -94,34 +116,33 @@ _pay: Any = _pay_with(_minus_log_of_rest)
 
 
 def _guess(context, address, inverse, inverse_2):
-    """Write 1/(αR_k). Numerators and denominators of the ν that would be right, were the sums linear in the change."""
+    """Σ p_k Q_k/(αR_k) and Σ p_k/(αR_k): what the ν takes that would be right, were sums linear in the change."""
 
     def generate(context, builder, signature, arguments):
         address, inverse, inverse_2 = arguments
         per_unit = Lanes.load(builder, address, INVERSE) * _both(builder, inverse, inverse_2)
-        per_unit.store(address, RATE)
-        one = Lanes.load(builder, address, SHARE)
-        other = one * per_unit
-        moved = one * Lanes.load(builder, address, BEFORE) + other * Lanes.load(builder, address, LOSS)
-        return _numbers(context, builder, [*moved.parted_totals(RESIDUAL), *other.parted_totals(RESIDUAL)])
+        slope = Lanes.load(builder, address, SHARE) * per_unit
+        moved = slope * Lanes.load(builder, address, LOSS)
+        return _numbers(context, builder, [*moved.parted_totals(RESIDUAL), *slope.parted_totals(RESIDUAL)])
 
     return types.UniTuple(float64, 4)(address, float64, float64), generate
 
 
-def _evaluate(context, address, pivot, pivot_2):
+def _evaluate(context, address, pivot, pivot_2, inverse, inverse_2):
     """Write p_k for these ν. Σ p_k c_k^i, i = 0 … 3, for the steepnesses c_k; of each the weights' first."""
 
     def generate(context, builder, signature, arguments):
-        address, pivot, pivot_2 = arguments
+        address, pivot, pivot_2, inverse, inverse_2 = arguments
         over = _both(builder, pivot, pivot_2) - Lanes.load(builder, address, LOSS)
-        share = (over * Lanes.load(builder, address, RATE) + Lanes.load(builder, address, PRIOR)).exponential()
+        per_unit = Lanes.load(builder, address, INVERSE) * _both(builder, inverse, inverse_2)
+        share = (over * per_unit + Lanes.load(builder, address, PRIOR)).exponential()
         share.store(address, SHARE)
         sums = share.parted_totals(RESIDUAL)
         for power in (1, 2, 3):
             sums += (share * [c**power for c in STEEPNESS]).parted_totals(RESIDUAL)
         return _numbers(context, builder, list(sums))
 
-    return types.UniTuple(float64, 8)(address, float64, float64), generate
+    return types.UniTuple(float64, 8)(address, *[float64] * 4), generate
 
 
 def _move(context, address, change, change_2):
@@ -166,26 +187,30 @@ def _place_within(context, address, curvature, pull, shortest):
     return float64(address, float64, float64, float64), generate
 
 
-def _place_residual(context, address, each):
-    """The same for the residual's scales: s_j = each · R_j."""
+def _lean(context, address, alike):
+    """Σ p_kS_k, Σ p_kS_k/R_k, Σ p_k/R_k and Σ p_kS_k²/R_k of both mixtures; S_k is s_k, or R_k where all are alike."""
 
     def generate(context, builder, signature, arguments):
-        address, each = arguments
-        used = [0.0] + [1.0] * (IDLE - 1 - RESIDUAL) + [0.0, 0.0]
-        radii = Lanes.load(builder, address, RADIUS, SCALES, SCALES)
-        factor = radii * used * Lanes.spread(builder, each, SCALES)
-        factor.store(address, FACTOR, SCALES)
-        return (Lanes.load(builder, address, SHARE, SCALES, SCALES) * factor).total()
+        address, alike = arguments
+        one = ir.Constant(ir.DoubleType(), 1.0)
+        size = Lanes.load(builder, address, RADIUS) * MOVING * _both(builder, alike, one)
+        size = size + Lanes.load(builder, address, FACTOR)
+        share, inverse = Lanes.load(builder, address, SHARE), Lanes.load(builder, address, INVERSE)
+        mean, steep = share * size, share * inverse
+        sums = [*mean.parted_totals(RESIDUAL), *(mean * inverse).parted_totals(RESIDUAL)]
+        sums += [*steep.parted_totals(RESIDUAL), *(mean * size * inverse).parted_totals(RESIDUAL)]
+        return _numbers(context, builder, sums)
 
-    return float64(address, float64), generate
+    return types.UniTuple(float64, 8)(address, float64), generate
 
 
+owe: Any = intrinsic(_owe)
 guess: Any = intrinsic(_guess)
 evaluate: Any = intrinsic(_evaluate)
 move: Any = intrinsic(_move)
 place: Any = intrinsic(_place)
 place_within: Any = intrinsic(_place_within)
-place_each: Any = intrinsic(_place_residual)
+lean: Any = intrinsic(_lean)
 
 
 # --- a round --------------------------------------------------------------------------------------------------
@@ -193,14 +218,17 @@ place_each: Any = intrinsic(_place_residual)
 
 @in_order
 def prefer(mixture, first, last, typical, power):
-    """Priors π_k ∝ (R_k + r_0)^{−power} for these lanes; p = π."""
+    """Priors π_k ∝ (R_k + r_0)^{−power} for these lanes, the last that of the expert at 0; p = π. The new Σ p_k R_k."""
     total = 0.0
     for k in range(first, last):
         total += (mixture[RADIUS, k] + typical) ** -power
+    mean = 0.0
     for k in range(first, last):
         share = (mixture[RADIUS, k] + typical) ** -power / total
         mixture[PRIOR, k] = math.log(share)
         mixture[SHARE, k] = share
+        mean += share * mixture[RADIUS, k] if k < last - 1 else 0.0
+    return mean
 
 
 @in_order
@@ -208,7 +236,7 @@ def begin_mixture(mixture, s, length):
     """The first row that is not 0 says what a typical size of x is: r_0 = 1/(4‖u‖)."""
     if s.first_length == 0.0 and length > 0.0:
         s.first_length = math.sqrt(length)
-        prefer(mixture, 0, RESIDUAL, 0.25 / s.first_length, POWER)
+        s.mean_radius = prefer(mixture, 0, RESIDUAL, 0.25 / s.first_length, POWER)
 
 
 @helper
@@ -218,31 +246,40 @@ def alpha(clip, squares):
 
 
 @helper
-def pay(mixture, s, along, residual_along):
-    """Charge every scale for the round: ℓ_k = along · s_k on the weights' lanes, the residual's likewise; m and U.
-
-    s_k/R_k is largest for the smallest scale, and the same for all of the residual's. What the exponents were is left
-    in BEFORE: `settle` begins from it.
-    """
-    b = abs(along) * (mixture[FACTOR, SCALES - 1] * mixture[INVERSE, SCALES - 1])
-    residual_b = abs(residual_along) * (mixture[FACTOR, RESIDUAL] * mixture[INVERSE, RESIDUAL])
-    kappa = s.clip / b if b > s.clip else 1.0
-    residual_kappa = s.residual_clip / residual_b if residual_b > s.residual_clip else 1.0
+def pay(mixture, s, b, residual_b):
+    """Charge every scale for the block, of whose last round b is; m and U; ν, were the sum linear in the change."""
     rate, residual_rate = alpha(s.clip, s.clipped_squares), alpha(s.residual_clip, s.residual_clipped_squares)
     inverse = 1.0 / rate if rate > 0.0 else 0.0
     residual_inverse = 1.0 / residual_rate if residual_rate > 0.0 else 0.0
-    paid, residual_paid = kappa * b, residual_kappa * residual_b
-    address, share, residual_share = mixture.ctypes.data, kappa * along, residual_kappa * residual_along
-    pivot, residual_pivot = s.pivot, s.residual_pivot
-    if paid * inverse <= LITTLE and residual_paid * residual_inverse <= LITTLE:
-        _pay_little(
-            address, share, residual_share, inverse, residual_inverse, rate, residual_rate, pivot, residual_pivot
-        )
+    address, owed, squares, most = mixture.ctypes.data, s.owed, s.owed_squares, abs(s.owed)
+    if mixture[FACTOR, 0] > 0.0:  # scales are not alike
+        owed = squares = 0.0
+        for k in range(SCALES):
+            most = max(most, abs(mixture[OWED, k] * mixture[INVERSE, k]))
+    if most * inverse <= LITTLE and abs(s.residual_owed) * residual_inverse <= LITTLE:
+        before, residual_before = _pay_little(
+            address, owed, s.residual_owed, squares, s.residual_owed_squares,
+            inverse, residual_inverse, rate, residual_rate, s.pivot, s.residual_pivot,
+        )  # fmt: skip
     else:
-        _pay(address, share, residual_share, inverse, residual_inverse, rate, residual_rate, pivot, residual_pivot)
-    s.clipped_squares += paid * paid
-    s.residual_clipped_squares += residual_paid * residual_paid
+        before, residual_before = _pay(
+            address, owed, s.residual_owed, squares, s.residual_owed_squares,
+            inverse, residual_inverse, rate, residual_rate, s.pivot, s.residual_pivot,
+        )  # fmt: skip
+    s.clipped_squares += s.owed_squares
+    s.residual_clipped_squares += s.residual_owed_squares
     s.clip, s.residual_clip = max(s.clip, b), max(s.residual_clip, residual_b)
+    s.owed = s.residual_owed = s.owed_squares = s.residual_owed_squares = 0.0
+    for k in range(SCALES):
+        mixture[OWED, k] = mixture[SQUARES, k] = 0.0
+    rate, residual_rate = alpha(s.clip, s.clipped_squares), alpha(s.residual_clip, s.residual_clipped_squares)
+    inverse = 1.0 / rate if rate > 0.0 else 0.0
+    residual_inverse = 1.0 / residual_rate if residual_rate > 0.0 else 0.0
+    moved, residual_moved, slope, residual_slope = guess(address, inverse, residual_inverse)
+    if slope > 0.0:
+        s.pivot = (before + moved) / slope
+    if residual_slope > 0.0:
+        s.residual_pivot = (residual_before + residual_moved) / residual_slope
 
 
 @helper
@@ -253,18 +290,15 @@ def settle(mixture, s):
     the round has changed, and as a rule end there. Where they do not: the root is at most min_k(Q_k + αR_k ln(1/π_k)),
     where one term is 1 already; from a point above it Newton's steps fall to it, from one below the first step rises.
     """
-    address = mixture.ctypes.data
+    address, pivot, residual_pivot = mixture.ctypes.data, s.pivot, s.residual_pivot
     rate, residual_rate = alpha(s.clip, s.clipped_squares), alpha(s.residual_clip, s.residual_clipped_squares)
     inverse = 1.0 / rate if rate > 0.0 else 0.0
     residual_inverse = 1.0 / residual_rate if residual_rate > 0.0 else 0.0
-    moved, residual_moved, slope, residual_slope = guess(address, inverse, residual_inverse)
-    pivot = moved / slope if slope > 0.0 else s.pivot
-    residual_pivot = residual_moved / residual_slope if residual_slope > 0.0 else s.residual_pivot
     unit, residual_unit = rate * mixture[RADIUS, 0], residual_rate * mixture[RADIUS, RESIDUAL]
     highest = residual_highest = np.inf
     change = residual_change = 0.0
     for step in range(MOST_STEPS):
-        sums = evaluate(address, pivot, residual_pivot)
+        sums = evaluate(address, pivot, residual_pivot, inverse, residual_inverse)
         change = step_to_one(sums[0], sums[2], sums[4], sums[6]) if rate > 0.0 else 0.0
         residual_change = step_to_one(sums[1], sums[3], sums[5], sums[7]) if residual_rate > 0.0 else 0.0
         if move(address, change, residual_change) <= CLOSE:
@@ -279,6 +313,26 @@ def settle(mixture, s):
         pivot = min(pivot - change * unit, highest)
         residual_pivot = min(residual_pivot - residual_change * residual_unit, residual_highest)
     s.pivot, s.residual_pivot = pivot - change * unit, residual_pivot - residual_change * residual_unit
+    s.patience, s.residual_patience = patience(s, rate, s.clip), patience(s, residual_rate, s.residual_clip)
+    alike = mixture[FACTOR, 0] == 0.0
+    sums = lean(address, 1.0 if alike else 0.0)
+    s.mean_radius, s.residual_mean_radius = sums[0] if alike else 0.0, sums[1]
+    s.tilt = tilt(sums[0], sums[2], sums[4], sums[6]) * inverse
+    if not alike:
+        s.tilt /= s.factor
+    s.residual_tilt = tilt(sums[1], sums[3], sums[5], sums[7]) * residual_inverse
+
+
+@helper
+def patience(s, rate, clip):
+    """How much scales may owe: no exponent is to move by more than PATIENCE, nor h to come to more than ½."""
+    return s.waits * max(min(PATIENCE * rate, 0.5 * rate - clip), 0.0)
+
+
+@helper
+def tilt(mean, first, steepness, second):
+    """The derivative of ln Σ p_kS_k, were every −Q_k/(αR_k) to move by S_k/R_k: never above 0 (Cauchy and Schwarz)."""
+    return min((first * first / steepness - second) / mean, 0.0) if mean > 0.0 else 0.0
 
 
 @helper
@@ -289,32 +343,3 @@ def step_to_one(total, slope, bend, third):
     if abs(excess) * curve <= 0.01:  # close: the inverse of that series
         return excess * (1.0 + excess * (curve + excess * (2.0 * curve * curve - third * inverse * (1.0 / 6.0))))
     return logarithm(total) * total * inverse  # Newton's, for the logarithm of the sum
-
-
-@helper
-def place_scales(mixture, curvature, pull, norm_2):
-    """s_k = min(1/(√V/R_k + Λl2), R_k/‖w‖) for the weights' lanes, with √V given; Σ p_k s_k. 0 while √V is.
-
-    Where the smallest scale's leader lies in its ball, all of them do: then nothing waits for ‖w‖.
-    """
-    if curvature == 0.0:
-        return 0.0
-    longest = curvature + mixture[RADIUS, SCALES - 1] * pull
-    if norm_2 <= longest * longest:
-        return place(mixture.ctypes.data, curvature, pull)
-    return place_within(mixture.ctypes.data, curvature, pull, 1.0 / math.sqrt(norm_2))
-
-
-@helper
-def place_residual(mixture, slope_sum, squares):
-    """The same for the residual's lanes: s_j = R_j min(1/√V_b, 1/|z_b|); Σ p_j s_j. 0 while slopes have no squares."""
-    size = max(math.sqrt(squares), abs(slope_sum))
-    return place_each(mixture.ctypes.data, 1.0 / size if size > 1e-160 else 0.0)
-
-
-@helper
-def price(mixture, multiplier, l1_norm, half_squares, budget):
-    """Reading A: every scale also pays λ_{t+1} g(x^k_{t+1}), the zero expert λ_{t+1} g(0)."""
-    for k in range(RESIDUAL):
-        factor = mixture[FACTOR, k]
-        mixture[LOSS, k] += multiplier * (factor * (l1_norm + factor * half_squares) - budget)

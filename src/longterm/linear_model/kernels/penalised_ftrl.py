@@ -29,7 +29,6 @@ import numpy as np
 
 from longterm.linear_model.kernels.compile import helper
 from longterm.linear_model.kernels.layout import ONE
-from longterm.linear_model.kernels.mixture import place_scales
 from longterm.linear_model.kernels.round import (
     add_gradient,
     charge,
@@ -39,9 +38,11 @@ from longterm.linear_model.kernels.round import (
     pay_scales,
     place_intercept,
     place_leader,
+    place_offset,
     shrink,
 )
 from longterm.linear_model.kernels.rows import clear, dot_and_length, whole_row
+from longterm.linear_model.kernels.scale_round import place_scales
 
 MOST_PASSES, MOST_STEPS, FEW_PASSES = 50, 100, 4
 
@@ -65,6 +66,7 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     accepted, slope, _ = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin, ahead
+    place_offset(p, s, label, weight)
     add_gradient(p, s, slope, length)
     s.multiplier_sum += next_weight(p, s)
     u = whole_row(rows, k, memory.row)
@@ -81,7 +83,7 @@ def play_row(memory, rows, k, following, ahead, label, weight):
         s.multiplier = max(s.multiplier, weight_for_few(p, z, s.multiplier))
     s.norm_1, s.norm_2 = shrink(z, s.multiplier * p.l1, memory.point)
     place_leader(p, s, memory.mixture, s.multiplier, s.norm_1, s.norm_2)
-    place_intercept(p, s, memory.mixture, slope, label, weight)
+    place_intercept(p, s, memory.mixture, slope)
     return True, margin, ahead
 
 
@@ -189,7 +191,7 @@ def above_and_least(z, threshold):
 @helper
 def mixture_excess(p, s, mixture, weight, norm_1, norm_2):
     """The G above."""
-    scale = place_scales(mixture, math.sqrt(s.gradient_squares), weight * p.l2, norm_2)
+    scale = place_scales(mixture, s, s.gradient_squares, weight * p.l2, norm_2)
     return scale * (p.l1 * norm_1 + 0.5 * p.l2 * scale * norm_2) - p.budget
 
 

@@ -9,18 +9,13 @@ import math
 
 import numpy as np
 
-from longterm.linear_model.kernels.compile import helper
+from longterm.linear_model.kernels.compile import helper, in_order
 from longterm.linear_model.kernels.functions import falling_power, logarithm
 from longterm.linear_model.kernels.layout import MEAN, NO_OFFSET, ONE, PRICED
+from longterm.linear_model.kernels.logarithms import logarithms
 from longterm.linear_model.kernels.losses import value_and_slope
-from longterm.linear_model.kernels.mixture import (
-    begin_mixture,
-    pay,
-    place_residual,
-    place_scales,
-    price,
-    settle,
-)
+from longterm.linear_model.kernels.mixture import begin_mixture, pay, settle
+from longterm.linear_model.kernels.scale_round import owe_round, place_residual, place_scales, price
 
 LONGEST_GRADIENT = 1e90
 """A row with a longer gradient is refused: squares of gradients and their sums would come near the largest float."""
@@ -74,13 +69,13 @@ def add_gradient(p, s, slope, length):
 
 
 @helper
-def ascend(p, s, g):
+def ascend(p, s, g, logarithm_of_t):
     """The dual's step, λ_{t+1} = [λ_t + μ_t (g(x_t) − θ_t λ_t)]₊ with μ_t = 1/(θ_t (t + 1)); returns θ_t.
 
     θ_t = theta_0/t^β; found online theta_0/(M_t t^β), and while M_t is 0 there is no θ_t, and λ stays as it was.
     """
     t, online = s.round, p.step == 0.0
-    theta = p.theta_0 * falling_power(t, p.beta)
+    theta = p.theta_0 * falling_power(logarithm_of_t, p.beta)
     if online:
         theta = theta / s.longest_gradient if s.longest_gradient > 0.0 else 0.0
     if theta > 0.0:
@@ -100,11 +95,14 @@ def leader_curvature(p, s):
 
 @helper
 def pay_scales(p, s, mixture, dot, length, slope):
-    """The scales of the mixture, where there is one, pay for the round, and p is made; `dot` is ⟨u, −soft(z, τ)⟩."""
+    """The scales of the mixture, where there is one, owe the round or pay for it; `dot` is ⟨u, −soft(z, τ)⟩."""
     if p.scales > ONE:
         begin_mixture(mixture, s, length)
-        pay(mixture, s, slope * dot, -slope * s.intercept_slope)
-        if p.scales != PRICED:  # else they have not paid for the multiplier yet
+        b, residual_b, ends = owe_round(mixture, s, slope * dot, -slope * s.intercept_slope)
+        if p.scales == PRICED:
+            pay(mixture, s, b, residual_b)  # they have not paid for the multiplier yet
+        elif ends:
+            pay(mixture, s, b, residual_b)
             settle(mixture, s)
 
 
@@ -114,16 +112,16 @@ def place_leader(p, s, mixture, weight, norm_1, norm_2):
     if p.scales == ONE:
         s.scale = within_ball(1.0 / (leader_curvature(p, s) + weight * p.l2), norm_2, p.radius)
         return
-    s.scale = place_scales(mixture, math.sqrt(s.gradient_squares), weight * p.l2, norm_2)
+    s.scale = place_scales(mixture, s, s.gradient_squares, weight * p.l2, norm_2)
     if p.scales == PRICED:
-        price(mixture, s.multiplier, p.l1 * norm_1, 0.5 * p.l2 * norm_2, p.budget)
+        price(mixture, s, s.multiplier, p.l1 * norm_1, 0.5 * p.l2 * norm_2, p.budget)
         settle(mixture, s)
-        s.scale = place_scales(mixture, math.sqrt(s.gradient_squares), weight * p.l2, norm_2)
+        s.scale = place_scales(mixture, s, s.gradient_squares, weight * p.l2, norm_2)
 
 
 @helper
-def place_intercept(p, s, mixture, slope, label, weight):
-    """The next b: clip(−z_b/a, ±r); with a mixture an offset that is known before the round, and a residual.
+def place_intercept(p, s, mixture, slope):
+    """The next b: clip(−z_b/a, ±r); with a mixture a residual on top of the offset (`place_offset`).
 
     Found online, b in an interval is a learner of its own, with the curvature √(Σ slope²)/r.
     """
@@ -137,23 +135,41 @@ def place_intercept(p, s, mixture, slope, label, weight):
             s.intercept = clip(-s.intercept_slope / curvature, p.intercept_bound)
     elif p.scales > ONE:
         if p.residual_radius > 0.0:
-            s.residual = -s.intercept_slope * place_residual(mixture, s.intercept_slope, s.intercept_squares)
-        s.intercept = next_offset(p, s, label, weight) + s.residual
+            s.residual = -s.intercept_slope * place_residual(mixture, s)
+        s.intercept += s.residual
 
 
 @helper
-def next_offset(p, s, label, weight):
-    """Log-odds of the classes so far, ln((W₊ + ½ω)/(W₋ + ½ω)) with ω the largest weight; or the targets' mean."""
+def place_offset(p, s, label, weight):
+    """What the next b is without its residual, with a mixture; log t, which the dual's step needs.
+
+    It waits for nothing that the round is to find out. So it comes right after the charge, while the processor waits
+    for the slope; at the end of the round it took a tenth of it.
+    """
+    t = np.float64(s.round)
+    if p.scales == ONE or p.intercept_bound > 0.0:
+        return logarithm(t)
     s.heaviest = max(s.heaviest, weight)
     if p.offset == NO_OFFSET or s.heaviest == 0.0:
-        return 0.0
+        s.intercept = 0.0
+        return logarithm(t)
     if p.offset == MEAN:
         s.positive_weight += weight
         s.negative_weight += weight * label
-        return s.negative_weight / s.positive_weight
-    s.positive_weight += weight if label > 0.0 else 0.0  # not a branch: labels cannot be guessed
-    s.negative_weight += 0.0 if label > 0.0 else weight
-    return logarithm((s.positive_weight + 0.5 * s.heaviest) / (s.negative_weight + 0.5 * s.heaviest))
+        s.intercept = s.negative_weight / s.positive_weight
+        return logarithm(t)
+    count_label(s, label, weight)
+    half = 0.5 * s.heaviest
+    s.intercept, logarithm_of_t = logarithms(s.positive_weight + half, s.negative_weight + half, t)
+    return logarithm_of_t
+
+
+@in_order
+def count_label(s, label, weight):
+    """The classes' weights. No branch on the label, which cannot be guessed: LLVM makes one where it may reorder."""
+    positive = weight if label > 0.0 else 0.0
+    s.positive_weight += positive
+    s.negative_weight += weight - positive
 
 
 @helper

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
+from longterm.learners._scale_mixture import RATIO, SCALES
 from longterm.linear_model.kernels import heap
 from longterm.linear_model.kernels.heap import room
 from longterm.linear_model.kernels.layout import (
@@ -36,15 +37,15 @@ from longterm.linear_model.kernels.mixture import (
     INVERSE,
     LOSS,
     NEVER,
+    OWED,
     POWER,
     PRIOR,
     RADIUS,
-    RATIO,
     RESIDUAL,
     RESIDUAL_POWER,
     ROWS,
-    SCALES,
     SHARE,
+    SQUARES,
     prefer,
 )
 from longterm.linear_model.kernels.play import block_kernel, row_kernel, sparse_row_kernel
@@ -79,6 +80,12 @@ def begun_mixture(parameters: Parameters, first_length: float) -> FloatArray:
     return rule.mixture
 
 
+def scales_at(mixture: FloatArray, squares: float, pull: float, norm_2: float) -> FloatArray:
+    """s_k of the weights' scales, for V > 0, Λl2 and ‖w‖²."""
+    factors = 1.0 / (math.sqrt(squares) * mixture[INVERSE, :SCALES] + pull)
+    return np.minimum(factors, mixture[RADIUS, :SCALES] / math.sqrt(norm_2)) if norm_2 > 0.0 else factors
+
+
 APART = 64
 """Numbers of room on either side of a vector. LLVM sums in lanes only where it sees at run time that what is written
 and what is read are at least a few lanes apart: a vector beside its neighbour would be summed in another order, and
@@ -97,8 +104,13 @@ def _in_lines(length: int) -> FloatArray:
     return room[first : first + length]
 
 
-RESCALED = ("multiplier", "multiplier_sum", "longest_gradient", "clip", "pivot")
-RESCALED_SQUARES = ("gradient_squares", "clipped_squares")
+RESIDUAL_NUMBERS = (
+    *("intercept_slope", "intercept_squares", "residual_clip", "residual_clipped_squares", "residual_factor"),
+    *("residual_owed", "residual_owed_squares", "residual_patience", "residual_tilt"),
+)
+"""What is 0 where a residual begins."""
+RESCALED = ("multiplier", "multiplier_sum", "longest_gradient", "clip", "pivot", "owed", "patience")
+RESCALED_SQUARES = ("gradient_squares", "clipped_squares", "owed_squares")
 """What counts more, or grows with the rows, where features get another scale."""
 LARGEST_RESCALED = 1e140
 
@@ -123,6 +135,7 @@ class CompiledRule(ABC):
         self._code, self.dimension = code, dimension
         self.scalars: Any = np.zeros(1, dtype=SCALARS)
         self.scalars["round"], self.scalars["scale"] = 1, 1.0  # before round 1: x_1 = 0, λ_1 = 0, nothing seen
+        self.scalars["waits"] = 1.0
         self.parameters: Any = np.zeros(1, dtype=PARAMETERS)
         self.mixture = _in_lines(ROWS * LANES).reshape(ROWS, LANES)
         self.mixture[RADIUS] = self.mixture[INVERSE] = 1.0
@@ -149,9 +162,10 @@ class CompiledRule(ABC):
         if parameters.residual_radius != before[0]:
             lay_out(self.mixture, RESIDUAL, IDLE - 1, parameters.residual_radius)
             typical = 0.25 * parameters.residual_radius / LARGEST_LOG_ODDS
-            prefer.py_func(self.mixture, RESIDUAL, IDLE, typical, RESIDUAL_POWER)
-            for name in ("intercept_slope", "intercept_squares", "residual_clip", "residual_clipped_squares"):
+            mean = prefer.py_func(self.mixture, RESIDUAL, IDLE, typical, RESIDUAL_POWER)
+            for name in RESIDUAL_NUMBERS:
                 self.scalars[name] = 0.0
+            self.scalars["residual_mean_radius"] = mean
 
     @contextmanager
     def of_any_length(self) -> Iterator[None]:
@@ -241,7 +255,10 @@ class CompiledRule(ABC):
             s[name] *= more
         for name in RESCALED_SQUARES:
             s[name] *= more * more
+        s["tilt"] /= more
         self.mixture[LOSS, :RESIDUAL] *= more
+        self.mixture[OWED] *= more
+        self.mixture[SQUARES] *= more * more
         name = "multiplier" if self._code == PENALISED_FTRL else "multiplier_sum"
         most = int(p["max_features"][0])
         if most and np.count_nonzero(np.abs(z) > self.number(name) * self.number_of("l1")) > most:
@@ -255,11 +272,18 @@ class CompiledRule(ABC):
         squares = max(self.number("gradient_squares") * lengths, self.number("clipped_squares"))
         s["gradient_squares"] = squares
         pull = self.number(name) * self.number_of("l2")
-        if squares > 0.0:  # as `mixture.place_scales` does
-            radii, longest = self.mixture[RADIUS, :SCALES], math.sqrt(self.number("norm_2"))
-            factors = 1.0 / (math.sqrt(squares) * self.mixture[INVERSE, :SCALES] + pull)
-            self.mixture[FACTOR, :SCALES] = np.minimum(factors, radii / longest) if longest > 0.0 else factors
-            s["scale"] = self.mixture[SHARE, :SCALES] @ self.mixture[FACTOR, :SCALES]
+        if squares > 0.0:  # as `scale_round.place_scales` does
+            radii, factors = (
+                self.mixture[RADIUS, :SCALES],
+                scales_at(self.mixture, squares, pull, float(s["norm_2"][0])),
+            )
+            if pull > 0.0 and self.mixture[FACTOR, 0] == 0.0:
+                self.mixture[OWED, :SCALES] = radii * s["owed"]
+                self.mixture[SQUARES, :SCALES] = radii**2 * s["owed_squares"]
+            self.mixture[FACTOR, :SCALES] = factors if pull > 0.0 else 0.0
+            s["factor"] = factors[-1] / radii[-1]
+            mean = self.mixture[SHARE, :SCALES] @ factors * (1.0 + self.number("tilt") * self.number("owed"))
+            s["scale"] = min(mean, factors[0])
         return left
 
     def _scalars_as_arrays(self) -> dict[str, NDArray[Any]]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import float64, int64
 
-from longterm.learners._scale_mixture import PACE, SCALES, STEPS
+from longterm.learners._scale_mixture import LONGEST_BLOCK, PACE, PATIENCE, SCALES, STEPS
 from longterm.linear_model.kernels.compile import compiled, helper, keep_under, readonly, sources
 
 NUMBERS = (
@@ -28,11 +28,19 @@ NUMBERS = (
     "hedge_clip",
     "hedge_squares",
     "hedge_clip_cost",
+    "hedge_correction",
+    "hedge_waiting",
+    "hedge_tilt",
+    "hedge_waits",
 )
 """The single numbers of `MixedAFTRLState` in the order of the kernel's array; c, ‖w‖₁ and ‖w‖₂² follow."""
 ROUND, MULTIPLIER, MULTIPLIER_SUM, SQUARE_SUM, LARGEST, THETA_SUM, FIRST, CLIP, HEDGE_SQUARES, CLIP_COST = range(10)
-FACTOR, ONE_NORM, SQUARED_NORM = 10, 11, 12
-ROOM = 13
+CORRECTION, WAITING, TILT, WAITS = range(10, 14)
+FACTOR, ONE_NORM, SQUARED_NORM = 14, 15, 16
+ROOM = 17
+LANES = ("hedge_losses", "shares", "hedge_owed", "hedge_owed_squares")
+"""What there is of every scale, row by row."""
+LOSS, SHARE, OWED, SQUARES = range(4)
 BUDGET, L1, L2, DUAL_SCALE, BETA = range(5)
 
 
@@ -70,54 +78,92 @@ def place(z, numbers, constants, radii, factors):
 
 
 @helper
-def share(numbers, radii, log_priors, losses, shares):
-    """P by Newton's steps, until they end."""
+def settle(numbers, radii, log_priors, lanes, factors):
+    """P by Newton's steps, until they end; and τ."""
     alpha = rate(numbers)
     if alpha <= 0.0:
         for k in range(SCALES + 1):
-            shares[k] = math.exp(log_priors[k])
+            lanes[SHARE, k] = math.exp(log_priors[k])
         return
     pivot = np.inf
     for k in range(SCALES + 1):
-        pivot = min(pivot, losses[k] - alpha * radii[k] * log_priors[k])
+        pivot = min(pivot, lanes[LOSS, k] - alpha * radii[k] * log_priors[k])
     for step in range(STEPS + 1):
         total, slope = 0.0, 0.0
         for k in range(SCALES + 1):
             unit = alpha * radii[k]
-            shares[k] = math.exp(log_priors[k] + (pivot - losses[k]) / unit)
-            total += shares[k]
-            slope += shares[k] / unit
+            lanes[SHARE, k] = math.exp(log_priors[k] + (pivot - lanes[LOSS, k]) / unit)
+            total += lanes[SHARE, k]
+            slope += lanes[SHARE, k] / unit
         change = math.log(total) * total / slope
         if step == STEPS or abs(total - 1.0) < 1e-15:
-            return
+            break
         pivot -= change
-
-
-@helper
-def mix(numbers, factors, shares):
-    """The c of x = cw."""
-    factor = 0.0
+    mean, first, steepness, second, steepest = 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(SCALES + 1):
-        factor += shares[k] * factors[k]
-    numbers[FACTOR] = factor
+        p, each = lanes[SHARE, k], factors[k] / radii[k]
+        mean += p * factors[k]
+        first += p * each
+        steepness += p / radii[k]
+        second += p * factors[k] * each
+        steepest = max(steepest, each)
+    unit = alpha * mean * steepest
+    numbers[TILT] = min(first * first / steepness - second, 0.0) / unit if unit > 0.0 else 0.0
 
 
 @helper
-def pay(numbers, radii, losses, shares, factors, product):
-    """The experts lose ⟨gradient, w⟩ s_k."""
-    b, spread = 0.0, 0.0
+def mean_of(lanes, factors):
+    """Σ p_k s_k."""
+    mean = 0.0
+    for k in range(SCALES + 1):
+        mean += lanes[SHARE, k] * factors[k]
+    return mean
+
+
+@helper
+def mix(numbers, radii, factors, lanes):
+    """The c of x = cw."""
+    tilted = 1.0 + numbers[TILT] * lanes[OWED, SCALES - 1] / radii[SCALES - 1]
+    numbers[FACTOR] = min(mean_of(lanes, factors) * tilted, factors[0])
+
+
+@helper
+def owe(numbers, radii, lanes, factors, product):
+    """The experts lose ⟨gradient, w⟩ s_k: b, and whether a block ends."""
+    b, spread, clip, alpha = 0.0, 0.0, numbers[CLIP], rate(numbers)
     for k in range(SCALES + 1):
         b = max(b, abs(product * factors[k]) / radii[k])
-        spread += shares[k] * radii[k]
-    clip, alpha = numbers[CLIP], rate(numbers)
-    kappa = clip / b if b > clip else 1.0
+        spread += lanes[SHARE, k] * radii[k]
+    kappa, most = clip / b if b > clip else 1.0, 0.0
+    numbers[CLIP_COST] += max(b - clip, 0.0) * spread
+    numbers[WAITING] += product * (numbers[FACTOR] - mean_of(lanes, factors))
+    for k in range(SCALES + 1):
+        lost = kappa * product * factors[k]
+        lanes[OWED, k] += lost
+        lanes[SQUARES, k] += lost * lost
+        most = max(most, abs(lanes[OWED, k]) / radii[k])
+    patience = numbers[WAITS] * max(min(PATIENCE * alpha, alpha / 2 - clip), 0.0)
+    return b, most > patience or b > clip or int(numbers[ROUND]) % LONGEST_BLOCK == 0
+
+
+@helper
+def pay(numbers, radii, lanes, b):
+    """They pay what they owe; b is of the last round."""
+    alpha, most, squares = rate(numbers), 0.0, 0.0
+    for k in range(SCALES + 1):
+        unit = alpha * radii[k]
+        most = max(most, abs(lanes[OWED, k]) / radii[k])
+        squares = max(squares, lanes[SQUARES, k] / radii[k] ** 2)
+        if alpha > 0.0:
+            h = lanes[OWED, k] / unit
+            excess = (h * h - lanes[SQUARES, k] / unit**2) / 2
+            lanes[LOSS, k] += unit * (-math.log1p(-h) - excess)
+            numbers[WAITING] += lanes[SHARE, k] * unit * (1 - h) * math.expm1(excess)
+        lanes[OWED, k] = lanes[SQUARES, k] = 0.0
     if alpha > 0.0:
-        for k in range(SCALES + 1):
-            unit = alpha * radii[k]
-            losses[k] -= unit * math.log1p(-kappa * product * factors[k] / unit)
-    numbers[HEDGE_SQUARES] += (kappa * b) ** 2
-    numbers[CLIP] = max(clip, b)
-    numbers[CLIP_COST] += (numbers[CLIP] - clip) * spread
+        numbers[CORRECTION] += (0.273 * most * most + squares / 2) / alpha
+    numbers[HEDGE_SQUARES] += squares
+    numbers[CLIP] = max(numbers[CLIP], b)
 
 
 @helper
@@ -129,7 +175,7 @@ def size_of(numbers, constants):
 
 
 @helper
-def advance(pull, u, columns, features, z, numbers, losses, shares, factors, constants, radii, log_priors):
+def advance(pull, u, columns, features, z, numbers, lanes, factors, constants, radii, log_priors):
     """One round of the learner, told pull ⊗ u."""
     g, threshold = size_of(numbers, constants), numbers[MULTIPLIER_SUM] * constants[L1]
     product, long, pulled = 0.0, 0.0, 0.0
@@ -139,7 +185,10 @@ def advance(pull, u, columns, features, z, numbers, losses, shares, factors, con
         pulled += pull[k] * pull[k]
         for j in range(len(u)):
             product += pull[k] * u[j] * soft(z[k * features + columns[j]], threshold)
-    pay(numbers, radii, losses, shares, factors, product)
+    b, ends = owe(numbers, radii, lanes, factors, product)
+    if ends:
+        pay(numbers, radii, lanes, b)
+        settle(numbers, radii, log_priors, lanes, factors)
     square, t = pulled * long, numbers[ROUND]
     numbers[SQUARE_SUM] += square
     numbers[LARGEST] = max(numbers[LARGEST], math.sqrt(square))
@@ -156,8 +205,7 @@ def advance(pull, u, columns, features, z, numbers, losses, shares, factors, con
         for j in range(len(u)):
             z[k * features + columns[j]] += pull[k] * u[j]
     place(z, numbers, constants, radii, factors)
-    share(numbers, radii, log_priors, losses, shares)
-    mix(numbers, factors, shares)
+    mix(numbers, radii, factors, lanes)
 
 
 @helper
@@ -172,15 +220,15 @@ def write(z, numbers, constants, x):
 def softmax_rounds() -> Any:
     """Called with CSR rows, labels and weights, then both learners; they are changed in place.
 
-    A learner is z, numbers, losses, shares, x, constants, radii and log_priors; then come the classes' weights, the
+    A learner is z, numbers, lanes, x, constants, radii and log_priors; then come the classes' weights, the
     sums (loss, signed, hard and squared violation, the heaviest row) and the sums of weights and intercepts.
     """
     digest = sources()
 
     def play(
         data, columns, indptr, labels, weights, features, intercepts,
-        z, numbers, losses, shares, x, constants, radii, log_priors,
-        z_2, numbers_2, losses_2, shares_2, x_2, constants_2, radii_2, log_priors_2,
+        z, numbers, lanes, x, constants, radii, log_priors,
+        z_2, numbers_2, lanes_2, x_2, constants_2, radii_2, log_priors_2,
         counts, sums, total, intercept_total,
     ):  # fmt: skip
         keep_under(digest)
@@ -188,8 +236,8 @@ def softmax_rounds() -> Any:
         factors, factors_2 = np.empty(SCALES + 1), np.empty(SCALES + 1)
         place(z, numbers, constants, radii, factors)
         place(z_2, numbers_2, constants_2, radii_2, factors_2)
-        mix(numbers, factors, shares)
-        mix(numbers_2, factors_2, shares_2)
+        mix(numbers, radii, factors, lanes)
+        mix(numbers_2, radii_2, factors_2, lanes_2)
         pull, b = np.empty(classes), np.zeros(classes)
         one, first = np.ones(1), np.zeros(1, np.int64)
         for i in range(len(labels)):
@@ -223,18 +271,15 @@ def softmax_rounds() -> Any:
                 total[n] += c * soft(z[n], threshold)
             for k in range(classes):
                 intercept_total[k] += b[k]
-            advance(pull, u, own, features, z, numbers, losses, shares, factors, constants, radii, log_priors)
+            advance(pull, u, own, features, z, numbers, lanes, factors, constants, radii, log_priors)
             if intercepts:
-                advance(
-                    pull, one, first, 1,
-                    z_2, numbers_2, losses_2, shares_2, factors_2, constants_2, radii_2, log_priors_2,
-                )  # fmt: skip
+                advance(pull, one, first, 1, z_2, numbers_2, lanes_2, factors_2, constants_2, radii_2, log_priors_2)
                 counts[label] += weight
                 sums[4] = max(sums[4], weight)
         write(z, numbers, constants, x)
         write(z_2, numbers_2, constants_2, x_2)
 
     array, numbers, whole = float64[::1], readonly(float64), readonly(int64)
-    learner = (array, array, array, array, array, numbers, numbers, numbers)
+    learner = (array, array, float64[:, ::1], array, numbers, numbers, numbers)
     rows = (numbers, whole, whole, numbers, numbers, int64, int64)
     return compiled(play, (*rows, *learner, *learner, array, array, array, array))

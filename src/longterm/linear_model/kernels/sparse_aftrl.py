@@ -30,6 +30,7 @@ from longterm.linear_model.kernels.round import (
     pay_scales,
     place_intercept,
     place_leader,
+    place_offset,
 )
 from longterm.linear_model.kernels.rows import sparse_row
 
@@ -75,8 +76,9 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     accepted, slope, g = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin, ahead
+    logarithm_of_t = place_offset(p, s, label, weight)
     add_gradient(p, s, slope, length)
-    ascend(p, s, g)
+    ascend(p, s, g, logarithm_of_t)
     s.multiplier_sum += s.multiplier
     risen = s.multiplier_sum * p.l1
     if risen > threshold:
@@ -94,7 +96,7 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     norm_1, norm_2 = s.norm_1 + s.norm_1_low, s.norm_2 + s.norm_2_low
     pay_scales(p, s, memory.mixture, dot, length, slope)
     place_leader(p, s, memory.mixture, s.multiplier_sum, norm_1, norm_2)
-    place_intercept(p, s, memory.mixture, slope, label, weight)
+    place_intercept(p, s, memory.mixture, slope)
     return True, margin, ahead
 
 

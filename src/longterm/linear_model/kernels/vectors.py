@@ -146,6 +146,14 @@ class Lanes:
             rest = rest.lanes(0, half) + rest.lanes(half, 2 * half)
         return rest.lane(0)
 
+    def largest(self) -> Any:
+        """The largest of 2^n lanes, a number."""
+        rest = self
+        while rest.count > 1:
+            half = rest.count // 2
+            rest = rest.lanes(0, half).at_least(rest.lanes(half, 2 * half))
+        return rest.lane(0)
+
     def parted_totals(self, where: int) -> tuple[Any, Any]:
         """The sums of the lanes before `where`, one beyond the middle, and of those from there on."""
         half = self.count // 2
