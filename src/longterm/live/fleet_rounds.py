@@ -124,7 +124,8 @@ def in_turn(
     for numbers, told in calls:
         given = state, totals, stamps, answers, hyper, varying, numbers, told
         # Compiled each by itself, so that numbers do not depend on which calls came together.
-        state, totals, stamps, answers = jax.lax.optimization_barrier(rule(learner, fixed, *given))
+        made = jax.lax.optimization_barrier(rule(learner, fixed, *given))  # type: ignore[no-untyped-call]
+        state, totals, stamps, answers = made
     return state, totals, stamps, answers
 
 

@@ -134,6 +134,8 @@ def _newton_step(at: _Point, size: float) -> FloatArray:
 def _with_diagonal(X: FloatArray, b: FloatArray) -> FloatArray:
     """The last rounding of the diagonal, taken away by a scaling that keeps the matrix positive semi-definite."""
     scale = np.sqrt(b / np.diagonal(X))
-    scaled = 0.5 * (X + X.T) * np.outer(scale, scale)  # one product of the scales: symmetric to the last bit
+    scaled: FloatArray = (
+        0.5 * (X + X.T) * np.outer(scale, scale)
+    )  # one product of the scales: symmetric to the last bit
     scaled[np.diag_indices(len(b))] = b
     return scaled
