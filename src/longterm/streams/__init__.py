@@ -4,8 +4,14 @@ from longterm.streams.adversary import LateReversal, RandomCosts, SwitchingConst
 from longterm.streams.base import Block, ChunkedStream, Seeds, Stream
 from longterm.streams.costs import DriftingCosts, EdgeLatencies, JobsAndPrices
 from longterm.streams.given import FromIterable, Replay, ResampledRows, Windows
-from longterm.streams.targets import NoisyPermutations, NoisyTargets, PairwiseSigns, RandomPermutations
-from longterm.streams.turning import TurningHalfPlane, TurningTargets
+from longterm.streams.targets import (
+    NoisyPermutations,
+    NoisyTargets,
+    PairwiseSigns,
+    RandomPermutations,
+    TurningHalfPlane,
+    TurningTargets,
+)
 
 __all__ = [
     "Block",
