@@ -17,8 +17,7 @@ from longterm.live.journal import Journal, JournalReader
 from longterm.live.memory import KIND, VERSION
 from longterm.storage import snapshot as snapshots
 from longterm.storage.lock import FileLock
-from longterm.storage.packing import MalformedError, pack, unpack
-from longterm.storage.snapshot import Snapshot, decode, read_snapshot, write_snapshot
+from longterm.storage.snapshot import MalformedError, Snapshot, decode, pack, read_snapshot, unpack, write_snapshot
 from longterm.storage.specification import specification
 
 each_number_of_flips = pytest.mark.parametrize("flips", [1_000, pytest.param(10_000, marks=pytest.mark.cross)])

@@ -27,8 +27,7 @@ from longterm.learners import (
 )
 from longterm.problems import two_dimensional
 from longterm.storage import specification as specifications
-from longterm.storage.packing import restored_state, state_arrays
-from longterm.storage.snapshot import read_snapshot
+from longterm.storage.snapshot import read_snapshot, restored_state, state_arrays
 from longterm.storage.specification import difference, specification
 
 GOLDEN = Path(__file__).parent / "golden"

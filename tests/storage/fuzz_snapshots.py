@@ -48,8 +48,7 @@ from longterm.linear_model import (
     EvolvingLinearLearner,
 )
 from longterm.problems import two_dimensional
-from longterm.storage.packing import DTYPES
-from longterm.storage.snapshot import MAGIC
+from longterm.storage.snapshot import DTYPES, MAGIC
 
 PRELUDE, LENGTH = struct.Struct("<8sIQ"), struct.Struct("<I")
 ROUNDS = 1000

@@ -16,8 +16,7 @@ from longterm._display import Table, figure
 from longterm.errors import InputError, SnapshotError
 from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
-from longterm.storage.packing import restored_state, state_arrays
-from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
+from longterm.storage.snapshot import Snapshot, read_snapshot, restored_state, state_arrays, write_snapshot
 from longterm.streams import FromIterable, Stream
 
 if TYPE_CHECKING:

@@ -84,7 +84,7 @@ def observe(
     constraint = problem.constraint
     values, pullback = constraint.values_and_pullback(x, *constraint_parameters)
     if constraint.count == 1:
-        worst = values[..., 0][()]  # of one learner a number, as a maximum would be: NumPy adds those up sooner
+        worst = values[0] if values.ndim == 1 else values[..., 0]  # a number is quicker
         constraint_gradient = pullback(namespace(x).ones_like(values))
     else:
         worst, index = largest(values, resolution(x) * problem.constants.constraint_bound)

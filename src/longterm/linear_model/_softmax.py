@@ -34,7 +34,7 @@ from longterm.linear_model.kernels.softmax import LANES, NUMBERS, ROOM, softmax_
 from longterm.losses import Softmax
 from longterm.problems import Problem
 from longterm.projections import project_onto_elastic_net
-from longterm.storage.packing import LARGEST_COUNT
+from longterm.storage.snapshot import LARGEST_COUNT
 
 RULES = ("a-ftrl", "penalised-ftrl")
 RESIDUAL_RADIUS = 4.0

@@ -9,7 +9,7 @@ Of a tell that is the state it led to, not the feedback: no replay depends on a 
 library adds up. Names, dtypes and shapes are not repeated; a learner keeps them all its life.
 
 The mark, three bytes of 255, tells these records from older ones, which begin with the length of a header
-(`longterm.storage.packing`), and could not have one of four gigabytes. Those are read, too, and still written where a
+(`longterm.storage.snapshot`), and could not have one of four gigabytes. Those are read, too, and still written where a
 state is not what its learner began with.
 """
 
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm._arrays import Array
-from longterm.storage.packing import MalformedError, filled_state, pack, restored_state, state_arrays, unpack
+from longterm.storage.snapshot import MalformedError, filled_state, pack, restored_state, state_arrays, unpack
 
 _MARK = b"\xff\xff\xff"
 _ASK, _SKIP, _TELL = (letter + _MARK for letter in (b"A", b"S", b"T"))
