@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -56,7 +56,6 @@ class DoublyStochastic(Constraint):
     size: int
     _gradients: FloatArray | None = field(init=False, repr=False)
     _sums: tuple[FloatArray, ...] = field(init=False, repr=False)
-    _equalities: tuple[FloatArray, ...] = field(init=False, repr=False)
     _ones: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -68,14 +67,13 @@ class DoublyStochastic(Constraint):
         table = validate.frozen(np.concatenate([-np.eye(p * p), *self._sum_gradients()])) if small else None
         # Of the p² entries a minus is all that is left; where the whole is small, it is one product all the same.
         part = None if table is None else table if table.size <= SMALL_TABLE else table[p * p :]
-        once = None if table is None else np.concatenate([table[p * p :][:p], table[p * p :][2 * p : 3 * p]])
-        validate.remember(
-            self,
-            _gradients=table,
-            _sums=_both_ways(part),
-            _equalities=_both_ways(once),
-            _ones=validate.frozen(np.ones(p)),
-        )
+        validate.remember(self, _gradients=table, _sums=_both_ways(part), _ones=validate.frozen(np.ones(p)))
+
+    @cached_property  # not a field: those are what a stored learner is compared by
+    def _equalities(self) -> tuple[FloatArray, ...]:
+        """The gradients of the sums, each once, and transposed; for small p."""
+        p, sums = self.size, self._gradients[self.dimension :]  # type: ignore[index]
+        return _both_ways(np.concatenate([sums[:p], sums[2 * p : 3 * p]]))
 
     def _sum_gradients(self) -> Iterator[FloatArray]:
         """The gradients of the sums, (1, d) each, one by one: all of them together are 4p³ numbers."""
