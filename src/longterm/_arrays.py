@@ -80,6 +80,11 @@ def product(rows: Array, table: Array) -> Array:
     return rows.dot(table) if type(rows) is np.ndarray and rows.ndim <= 2 else rows @ table
 
 
+def dots(rows: Array, x: Array) -> Array:
+    """⟨row, x⟩ of rows (K, ..., d), or of one row, with x (..., d): one product where x is one vector of NumPy."""
+    return rows.dot(x) if type(rows) is np.ndarray and x.ndim == 1 else dot(rows, x)
+
+
 def norm(x: Array) -> Array:
     """‖x‖₂ along the last axis."""
     if type(x) is np.ndarray:  # half the time of the standard's vecdot, and the same bits
@@ -164,11 +169,43 @@ def largest(values: Array) -> Array:
     return namespace(values).max(values, axis=-1, keepdims=True)
 
 
-def summed(values: Array) -> Array:
-    """Σ along the last axis, which is kept, shape (..., 1)."""
+def sums_of_largest(values: Array) -> Array:
+    """The sums of the 1, 2, … largest along the last axis: NumPy's own calls take a third of the standard's time."""
     if isinstance(values, np.ndarray):
-        return np.add.reduce(values, axis=-1, keepdims=True)
-    return namespace(values).sum(values, axis=-1, keepdims=True)
+        return np.add.accumulate(np.sort(values, axis=-1)[..., ::-1], axis=-1)
+    xp = namespace(values)
+    return xp.cumulative_sum(xp.sort(values, axis=-1, descending=True), axis=-1)
+
+
+def signs(x: Array) -> Array:
+    """−1, 0 or 1: NumPy's own has no need of the standard's second look at NaN."""
+    return np.sign(x) if isinstance(x, np.ndarray) else namespace(x).sign(x)
+
+
+def lowest(values: Array) -> Array:
+    """Min along the last axis, shape (...,)."""
+    if _is_short_row(values):
+        return values.dtype.type(min(values.tolist()))
+    return namespace(values).min(values, axis=-1)
+
+
+def farthest(values: Array) -> Array:
+    """Max |v| along the last axis, shape (...,)."""
+    if _is_short_row(values):
+        return values.dtype.type(max(map(abs, values.tolist())))
+    return namespace(values).max(namespace(values).abs(values), axis=-1)
+
+
+def total(values: Array) -> Array:
+    """Σ along the last axis, shape (...,)."""
+    if _is_short_row(values):
+        return values.dtype.type(sum(values.tolist()))
+    return namespace(values).sum(values, axis=-1)
+
+
+def _is_short_row(values: Array) -> bool:
+    """Whether it is one learner's row of a few numbers: looked at one by one, in half the time of a reduction."""
+    return type(values) is np.ndarray and values.ndim == 1 and 0 < values.size <= FEW
 
 
 def floored(positive: Array) -> Array:
@@ -178,7 +215,8 @@ def floored(positive: Array) -> Array:
 
 def least_divisor(x: Array) -> float:
     """The root of the smallest number of x's dtype that there is."""
-    return _least_divisor(x.dtype, namespace(x))
+    found = _LEAST_OF_NUMPY.get(x.dtype.type) if isinstance(x, (np.ndarray, np.generic)) else None
+    return _least_divisor(x.dtype, namespace(x)) if found is None else found
 
 
 def float_dtype(xp: Any, dtype: Any) -> Any:
@@ -231,6 +269,10 @@ def _through_numpy_from_jax(
 
 
 _LEAST_DIVISOR: dict[Any, float] = {}
+_LEAST_OF_NUMPY: dict[Any, float] = {
+    kind: float(np.finfo(kind).smallest_normal) ** 0.5 for kind in (np.float64, np.float32)
+}
+"""Found without a look at the library, which takes longer than what it is needed for."""
 
 
 def _least_divisor(dtype: Any, xp: Any) -> float:
@@ -246,13 +288,13 @@ def resolution(x: Array) -> float:
     return max(1e-9, 16 * float(namespace(x).finfo(x.dtype).eps))
 
 
-def surely_below(values: Array, level: float) -> bool:
-    """Whether no value is above a level, where they can be looked at; inside a compiled loop nothing is sure.
+def surely_below(values: Array, level: Any) -> bool:
+    """Whether no value is above its level, where they can be looked at; inside a compiled loop nothing is sure.
 
     For work that changes nothing where values are as low: leaving it out is then a matter of speed alone.
     """
     if not isinstance(values, (np.ndarray, np.generic)):
         return False
-    if values.ndim == 1 and values.size <= FEW:
-        return all(value <= level for value in values.tolist())
-    return bool(np.maximum.reduce(values, axis=None, initial=0.0) <= level)
+    if _is_short_row(values) and isinstance(level, float):
+        return bool(max(values.tolist()) <= level)
+    return bool(np.all(values <= level))

@@ -72,6 +72,13 @@ def test_pullback_is_the_weighted_sum_of_gradients(name):
         pushed = g.pushforward(x, direction, *parameters)
         np.testing.assert_allclose(pushed, np.einsum("nmd,nd->nm", jacobian, direction), atol=1e-5)
         np.testing.assert_allclose(Constraint.pushforward(g, x, direction, *parameters), pushed, atol=1e-12)
+        seen = g.linearised(x, *parameters)
+        np.testing.assert_allclose(seen.values, g.values(x, *parameters), atol=1e-12)
+        np.testing.assert_allclose(seen.pullback(weights), g.pullback(x, weights, *parameters), atol=1e-12)
+        np.testing.assert_allclose(seen.pushforward(direction), pushed, atol=1e-12)
+        found, wanted = g.squared_excess(x, *parameters), Constraint.squared_excess(g, x, *parameters)
+        np.testing.assert_allclose(found[0], wanted[0], atol=1e-12)
+        np.testing.assert_allclose(found[1], wanted[1], atol=1e-12)
 
 
 @each_set
@@ -97,6 +104,7 @@ def test_constraints_under_strict_arrays(name):
         (g.pullback(sx, sw, *strict), g.pullback(x, weights, *parameters)),
         (g.gradient_of(sx, array_api_strict.asarray(index), *strict), g.gradient_of(x, index, *parameters)),
         (g.pushforward(sx, sx, *strict), g.pushforward(x, x, *parameters)),
+        (g.squared_excess(sx, *strict)[1], g.squared_excess(x, *parameters)[1]),
     ]
     for found, wanted in same:
         np.testing.assert_allclose(np.asarray(found), wanted, rtol=0, atol=1e-13)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, like, namespace, rows_at
+from longterm._arrays import Array, FloatArray, column, like, namespace, product, rows_at
 from longterm.constraints.base import Constraint
 from longterm.projections import Polyhedron, Projection
 from longterm.sets import Ball, Set
@@ -46,10 +46,10 @@ class Affine(Constraint):
         return x @ like(self.matrix, x).T - like(self.offset, x)
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
-        return weights @ like(self.matrix, x)
+        return product(weights, like(self.matrix, x))
 
     def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
-        return direction @ like(self.matrix, x).T
+        return product(direction, like(self.matrix, x).T)
 
     def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
         return rows_at(like(self.matrix, x), index)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,17 @@ from longterm.sets import Set
 
 if TYPE_CHECKING:
     from longterm.constraints.affine import Affine
+
+
+class Linearised(NamedTuple):
+    """g_1 … g_m as they are seen from one x."""
+
+    values: Array
+    """(g_1(x), …, g_m(x)), shape (..., m)."""
+    pullback: Callable[[Array], Array]
+    """λ ↦ Σ_j λ_j ∇g_j(x), from shape (..., m) to (..., d)."""
+    pushforward: Callable[[Array], Array]
+    """v ↦ (⟨∇g_j(x), v⟩)_j, from shape (..., d) to (..., m)."""
 
 
 class Constraint(Shown, ABC):
@@ -86,9 +97,19 @@ class Constraint(Shown, ABC):
         affine = self.as_affine()
         return None if affine is None else affine.projection(over)
 
-    def values_and_pullback(self, x: Array, *parameters: Array) -> tuple[Array, Callable[[Array], Array]]:
-        """The values at x, and λ ↦ Σ_j λ_j ∇g_j(x): together, for a constraint where they share their work."""
-        return self.values(x, *parameters), lambda weights: self.pullback(x, weights, *parameters)
+    def linearised(self, x: Array, *parameters: Array) -> Linearised:
+        """All that is asked of g at one x: together, for a constraint where they share their work."""
+        return Linearised(
+            self.values(x, *parameters),
+            lambda weights: self.pullback(x, weights, *parameters),
+            lambda direction: self.pushforward(x, direction, *parameters),
+        )
+
+    def squared_excess(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
+        """‖v‖² and Σ_j v_j ∇g_j(x) with v = [g(x)]₊: by how much all together are broken, and half its gradient."""
+        values, pullback, _ = self.linearised(x, *parameters)
+        broken = namespace(x).maximum(values, 0.0)
+        return dot(broken, broken), pullback(broken)
 
     def prox(self, over: Set) -> Prox | None:
         """The argmin over a set that holds these functions themselves, where it has a closed form (`constraints.prox`).
@@ -103,6 +124,8 @@ class Constraint(Shown, ABC):
         Written for any constraint, one gradient after another; affine ones have it as one product.
         """
         xp = namespace(x)
+        if self.count == 1:
+            return column(dot(direction, self.pullback(x, xp.ones((1,), dtype=x.dtype), *parameters)))
         index = xp.zeros(x.shape[:-1], dtype=xp.int64)
         slopes = [dot(self.gradient_of(x, index + j, *parameters), direction) for j in range(self.count)]
         return xp.stack(slopes, axis=-1)

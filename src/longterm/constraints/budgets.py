@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, namespace, norm
+from longterm._arrays import Array, FloatArray, column, dot, namespace, norm, signs
 from longterm.constraints.base import Constraint
 from longterm.constraints.prox import ElasticNetProx, L2Prox
 from longterm.errors import InputError
@@ -65,7 +65,7 @@ class ElasticNetBudget(Constraint):
         return column(self.l1 * absolute + 0.5 * self.l2 * dot(x, x) - self.budget)
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
-        return weights * (self.l1 * namespace(x).sign(x) + self.l2 * x)
+        return weights * (self.l1 * signs(x) + self.l2 * x)
 
     def gradient_bound(self, over: Set) -> float:
         # ‖l1 s + l2 x‖² with s = sign(x): l1² d + 2 l1 l2 ‖x‖₁ + l2² ‖x‖₂², attained on a ball about 0.

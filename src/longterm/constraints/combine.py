@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, reduce
 
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, namespace, resolution
+from longterm._arrays import Array, FloatArray, column, dots, namespace, resolution
 from longterm.constraints.affine import Affine
-from longterm.constraints.base import Constraint, largest, one_hot
+from longterm.constraints.base import Constraint, Linearised, largest, one_hot
 from longterm.errors import InputError
 from longterm.projections import Projection
 from longterm.sets import Set
@@ -63,14 +65,29 @@ class Stack(Constraint):
         return namespace(x).concat(values, axis=-1)
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
-        total = namespace(x).zeros_like(x)
-        for part, first, theirs in self._split(parameters):
-            total = total + part.pullback(x, weights[..., first : first + part.count], *theirs)
-        return total
+        return reduce(
+            operator.add,
+            [
+                part.pullback(x, weights[..., first : first + part.count], *theirs)
+                for part, first, theirs in self._split(parameters)
+            ],
+        )
 
     def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
         slopes = [part.pushforward(x, direction, *theirs) for part, _, theirs in self._split(parameters)]
         return namespace(x).concat(slopes, axis=-1)
+
+    def linearised(self, x: Array, *parameters: Array) -> Linearised:
+        xp = namespace(x)
+        parts = [
+            (_Single(part, x, theirs) if part.count == 1 else part.linearised(x, *theirs), first, first + part.count)
+            for part, first, theirs in self._split(parameters)
+        ]
+        return Linearised(
+            xp.concat([part.values for part, _, _ in parts], axis=-1),
+            lambda weights: reduce(operator.add, [part.pullback(weights[..., a:b]) for part, a, b in parts]),
+            lambda direction: xp.concat([part.pushforward(direction) for part, _, _ in parts], axis=-1),
+        )
 
     def as_affine(self) -> Affine | None:
         affine = [part.as_affine() for part in self.parts]
@@ -94,6 +111,24 @@ class Stack(Constraint):
 
     def value_bound(self, over: Set) -> float:
         return max(part.value_bound(over) for part in self.parts)
+
+
+class _Single:
+    """One function at x: its gradient is found when it is first asked for, and kept."""
+
+    def __init__(self, part: Constraint, x: Array, parameters: tuple[Array, ...]) -> None:
+        self.part, self.x, self.parameters = part, x, parameters
+        self.values = part.values(x, *parameters)
+
+    @cached_property
+    def gradient(self) -> Array:
+        return self.part.pullback(self.x, namespace(self.x).ones((1,), dtype=self.x.dtype), *self.parameters)
+
+    def pullback(self, weights: Array) -> Array:
+        return weights * self.gradient
+
+    def pushforward(self, direction: Array) -> Array:
+        return column(dots(direction, self.gradient))
 
 
 @dataclass(frozen=True, eq=False)

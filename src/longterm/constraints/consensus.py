@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, like, namespace
+from longterm._arrays import Array, FloatArray, dot, like, namespace
 from longterm.constraints.affine import Affine
 from longterm.constraints.base import Constraint
 from longterm.errors import InputError
@@ -91,6 +91,11 @@ class Consensus(Constraint):
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
         half = self.count // 2
         return self.adjoint(weights[..., :half] - weights[..., half:])
+
+    def squared_excess(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
+        # Of each pair ±(C x)_e the positive one is broken: v₊ − v₋ = (C x)_e, and v₊² + v₋² is its square.
+        differences = self.differences(x)
+        return dot(differences, differences), self.adjoint(differences)
 
     @property
     def is_affine(self) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, like, namespace, product, rows_at
+from longterm._arrays import Array, FloatArray, dot, like, namespace, product, rows_at
 from longterm.constraints.affine import Affine
 from longterm.constraints.base import Constraint
 from longterm.errors import InputError
@@ -67,8 +67,13 @@ class DoublyStochastic(Constraint):
         table = validate.frozen(np.concatenate([-np.eye(p * p), *self._sum_gradients()])) if small else None
         # Of the p² entries a minus is all that is left; where the whole is small, it is one product all the same.
         part = None if table is None else table if table.size <= SMALL_TABLE else table[p * p :]
-        sums = () if part is None else (part, validate.frozen(np.ascontiguousarray(part.T)))
-        validate.remember(self, _gradients=table, _sums=sums, _ones=validate.frozen(np.ones(p)))
+        validate.remember(self, _gradients=table, _sums=_both_ways(part), _ones=validate.frozen(np.ones(p)))
+
+    @cached_property  # not a field: those are what a stored learner is compared by
+    def _equalities(self) -> tuple[FloatArray, ...]:
+        """The gradients of the sums, each once, and transposed; for small p."""
+        p, sums = self.size, self._gradients[self.dimension :]  # type: ignore[index]
+        return _both_ways(np.concatenate([sums[:p], sums[2 * p : 3 * p]]))
 
     def _sum_gradients(self) -> Iterator[FloatArray]:
         """The gradients of the sums, (1, d) each, one by one: all of them together are 4p³ numbers."""
@@ -117,6 +122,20 @@ class DoublyStochastic(Constraint):
         sums = signed[..., 0, :] - signed[..., 1, :]
         from_sums = xp.reshape(sums[..., 0, :, None] + sums[..., 1, None, :], (*weights.shape[:-1], d))
         return from_sums - weights[..., :d]
+
+    def squared_excess(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
+        # Of each pair ±(sum − 1) the positive one is broken: v₊ − v₋ = sum − 1, and v₊² + v₋² is its square.
+        xp = namespace(x)
+        entries = xp.minimum(x, 0.0)
+        if self._few(x):
+            gradients, transposed = (like(table, x) for table in self._equalities)
+            off = product(x, transposed) - 1.0
+            return dot(entries, entries) + dot(off, off), entries + product(off, gradients)
+        p, ones = self.size, like(self._ones, x)
+        matrix = xp.reshape(x, (*x.shape[:-1], p, p))
+        rows, columns = matrix @ ones - 1.0, ones @ matrix - 1.0
+        pulled = entries + xp.reshape(rows[..., :, None] + columns[..., None, :], x.shape)
+        return dot(entries, entries) + dot(rows, rows) + dot(columns, columns), pulled
 
     def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
         if self._gradients is None:
@@ -171,3 +190,8 @@ class DoublyStochastic(Constraint):
             entry = np.zeros(self.dimension)
             entry[k] = 1.0
             yield entry
+
+
+def _both_ways(table: FloatArray | None) -> tuple[FloatArray, ...]:
+    """A table and its transpose, each row by row, or neither."""
+    return () if table is None else (validate.frozen(table), validate.frozen(np.ascontiguousarray(table.T)))

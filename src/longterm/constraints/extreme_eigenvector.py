@@ -14,21 +14,24 @@ after another and give for each the same bytes every time, in a batch or alone.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from inspect import signature
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, like, namespace, norm, resolution, through_numpy
 
 ExtremeEigenvector = Callable[[Array], tuple[Array, Array]]
 
 
+@cache
 def start_vector(size: int) -> FloatArray:
     """A fixed unit vector without symmetries: it chooses among eigenvectors, and Lanczos starts from it."""
     vector = np.cos(np.arange(1.0, size + 1))
-    return np.asarray(vector / np.linalg.norm(vector))
+    return validate.frozen(vector / np.linalg.norm(vector))
 
 
 def full_decomposition(matrix: Array) -> tuple[Array, Array]:

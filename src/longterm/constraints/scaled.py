@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray
 from longterm.constraints.affine import Affine
-from longterm.constraints.base import Constraint
+from longterm.constraints.base import Constraint, Linearised
 from longterm.projections import Projection
 from longterm.sets import Set
 
@@ -57,9 +56,13 @@ class Scaled(Constraint):
     def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
         return self.factor * self.constraint.pushforward(x, direction, *parameters)
 
-    def values_and_pullback(self, x: Array, *parameters: Array) -> tuple[Array, Callable[[Array], Array]]:
-        values, pullback = self.constraint.values_and_pullback(x, *parameters)
-        return self.factor * values, lambda weights: pullback(self.factor * weights)
+    def linearised(self, x: Array, *parameters: Array) -> Linearised:
+        values, pullback, pushforward = self.constraint.linearised(x, *parameters)
+        return Linearised(
+            self.factor * values,
+            lambda weights: pullback(self.factor * weights),
+            lambda direction: self.factor * pushforward(direction),
+        )
 
     def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
         return self.factor * self.constraint.gradient_of(x, index, *parameters)

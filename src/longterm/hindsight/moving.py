@@ -106,7 +106,7 @@ def _below(
 ) -> float:
     """The lower bound from multipliers μ (t, m) and z (t − 1, d)."""
     losses, slopes = problem.loss.value_and_gradient(points, *played.loss)
-    values, pullback = problem.constraint.values_and_pullback(points, *played.constraint)
+    values, pullback, _ = problem.constraint.linearised(points, *played.constraint)
     prices = np.maximum(prices, 0.0)
     none = np.zeros((1, points.shape[1]))
     before, after = np.concatenate([none, z]), np.concatenate([z, none])

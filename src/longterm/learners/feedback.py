@@ -82,16 +82,13 @@ def observe(
     """
     loss, loss_gradient = problem.loss.value_and_gradient(x, *loss_parameters)
     constraint = problem.constraint
-    values, pullback = constraint.values_and_pullback(x, *constraint_parameters)
+    values, pullback, pushforward = constraint.linearised(x, *constraint_parameters)
     if constraint.count == 1:
         worst = values[0] if values.ndim == 1 else values[..., 0]  # a number is quicker
         constraint_gradient = pullback(namespace(x).ones_like(values))
     else:
         worst, index = largest(values, resolution(x) * problem.constants.constraint_bound)
         constraint_gradient = constraint.gradient_of(x, index, *constraint_parameters)
-
-    def pushforward(direction: Array) -> Array:
-        return constraint.pushforward(x, direction, *constraint_parameters)
 
     def constraint_at(y: Array) -> Array:
         return namespace(y).max(constraint.values(y, *constraint_parameters), axis=-1)

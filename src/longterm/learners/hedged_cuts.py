@@ -37,9 +37,9 @@ against such an x* is open.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -49,9 +49,11 @@ from longterm import _validate as validate
 from longterm._arrays import (
     Array,
     FloatArray,
+    across,
     as_float,
     column,
     dot,
+    dots,
     floored,
     least_divisor,
     like,
@@ -74,8 +76,14 @@ from longterm.theory.bounds import HARD, LONG_TERM, REGRET, SQUARED, NoTheoremEr
 
 ROUNDING = 1e-12
 """A cut that moves no expert by more than this share of Δ is left out, where that can be seen."""
+ONE = validate.frozen(np.ones(1))
+"""The weight of a single constraint."""
 AT_FIRST = 200
 """Cuts of the start by a g that is known, at most."""
+
+
+_Onto = Callable[[Array, int], Array | None]
+"""From points (K, ..., d) and the number of the cut to where it takes them; None where it would move none of them."""
 
 
 class HedgedCutsState(NamedTuple):
@@ -340,15 +348,18 @@ class HedgedCuts(Learner[HedgedCutsState]):
         return self.known is not None and not self.known.is_affine
 
     @cached_property
+    def _seen_everywhere(self) -> bool:
+        """Whether g, known, is its own linearisation, and cut as it is."""
+        return self.known is not None and self.known.is_affine and not self.totals_kept
+
+    @cached_property
     def _start(self) -> tuple[FloatArray, ...]:
         """The centre of B, cut where it stands until it keeps g; in a tuple, as an array is one value per learner."""
         B, g = self.enclosing_set, self.known
         x = np.asarray(B.centre, dtype=np.float64)
         for _ in range(0 if g is None else AT_FIRST):
-            values, pullback = g.values_and_pullback(x)  # type: ignore[union-attr]
-            broken = np.maximum(values, 0.0)
-            normal = pullback(broken)
-            excess, square = broken @ broken, max(float(normal @ normal), np.finfo(np.float64).tiny)
+            excess, normal = g.squared_excess(x)  # type: ignore[union-attr]
+            square = max(float(normal @ normal), np.finfo(np.float64).tiny)
             if excess**2 <= square * (ROUNDING * B.diameter) ** 2:
                 break
             x = B.project(x - excess / square * normal)
@@ -374,13 +385,13 @@ class HedgedCuts(Learner[HedgedCutsState]):
 
     def update(self, state: HedgedCutsState, feedback: Feedback) -> HedgedCutsState:
         x, gradient = state.x, feedback.loss_gradient
-        square = dot(gradient, gradient)
+        square = dots(gradient, gradient)
         square_sum = state.square_sum + square
         divisor = floored(square_sum)  # while S is 0 so is the gradient, and any step will do
         totals = self.with_round(state.totals, feedback)
         ahead, memory, weights = _front(state.experts) - x, state.memory, None
         if self.experts > 1:
-            losses = dot(ahead, gradient)
+            losses = dots(ahead, gradient)
             memory = self.meta.update(memory, losses if losses.ndim == 1 else namespace(x).moveaxis(losses, 0, -1))
             weights = self.meta.weights(memory)
         ahead = self._stepped(ahead, state.round, divisor, gradient)
@@ -436,40 +447,63 @@ class HedgedCuts(Learner[HedgedCutsState]):
 
         They are linearised at x; where they may be looked at, before every second cut at the experts' mixture.
         """
-        xp, project, one = namespace(x), self.enclosing_set.project, self.constraints == 1
-        nothing, least = (ROUNDING * self.enclosing_set.diameter) ** 2, least_divisor(x)
-        y, push, pull = x + ahead, told.pushforward, told.pullback
+        project, half_space = self.enclosing_set.project, self._half_space if self.constraints == 1 else self._joint_cut
+        y, onto = x + ahead, half_space(x, totals, told)
         for cut in range(self.cuts):
             again = look and cut % 2 == 1
             if again:
                 x = _mixed(weights, _back(y))
-                told = self._seen(x)
-                push, pull = told.pushforward, told.pullback
-            ahead = y - x if cut else ahead
-            if cut == 0 or again:
-                values = self.relaxed(told.constraint[..., None] if one else told.constraint_values, totals)
-                if one:
-                    values, normal = values[..., 0], told.constraint_gradient
-                    square = xp.maximum(xp.vecdot(normal, normal), least)
-            if one:
-                excess = xp.maximum(values + xp.vecdot(ahead, normal), 0.0)
-            else:
-                broken = xp.maximum(values + push(ahead), 0.0)  # type: ignore[misc]
-                normal = pull(broken)  # type: ignore[misc]
-                excess, square = xp.vecdot(broken, broken), xp.maximum(xp.vecdot(normal, normal), least)
-            share = excess / square
-            if cut and look == again and (one or cut == 1) and surely_below(share * excess, nothing):
+                onto = half_space(x, totals, self._seen(x))
+            there = onto(y, cut if look == again else 0)
+            if there is None:
                 break  # as far as it would move them is rounding, and as far as any after it
-            y = project(y - column(share) * normal)
+            y = project(there)
         return _back(y)
+
+    def _half_space(self, x: Array, totals: Array, told: Feedback) -> _Onto:
+        """{z : g + ⟨∇g, z − x⟩ ≤ 0} of one constraint: a point's way to it is its excess times ∇g/‖∇g‖²."""
+        xp, normal, value = namespace(x), told.constraint_gradient, told.constraint
+        if totals.shape[-1]:
+            value = self.relaxed(value[..., None], totals)[..., 0]
+        offset = value - dots(normal, x)
+        square = floored(dots(normal, normal))
+        way, nothing = normal / across(square), ROUNDING * self.enclosing_set.diameter * xp.sqrt(square)
+
+        def onto(y: Array, cut: int) -> Array | None:
+            excess = offset + dots(y, normal)
+            if cut and surely_below(excess, nothing):
+                return None
+            return y - column(xp.maximum(excess, 0.0)) * way
+
+        return onto
+
+    def _joint_cut(self, x: Array, totals: Array, told: Feedback) -> _Onto:
+        """{z : ⟨v, ĝ(z)⟩ ≤ 0} with v = [ĝ(y)]₊, of several constraints: a half-space for each point y."""
+        xp, least = namespace(x), least_divisor(x)
+        values, pull, push = self.relaxed(told.constraint_values, totals), told.pullback, told.pushforward
+
+        def excess_along(y: Array) -> tuple[Array, Array]:
+            if self._seen_everywhere:
+                return self.known.squared_excess(y)  # type: ignore[union-attr]
+            broken = xp.maximum(values + push(y - x), 0.0)  # type: ignore[misc]
+            return dot(broken, broken), pull(broken)  # type: ignore[misc]
+
+        def onto(y: Array, cut: int) -> Array | None:
+            excess, normal = excess_along(y)
+            share = excess / xp.maximum(dot(normal, normal), least)
+            if cut == 1 and surely_below(share * excess, (ROUNDING * self.enclosing_set.diameter) ** 2):
+                return None
+            return y - column(share) * normal
+
+        return onto
 
     def _seen(self, x: Array) -> Feedback:
         """What `_cut` reads of a feedback, at a point that is not played."""
         g: Any = self.known
-        values, pullback = g.values_and_pullback(x)
+        values, pullback, pushforward = g.linearised(x)
         if self.constraints == 1:
-            return Feedback(None, values[..., 0], pullback(namespace(x).ones_like(values)))
-        return Feedback(None, None, None, None, values, pullback, partial(g.pushforward, x))
+            return Feedback(None, values[..., 0], pullback(like(ONE, x)))
+        return Feedback(None, None, None, None, values, pullback, pushforward)
 
     def report(self, state: HedgedCutsState) -> dict[str, Array]:
         weights = self.meta.weights(state.memory)

@@ -195,10 +195,8 @@ class HintedCuts(Learner[HintedCutsState]):
                 broken = xp.maximum(state.latest_value[..., None] + dot(z, normal), 0.0)
                 z = project(z - column(broken / floored(dot(normal, normal))) * normal)
             else:
-                values, pullback = self.constraint.values_and_pullback(z)
-                broken = xp.maximum(values, 0.0)
-                normal = pullback(broken)
-                z = project(z - column(dot(broken, broken) / floored(dot(normal, normal))) * normal)
+                excess, normal = self.constraint.squared_excess(z)
+                z = project(z - column(excess / floored(dot(normal, normal))) * normal)
         every = xp.concat([experts, z], axis=-2)
         return state._replace(x=(weights[..., None, :] @ every)[..., 0, :], experts=every)
 

@@ -20,12 +20,12 @@ from longterm._arrays import (
     at_least,
     chosen,
     column,
+    farthest,
     floored,
-    largest,
+    lowest,
     namespace,
     scaled,
-    smallest,
-    summed,
+    total,
 )
 from longterm.errors import InputError
 
@@ -85,18 +85,18 @@ class AdaHedge(Meta):
         if K == 1:
             return memory
         log = math.log(K)
+        gap, before = memory[..., 2 * K], memory[..., 2 * K + 1]  # of one learner plain numbers, which cost little
         sums = memory[..., :K] + losses
-        least = smallest(sums)
-        behind = sums - least
-        gap, powers_before = memory[..., 2 * K : 2 * K + 1], memory[..., 2 * K + 1 :]
+        least = lowest(sums)
+        behind = sums - across(least)
         # 1/α of this round; where Γ is 0 so small that e^{−α·behind} is 1 for those who lead and 0 for the others.
         slow = floored(gap) / log
-        after = summed(xp.exp(behind / -slow))
+        after = total(xp.exp(behind / across(-slow)))
         # δ = Φ_α(L) − Φ_α(L + ℓ), both with that α; never below 0 but for rounding.
-        gap = gap + xp.maximum(slow * xp.log(after / powers_before) - least, 0.0)
-        powers = xp.exp(behind / (floored(gap) / -log))
-        total = summed(powers)
-        return xp.concat([behind, powers / total, gap, total], axis=-1)
+        gap = gap + at_least(slow * xp.log(after / before) - least, 0.0)
+        powers = xp.exp(behind / across(floored(gap) / -log))
+        whole = total(powers)
+        return xp.concat([behind, powers / across(whole), column(gap), column(whole)], axis=-1)
 
     def regret(self, memory: FloatArray) -> FloatArray:
         return np.asarray(2 * memory[..., -2:-1])
@@ -142,8 +142,8 @@ class AdaptMLProd(Meta):
         xp, K = namespace(memory), losses.shape[-1]
         log = math.log(max(K, 2))
         logs, squares, rates = memory[..., :K], memory[..., K : 2 * K], memory[..., 2 * K : 3 * K]
-        reach, risen = memory[..., -2], memory[..., -1]  # of one learner plain numbers, which cost little
-        farther = at_least(largest(xp.abs(losses))[..., 0], reach)
+        reach, risen = memory[..., -2], memory[..., -1]
+        farther = at_least(farthest(losses), reach)
         divisor = floored(farther)
         gains = scaled(reach / -divisor, losses)
         squares = squares + gains * gains
@@ -152,8 +152,9 @@ class AdaptMLProd(Meta):
         falls = chosen(reach > 0, rates, after) / after  # as long as nothing was seen there is no rate
         logs = (logs + xp.log1p(rates * gains)) / falls
         powers = after * xp.exp(logs)  # Σ w is at least 1 and at most K + A/e: nothing overflows, and not all underflow
-        risen = risen + (summed(falls)[..., 0] - K)
-        return xp.concat([logs, squares, after, powers / summed(powers), column(farther), column(risen)], axis=-1)
+        risen = risen + (total(falls) - K)
+        weights = powers / across(total(powers))
+        return xp.concat([logs, squares, after, weights, column(farther), column(risen)], axis=-1)
 
     def regret(self, memory: FloatArray) -> FloatArray:
         K = memory.shape[-1] // 4

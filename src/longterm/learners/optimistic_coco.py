@@ -276,7 +276,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         """m^g_t: of the fixed g at y_t, else the model's."""
         if self.constraint is None:
             return self._shortened(self.constraint_hints.predict(memory, t, y))
-        xp, (values, pullback) = namespace(y), self.constraint.values_and_pullback(y)
+        xp, (values, pullback, _) = namespace(y), self.constraint.linearised(y)
         if self.constraint.count == 1:
             worst, normal = values[..., 0], pullback(xp.ones_like(values))
         else:

@@ -81,10 +81,11 @@ class Ball(Set):
 
     def _surely_holds_few(self, offset: Array) -> bool:
         """Whether these are a few points, all inside with room to spare: seen without arrays of their lengths."""
-        few = type(offset) is np.ndarray and offset.ndim == 2 and 0 < len(offset) <= FEW and self._unit == 1.0
-        if not (few and np.vdot(offset, offset) < math.inf):  # of squares that overflow `vecdot` would warn
+        if not (type(offset) is np.ndarray and offset.ndim == 2 and 0 < len(offset) <= FEW and self._unit == 1.0):
             return False
-        return bool(max(np.vecdot(offset, offset).tolist()) < self.radius * self.radius * (1 - ROUNDING))
+        reach = self.radius * self.radius * (1 - ROUNDING)
+        together = np.vdot(offset, offset)  # at least each of them; of squares that overflow `vecdot` would warn
+        return bool(together < reach or (together < math.inf and max(np.vecdot(offset, offset).tolist()) < reach))
 
     def _shrink(self, offset: Array) -> Array:
         # Inside the ball the factor is reach / reach, exactly 1: the point comes back bit for bit.

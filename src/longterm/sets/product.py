@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, namespace
 from longterm.errors import InputError
 from longterm.sets.base import Set
+from longterm.sets.box import Box
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +48,30 @@ class Product(Set):
             diameter=float(np.linalg.norm([factor.diameter for factor in factors])),
         )
 
-    def _parts(self, x: Array) -> list[Array]:
-        ends = np.cumsum([factor.dimension for factor in self.factors]).tolist()
-        return [x[..., end - factor.dimension : end] for factor, end in zip(self.factors, ends, strict=True)]
+    @cached_property
+    def _parts(self) -> tuple[tuple[Set, int, int], ...]:
+        """The factors, each with where its coordinates begin and end; boxes side by side are one box."""
+        parts: list[tuple[Set, int, int]] = []
+        end = 0
+        for factor in self.factors:
+            begin, end = end, end + factor.dimension
+            last = parts[-1][0] if parts else None
+            if isinstance(factor, Box) and isinstance(last, Box):
+                begin = parts.pop()[1]
+                factor = Box(np.concatenate([last.lower, factor.lower]), np.concatenate([last.upper, factor.upper]))
+            parts.append((factor, begin, end))
+        return tuple(parts)
 
     def project(self, x: Array) -> Array:
-        parts = [factor.project(part) for factor, part in zip(self.factors, self._parts(x), strict=True)]
-        return namespace(x).concat(parts, axis=-1)
+        return self._joined(x, [part.project(x[..., begin:end]) for part, begin, end in self._parts])
 
     def extreme_point(self, direction: Array) -> Array:
-        pairs = zip(self.factors, self._parts(direction), strict=True)
-        return namespace(direction).concat([factor.extreme_point(part) for factor, part in pairs], axis=-1)
+        return self._joined(
+            direction, [part.extreme_point(direction[..., begin:end]) for part, begin, end in self._parts]
+        )
+
+    def _joined(self, x: Array, parts: list[Array]) -> Array:
+        return parts[0] if len(parts) == 1 else namespace(x).concat(parts, axis=-1)
 
     def half_spaces(self) -> tuple[FloatArray, FloatArray] | None:
         from scipy.linalg import block_diag  # loaded when asked for

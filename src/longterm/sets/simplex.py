@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, namespace
+from longterm._arrays import Array, FloatArray, largest, like, namespace, sums_of_largest
 from longterm.sets.base import Set
 
 
@@ -19,11 +20,15 @@ def project_onto_simplex(x: Array, total: float) -> Array:
     after it, so τ is its maximum: no search for k, no branch that depends on the data.
     """
     xp = namespace(x)
-    x = x - xp.max(x, axis=-1, keepdims=True)  # moves nothing, and keeps large numbers from drowning `total`
-    sums = xp.cumulative_sum(xp.sort(x, axis=-1, descending=True), axis=-1)
-    counts = xp.arange(1, x.shape[-1] + 1, dtype=x.dtype)
-    threshold = xp.max((sums - total) / counts, axis=-1, keepdims=True)
+    x = x - largest(x)  # moves nothing, and keeps large numbers from drowning `total`
+    counts = like(_counts(x.shape[-1]), x)
+    threshold = largest((sums_of_largest(x) - total) / counts)
     return xp.maximum(x - threshold, 0.0)
+
+
+@lru_cache
+def _counts(size: int) -> FloatArray:
+    return validate.frozen(np.arange(1.0, size + 1))
 
 
 def vertex_of_simplex(direction: Array, total: float) -> Array:
