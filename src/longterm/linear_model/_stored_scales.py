@@ -90,7 +90,8 @@ def _check_block(of: str, scalars: Mapping[str, float], rate: float) -> None:
     most = scalars["waits"] * max(min(PATIENCE * rate, 0.5 * rate - scalars[of + "clip"]), 0.0) * (1 + CLOSE)
     require(patience <= most and abs(owed) <= patience * (1 + CLOSE) + LITTLE, f"scales owe more than {of}patience")
     rounds = (scalars["round"] - 1) % LONGEST_BLOCK
-    sound = squares <= rounds * (scalars[of + "clip"] * (1 + CLOSE)) ** 2 and owed**2 <= rounds * squares * (1 + CLOSE)
+    each = min(2 * patience, scalars[of + "clip"]) * (1 + CLOSE)  # what is owed never left ±patience
+    sound = squares <= rounds * each**2 and owed**2 <= rounds * squares * (1 + CLOSE) + LITTLE
     require(sound, f"{of}owed_squares is not that of a block")
     require(lean * rate >= -1 - CLOSE and lean <= 0 and (lean == 0 or rate > 0), f"{of}tilt is out of bounds")
 
