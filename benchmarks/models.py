@@ -171,6 +171,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--orders", type=int, default=5)
     parser.add_argument("--figure", type=Path)
+    parser.add_argument("--seed", type=int, default=7, help="draws the orders")
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--quick", action="store_true", help="without SGDClassifier, slow one row at a time")
     parser.add_argument("--only", nargs="*", default=[""], help="data sets whose names begin so")
@@ -184,7 +185,7 @@ def main() -> None:
         orders = (
             [np.arange(len(y))]
             if in_time
-            else [np.random.default_rng([7, k]).permutation(len(y)) for k in range(options.orders)]
+            else [np.random.default_rng([options.seed, k]).permutation(len(y)) for k in range(options.orders)]
         )
         print(f"{name}: {n} rows, d = {X.shape[1]}, {len(orders)} orders", flush=True)
         print("  progressive log loss, time in ms")

@@ -233,6 +233,37 @@ def test_files_go_on_bit_for_bit_and_others_are_refused(tmp_path):
         BudgetSoftmaxClassifier.load(tmp_path / "forged")
 
 
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_units_and_offsets_of_features_change_next_to_nothing_in_fit(factor):
+    X, y = three_classes(np.random.default_rng(12))
+    other = X.copy()
+    other[:, 0] = factor * (other[:, 0] + 5.0)
+    plain, moved = (BudgetSoftmaxClassifier(random_state=0).fit(rows, y) for rows in (X, other))
+    np.testing.assert_allclose(moved.predict_proba(other), plain.predict_proba(X), atol=0.02)
+    assert moved.cumulative_loss_ == pytest.approx(plain.cumulative_loss_, rel=0.02)  # of the rounds, too
+
+
+def test_a_scaled_model_is_saved_goes_on_and_keeps_its_budget(tmp_path):
+    X, y = three_classes(np.random.default_rng(13))
+    X = X * np.array([1.0, 50.0, 1e-2, 1.0]) + 2.0
+    model = BudgetSoftmaxClassifier(random_state=0).fit(X, y)
+    model.save(tmp_path / "model")
+    again = BudgetSoftmaxClassifier.load(tmp_path / "model")
+    for one in (model, again):
+        one.partial_fit(X[:9], y[:9])
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    learner = model._learner
+    scores = X @ learner.weights.reshape(3, 4).T + learner.intercept
+    seen = learner.scale.scaled(X) @ learner.state.x.reshape(3, 4).T + learner._own_intercept
+    np.testing.assert_allclose(scores, seen, rtol=1e-9, atol=1e-9)
+    far, b = learner.nearest_within_budget(1e6 * learner.weights, learner.intercept)
+    assert learner.size(far) <= learner.settings.budget * (1 + 1e-12)
+    before, after = (learner.scale.means @ one.reshape(3, 4).T for one in (1e6 * learner.weights, far))
+    np.testing.assert_allclose(after + b, before + learner.intercept, rtol=1e-6)
+    with pytest.raises(ValueError, match="features' scale"):
+        SoftmaxLearner.from_parts(learner.specification(), learner.arrays() | {"scale.factors": -learner.scale.factors})
+
+
 def test_what_is_not_known_is_refused():
     X, y = three_classes(np.random.default_rng(11), 9)
     for wrong in ({"rule": "mahdavi"}, {"predict_with": "none"}, {"budget": -1.0}, {"beta": 2.0}):

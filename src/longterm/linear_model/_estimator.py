@@ -32,6 +32,8 @@ from longterm.linear_model._estimator_files import (
     with_prefix,
     without_prefix,
 )
+from longterm.linear_model._held_out import ENOUGH_ROWS, Choice, HeldOut
+from longterm.linear_model._leader import MOST_ENTRIES, Leaders
 from longterm.linear_model._memory import VERSION as LEARNER_VERSION
 from longterm.linear_model._passes import DECAY, ENOUGH_ROUNDS, MOST_PASSES, SAMPLES, Recent, Rows
 from longterm.linear_model._rows import IN_ORDER, RowBlock, row_block, weights_for
@@ -53,7 +55,7 @@ SPARSE_BELOW, FEW_COLUMNS = 4, 512
 are so few that a round which passes over all of them takes no longer than one on a memory for sparse rows."""
 
 
-def _is_full(X: Any) -> bool:
+def is_full(X: Any) -> bool:
     """Whether so much of a sparse matrix is stored, or it is so narrow, that its features can be centred."""
     return bool(X.shape[1] <= FEW_COLUMNS or X.nnz * SPARSE_BELOW >= math.prod(X.shape))
 
@@ -130,7 +132,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
                 scales=self.scales,
                 max_features=self.max_features,
                 scale_features=scaled,
-                sparse=sparse.issparse(X) and rule == "a-ftrl" and not (scaled and _is_full(X)),
+                sparse=sparse.issparse(X) and rule == "a-ftrl" and not (scaled and is_full(X)),
                 seed=int(seed),
             )
             for seed in seeds
@@ -203,7 +205,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
     def _fit_rows(
         self, X: Any, targets: list[FloatArray], weights: FloatArray, random: Any, deviation: float = 1.0
     ) -> None:
-        """`fit` with new learners. Where nothing but passes keeps weights small, their number is that of `Rows`."""
+        """`fit` with new learners. Where no budget keeps weights small, `HeldOut` says what does."""
         block, most = self._block(X), self._passes_over(X.shape[0])
         if self.passes is not None or self.budget is not None or not self._is_mixed:
             self._learn_block(block, targets, weights, most, random)
@@ -212,16 +214,34 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         def made(random: Any) -> list[BudgetLinearLearner]:
             return self._make_learners(len(targets), X, random, deviation)
 
-        rows = Rows(block, targets, weights)
-        passes = rows.chosen_passes(X, lambda: made(check_random_state(0)), most, self.shuffle)
-        runs = rows.runs(passes) if self.shuffle and most > 1 else 1
+        rows, first, choice = Rows(block, targets, weights), self._learners[0], Choice(most)
+        losses, leaders = first.settings.losses, None
+        if losses.is_smooth and self._may_lead(X):
+            leaders = Leaders(losses, X, block, self._leader_centres(X), self.fit_intercept)
+        if block.count >= ENOUGH_ROWS and (leaders or most > 1):
+            held = HeldOut(rows, X, losses, lambda: made(check_random_state(0)), leaders)
+            choice = held.choice(most, self.shuffle)
+        runs = rows.runs(choice.passes, choice.share) if self.shuffle and most > 1 else 1
         means = []
         for run in range(runs):
             self._learners = made(random) if run else self._learners
-            self._learn_block(block, targets, weights, passes, random, SAMPLES // runs)
+            self._learn_block(block, targets, weights, choice.passes, random, SAMPLES // runs)
             means.append([recent.mean for recent in self._recent])
-        for recent, *own in zip(self._recent, *means, strict=True):
-            recent.mean = np.mean(own, axis=0)
+        for number, recent in enumerate(self._recent):
+            recent.mean = np.mean([own[number] for own in means], axis=0)
+            if leaders and choice.share < 1:
+                leader = leaders.of(targets[number], weights, choice.power).found(choice.strength)
+                recent.mean = choice.share * recent.mean + (1 - choice.share) * leader
+
+    def _may_lead(self, X: Any) -> bool:
+        """Whether the answer may be that of all rows at once: rows alike, not too many, and no bound but the budget."""
+        bounded = self.half_life is not None or self.max_features is not None or self.intercept_bound is not None
+        return not bounded and X.size <= MOST_ENTRIES  # of a sparse matrix, what it stores
+
+    def _leader_centres(self, X: Any) -> bool | None:
+        """Whether the leader's features are centred as well as scaled, as the learners' are; None: neither."""
+        scale = self._learners[0].scale
+        return None if scale is None else scale.centred
 
     def _passes_over(self, rows: int) -> int:
         if self.passes is None and self.half_life is not None:

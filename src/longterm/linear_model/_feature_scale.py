@@ -196,7 +196,7 @@ class FeatureScale:
         return made
 
     @classmethod
-    def of_block(cls, block: RowBlock, dimension: int, centred: bool) -> FeatureScale:
+    def of_block(cls, block: RowBlock, dimension: int, centred: bool, power: float = KNOWN_POWER) -> FeatureScale:
         """The factors and means of all these rows, which then stay as they are."""
         made, start = cls(dimension, centred), 0
         while start < block.count:
@@ -205,7 +205,7 @@ class FeatureScale:
             stop = min(block.count, start + min(made.until_due, max(ROOM // dimension, 1)))
             made.count(made.whole(block.part(start, stop)))
             start = stop
-        made.renewed(KNOWN_POWER)
+        made.renewed(power)
         made.counts[0] += LAST
         return made
 

@@ -20,7 +20,6 @@ from longterm.linear_model._stored import checked_settings, older_layout, stretc
 from longterm.linear_model._stored_before import up_to_date
 from longterm.linear_model.kernels.layout import ORDINARY
 from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
-from longterm.linear_model.kernels.score import losses_kernel
 from longterm.projections import project_onto_elastic_net
 from longterm.storage.one_thread import OneThread, one_thread_at_a_time
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
@@ -81,6 +80,11 @@ class LearnerMemory:
     def settings(self) -> Settings:
         """The constants in force; the intercept's bound may have been widened."""
         return self._settings
+
+    @property
+    def scale(self) -> FeatureScale | None:
+        """How features are centred and scaled, if they are."""
+        return self._scale
 
     @property
     def rounds(self) -> int:
@@ -169,11 +173,6 @@ class LearnerMemory:
         """⟨u, x⟩ + b for rows u, with the decision in force; nothing is learned."""
         made = X @ self.weights + self.intercept
         return np.asarray(made)
-
-    def loss_of(self, x: FloatArray, intercept: float, X: Any, labels: FloatArray, weights: FloatArray) -> float:
-        """The sum of the weighted losses of rows with this model; no weights are weights of 1."""
-        margins, s = np.asarray(X @ x + intercept, dtype=np.float64), self._settings
-        return float(losses_kernel()(s.code, s.loss_parameter or 0.0, margins, labels, weights, 0.0))
 
     # --- the average ------------------------------------------------------------------------------------------
 

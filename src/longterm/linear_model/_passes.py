@@ -1,15 +1,14 @@
-"""How `fit` goes through its rows: passes, the average of their decisions, and how many passes are enough.
+"""How `fit` goes through its rows: passes, and the average of their decisions.
 
 Without a budget nothing keeps weights small but the number of passes: where features are as many as rows, ten of them
 have half as much loss again on new rows as one has (invented text, 7 % positive; on sector a third more than two).
-So that number is chosen, by the loss of rows that are held out, a fifth of them at a time. Fifths and their orders are
-drawn from a fixed seed, so that what is chosen depends on the rows alone. Then the rows are learned anew in other
-orders, and the answer is the mean of all runs, so that less depends on the order of each.
+So that number is chosen (`_held_out`). Then the rows are learned anew in other orders, and the answer is the mean of
+all runs, so that less depends on the order of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,6 @@ counts ∝ n², so that half of the weight is on the last fifth of the rounds. W
 of them is a small part of it anyway, and less depends on the order."""
 ENOUGH_ROUNDS, MOST_PASSES = 20_000, 10
 """How far `fit` goes by itself: small data sets are gone through often, large ones once."""
-TRIED, PARTS, ENOUGH_ROWS, WORSE = (1, 2, 3, 4, 6, 10), 5, 30, 1.05
-"""Numbers of passes, until one has WORSE times the least loss. Of fewer rows nothing is held out."""
 RUN_ROUNDS, MOST_RUNS = 80_000, 16
 """Runs go on until as many rounds were played as the choice took for 2,000 rows."""
 
@@ -66,37 +63,6 @@ class Rows:
                 for average in own:
                     average.add(decision)
 
-    def chosen_passes(self, X: Any, make: Callable[[], Sequence[Any]], most: int, shuffle: bool) -> int:
-        """The number of passes, at most `most`, with the least loss of rows held out; `make` makes new learners."""
-        tried = [passes for passes in TRIED if passes <= most]
-        if len(tried) == 1 or self.block.count < ENOUGH_ROWS:
-            return most
-        random, losses = np.random.default_rng(0), dict.fromkeys(tried, 0.0)
-        mixed = random.permutation(self.block.count)
-        mixed = mixed[np.lexsort([labels[mixed] for labels in self.targets])]  # so that parts have alike labels
-        held = [np.sort(mixed[part::PARTS]) for part in range(PARTS)]
-        kept = [np.setdiff1d(mixed, out) for out in held]
-        games = [make() for _ in held]
-        averages = [[[Recent(), Recent(DECAY)] for _ in game] for game in games]
-        for learner, labels in zip(games[0], self.targets, strict=True):
-            learner.require(self.block, labels, self.weights)
-        for number in range(1, tried[-1] + 1):
-            for part, (game, out) in enumerate(zip(games, held, strict=True)):
-                order = random.permutation(kept[part]) if shuffle else kept[part]
-                self.play(game, averages[part], order, tried[-1], SAMPLES // 2)
-                if number in tried:
-                    losses[number] += self._loss(game, averages[part], X, out)
-                averages[part] = [own[:1] for own in averages[part]]  # that of a single pass is done
-            if losses.get(number, 0.0) > WORSE * min(losses[one] for one in tried if one <= number):
-                break
-        return min((one for one in tried if one <= number), key=losses.__getitem__)
-
-    def _loss(self, learners: Sequence[Any], averages: list[list[Recent]], X: Any, out: NDArray[np.int64]) -> float:
-        """What these rows lose by the learners' averages."""
-        weights = self.weights[out] if len(self.weights) else self.weights
-        each = zip(learners, averages, self.targets, strict=True)
-        return float(sum(one.loss_of(*own[-1].model(one), X[out], y[out], weights) for one, own, y in each))
-
-    def runs(self, passes: int) -> int:
-        """How often so many passes can be made anew."""
-        return min(max(RUN_ROUNDS // (passes * self.block.count), 1), MOST_RUNS)
+    def runs(self, passes: int, share: float) -> int:
+        """How often so many passes can be made anew; less often where the answer is only in part their average."""
+        return min(max(round(share * RUN_ROUNDS / (passes * self.block.count)), 1), MOST_RUNS)

@@ -20,6 +20,7 @@ from longterm import _validate as validate
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners.mahdavi_steps import smallest_root, tuned_steps
+from longterm.linear_model._row_losses import MarginLosses
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, HINGE, HUBER, LOGISTIC, OF_TWO_CLASSES, QUANTILE
 from longterm.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
@@ -97,6 +98,11 @@ class Settings:
     def code(self) -> int:
         """The loss by its number."""
         return CODES[self.loss]
+
+    @property
+    def losses(self) -> MarginLosses:
+        """The loss of many rows at once."""
+        return MarginLosses(self.code, self.loss_parameter or 0.0)
 
     @property
     def classifies(self) -> bool:

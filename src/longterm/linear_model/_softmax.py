@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.special import log_softmax
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
@@ -27,7 +26,8 @@ from longterm.errors import InputError
 from longterm.learners import MixedAFTRL, MixedPenalisedFTRL
 from longterm.learners._scale_mixture import PACE, log_priors, radii, rate
 from longterm.learners.feedback import Feedback
-from longterm.linear_model._feature_scale import gathered
+from longterm.linear_model._feature_scale import FeatureScale, gathered
+from longterm.linear_model._row_losses import SoftmaxLosses
 from longterm.linear_model._rows import IN_ORDER, RowBlock, require_moderate
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.kernels.softmax import LANES, NUMBERS, ROOM, softmax_rounds
@@ -80,6 +80,11 @@ class SoftmaxSettings:
         return "mixed"
 
     @property
+    def losses(self) -> SoftmaxLosses:
+        """The loss of many rows at once."""
+        return SoftmaxLosses(self.classes)
+
+    @property
     def constraint(self) -> ElasticNetBudget:
         """g(W) = l1‖W‖₁ + ½ l2‖W‖² − budget, of all classes together."""
         return ElasticNetBudget(self.dimension, self.budget, l1=self.l1, l2=self.l2)
@@ -98,10 +103,14 @@ def residual_problem(classes: int) -> Problem:
 
 
 class SoftmaxLearner:
-    """One model: what it knows, and how it learns a block of rows. Labels are the numbers of classes."""
+    """One model: what it knows, and how it learns a block of rows. Labels are the numbers of classes.
 
-    def __init__(self, settings: SoftmaxSettings) -> None:
-        self.settings = settings
+    With a `scale`, which is made beforehand and stays, rows are centred and scaled before they are learned, and the
+    budget is one of weights of scaled features; `weights` and `intercept` are for rows as they come.
+    """
+
+    def __init__(self, settings: SoftmaxSettings, scale: FeatureScale | None = None) -> None:
+        self.settings, self.scale = settings, scale
         problem = settings.problem
         self._loss, self._constraint = problem.loss, settings.constraint
         self._rule: Any = (
@@ -135,7 +144,9 @@ class SoftmaxLearner:
         """Learn rows that `row_block` made and `require` has seen, in this order."""
         chosen = np.arange(block.count) if order is IN_ORDER else order
         part = gathered(block.rows, chosen, self.settings.features)
-        if not block.is_sparse:
+        if self.scale is not None:
+            part = self.scale.scaled(self.scale.whole(part))
+        if not isinstance(part, tuple):
             matrix = sparse.csr_array(part)
             part = (matrix.data, matrix.indices, matrix.indptr)
         data, indices, indptr = part[0].astype(np.float64), part[1].astype(np.int64), part[2].astype(np.int64)
@@ -162,7 +173,7 @@ class SoftmaxLearner:
 
     def _learn(self, u: FloatArray, columns: Any, label: int, weight: float) -> None:
         """One round: score, pay, learn. `columns` are those of the features u."""
-        s, x, b = self.settings, self.state.x, self.intercept
+        s, x, b = self.settings, self.state.x, self._own_intercept
         value, pull = self._loss.of_scores(x.reshape(s.classes, s.features)[:, columns] @ u + b, np.asarray(label))  # type: ignore[attr-defined]
         g = self._constraint.values(x)[0]
         over = max(float(g), 0.0)
@@ -185,12 +196,23 @@ class SoftmaxLearner:
     @property
     def weights(self) -> FloatArray:
         """W_{T+1}, row after row."""
-        made: FloatArray = self.state.x
-        return made
+        return self._as_rows_come(self.state.x, self._own_intercept)[0]
 
     @property
     def intercept(self) -> FloatArray:
         """b_{T+1}, one for each class."""
+        return self._as_rows_come(self.state.x, self._own_intercept)[1]
+
+    def _as_rows_come(self, x: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A model of scaled rows as one of rows as they come."""
+        if self.scale is None:
+            return x, b
+        own = x.reshape(self.settings.classes, -1) * self.scale.factors
+        return own.reshape(-1), b - own @ self.scale.means
+
+    @property
+    def _own_intercept(self) -> FloatArray:
+        """That of rows as they are scaled."""
         if not self._heaviest > 0:
             return np.zeros(self.settings.classes)
         shares = self._counts + 0.5 * self._heaviest
@@ -200,7 +222,7 @@ class SoftmaxLearner:
     def average(self) -> tuple[FloatArray, FloatArray]:
         """The mean decision."""
         n = max(self.rounds, 1)
-        return self._total / n, self._intercept_total / n
+        return self._as_rows_come(self._total / n, self._intercept_total / n)
 
     def within_budget(self) -> tuple[FloatArray, FloatArray]:
         """The point nearest to the mean decision with g ≤ 0."""
@@ -209,18 +231,27 @@ class SoftmaxLearner:
     def nearest_within_budget(self, x: FloatArray, intercept: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The nearest weights with g ≤ 0, in floating-point numbers too, and their intercepts."""
         s, g = self.settings, self._constraint
-        if g.values(x)[0] <= 0:
+        own = self._scaled(x)
+        if g.values(own)[0] <= 0:
             return x, intercept
-        made: FloatArray = project_onto_elastic_net(x, s.budget, s.l1, s.l2)
+        made: FloatArray = project_onto_elastic_net(own, s.budget, s.l1, s.l2)
         while g.values(made)[0] > 0:  # by a rounding
             made = made * (1 - 1e-15)
-        return made, intercept
+        if self.scale is None:
+            return made, intercept
+        nearest, moved = self._as_rows_come(made - own, intercept)  # a row of the means is scored as before
+        return x + nearest, moved
 
-    def loss_of(self, x: FloatArray, intercept: FloatArray, X: Any, labels: FloatArray, weights: FloatArray) -> float:
-        """The sum of the weighted losses of rows with this model; no weights are weights of 1."""
-        scores = np.asarray(X @ x.reshape(self.settings.classes, -1).T + intercept)
-        losses = -log_softmax(scores, axis=1)[np.arange(len(labels)), labels.astype(np.intp)]
-        return float(losses @ weights if len(weights) else losses.sum())
+    def size(self, x: FloatArray) -> float:
+        """How much of the budget these weights take: l1‖W‖₁ + ½ l2‖W‖², of scaled features where they are."""
+        return float(self._constraint.values(self._scaled(x))[0]) + self.settings.budget
+
+    def _scaled(self, x: FloatArray) -> FloatArray:
+        """Weights of rows as they come as those of scaled ones."""
+        if self.scale is None:
+            return x
+        made: FloatArray = x.reshape(self.settings.classes, -1) / self.scale.factors
+        return made.reshape(-1)
 
     @property
     def binds(self) -> bool:
@@ -274,6 +305,8 @@ class SoftmaxLearner:
         made = {f"weights.{name}": np.asarray(value) for name, value in self.state._asdict().items()}
         made |= {f"residual.{name}": np.asarray(value) for name, value in self.residual._asdict().items()}
         sums = np.array([*self._sums.values(), self._heaviest])
+        if self.scale is not None:
+            made |= {f"scale.{name}": array for name, array in self.scale.arrays().items()}
         return made | {
             "counts": self._counts,
             "sums": sums,
@@ -284,7 +317,9 @@ class SoftmaxLearner:
     @classmethod
     def from_parts(cls, specification: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SoftmaxLearner:
         """The learner that had these; ValueError where they do not fit."""
-        made = cls(SoftmaxSettings(**specification))
+        settings = SoftmaxSettings(**specification)
+        scale = {name.removeprefix("scale."): array for name, array in arrays.items() if name.startswith("scale.")}
+        made = cls(settings, FeatureScale.restored(settings.features, scale) if scale else None)
         fresh = made.arrays()
         arrays = _paying_at_once(arrays)
         if set(arrays) != set(fresh):

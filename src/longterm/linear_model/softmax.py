@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import log_softmax, softmax
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,7 +15,7 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm._display import figure
 from longterm.errors import InputError
-from longterm.linear_model._estimator import MODELS
+from longterm.linear_model._estimator import MODELS, is_full
 from longterm.linear_model._estimator_files import (
     require,
     stored_classes,
@@ -24,6 +25,7 @@ from longterm.linear_model._estimator_files import (
     with_prefix,
     without_prefix,
 )
+from longterm.linear_model._feature_scale import FeatureScale
 from longterm.linear_model._passes import Recent
 from longterm.linear_model._softmax import SoftmaxLearner, SoftmaxSettings
 from longterm.linear_model.classifier import BudgetLinearClassifier
@@ -39,8 +41,10 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
     Parameters
     ----------
     budget : float, optional
-        ρ of the constraint g(W) = l1‖W‖₁ + ½ l2‖W‖² − ρ ≤ 0. The intercepts cost nothing. None: one that will not bind,
-        from the length of the rows that come first (`budget_`).
+        ρ of the constraint g(W) = l1‖W‖₁ + ½ l2‖W‖² − ρ ≤ 0. The intercepts cost nothing. None: one that will not bind
+        (`budget_`), in `fit` one of weights of features that are centred and scaled by all of its rows (sparse matrices
+        of more than 512 columns are not centred, unless a fourth of their entries are stored); `coef_` and
+        `intercept_` are for rows as they come. Streams are learned as they come.
     l1, l2 : float
         The weights of the two norms in g.
     rule : {"a-ftrl", "penalised-ftrl"}
@@ -55,7 +59,8 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
     passes : int, optional
         How often `fit` goes through its rows. None: once; small data sets up to 10 times, until 20,000 rounds were
         played. Without a budget these are chosen by the loss of rows held out, a fifth at a time, and the answer is the
-        mean of several runs, each with orders of its own; `n_rounds_` and the sums are those of the last run.
+        mean of several runs, each with orders of its own, mixed with the leader of all rows, whose strength and share
+        are chosen so, too; `n_rounds_` and the sums are those of the last run.
         `partial_fit` takes its rows once, in their order.
     shuffle : bool
         Whether every pass of `fit` has an order of its own.
@@ -133,10 +138,13 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
         if self.predict_with not in MODELS:
             raise InputError("predict_with", f"{self.predict_with!r} is no model", f"Choose one of {', '.join(MODELS)}")
         self._recent = []
-        # Of the radius that one class would get, √K for all of them.
-        budget = self.budget
+        budget, scale = self.budget, None
         if budget is None:
-            budget = self._generous_budget(X, float(np.sqrt(len(self.classes_))), False)
+            if not self._streams:
+                centred = bool(self.fit_intercept and (not sparse.issparse(X) or is_full(X)))
+                scale = FeatureScale.of_block(self._block(X), X.shape[1], centred)
+            # Of the radius that one class would get, √K for all of them.
+            budget = self._generous_budget(X, float(np.sqrt(len(self.classes_))), scale is not None)
         settings = SoftmaxSettings(
             len(self.classes_),
             X.shape[1],
@@ -148,7 +156,7 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
             beta=self.beta,
             growth=self.growth,
         )
-        return [SoftmaxLearner(settings)]
+        return [SoftmaxLearner(settings, scale)]
 
     def _learners_of(self) -> int:
         return 1
@@ -231,7 +239,7 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
     def _title_of_summary(self, weights: Any) -> str:
         features = int(np.count_nonzero(np.abs(weights).max(axis=0)))
         one = f"{type(self).__name__}: {features:,} of {weights.shape[1]:,} features, {self.n_rounds_:,} rounds"
-        used = float(self._learner.settings.constraint.values(weights.reshape(-1))[0]) + self.budget_
+        used = self._learner.size(weights.reshape(-1))
         binds = "" if self.budget_binds_ else "; the budget does not bind"
         two = f"budget {figure(self.budget_)}, used {figure(used)} ({used / self.budget_:.1%}) by all classes"
         return f"{one}\n{two}, price {figure(self.multiplier_)}{binds}"

@@ -39,6 +39,9 @@ CODES = {
 OF_TWO_CLASSES = frozenset({LOGISTIC, HINGE, SQUARED_HINGE})
 """Those whose labels are ±1."""
 
+WITH_KINKS = frozenset({HINGE, QUANTILE})
+"""Those without a slope somewhere."""
+
 
 @numba.njit(inline="always")
 def value_and_slope(code, parameter, margin, y):
