@@ -61,7 +61,7 @@ class Hedge(NamedTuple):
     owed_squares: Array
     """B_k, shape (..., 9)."""
     tilt: Array
-    """τ."""
+    """τ: by what part the mixture's factor changes per unit of L_7/R_7."""
     waits: Array
     """1; 0 where every round is a block."""
 

@@ -24,6 +24,8 @@ STATE_FIELDS = (
     "intercept_slope", "bound_sum", "intercept_squares", "norm_1_low", "norm_2_low",
     "first_length", "clip", "clipped_squares", "pivot", "residual_clip", "residual_clipped_squares", "residual_pivot",
     "residual", "positive_weight", "negative_weight", "heaviest", "reach",
+    "waits", "factor", "mean_radius", "owed", "owed_squares", "patience", "tilt", "residual_factor",
+    "residual_mean_radius", "residual_owed", "residual_owed_squares", "residual_patience", "residual_tilt",
 )  # fmt: skip
 """`kernels.layout` has the same, in this order: a test holds them together."""
 NAMES = {
