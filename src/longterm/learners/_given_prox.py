@@ -17,8 +17,8 @@ import numpy as np
 
 from longterm._arrays import Array, FloatArray, column, namespace
 from longterm._validate import Hyper, positive_scalar, remember
+from longterm.constraints.derived import SmoothProx
 from longterm.constraints.prox import PenaltyProx, Prox
-from longterm.constraints.smooth import SmoothProx
 from longterm.errors import InputError
 from longterm.learners.base import Learner, S, require_strong_convexity
 from longterm.learners.feedback import Feedback
@@ -26,8 +26,8 @@ from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError
+from longterm.theory.conditions import power_sum
 from longterm.theory.schedules import DecoupledSchedule, Steps, StronglyConvexDecoupledSchedule
-from longterm.theory.step_sums import power_sum
 
 
 def prox_of(learner: str, needs: frozenset[Need], problem: Problem) -> Prox:

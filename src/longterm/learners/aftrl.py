@@ -50,8 +50,8 @@ from longterm.learners.aogd import Steps
 from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.theory.bounds import horizons_of
+from longterm.theory.conditions import power_sum
 from longterm.theory.schedules import DecoupledSchedule, StronglyConvexDecoupledSchedule
-from longterm.theory.step_sums import power_sum
 
 
 class AFTRLState(NamedTuple):

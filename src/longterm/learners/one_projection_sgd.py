@@ -42,9 +42,8 @@ from longterm.learners.needs import Need
 from longterm.learners.tightened import slater_of
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.assumptions import ROUNDING
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
-from longterm.theory.facts import Constants
+from longterm.theory.facts import ROUNDING, Constants
 from longterm.theory.schedules import ConstantSchedule
 
 

@@ -36,7 +36,7 @@ from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, horizons_of
-from longterm.theory.step_sums import power_sum
+from longterm.theory.conditions import power_sum
 
 
 class PenalisedFTRLState(NamedTuple):

@@ -26,7 +26,7 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.penalty_step import require_penalty_step
 from longterm.learners.prox_penalty import PenaltyFamily, scaled_alpha
 from longterm.problems import Problem
-from longterm.theory.assumptions import Assumption
+from longterm.theory.facts import Assumption
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -39,9 +39,8 @@ from longterm.learners.mahdavi_steps import smallest_root
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Ball, Set
-from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
-from longterm.theory.facts import Constants
+from longterm.theory.facts import Assumption, Constants
 from longterm.theory.schedules import ConstantSchedule
 
 

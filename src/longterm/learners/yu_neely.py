@@ -39,8 +39,8 @@ from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
+from longterm.theory.facts import Assumption
 
 
 class YuNeelyState(NamedTuple):

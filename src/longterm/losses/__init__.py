@@ -1,12 +1,9 @@
 """Losses f_t: families of convex functions that know their own facts."""
 
-from longterm.losses.base import Loss
-from longterm.losses.custom import CustomLoss
-from longterm.losses.linear import Linear
-from longterm.losses.priced_utility import PricedUtility
+from longterm.losses.base import CustomLoss, Loss
+from longterm.losses.of_one_point import Linear, PricedUtility, SquaredDistance
 from longterm.losses.rows import Absolute, Hinge, Huber, LeastSquares, Logistic, Quantile, SquaredHinge
 from longterm.losses.softmax import Softmax
-from longterm.losses.squared_distance import SquaredDistance
 
 __all__ = [
     "Absolute",

@@ -1,4 +1,4 @@
-"""Power bought at the price of the round, less what it is worth: f(x) = price Σ_i x_i − Σ_i w_i log(1 + a_i x_i)."""
+"""Losses of one cost, target or price: linear, ½ ‖x − target‖² (the paper's), and power less what it is worth."""
 
 from __future__ import annotations
 
@@ -7,10 +7,88 @@ from dataclasses import dataclass
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, like, namespace
+from longterm._arrays import Array, FloatArray, dot, like, namespace
 from longterm.errors import InputError
 from longterm.losses.base import Loss
-from longterm.sets import Set
+from longterm.sets import Ball, Set
+
+
+@dataclass(frozen=True, eq=False)
+class Linear(Loss):
+    """⟨cost, x⟩ with ‖cost‖₂ ≤ cost_norm. Parameter of a round: its cost.
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    cost_norm : float
+        Bounds ‖cost‖₂.
+    """
+
+    dimension: int
+    cost_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        dimension = validate.dimension("dimension", self.dimension)
+        validate.remember(
+            self,
+            dimension=dimension,
+            parameters={"cost": (dimension,)},
+            cost_norm=validate.positive_scalar("cost_norm", self.cost_norm),
+        )
+
+    def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
+        (cost,) = parameters
+        return dot(cost, x), cost + 0 * x
+
+    def gradient_bound(self, over: Set) -> float:
+        return self.cost_norm
+
+    def value_range(self, over: Set) -> float:
+        return self.cost_norm * over.diameter
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredDistance(Loss):
+    """½ ‖x − target‖², 1-strongly convex. Parameter of a round: its target.
+
+    Parameters
+    ----------
+    dimension : int
+        d.
+    targets : Set, optional
+        Holds every target; left out, the targets lie in the enclosing set itself.
+    """
+
+    dimension: int
+    targets: Set | None = None
+
+    strong_convexity = 1.0
+
+    def __post_init__(self) -> None:
+        dimension = validate.dimension("dimension", self.dimension)
+        if self.targets is not None and getattr(self.targets, "dimension", None) != dimension:
+            what = f"{self.targets!r} is no set of dimension {dimension}"
+            raise InputError("targets", what, "Give a set that holds every target, Ball(dimension, radius) for example")
+        validate.remember(self, dimension=dimension, parameters={"target": (dimension,)})
+
+    def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
+        (target,) = parameters
+        gradient = x - target
+        return 0.5 * dot(gradient, gradient), gradient
+
+    def gradient_bound(self, over: Set) -> float:
+        if self.targets is None or self.targets is over:
+            return over.diameter
+        apart = float(np.linalg.norm(over.centre - self.targets.centre))
+        return apart + over.radius + self.targets.radius
+
+    def value_range(self, over: Set) -> float:
+        farthest = self.gradient_bound(over)
+        if isinstance(over, Ball):
+            # From a target at distance δ of the centre the ball lies between δ − R and δ + R: ½(δ + R)² − ½[δ − R]₊².
+            return 0.5 * (farthest**2 - max(farthest - over.diameter, 0.0) ** 2)
+        return 0.5 * farthest**2
 
 
 @dataclass(frozen=True, eq=False)
