@@ -304,7 +304,7 @@ def tightened_lemma_5(
 ) -> Mapping[str, FloatArray]:
     """Lemma 5 on g + γ with D + γ for D, against u = (1 − γ/ε) x* + (γ/ε) x̂.
 
-    By convexity g(u) ≤ −γ, and Σ f_t(u) − f_t(x*) ≤ (γ/ε) F T. So, with 𝓡_γ and W of `theory.margins`,
+    By convexity g(u) ≤ −γ, and Σ f_t(u) − f_t(x*) ≤ (γ/ε) F T. So, with 𝓡_γ and W of `theory.slater`,
 
         Σ f_t(x_t) − f_t(x*) ≤ 𝓡_γ + (γ/ε) F T,         Σ g(x_t) ≤ √(2 W (𝓡_γ + F T)) − γT.
     """

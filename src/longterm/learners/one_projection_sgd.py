@@ -34,7 +34,7 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners._given_projection import Projection, known_projection, require_projection
+from longterm.learners._given import Projection, known_projection, require_projection
 from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
