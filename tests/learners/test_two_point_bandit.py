@@ -10,8 +10,7 @@ from longterm import Feedback, InputError, LiveLearner, Problem, observe, run
 from longterm.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
 from longterm.errors import AssumptionWarning
 from longterm.learners import TwoPointBandit
-from longterm.learners._directions import GOLDEN, _mixed, unit_direction
-from longterm.learners.two_point_bandit import inner_radius
+from longterm.learners.two_point_bandit import GOLDEN, _mixed, inner_radius, unit_direction
 from longterm.losses import Linear
 from longterm.problems import two_dimensional
 from longterm.sets import Ball, Box, Product, Simplex

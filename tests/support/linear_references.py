@@ -11,10 +11,9 @@ from linear_learners import learner_with, put
 from longterm import AOGD, Problem, observe
 from longterm.constraints import Constraint, ElasticNetBudget, OnFirst
 from longterm.learners import AFTRL, MahdaviOGD, PenalisedFTRL
-from longterm.learners.aftrl import AFTRLState
+from longterm.learners.aftrl import AFTRLState, PenalisedFTRLState
 from longterm.learners.aogd import AOGDState
 from longterm.learners.duals import OneForTheMaximum
-from longterm.learners.penalised_ftrl import PenalisedFTRLState
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES

@@ -12,10 +12,10 @@ from longterm.losses import Linear
 from longterm.problems import two_dimensional
 from longterm.sets import Box
 from longterm.streams import RandomCosts
+from longterm.theory.conditions import step_sums
 from longterm.theory.paper import lemma_5
 from longterm.theory.penalties import QUADRATIC, Penalty, check_penalty
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
-from longterm.theory.step_sums import step_sums
 from opponents import KINDS, best_in_box, play_linear
 
 CONSTANTS = two_dimensional().constants

@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 
 from longterm import InputError
 from longterm.errors import ScheduleError
-from longterm.theory.conditions import check_conditions
+from longterm.theory.conditions import CHUNK, check_conditions, power_sum, step_sums
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule, StronglyConvexSchedule
-from longterm.theory.step_sums import CHUNK, power_sum, step_sums
 
 X = np.zeros(1)
 positive = st.floats(1e-3, 1e3)

@@ -5,12 +5,10 @@ from longterm.constraints.base import Constraint
 from longterm.constraints.budgets import ElasticNetBudget, L1Budget, L2Budget
 from longterm.constraints.combine import Maximum, Stack
 from longterm.constraints.consensus import Consensus
-from longterm.constraints.custom import CustomConstraint
+from longterm.constraints.derived import CustomConstraint, Scaled, Smooth
 from longterm.constraints.doubly_stochastic import DoublyStochastic
 from longterm.constraints.on_first import OnFirst
 from longterm.constraints.psd import PositiveSemidefinite
-from longterm.constraints.scaled import Scaled
-from longterm.constraints.smooth import Smooth
 
 __all__ = [
     "Affine",

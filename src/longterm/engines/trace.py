@@ -179,7 +179,7 @@ class Trace:
         matplotlib.figure.Figure
             With several seeds the line is their mean, and the band goes from the lowest to the highest.
         """
-        from longterm.engines.figure import draw
+        from longterm.engines.comparison import draw
 
         return draw({label: self}, comparator, axes)
 

@@ -2,14 +2,12 @@
 
 from typing import Any
 
-from longterm.learners.adagrad_aogd import AdaGradAOGD
+from longterm.learners.adagrad_aogd import AdaGradAOGD, DiagonalAdaGradAOGD
 from longterm.learners.adaptive_aftrl import AdaptiveAFTRL
 from longterm.learners.adaptive_penalised_ftrl import AdaptivePenalisedFTRL
-from longterm.learners.aftrl import AFTRL
-from longterm.learners.aogd import AOGD
+from longterm.learners.aftrl import AFTRL, PenalisedFTRL
+from longterm.learners.aogd import AOGD, ProximalAOGD
 from longterm.learners.base import Learner, OnBrokenBound, State
-from longterm.learners.coldq import COLDQ
-from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD
 from longterm.learners.doubling_restarts import DoublingRestarts
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
@@ -27,7 +25,7 @@ from longterm.learners.mahdavi_steps import smallest_root, twice
 from longterm.learners.mirror_prox import MirrorProx, NoViolationMirrorProx
 from longterm.learners.mixed_aftrl import MixedAFTRL
 from longterm.learners.mixed_penalised_ftrl import MixedPenalisedFTRL
-from longterm.learners.movement_budget import MovementBudget
+from longterm.learners.movement_budget import MovementBudget, PathBudget
 from longterm.learners.needs import Need
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
 from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
@@ -36,14 +34,11 @@ from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
 from longterm.learners.optimistic_aftrl import OptimisticAFTRL
 from longterm.learners.optimistic_coco import OptimisticCOCO
 from longterm.learners.optimistic_ogd import OptimisticOGD
-from longterm.learners.path_budget import PathBudget
-from longterm.learners.penalised_ftrl import PenalisedFTRL
 from longterm.learners.polyak_feasibility import PolyakFeasibility
 from longterm.learners.projected_ogd import ProjectedOGD
 from longterm.learners.prox_penalty import ProxPenalty
-from longterm.learners.proximal_aogd import ProximalAOGD
 from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
-from longterm.learners.recoo import RECOO
+from longterm.learners.queued_penalties import COLDQ, RECOO
 from longterm.learners.restarts import Restarted
 from longterm.learners.sinha_vaze import SinhaVaze
 from longterm.learners.tracked_penalty import TrackedPenalty

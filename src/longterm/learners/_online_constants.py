@@ -20,8 +20,8 @@ from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.problems import Problem
 from longterm.theory.bounds import NoTheoremError
+from longterm.theory.conditions import power_sum
 from longterm.theory.schedules import Steps
-from longterm.theory.step_sums import power_sum
 
 SHARE = 0.1
 """dual_scale is this share of D²/R: with R M_t for F, θ_t starts from the D²/(10F) of learners that know F."""

@@ -33,7 +33,7 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, dot, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
-from longterm.learners._given_prox import (
+from longterm.learners._given import (
     as_reported,
     ascend,
     length_bound,

@@ -32,7 +32,7 @@ from longterm._arrays import Array, FloatArray, column, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import PenaltyProx
 from longterm.errors import InputError
-from longterm.learners._given_prox import penalty_prox_of, require_same_constraint
+from longterm.learners._given import penalty_prox_of, require_same_constraint
 from longterm.learners._online_constants import about, no_theorem_beforehand, numbers, positive_or_one
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback

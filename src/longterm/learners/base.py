@@ -26,8 +26,8 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.assumptions import ROUNDING, Assumption
 from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
+from longterm.theory.facts import ROUNDING, Assumption
 from longterm.theory.per_learner import PerLearner
 
 

@@ -29,8 +29,8 @@ from longterm.learners.needs import Need
 from longterm.learners.restarts import Restarts, learner_named
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import LONG_TERM, REGRET
+from longterm.theory.facts import Assumption
 
 POWERS = 2 ** np.arange(60)
 """No run sees more epochs than this."""

@@ -41,8 +41,8 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set, Simplex
-from longterm.theory.assumptions import ROUNDING
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
+from longterm.theory.facts import ROUNDING
 from longterm.theory.schedules import ConstantSchedule
 
 

@@ -35,9 +35,8 @@ from longterm.learners.needs import Need
 from longterm.learners.no_violation import tightened_lemma_5
 from longterm.learners.tightened import Tightened, slater_of
 from longterm.problems import Problem
-from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import REGRET, SIGNED
-from longterm.theory.facts import Constants
+from longterm.theory.facts import Assumption, Constants
 from longterm.theory.schedules import ConstantSchedule
 from longterm.theory.slater import SlaterPoint
 

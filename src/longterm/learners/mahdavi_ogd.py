@@ -49,8 +49,8 @@ from longterm.learners.mahdavi_steps import DeltaRule, scale, smallest_horizon, 
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED
+from longterm.theory.facts import Assumption
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule
 

@@ -19,8 +19,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm.errors import InputError
-from longterm.theory.assumptions import ROUNDING
-from longterm.theory.facts import Constants
+from longterm.theory.facts import ROUNDING, Constants
 from longterm.theory.schedules import ConstantSchedule
 
 DeltaRule = Callable[[float, float], float]

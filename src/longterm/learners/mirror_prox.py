@@ -55,9 +55,8 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
-from longterm.theory.facts import Constants
+from longterm.theory.facts import Assumption, Constants
 from longterm.theory.schedules import ConstantSchedule
 from longterm.theory.slater import SlaterPoint, find_slater_point
 

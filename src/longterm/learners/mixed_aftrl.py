@@ -27,7 +27,7 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, dot, namespace
 from longterm.constraints.prox import ElasticNetProx
 from longterm.learners import _scale_mixture as mixture
-from longterm.learners._given_prox import as_reported, ascend, length_bound, prox_of, require_same_constraint, values_of
+from longterm.learners._given import as_reported, ascend, length_bound, prox_of, require_same_constraint, values_of
 from longterm.learners._online_constants import (
     add_theta,
     default_dual_scale,

@@ -27,7 +27,7 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, dot, like, namespace
 from longterm.constraints.prox import ElasticNetProx
 from longterm.learners import _scale_mixture as mixture
-from longterm.learners._given_prox import penalty_prox_of, require_same_constraint
+from longterm.learners._given import penalty_prox_of, require_same_constraint
 from longterm.learners._online_constants import no_theorem_beforehand, numbers, positive_or_one
 from longterm.learners._scale_mixture import Hedge
 from longterm.learners.base import Learner

@@ -1,7 +1,7 @@
 """A-OGD without violation (Jenatton, Huang, Archambeau 2016, Corollary 1, made explicit): A-OGD on g + γ.
 
 The margin γ is chosen so that all the violation that Lemma 5 allows A-OGD on g + γ is at most γT; then Σ g(x_t) ≤ 0.
-`longterm.theory.margins` has the formulas. `NoViolationAOGD` knows the horizon, and has three ways to a γ:
+`longterm.theory.slater` has the formulas. `NoViolationAOGD` knows the horizon, and has three ways to a γ:
 
     margin="exact sums"    the γ with γT = √(2 W (𝓡_γ + F T)), about three times smaller than
     margin="theorem"       γ = c_1 T^{−β/2}, from T ≥ c_0 on
@@ -35,14 +35,12 @@ from longterm.learners.horizon import MadeForHorizon
 from longterm.learners.needs import Need
 from longterm.learners.tightened import Tightened, slater_of
 from longterm.problems import Problem
-from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
-from longterm.theory.facts import Constants
-from longterm.theory.margins import allowed_violation, beta_of, coefficient, exact_margin, needed_horizon
+from longterm.theory.conditions import step_sums, tabulate
+from longterm.theory.facts import Assumption, Constants
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import Schedule
-from longterm.theory.slater import SlaterPoint
-from longterm.theory.step_sums import step_sums, tabulate
+from longterm.theory.slater import SlaterPoint, allowed_violation, beta_of, coefficient, exact_margin, needed_horizon
 
 Margin = Literal["exact sums", "theorem"]
 
@@ -306,7 +304,7 @@ def tightened_lemma_5(
 ) -> Mapping[str, FloatArray]:
     """Lemma 5 on g + γ with D + γ for D, against u = (1 − γ/ε) x* + (γ/ε) x̂.
 
-    By convexity g(u) ≤ −γ, and Σ f_t(u) − f_t(x*) ≤ (γ/ε) F T. So, with 𝓡_γ and W of `theory.margins`,
+    By convexity g(u) ≤ −γ, and Σ f_t(u) − f_t(x*) ≤ (γ/ε) F T. So, with 𝓡_γ and W of `theory.slater`,
 
         Σ f_t(x_t) − f_t(x*) ≤ 𝓡_γ + (γ/ε) F T,         Σ g(x_t) ≤ √(2 W (𝓡_γ + F T)) − γT.
     """

@@ -34,7 +34,7 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners._given_projection import Projection, known_projection, require_projection
+from longterm.learners._given import Projection, known_projection, require_projection
 from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
@@ -42,9 +42,8 @@ from longterm.learners.needs import Need
 from longterm.learners.tightened import slater_of
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.assumptions import ROUNDING
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
-from longterm.theory.facts import Constants
+from longterm.theory.facts import ROUNDING, Constants
 from longterm.theory.schedules import ConstantSchedule
 
 

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, like
 from longterm._validate import Hyper
-from longterm.learners._given_projection import Projection, known_projection, require_feasible_image, require_projection
+from longterm.learners._given import Projection, known_projection, require_feasible_image, require_projection
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need

@@ -25,7 +25,7 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, dot, like, namespace, to_numpy
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
-from longterm.learners._given_prox import (
+from longterm.learners._given import (
     ascend,
     default_theta,
     prox_of,

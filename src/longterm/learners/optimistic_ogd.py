@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, dot, namespace, to_numpy
-from longterm.learners._given_projection import Projection
+from longterm.learners._given import Projection
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.hints import HintModel, LastGradient

@@ -36,9 +36,8 @@ from longterm.learners.needs import Need, require_needs
 from longterm.learners.tightened import slater_of
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
-from longterm.theory.facts import Constants
+from longterm.theory.facts import Assumption, Constants
 from longterm.theory.slater import SlaterPoint, require_slack
 
 

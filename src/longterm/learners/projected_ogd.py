@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, like, namespace
 from longterm._validate import Hyper
-from longterm.learners._given_projection import known_projection, require_feasible_image
+from longterm.learners._given import known_projection, require_feasible_image
 from longterm.learners.aogd import Steps
 from longterm.learners.base import Learner, require_strong_convexity
 from longterm.learners.feedback import Feedback

@@ -36,10 +36,9 @@ from longterm.learners.needs import Need
 from longterm.learners.penalty_step import PenaltyStep, require_penalty_step, require_same_step
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import HARD, REGRET, horizons_of
-from longterm.theory.facts import Constants
-from longterm.theory.step_sums import power_sum
+from longterm.theory.conditions import power_sum
+from longterm.theory.facts import Assumption, Constants
 
 
 class PenaltyState(NamedTuple):

@@ -33,8 +33,8 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.assumptions import Assumption
 from longterm.theory.bounds import REGRET, SIGNED
+from longterm.theory.facts import Assumption
 
 
 class Restarts(Learner[Any]):

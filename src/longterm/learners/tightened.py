@@ -16,7 +16,7 @@ from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.theory.assumptions import Assumption
+from longterm.theory.facts import Assumption
 from longterm.theory.slater import SlaterPoint, find_slater_point, require_slack
 
 

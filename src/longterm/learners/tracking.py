@@ -15,7 +15,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, dot, floored, namespace, smallest
-from longterm.learners._given_projection import Projection
+from longterm.learners._given import Projection
 from longterm.learners.inner import Inner
 from longterm.sets import Set
 

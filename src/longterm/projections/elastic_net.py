@@ -14,7 +14,7 @@ the coordinates that survive and no others: it is (1 + l2 ν)² times the constr
 from __future__ import annotations
 
 from longterm._arrays import Array, namespace
-from longterm.sets.simplex import project_onto_simplex
+from longterm.sets.polyhedra import project_onto_simplex
 
 
 def project_onto_elastic_net(x: Array, budget: float, l1: float = 1.0, l2: float = 1.0) -> Array:

@@ -2,8 +2,6 @@
 
 from longterm.sets.ball import Ball
 from longterm.sets.base import Set
-from longterm.sets.box import Box
-from longterm.sets.product import Product
-from longterm.sets.simplex import RowStochastic, Simplex
+from longterm.sets.polyhedra import Box, Product, RowStochastic, Simplex
 
 __all__ = ["Ball", "Box", "Product", "RowStochastic", "Set", "Simplex"]

@@ -2,16 +2,9 @@
 
 from longterm.streams.adversary import LateReversal, RandomCosts, SwitchingConstraints, SwitchingCosts
 from longterm.streams.base import Block, ChunkedStream, Seeds, Stream
-from longterm.streams.costs import DriftingCosts, EdgeLatencies, JobsAndPrices
+from longterm.streams.costs import DriftingCosts, EdgeLatencies, JobsAndPrices, TurningHalfPlane, TurningTargets
 from longterm.streams.given import FromIterable, Replay, ResampledRows, Windows
-from longterm.streams.targets import (
-    NoisyPermutations,
-    NoisyTargets,
-    PairwiseSigns,
-    RandomPermutations,
-    TurningHalfPlane,
-    TurningTargets,
-)
+from longterm.streams.targets import NoisyPermutations, NoisyTargets, PairwiseSigns, RandomPermutations
 
 __all__ = [
     "Block",

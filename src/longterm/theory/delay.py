@@ -26,10 +26,10 @@ from numpy.typing import ArrayLike
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
+from longterm.theory.conditions import step_sums, tabulate
 from longterm.theory.facts import Constants
 from longterm.theory.paper import Bound, lemma_5
 from longterm.theory.schedules import Schedule
-from longterm.theory.step_sums import step_sums, tabulate
 
 
 def gradient_bound_under_delay(gradient_bound: float, delay: int) -> float:

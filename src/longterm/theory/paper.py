@@ -22,10 +22,9 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.theory.conditions import check_conditions
+from longterm.theory.conditions import check_conditions, step_sums
 from longterm.theory.facts import Constants
 from longterm.theory.schedules import ConvexSchedule, Schedule, StronglyConvexSchedule
-from longterm.theory.step_sums import step_sums
 
 
 class Bound(NamedTuple):

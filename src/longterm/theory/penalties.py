@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray
 from longterm.errors import InputError, ScheduleError
-from longterm.theory.conditions import ROUNDING, Condition
+from longterm.theory.conditions import ROUNDING, Condition, step_sums, tabulate
 from longterm.theory.facts import Constants
 from longterm.theory.paper import Bound
 from longterm.theory.schedules import Schedule
-from longterm.theory.step_sums import step_sums, tabulate
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,13 @@ For steps θ_t = θ_0/t^β, μ_t = 1/(θ_t (t + 1)), a primal side Σ Δf_t + Σ
 
     Σ Δf_t                 ≤ P + Q,   Q = (D²/2) Σ 1/(θ_t t)
     Σ_j [ Σ_t g_j(x_t) ]₊² ≤ 2 (S_θ + θ_0) (P + Q + F T)
+
+A user's projection onto the feasible set: is it one, as far as a few points can tell?
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
@@ -17,8 +19,8 @@ import numpy as np
 
 from longterm._arrays import Array, FloatArray, column, namespace
 from longterm._validate import Hyper, positive_scalar, remember
+from longterm.constraints.derived import SmoothProx
 from longterm.constraints.prox import PenaltyProx, Prox
-from longterm.constraints.smooth import SmoothProx
 from longterm.errors import InputError
 from longterm.learners.base import Learner, S, require_strong_convexity
 from longterm.learners.feedback import Feedback
@@ -26,8 +28,8 @@ from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError
+from longterm.theory.conditions import power_sum
 from longterm.theory.schedules import DecoupledSchedule, Steps, StronglyConvexDecoupledSchedule
-from longterm.theory.step_sums import power_sum
 
 
 def prox_of(learner: str, needs: frozenset[Need], problem: Problem) -> Prox:
@@ -145,3 +147,60 @@ def strongly_convex_steps(
     """η_t = 1/(σt), of a problem that has a σ."""
     sigma = require_strong_convexity(problem, steps)
     return StronglyConvexDecoupledSchedule(sigma, default_theta(problem, prox, theta_0), beta)
+
+
+Projection = Callable[[Array], Array]
+"""Π, batched: (..., d) → (..., d)."""
+
+SAMPLES = 32
+TOLERANCE = 1e-6
+"""Solvers that stop early count as projections up to this share of D, and of the diameter."""
+
+
+def known_projection(learner: type[Learner[Any]], problem: Problem, given: Projection | None) -> Projection:
+    """The projection that was given, or the problem's own onto {g ≤ 0} ∩ B; refused where neither is known."""
+    require_needs(learner.__name__, learner.needs, problem)
+    known = problem.projection if given is None else given
+    if known is None:
+        what = f"{learner.__name__} needs {Need.PROJECTION.value} and B, and none is known for {problem.name!r}"
+        remedy = "Give the exact Euclidean projection as projection=, or choose a learner without, A-OGD for example"
+        raise InputError("problem", what, remedy)
+    return known
+
+
+def require_projection(problem: Problem, project: Projection, *, into_set: bool, stretch: float = 1.0) -> None:
+    """Raise if what `project` returns is infeasible, or if it moves points that are feasible already."""
+    points = _tried(problem, stretch)
+    projected = require_feasible_image(problem, project, into_set=into_set, stretch=stretch)
+    over = problem.enclosing_set
+    feasible = (problem.constraint.values(points).max(axis=-1) <= 0) & over.contains(points)
+    moved = float(np.max(np.linalg.norm(projected - points, axis=-1)[feasible], initial=0.0))
+    if moved > TOLERANCE * problem.constants.diameter:
+        what = f"moved a feasible point by {moved:.3g}"
+        raise InputError("projection", what, "A projection leaves feasible points where they are")
+
+
+def require_feasible_image(
+    problem: Problem, project: Projection, *, into_set: bool, stretch: float = 1.0
+) -> FloatArray:
+    """Raise if what `project` returns is infeasible; with `into_set` it has to lie in B too. Returns what it did."""
+    if not callable(project):
+        raise InputError("projection", f"{project!r} cannot be called", "Give the Euclidean projection onto {g ≤ 0}")
+    points = _tried(problem, stretch)
+    projected = np.asarray(project(points))
+    if projected.shape != points.shape:
+        what = f"returned shape {projected.shape} for points of shape {points.shape}"
+        raise InputError("projection", what, "Write it for x of shape (..., d), so that it returns the same shape")
+    worst = float(problem.constraint.values(projected).max())
+    if not worst <= TOLERANCE * problem.constants.constraint_bound:
+        what = f"returned a point with g = {worst:.3g}"
+        raise InputError("projection", what, "Give the Euclidean projection onto {g ≤ 0}")
+    if into_set and not np.all(problem.enclosing_set.contains(projected, TOLERANCE)):
+        raise InputError("projection", "returned a point outside B", "Give the Euclidean projection onto {g ≤ 0} ∩ B")
+    return projected
+
+
+def _tried(problem: Problem, stretch: float) -> FloatArray:
+    """Points of B, moved away from its centre by the factor `stretch`."""
+    over = problem.enclosing_set
+    return np.asarray(over.centre + stretch * (over.sample(np.random.default_rng(0), SAMPLES) - over.centre))
