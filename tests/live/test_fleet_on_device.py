@@ -249,6 +249,7 @@ def test_many_open_calls_some_of_them_refused(most_open, share):
             device.check()
         heard += 1
     device.check()
-    for mine, theirs in zip(device.state, mirror.state, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(device.rounds, mirror.rounds)
+    for mine, theirs in zip(device.state, mirror.state, strict=True):  # compiled together, calls may round otherwise
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
     np.testing.assert_array_equal(device.signed_violation, mirror.signed_violation)
