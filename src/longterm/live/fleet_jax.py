@@ -35,7 +35,7 @@ from longterm.live.fleet_rounds import (
 MOST_OPEN = 64
 """Calls whose answers were not read yet: an answer takes longer on its way to the host than a call on the device."""
 TOGETHER = 4
-"""Calls about a few rows that the device is given at once: to give it one may take the host longer than it takes."""
+"""Calls about a few rows that a GPU is given at once: to give it one may take the host longer than it takes."""
 MEMORY_SHARE = 8
 """What open calls about all rows keep alive is at most about one part in so many of the device's memory."""
 
@@ -74,6 +74,7 @@ class JaxRows:
         kept = 3 * sum(array.nbytes for array in self._state)
         self._most_of_few = MOST_OPEN
         self._most_of_all = min(max(_device_memory() // MEMORY_SHARE // kept, 2), MOST_OPEN)
+        self._together = 1 if jax.default_backend() == "cpu" else TOGETHER
         self._waiting: list[tuple[Array, dict[str, Array]]] = []
         """Calls about a few rows that the device was not given yet."""
         self._serial = 0
@@ -141,7 +142,7 @@ class JaxRows:
                 self._waiting.append((chosen, told))
                 # Another library's arrays may be written to before the next call, so they are read in this one.
                 borrowed = chosen is not numbers or any(told[name] is not value for name, value in arrays.items())
-                if borrowed or len(self._waiting) == TOGETHER:
+                if borrowed or len(self._waiting) == self._together:
                     self._give()
         self._serial += 1
         self._open.append(OpenCall(self._serial, feedback, numbers, before))
@@ -155,7 +156,7 @@ class JaxRows:
         calls, self._waiting = self._waiting, []
         if not calls:
             return
-        alike = len(calls) == TOGETHER and len({len(numbers) for numbers, _ in calls}) == 1
+        alike = len(calls) == self._together and len({len(numbers) for numbers, _ in calls}) == 1
         with jax.enable_x64(True):
             for some in [calls] if alike else [[call] for call in calls]:
                 given = self._state, self._totals, self._stamps, self._answers
