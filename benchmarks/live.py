@@ -1,8 +1,10 @@
 """Microseconds of ask + tell for one live learner, without a journal and with one, beside the bare update.
 
 "update" is the learner's own rule on the same feedback, nothing else; "live" is ask and tell with a ready
-Feedback: token, checks, sums, lock; "journal" writes both down as well; "fsync" also waits for the disk.
-All are timed round by round in one run, the first three in turn, so that each finds the others' data in the
+Feedback: token, checks, sums, lock; "journal" writes both down as well; "fsync" also waits for the disk. "2 writes"
+is the floor of a journal: "live", and as many bytes given to the operating system after ask and after tell, with no
+checksum. Where each system call empties the processor's table of pages (some virtual machines) that is most of it.
+All are timed round by round in one run, those before fsync in turn, so that each finds the others' data in the
 processor's caches; "alone" is the same in a loop of its own. The last is the disk's speed, not ours.
 
     python benchmarks/live.py
@@ -10,11 +12,13 @@ processor's caches; "alone" is the same in a loop of its own. The last is the di
 
 from __future__ import annotations
 
+import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
@@ -60,6 +64,19 @@ def served(live: LiveLearner) -> Callable[[Feedback], None]:
     return lambda told: live.tell(live.ask(), told)
 
 
+def served_and_written(live: LiveLearner, file: BinaryIO, d: int) -> Callable[[Feedback], None]:
+    """Ask and tell, and after each a write of what the journal's record of it takes."""
+    asked, told_to = bytes(36), bytes(85 + 8 * d)
+
+    def play(told: Feedback) -> None:
+        token = live.ask()
+        os.write(file.fileno(), asked)
+        live.tell(token, told)
+        os.write(file.fileno(), told_to)
+
+    return play
+
+
 def main() -> None:
     print(f"ask + tell of one A-OGD learner, microseconds, {ROUNDS} rounds ({SYNCED_ROUNDS} with fsync)")
     print(f"{'d':>6}{'':>10}{'median':>12}{'p99':>12}{'to the update':>16}{'alone':>12}")
@@ -70,8 +87,14 @@ def main() -> None:
             tempfile.TemporaryDirectory() as folder,
             LiveLearner(learner, problem, journal=Path(folder) / "written", fsync=False) as written,
             LiveLearner(learner, problem, journal=Path(folder) / "forced") as forced,
+            (Path(folder) / "bytes").open("wb", buffering=0) as file,
         ):
-            fast = {"update": bare(learner), "live": served(LiveLearner(learner, problem)), "journal": served(written)}
+            fast = {
+                "update": bare(learner),
+                "live": served(LiveLearner(learner, problem)),
+                "2 writes": served_and_written(LiveLearner(learner, problem), file, d),
+                "journal": served(written),
+            }
             alone = {name: timed({name: play}, feedback)[name] for name, play in fast.items()}
             taken = timed(fast, feedback) | timed({"fsync": served(forced)}, feedback[: WARM_UP + SYNCED_ROUNDS])
         update = statistics.median(taken["update"])

@@ -39,6 +39,7 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
+import time
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -63,6 +64,8 @@ _OLDER = struct.Struct("<8sIQ32s")
 _RECORD = struct.Struct("<IQ")
 _CRC = struct.Struct("<I")
 _CHECKSUM = 16
+LOOK_EVERY = 0.001
+"""Seconds for which a file that had a name is taken to have one."""
 _HEAD = _RECORD.size + _CRC.size
 _EMPTY = hashlib.blake2b(digest_size=_CHECKSUM)
 
@@ -183,6 +186,7 @@ class Journal:
         self.fsync = fsync
         self._lock = lock
         self._closed = False
+        self._look_again = 0.0
         lock.claim()
         self._now = _File(path.open("r+b", buffering=0), start)
         self.at = at
@@ -208,8 +212,7 @@ class Journal:
         if self._closed or not self._lock.held:
             self.require_open()
         at, descriptor = self.at, self._now.file.fileno()
-        file = os.fstat(descriptor)
-        if file.st_size != at.offset or file.st_nlink == 0 or sequence != at.sequence + 1:
+        if os.lseek(descriptor, 0, os.SEEK_END) != at.offset or sequence != at.sequence + 1 or self._is_gone():
             raise JournalError(
                 self.path,
                 "out of step",
@@ -238,6 +241,14 @@ class Journal:
             self.settle()
             raise
         return after
+
+    def _is_gone(self) -> bool:
+        """Whether the file was deleted; looked up again after a millisecond: it takes longer than to write a record."""
+        now = time.monotonic()
+        if now < self._look_again:
+            return False
+        self._look_again = now + LOOK_EVERY
+        return os.fstat(self._now.file.fileno()).st_nlink == 0
 
     def sync(self) -> None:
         """Force everything written so far to the disk."""
