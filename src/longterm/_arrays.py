@@ -85,11 +85,18 @@ def dots(rows: Array, x: Array) -> Array:
     return rows.dot(x) if type(rows) is np.ndarray and x.ndim == 1 else dot(rows, x)
 
 
+def square(x: Array) -> Array:
+    """‖x‖₂² along the last axis: NumPy's own calls take half the time of the standard's, for many short rows less."""
+    if type(x) is not np.ndarray:
+        return dot(x, x)
+    if x.ndim == 2 and x.shape[1] <= SHORT:
+        return np.einsum("ij,ij->i", x, x)
+    return x.dot(x) if x.ndim == 1 else np.vecdot(x, x)
+
+
 def norm(x: Array) -> Array:
     """‖x‖₂ along the last axis."""
-    if type(x) is np.ndarray:  # half the time of the standard's vecdot, and the same bits
-        return np.sqrt(x.dot(x) if x.ndim == 1 else np.vecdot(x, x))
-    return namespace(x).sqrt(dot(x, x))
+    return (np if type(x) is np.ndarray else namespace(x)).sqrt(square(x))
 
 
 def at_least(values: Array, least: Any) -> Array:
