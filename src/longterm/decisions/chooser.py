@@ -34,7 +34,6 @@ from longterm.decisions.primal_dual import Open, PrimalDual, State
 from longterm.errors import AlreadyToldError, BrokenBoundWarning, InputError, UnknownTokenError, WindowFullError
 from longterm.live.checkpoints import CheckpointAfter
 from longterm.live.durable import Durable
-from longterm.live.snapshots import locked_for_journal
 from longterm.live.tokens import Token
 from longterm.storage.lock import writing
 
@@ -250,14 +249,8 @@ class Chooser(Durable[ChooserMemory]):
         JournalError
             The same of the journal.
         """
-        path = Path(path)
         chooser = cls(rule, checkpoint_after=checkpoint_after)
-        if journal is None:
-            chooser._recorded.load(path, None, fsync=fsync)
-            return chooser
-        with writing(Path(journal)) as lock, locked_for_journal(path) as snapshot_lock:
-            chooser._recorded.load(path, lock, snapshot_lock, fsync=fsync)
-        return chooser
+        return chooser._load(Path(path), None if journal is None else Path(journal), fsync=fsync)
 
     @classmethod
     def open(
@@ -299,15 +292,8 @@ class Chooser(Durable[ChooserMemory]):
         SnapshotError, JournalError
             As for `load`.
         """
-        path = Path(path)
-        options: Any = {"seed": seed, "max_open": max_open, "expire_after": expire_after}
-        chooser = cls(rule, **options, checkpoint_after=checkpoint_after)
-        with writing(Path(journal)) as lock, locked_for_journal(path) as snapshot_lock:
-            if path.exists():
-                chooser._recorded.load(path, lock, snapshot_lock, fsync=fsync)
-            else:
-                chooser._recorded.begin(lock, snapshot_lock, fsync=fsync)
-        return chooser
+        chooser = cls(rule, seed=seed, max_open=max_open, expire_after=expire_after, checkpoint_after=checkpoint_after)
+        return chooser._open(Path(path), Path(journal), fsync=fsync)
 
     # --- what can be read -------------------------------------------------------------------------------------
 

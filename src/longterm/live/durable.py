@@ -12,7 +12,9 @@ from typing import Any, Generic, Self
 from longterm.errors import InUseError
 from longterm.live.checkpoints import CheckpointAfter
 from longterm.live.recorded import M, RecordedMemory
+from longterm.live.snapshots import locked_for_journal
 from longterm.live.tokens import draw_life
+from longterm.storage.lock import writing
 
 _ALL: weakref.WeakSet[Durable[Any]] = weakref.WeakSet()
 
@@ -32,6 +34,27 @@ class Durable(Generic[M]):
             what = f"this {self._recorded.memory.kind} is in the middle of another call in this thread"
             raise InUseError(what, "Call it after that call has returned or raised, not from a signal handler")
         return self._lock
+
+    def _load(self, path: Path, journal: Path | None, *, fsync: bool) -> Self:
+        """Become what was saved at `path`, and what the journal, if there is one, knows since."""
+        if journal is None:
+            self._recorded.load(path, None, fsync=fsync)
+            return self
+        with writing(journal) as lock, locked_for_journal(path) as snapshot_lock:
+            self._recorded.load(path, lock, snapshot_lock, fsync=fsync)
+        return self
+
+    def _open(self, path: Path, journal: Path, *, fsync: bool) -> Self:
+        """The same, or if nothing was saved yet become what the journal knows.
+
+        Nobody else can come up in between: whether there is a snapshot is looked up with the journal's lock in hand.
+        """
+        with writing(journal) as lock, locked_for_journal(path) as snapshot_lock:
+            if path.exists():
+                self._recorded.load(path, lock, snapshot_lock, fsync=fsync)
+            else:
+                self._recorded.begin(lock, snapshot_lock, fsync=fsync)
+        return self
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything, what is open included, to `path`, and start the journal afresh.

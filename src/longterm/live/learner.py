@@ -35,11 +35,10 @@ from longterm.learners.feedback import Feedback
 from longterm.live.checkpoints import CHECKPOINT_AFTER, CheckpointAfter
 from longterm.live.durable import Durable
 from longterm.live.memory import Memory
-from longterm.live.snapshots import locked_for_journal
 from longterm.live.state import LiveState, Oracle, feedback_at
 from longterm.live.tokens import Token, Window
 from longterm.problems import Problem
-from longterm.storage.lock import FileLock, writing
+from longterm.storage.lock import writing
 
 
 class LiveLearner(Durable[Memory]):
@@ -307,11 +306,8 @@ class LiveLearner(Durable[Memory]):
         JournalError
             The same of the journal.
         """
-        path, options = Path(path), (on_broken_bound, fsync, checkpoint_after)
-        if journal is None:
-            return cls._load(path, learner, problem, *options)
-        with writing(Path(journal)) as lock, locked_for_journal(path) as snapshot_lock:
-            return cls._load(path, learner, problem, *options, lock, snapshot_lock)
+        live = cls(learner, problem, on_broken_bound=on_broken_bound, checkpoint_after=checkpoint_after)
+        return live._load(Path(path), None if journal is None else Path(journal), fsync=fsync)
 
     @classmethod
     def open(
@@ -328,8 +324,6 @@ class LiveLearner(Durable[Memory]):
         checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
     ) -> Self:
         """How a service comes up, the first time and every time after: the learner of `path`, or a new one.
-
-        Nobody else can come up in between: whether there is a snapshot is looked up with the journal's lock in hand.
 
         Parameters
         ----------
@@ -360,38 +354,15 @@ class LiveLearner(Durable[Memory]):
         SnapshotError, JournalError
             As for `load`.
         """
-        path = Path(path)
-        with writing(Path(journal)) as lock, locked_for_journal(path) as snapshot_lock:
-            if path.exists():
-                options = on_broken_bound, fsync, checkpoint_after
-                return cls._load(path, learner, problem, *options, lock, snapshot_lock)
-            live = cls(
-                learner,
-                problem,
-                max_in_flight=max_in_flight,
-                expire_after=expire_after,
-                on_broken_bound=on_broken_bound,
-                checkpoint_after=checkpoint_after,
-            )
-            live._recorded.begin(lock, snapshot_lock, fsync=fsync)
-        return live
-
-    @classmethod
-    def _load(
-        cls,
-        path: Path,
-        learner: Learner[Any],
-        problem: Problem | None,
-        on_broken_bound: OnBrokenBound,
-        fsync: bool,
-        checkpoint_after: CheckpointAfter,
-        journal: FileLock | None = None,
-        snapshot: FileLock | None = None,
-    ) -> Self:
-        """The learner of a snapshot, with these locks of the journal and of the snapshot in hand."""
-        live = cls(learner, problem, on_broken_bound=on_broken_bound, checkpoint_after=checkpoint_after)
-        live._recorded.load(path, journal, snapshot, fsync=fsync)
-        return live
+        live = cls(
+            learner,
+            problem,
+            max_in_flight=max_in_flight,
+            expire_after=expire_after,
+            on_broken_bound=on_broken_bound,
+            checkpoint_after=checkpoint_after,
+        )
+        return live._open(Path(path), Path(journal), fsync=fsync)
 
 
 def _age(value: int) -> int:
