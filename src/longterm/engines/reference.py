@@ -11,8 +11,7 @@ from longterm.engines.recorder import Recorder
 from longterm.engines.trace import Sums, Trace
 from longterm.errors import BrokenBoundError
 from longterm.learners.base import Learner
-from longterm.learners.checks import Limits, OnBrokenBound, require_match
-from longterm.learners.feedback import Feedback, observe
+from longterm.learners.feedback import Feedback, Limits, OnBrokenBound, observe, require_match
 from longterm.problems import Problem
 from longterm.streams import Block
 

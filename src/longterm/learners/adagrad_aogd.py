@@ -49,7 +49,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, dot, like, namespace, norm
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners._online_constants import (
+from longterm.learners.base import Learner
+from longterm.learners.duals import (
     add_theta,
     ascend_maximum,
     default_dual_scale,
@@ -61,7 +62,6 @@ from longterm.learners._online_constants import (
     regret_and_violation,
     start_of,
 )
-from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.sets import Box, Set

@@ -45,7 +45,7 @@ anything about streams that drift: z only accumulates, so it never forgets. `Res
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -55,23 +55,21 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, float_dtype, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import PenaltyProx
-from longterm.learners._given import (
+from longterm.learners.aogd import Steps
+from longterm.learners.base import Need
+from longterm.learners.duals import (
     DecoupledLearner,
+    ProxLearner,
     ascend,
     default_theta,
     penalty_prox_of,
     prox_of,
-    require_same_constraint,
     strongly_convex_steps,
     values_of,
     with_dual,
 )
-from longterm.learners.aogd import Steps
-from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, horizons_of
 from longterm.theory.conditions import power_sum
 from longterm.theory.schedules import DecoupledSchedule, StronglyConvexDecoupledSchedule
@@ -207,7 +205,7 @@ class PenalisedFTRLState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class PenalisedFTRL(Learner[PenalisedFTRLState]):
+class PenalisedFTRL(ProxLearner[PenalisedFTRLState]):
     """Penalised FTRL: η_t = step/√t, w_t = w_0 t^{1+growth}.
 
     Parameters
@@ -240,7 +238,6 @@ class PenalisedFTRL(Learner[PenalisedFTRLState]):
     step: Hyper
     w_0: Hyper
     growth: Hyper = 0.5
-    enclosing_set: Set = field(init=False, repr=False)
 
     needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PENALTY_PROX})
     name: ClassVar[str] = "penalised_ftrl"
@@ -274,10 +271,6 @@ class PenalisedFTRL(Learner[PenalisedFTRLState]):
         if w_0 is None:
             w_0 = (c.loss_range + c.radius * G) / c.constraint_bound
         return cls(prox, c.radius / G, w_0, growth)
-
-    def require_playable(self, problem: Problem) -> None:
-        super().require_playable(problem)
-        require_same_constraint(self.prox, problem)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """For any x* with g(x*) ≤ 0 and any losses, with η_t = s/√t and w_t = w_0 t^{1+e}:

@@ -43,7 +43,8 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, at_least, column, scaled
 from longterm._validate import Hyper
-from longterm.learners._given import (
+from longterm.learners.base import Learner, require_strong_convexity
+from longterm.learners.duals import (
     DecoupledLearner,
     ascend,
     default_theta,
@@ -52,7 +53,6 @@ from longterm.learners._given import (
     values_of,
     with_dual,
 )
-from longterm.learners.base import Learner, require_strong_convexity
 from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.sets import Set

@@ -34,11 +34,9 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import OnBrokenBound
+from longterm.learners.base import MadeForHorizon, Need, OnBrokenBound
 from longterm.learners.duals import Duals, OnePerConstraint, one_each
 from longterm.learners.feedback import Feedback
-from longterm.learners.horizon import MadeForHorizon
-from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of

@@ -66,10 +66,9 @@ from longterm._validate import Hyper
 from longterm.constraints import Constraint
 from longterm.errors import InputError
 from longterm.learners.aogd import Steps
-from longterm.learners.base import Learner, OnBrokenBound, require_strong_convexity
+from longterm.learners.base import Learner, Need, OnBrokenBound, require_strong_convexity
 from longterm.learners.feedback import Feedback
 from longterm.learners.meta import AdaHedge, AdaptMLProd, Meta, MetaName, rule_called
-from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, LONG_TERM, REGRET, SQUARED, NoTheoremError, horizons_of

@@ -48,9 +48,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, dot, floored, like, namespace, norm
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import Learner
+from longterm.learners.base import Learner, Need
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
