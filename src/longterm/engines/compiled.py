@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import Array
-from longterm.engines.recorder import Recorder
+from longterm.engines.reference import Recorder
 from longterm.engines.trace import Sums, Trace
 from longterm.errors import BrokenBoundError, InputError
 from longterm.learners.base import Learner
@@ -33,8 +33,7 @@ try:
 except ImportError as error:
     raise ImportError("engine='jax' needs JAX: pip install 'longterm[jax]'") from error
 
-from longterm.engines.device_records import FEW, DeviceRecords, in_a_row
-from longterm.engines.device_streams import DrawnBlock
+from longterm.engines.device_rounds import FEW, DeviceRecords, DrawnBlock, in_a_row
 
 
 class Carry(NamedTuple):
