@@ -32,7 +32,7 @@ from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
 from longterm.theory.facts import ROUNDING, Assumption
-from longterm.theory.per_learner import PerLearner
+from longterm.theory.schedules import PerLearner
 
 
 class Need(Enum):
