@@ -124,11 +124,8 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
     }
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            dual_scale=validate.positive("dual_scale", self.dual_scale),
-            beta=validate.open_unit_interval("beta", self.beta),
-        )
+        validate.fields(self, validate.positive, "dual_scale")
+        validate.fields(self, validate.open_unit_interval, "beta")
 
     @classmethod
     def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, dual_scale: Hyper | None = None) -> AdaGradAOGD:
@@ -250,12 +247,9 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
         if not isinstance(self.enclosing_set, Box):
             what = f"is a {type(self.enclosing_set).__name__}, and coordinates can only move alone in a box"
             raise InputError("enclosing_set", what, "Use a Box, or A-OGD with AdaGrad-norm steps on other sets")
-        validate.remember(
-            self,
-            widths=tuple((self.enclosing_set.upper - self.enclosing_set.lower).tolist()),
-            theta_0=validate.positive("theta_0", self.theta_0),
-            beta=validate.open_unit_interval("beta", self.beta),
-        )
+        validate.fields(self, validate.positive, "theta_0")
+        validate.fields(self, validate.open_unit_interval, "beta")
+        validate.remember(self, widths=tuple((self.enclosing_set.upper - self.enclosing_set.lower).tolist()))
 
     @classmethod
     def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, theta_0: Hyper | None = None) -> DiagonalAdaGradAOGD:

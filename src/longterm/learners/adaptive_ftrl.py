@@ -136,12 +136,9 @@ class AdaptiveAFTRL(OnlineProxLearner[AdaptiveAFTRLState]):
     }
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            dual_scale=validate.positive("dual_scale", self.dual_scale),
-            beta=validate.open_unit_interval("beta", self.beta),
-            enclosing_set=self.prox.over,
-        )
+        validate.fields(self, validate.positive, "dual_scale")
+        validate.fields(self, validate.open_unit_interval, "beta")
+        super().__post_init__()
 
     @classmethod
     def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, dual_scale: Hyper | None = None) -> AdaptiveAFTRL:
@@ -287,12 +284,8 @@ class AdaptivePenalisedFTRL(OnlineProxLearner[AdaptivePenalisedFTRLState]):
     }
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            weight_scale=validate.positive("weight_scale", self.weight_scale),
-            growth=validate.positive("growth", self.growth),
-            enclosing_set=self.prox.over,
-        )
+        validate.fields(self, validate.positive, "weight_scale", "growth")
+        super().__post_init__()
         if np.any(self.prox.constraint.values(self.enclosing_set.centre) > 0):
             what = "the centre of its set, where it waits for the first gradient, breaks the constraint"
             raise InputError("prox", what, "Use a set about a feasible point, or PenalisedFTRL")

@@ -61,10 +61,9 @@ from longterm.learners.duals import (
     DecoupledLearner,
     ProxLearner,
     ascend,
-    default_theta,
+    decoupled_steps,
     penalty_prox_of,
     prox_of,
-    strongly_convex_steps,
     values_of,
     with_dual,
 )
@@ -72,7 +71,7 @@ from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.theory.bounds import HARD, REGRET, horizons_of
 from longterm.theory.conditions import power_sum
-from longterm.theory.schedules import DecoupledSchedule, StronglyConvexDecoupledSchedule
+from longterm.theory.schedules import StronglyConvexDecoupledSchedule
 
 
 class AFTRLState(NamedTuple):
@@ -138,11 +137,8 @@ class AFTRL(DecoupledLearner[AFTRLState]):
         theta_0 : float or array, optional
             Above 0; D²/(10F) unless given. Larger favours the regret.
         """
-        prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
-        if steps == "convex":
-            step = c.radius / validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
-            return cls(prox, DecoupledSchedule(step, default_theta(problem, prox, theta_0), beta))
-        return cls(prox, strongly_convex_steps(problem, prox, steps, theta_0, beta))
+        prox, R = prox_of(cls.__name__, cls.needs, problem), problem.constants.radius
+        return cls(prox, decoupled_steps(problem, prox, steps, theta_0, beta, reach=R, share=1.0))
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """For any x* with g(x*) ≤ 0 and any losses; D bounds the length of (g_1, …, g_m):
@@ -245,13 +241,8 @@ class PenalisedFTRL(ProxLearner[PenalisedFTRLState]):
     promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1)"}
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            step=validate.positive("step", self.step),
-            w_0=validate.positive("w_0", self.w_0),
-            growth=validate.positive("growth", self.growth),
-            enclosing_set=self.prox.over,
-        )
+        validate.fields(self, validate.positive, "step", "w_0", "growth")
+        super().__post_init__()
 
     @classmethod
     def for_problem(cls, problem: Problem, *, w_0: Hyper | None = None, growth: Hyper = 0.5) -> PenalisedFTRL:

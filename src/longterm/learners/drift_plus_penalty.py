@@ -110,14 +110,8 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"preset": "yu-neely-wei"})
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            horizon=validate.positive("horizon", self.horizon),
-            V=validate.positive("V", self.V),
-            alpha=validate.positive("alpha", self.alpha),
-            lipschitz=validate.positive_scalar("lipschitz", self.lipschitz),
-            value_bound=validate.positive_scalar("value_bound", self.value_bound),
-        )
+        validate.fields(self, validate.positive, "horizon", "V", "alpha")
+        validate.fields(self, validate.positive_scalar, "lipschitz", "value_bound")
 
     @classmethod
     def for_problem(

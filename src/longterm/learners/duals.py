@@ -258,10 +258,13 @@ class DecoupledLearner(ProxLearner[S]):
         return {"multiplier": as_reported(state.multiplier), "theta": theta, "eta": eta, "mu": mu}
 
 
-def strongly_convex_steps(
-    problem: Problem, prox: Prox, steps: str, theta_0: Hyper | None, beta: Hyper
-) -> StronglyConvexDecoupledSchedule:
-    """η_t = 1/(σt), of a problem that has a σ."""
+def decoupled_steps(
+    problem: Problem, prox: Prox, steps: str, theta_0: Hyper | None, beta: Hyper, *, reach: float, share: float
+) -> DecoupledSchedule | StronglyConvexDecoupledSchedule:
+    """η_t = reach/(share G_f √t) for any convex losses, or 1/(σt), of a problem that has a σ."""
+    if steps == "convex":
+        step = reach / (share * positive_scalar("loss_gradient_bound", problem.constants.loss_gradient_bound))
+        return DecoupledSchedule(step, default_theta(problem, prox, theta_0), beta)
     sigma = require_strong_convexity(problem, steps)
     return StronglyConvexDecoupledSchedule(sigma, default_theta(problem, prox, theta_0), beta)
 

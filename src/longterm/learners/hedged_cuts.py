@@ -162,15 +162,10 @@ class HedgedCuts(Learner[HedgedCutsState]):
         factors = tuple(float(validate.positive_scalar("factors", factor)) for factor in self.factors)
         if not factors and not self.curved:
             raise InputError("factors", "is empty", "Give at least one step factor")
-        validate.remember(
-            self,
-            factors=factors,
-            constraints=validate.count("constraints", self.constraints),
-            cuts=validate.count("cuts", self.cuts),
-            bank=validate.non_negative("bank", self.bank),
-            sigma=validate.non_negative("sigma", self.sigma),
-            path=validate.non_negative_scalar("path", self.path),
-        )
+        validate.fields(self, validate.count, "constraints", "cuts")
+        validate.fields(self, validate.non_negative, "bank", "sigma")
+        validate.fields(self, validate.non_negative_scalar, "path")
+        validate.remember(self, factors=factors)
 
     @classmethod
     def for_problem(

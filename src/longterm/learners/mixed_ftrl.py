@@ -149,11 +149,10 @@ class MixedAFTRL(OnlineProxLearner[MixedAFTRLState]):
     }
 
     def __post_init__(self) -> None:
+        validate.fields(self, validate.positive_scalar, "dual_scale", "typical_size")
         validate.remember(
             self,
             prox=mixture.require_ray(type(self).__name__, self.prox),
-            dual_scale=validate.positive_scalar("dual_scale", self.dual_scale),
-            typical_size=validate.positive_scalar("typical_size", self.typical_size),
             beta=validate.scalar("beta", validate.open_unit_interval("beta", self.beta)),
             enclosing_set=self.prox.over,
         )
@@ -363,14 +362,8 @@ class MixedPenalisedFTRL(OnlineProxLearner[MixedPenalisedFTRLState]):
     }
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            prox=mixture.require_ray(type(self).__name__, self.prox),
-            weight_scale=validate.positive_scalar("weight_scale", self.weight_scale),
-            typical_size=validate.positive_scalar("typical_size", self.typical_size),
-            growth=validate.positive_scalar("growth", self.growth),
-            enclosing_set=self.prox.over,
-        )
+        validate.fields(self, validate.positive_scalar, "weight_scale", "typical_size", "growth")
+        validate.remember(self, prox=mixture.require_ray(type(self).__name__, self.prox), enclosing_set=self.prox.over)
 
     @classmethod
     def for_problem(

@@ -155,11 +155,8 @@ class ProjectedOGD(Learner[ProjectedOGDState]):
     needs: ClassVar[frozenset[Need]] = frozenset({Need.PROJECTION, Need.FIXED_CONSTRAINT})
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            first_step=validate.positive("first_step", self.first_step),
-            decay=validate.non_negative("decay", self.decay),
-        )
+        validate.fields(self, validate.positive, "first_step")
+        validate.fields(self, validate.non_negative, "decay")
 
     @classmethod
     def for_problem(

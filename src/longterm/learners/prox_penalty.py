@@ -92,12 +92,8 @@ class PenaltyFamily(Learner[PenaltyState]):
     promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            alpha=validate.positive("alpha", self.alpha),
-            power=validate.positive("power", self.power),
-            enclosing_set=self.penalty_step.over,
-        )
+        validate.fields(self, validate.positive, "alpha", "power")
+        validate.remember(self, enclosing_set=self.penalty_step.over)
 
     @property
     def strong_convexity(self) -> Hyper:
@@ -328,13 +324,8 @@ class RECOO(PenaltyFamily):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validate.remember(
-            self,
-            gamma=validate.positive("gamma", self.gamma),
-            floor=validate.positive("floor", self.floor),
-            gamma_power=validate.non_negative("gamma_power", self.gamma_power),
-            floor_power=validate.non_negative("floor_power", self.floor_power),
-        )
+        validate.fields(self, validate.positive, "gamma", "floor")
+        validate.fields(self, validate.non_negative, "gamma_power", "floor_power")
 
     @classmethod
     def for_problem(cls, problem: Problem, *, gamma: Hyper = 1.0, floor: Hyper | None = None) -> RECOO:

@@ -204,11 +204,7 @@ class ExponentialPrice(Price):
     constraint_scale: float
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            loss_scale=validate.positive_scalar("loss_scale", self.loss_scale),
-            constraint_scale=validate.positive_scalar("constraint_scale", self.constraint_scale),
-        )
+        validate.fields(self, validate.positive_scalar, "loss_scale", "constraint_scale")
 
     def at(self, violation: Array, horizon: Array) -> Array:
         xp, omega = namespace(violation), 0.5 / horizon**0.5

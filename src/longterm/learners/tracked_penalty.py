@@ -59,11 +59,8 @@ class Tracker(Inner):
     """Onto the set that the comparator lives in, where that is smaller than B."""
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            gradient_bound=validate.positive_scalar("gradient_bound", self.gradient_bound),
-            horizon=validate.count("horizon", self.horizon),
-        )
+        validate.fields(self, validate.positive_scalar, "gradient_bound")
+        validate.fields(self, validate.count, "horizon")
 
     def project(self, x: Array) -> Array:
         """Onto that set, or onto B."""
@@ -354,13 +351,8 @@ class TrackedPenalty(Learner[TrackedPenaltyState]):
     )
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            price=validate.non_negative_scalar("price", self.price),
-            distance_price=validate.non_negative_scalar("distance_price", self.distance_price),
-            path=validate.non_negative_scalar("path", self.path),
-            enclosing_set=self.tracker.enclosing_set,
-        )
+        validate.fields(self, validate.non_negative_scalar, "price", "distance_price", "path")
+        validate.remember(self, enclosing_set=self.tracker.enclosing_set)
 
     @classmethod
     def for_problem(

@@ -102,14 +102,9 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "published"})
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            horizon=validate.positive("horizon", self.horizon),
-            gamma=validate.positive("gamma", self.gamma),
-            alpha=validate.positive("alpha", self.alpha),
-            lipschitz=validate.positive_scalar("lipschitz", self.lipschitz),
-            enclosing_set=self.prox.over,
-        )
+        validate.fields(self, validate.positive, "horizon", "gamma", "alpha")
+        validate.fields(self, validate.positive_scalar, "lipschitz")
+        validate.remember(self, enclosing_set=self.prox.over)
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, steps: Literal["tuned", "published"] = "tuned") -> YuNeely:
