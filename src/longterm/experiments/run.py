@@ -20,7 +20,7 @@ from longterm.errors import LongtermError
 from longterm.experiments.catalogue import find_learner, find_problem, names_only
 from longterm.experiments.folder import ResultFolder
 from longterm.experiments.jobs import Backend, Job, opened, work
-from longterm.experiments.remarks import remarks_on
+from longterm.experiments.paper import remarks_on
 from longterm.experiments.result import LOGGED, MEASURES, Curve, Result, by_measure, without_rounding
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec
 from longterm.progress import reporter
