@@ -33,7 +33,7 @@ from longterm.cli import run_function
 from longterm.constraints import CustomConstraint
 from longterm.errors import InputError
 from longterm.learners import AOGD, DriftPlusPenalty, HedgedCuts, HintedCuts, Learner
-from longterm.learners.hints import LastGradient, NoHint
+from longterm.learners.optimistic import LastGradient, NoHint
 from longterm.losses import CustomLoss
 from longterm.report.style import publication_style, save_figure
 from longterm.sets import Simplex

@@ -8,7 +8,7 @@ import pytest
 from longterm import InputError, challenge
 from longterm.constraints import Affine, DoublyStochastic, ElasticNetBudget, L1Budget, L2Budget, Maximum, Stack
 from longterm.constraints.base import Constraint, largest
-from longterm.constraints.doubly_stochastic import LARGEST_WITH_TABLE
+from longterm.constraints.matrices import LARGEST_WITH_TABLE
 from longterm.losses import Absolute, Hinge, Linear, Logistic, SquaredDistance
 from longterm.sets import Ball, Box, RowStochastic
 from zoo import constraint_sizes, constraints, losses, parameters_of, sets

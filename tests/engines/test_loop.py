@@ -7,7 +7,7 @@ import pytest
 
 from longterm import AOGD, InputError, Problem, compare, observe, run
 from longterm.constraints import Affine
-from longterm.engines.recorder import log_spaced
+from longterm.engines.reference import log_spaced
 from longterm.errors import StreamEndedError
 from longterm.losses import Linear
 from longterm.problems import doubly_stochastic

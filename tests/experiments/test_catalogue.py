@@ -20,8 +20,8 @@ from longterm.experiments.catalogue import (
     find_problem,
     learners,
     problems,
+    signature,
 )
-from longterm.experiments.entries import signature
 from longterm.experiments.result import MEASURES
 from longterm.learners import Learner, MahdaviOGD
 from longterm.learners.mahdavi_ogd import papers_constraint_bound

@@ -14,7 +14,7 @@ from longterm.experiments import LearnerSpec, load_result, spec_of, summary_of
 from longterm.experiments import run as run_module
 from longterm.experiments.catalogue import find_problem
 from longterm.experiments.folder import ResultFolder, decode, encode
-from longterm.experiments.remarks import remarks_on
+from longterm.experiments.paper import remarks_on
 from longterm.experiments.result import MEASURES
 from longterm.experiments.spec import kept_rounds, logged_rounds
 from longterm.problems import doubly_stochastic

@@ -5,10 +5,9 @@ import pytest
 
 from longterm.experiments import LearnerSpec, ProblemSpec
 from longterm.experiments.arena import ArenaSpec, Match, Preference, league
-from longterm.experiments.arena.league import shares
+from longterm.experiments.arena.league import league_text, shares, short
 from longterm.experiments.arena.results import MEASURED, ArenaResult, growth
-from longterm.experiments.arena.tables import league_text, short
-from longterm.report.frontier import on_the_frontier
+from longterm.report.arena import on_the_frontier
 
 
 def made(learner, problem, regret, violation, ratios=None, **more):

@@ -8,8 +8,7 @@ import pytest
 
 from longterm import AOGD, compare, hindsight
 from longterm.experiments import Backend, Remark, run_experiment
-from longterm.experiments.paper import Options, paper_spec
-from longterm.experiments.remarks import remarks_on
+from longterm.experiments.paper import Options, paper_spec, remarks_on
 from longterm.problems import doubly_stochastic
 from longterm.streams import RandomPermutations
 from longterm.theory import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex

@@ -11,7 +11,7 @@ import pytest
 from longterm.cli import main
 from longterm.errors import InputError
 from longterm.experiments import load_result, read_spec, spec_of
-from longterm.experiments.arena import tables
+from longterm.experiments.arena.league import _csv
 from longterm.experiments.spec import MOST_SEEDS
 from small_experiment import SMALL, TABLE, quietly
 
@@ -105,5 +105,5 @@ def test_absurd_grids_and_sequences(capsys):
 
 @pytest.mark.parametrize("word", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", '=cmd|"/c calc"!A1'])
 def test_no_cell_is_a_formula(word):
-    rows = list(csv.DictReader(io.StringIO(tables._csv([{"learner": word, "loss": -1.5, "none": None}]).decode())))
+    rows = list(csv.DictReader(io.StringIO(_csv([{"learner": word, "loss": -1.5, "none": None}]).decode())))
     assert rows == [{"learner": f"'{word}".replace("\r", " "), "loss": "-1.5", "none": ""}]

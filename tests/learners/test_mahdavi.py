@@ -12,8 +12,7 @@ from longterm import AOGD, InputError, Problem, compare, hindsight, observe, run
 from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import AssumptionWarning, NonFiniteError
 from longterm.learners import MahdaviOGD, Need, OneForTheMaximum, OnePerConstraint
-from longterm.learners.mahdavi_ogd import papers_constraint_bound
-from longterm.learners.mahdavi_steps import smallest_horizon, smallest_root, twice
+from longterm.learners.mahdavi_ogd import papers_constraint_bound, smallest_horizon, smallest_root, twice
 from longterm.losses import Linear
 from longterm.problems import doubly_stochastic, two_dimensional
 from longterm.sets import Ball, Box

@@ -11,8 +11,7 @@ from longterm import Feedback, observe
 from longterm.constraints import Affine
 from longterm.learners import AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL
 from longterm.learners.adagrad_aogd import AdaGradAOGDState
-from longterm.learners.adaptive_aftrl import AdaptiveAFTRLState
-from longterm.learners.adaptive_penalised_ftrl import AdaptivePenalisedFTRLState
+from longterm.learners.adaptive_ftrl import AdaptiveAFTRLState, AdaptivePenalisedFTRLState
 from longterm.linear_model.kernels.losses import value_and_slope
 from longterm.sets import Box
 

@@ -23,7 +23,7 @@ from longterm.problems import (
     routing,
     switching_constraints,
 )
-from longterm.problems.routing import SMALL
+from longterm.problems.resources import SMALL
 from longterm.sets import Box
 from longterm.streams import (
     DriftingCosts,

@@ -7,8 +7,7 @@ import pytest
 from browser import chromium, open_at, requested
 from longterm.experiments import Backend
 from longterm.experiments.arena import Preference, arena_of, league, run_arena
-from longterm.report.arena import write_arena_page
-from longterm.report.frontier import on_the_frontier
+from longterm.report.arena import on_the_frontier, write_arena_page
 
 WebDriverWait = pytest.importorskip(
     "selenium.webdriver.support.ui", reason="the browser test needs selenium"

@@ -1,7 +1,7 @@
 """The command `longterm`: data, the paper's experiments, comparisons of one's own, reports.
 
-Every command is a dataclass that `tyro` reads and that knows how to run itself, in a module of its own. Only the module
-of the command that was asked for is imported, so that a list of the commands costs nothing.
+Every command is a dataclass that `tyro` reads and that knows how to run itself. Only the module of the command that was
+asked for is imported, so that a list of the commands costs nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Command(NamedTuple):
 COMMANDS = {
     "reproduce": Command("run:ReproduceCommand", "Run the experiments of the paper, and write a report."),
     "run": Command("run:RunCommand", "Compare learners on a problem of your choice."),
-    "arena": Command("arena:ArenaCommand", "Let every learner play every problem, and rank them."),
+    "arena": Command("run:ArenaCommand", "Let every learner play every problem, and rank them."),
     "report": Command("run:ReportCommand", "Draw the figures and write the page of experiments that have been run."),
     "data": Command("data:DataCommand", "Data sets: list them, download them, find their files."),
     "catalogue": Command("catalogue:CatalogueCommand", "The learners and problems that can be named."),

@@ -16,8 +16,7 @@ from typing import Any, get_args, get_type_hints
 import docstring_parser
 import tyro
 
-from longterm.experiments.catalogue import Entry, find_learner, find_problem, learners, problems
-from longterm.experiments.entries import in_words, signature
+from longterm.experiments.catalogue import Entry, find_learner, find_problem, in_words, learners, problems, signature
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,12 @@
 """Constraints g ≤ 0: vectors of convex functions that know their own facts."""
 
-from longterm.constraints.affine import Affine, VaryingAffine
-from longterm.constraints.base import Constraint
+from longterm.constraints.base import Affine, Constraint, VaryingAffine
 from longterm.constraints.budgets import ElasticNetBudget, L1Budget, L2Budget
 from longterm.constraints.combine import Maximum, Stack
 from longterm.constraints.consensus import Consensus
 from longterm.constraints.derived import CustomConstraint, Scaled, Smooth
-from longterm.constraints.doubly_stochastic import DoublyStochastic
+from longterm.constraints.matrices import DoublyStochastic, PositiveSemidefinite
 from longterm.constraints.on_first import OnFirst
-from longterm.constraints.psd import PositiveSemidefinite
 
 __all__ = [
     "Affine",

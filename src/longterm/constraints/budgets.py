@@ -49,14 +49,10 @@ class ElasticNetBudget(Constraint):
     l2: float = 1.0
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            dimension=validate.dimension("dimension", self.dimension),
-            count=1,
-            budget=validate.positive_scalar("budget", self.budget),
-            l1=validate.non_negative_scalar("l1", self.l1),
-            l2=validate.non_negative_scalar("l2", self.l2),
-        )
+        validate.fields(self, validate.dimension, "dimension")
+        validate.fields(self, validate.positive_scalar, "budget")
+        validate.fields(self, validate.non_negative_scalar, "l1", "l2")
+        validate.remember(self, count=1)
         if self.l1 == self.l2 == 0:
             raise InputError("l1", "both weights are 0, so nothing is budgeted", "Give l1 or l2 a positive weight")
 
@@ -148,12 +144,9 @@ class L2Budget(Constraint):
     budget: float
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            dimension=validate.dimension("dimension", self.dimension),
-            count=1,
-            budget=validate.positive_scalar("budget", self.budget),
-        )
+        validate.fields(self, validate.dimension, "dimension")
+        validate.fields(self, validate.positive_scalar, "budget")
+        validate.remember(self, count=1)
 
     def values(self, x: Array, *parameters: Array) -> Array:
         return column(norm(x) - self.budget)

@@ -11,8 +11,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, dots, namespace, resolution
-from longterm.constraints.affine import Affine
-from longterm.constraints.base import Constraint, Linearised, largest, one_hot
+from longterm.constraints.base import Affine, Constraint, Linearised, largest, one_hot
 from longterm.errors import InputError
 from longterm.projections import Projection
 from longterm.sets import Set

@@ -10,8 +10,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, dot, like, namespace
-from longterm.constraints.affine import Affine
-from longterm.constraints.base import Constraint
+from longterm.constraints.base import Affine, Constraint
 from longterm.errors import InputError
 from longterm.projections import Projection
 from longterm.sets import Product, Set

@@ -21,8 +21,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, namespace
-from longterm.constraints.affine import Affine
-from longterm.constraints.base import Constraint, Linearised
+from longterm.constraints.base import Affine, Constraint, Linearised
 from longterm.constraints.prox import Prox
 from longterm.errors import InputError
 from longterm.projections import Projection
@@ -56,9 +55,9 @@ class Scaled(Constraint):
     factor: float
 
     def __post_init__(self) -> None:
+        validate.fields(self, validate.positive_scalar, "factor")
         validate.remember(
             self,
-            factor=validate.positive_scalar("factor", self.factor),
             dimension=self.constraint.dimension,
             count=self.constraint.count,
             parameters=dict(self.constraint.parameters),
@@ -132,14 +131,9 @@ class CustomConstraint(Constraint):
     parameters: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            dimension=validate.dimension("dimension", self.dimension),
-            count=1,
-            declared_gradient_bound=validate.positive_scalar("declared_gradient_bound", self.declared_gradient_bound),
-            declared_bound=validate.positive_scalar("declared_bound", self.declared_bound),
-            parameters=dict(self.parameters),
-        )
+        validate.fields(self, validate.dimension, "dimension")
+        validate.fields(self, validate.positive_scalar, "declared_gradient_bound", "declared_bound")
+        validate.remember(self, count=1, parameters=dict(self.parameters))
 
     def values(self, x: Array, *parameters: Array) -> Array:
         return column(namespace(x).asarray(self.function(x, *parameters)))
@@ -188,13 +182,9 @@ class Smooth(Constraint):
         if self.constraint.parameters:
             what = "has parameters of the round, and its argmin is wanted before they are known"
             raise InputError("constraint", what, "Give a constraint that stays the same")
-        validate.remember(
-            self,
-            smoothness=validate.positive_scalar("smoothness", self.smoothness),
-            steps=validate.count("steps", self.steps),
-            dimension=self.constraint.dimension,
-            count=self.constraint.count,
-        )
+        validate.fields(self, validate.positive_scalar, "smoothness")
+        validate.fields(self, validate.count, "steps")
+        validate.remember(self, dimension=self.constraint.dimension, count=self.constraint.count)
 
     def values(self, x: Array, *parameters: Array) -> Array:
         return self.constraint.values(x)

@@ -10,10 +10,9 @@ load_elec2                       half-hourly prices of electricity
 
 from longterm.data.files import cache_folder, fetch, find, path
 from longterm.data.libsvm import read_libsvm
-from longterm.data.own import from_frame, load_table
 from longterm.data.registry import DATA_SETS, DataSet, Labelled, data_set
 from longterm.data.rows import load, load_mapped, load_sample
-from longterm.data.tables import Adult, Elec2, load_adult, load_elec2
+from longterm.data.tables import Adult, Elec2, from_frame, load_adult, load_elec2, load_table
 from longterm.errors import DataError
 
 __all__ = [

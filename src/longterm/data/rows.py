@@ -17,8 +17,8 @@ import numpy as np
 from longterm._arrays import FloatArray
 from longterm.data.files import cache_folder, cached, fetch, file_hash, write_cached
 from longterm.data.libsvm import Rows, parse_libsvm
-from longterm.data.own import Missing, is_table, read_own
 from longterm.data.registry import DATA_SETS, Arrays, Labelled, data_set
+from longterm.data.tables import Missing, is_table, read_own
 from longterm.errors import InputError, did_you_mean
 
 SAMPLE = "sample"

@@ -3,17 +3,15 @@
 docs/decisions.md explains it; examples/routing.py routes language models with it.
 """
 
-from longterm.decisions.budgets import Budget
 from longterm.decisions.choice import Choice
 from longterm.decisions.chooser import Chooser
-from longterm.decisions.duals import Dual, EntropicDual, EuclideanDual, HedgeDual
+from longterm.decisions.duals import Budget, Dual, EntropicDual, EuclideanDual, HedgeDual
 from longterm.decisions.hindsight import BestChoices, best_choices
 from longterm.decisions.inverse_gap import InverseGapWeighting, PartialFit, Regressor, RidgeRegressor, TableRegressor
-from longterm.decisions.linear import LinearBelief, LinearUCB, ThompsonSampling
+from longterm.decisions.linear import LinearBelief, LinearUCB, ThompsonSampling, WordHash
 from longterm.decisions.play import Run, Table, Worth, off_policy, play
 from longterm.decisions.primal_dual import Bound, PrimalDual
 from longterm.decisions.primals import EXP3IX, FixedMixture, Hedge, Primal
-from longterm.decisions.text import WordHash
 
 __all__ = [
     "EXP3IX",

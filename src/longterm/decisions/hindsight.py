@@ -32,7 +32,7 @@ from scipy.sparse import csr_array, eye_array, kron
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.decisions.budgets import Budget
+from longterm.decisions.duals import Budget
 from longterm.errors import InputError
 
 Benchmark = Literal["rows", "classes", "mixture"]

@@ -18,7 +18,7 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.decisions.choice import rewards_of
 from longterm.decisions.chooser import Chooser
-from longterm.decisions.text import WordHash
+from longterm.decisions.linear import WordHash
 from longterm.errors import InputError, TokenError
 
 try:

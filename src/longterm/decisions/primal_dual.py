@@ -37,8 +37,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.decisions.budgets import Books, Budget, Ledger, affordable
-from longterm.decisions.duals import Dual, Game
+from longterm.decisions.duals import Books, Budget, Dual, Game, Ledger, affordable
 from longterm.decisions.primals import Lesson, Primal, Request
 from longterm.errors import InputError
 

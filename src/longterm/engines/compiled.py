@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import Array
-from longterm.engines.recorder import Recorder
+from longterm.engines.reference import Recorder
 from longterm.engines.trace import Sums, Trace
 from longterm.errors import BrokenBoundError, InputError
 from longterm.learners.base import Learner
-from longterm.learners.checks import BOUNDED, Limits, OnBrokenBound, require_match
-from longterm.learners.feedback import observe
+from longterm.learners.feedback import BOUNDED, Limits, OnBrokenBound, observe, require_match
 from longterm.problems import Problem
 from longterm.streams import Block
 from longterm.streams.base import ChunkedStream
@@ -34,8 +33,7 @@ try:
 except ImportError as error:
     raise ImportError("engine='jax' needs JAX: pip install 'longterm[jax]'") from error
 
-from longterm.engines.device_records import FEW, DeviceRecords, in_a_row
-from longterm.engines.device_streams import DrawnBlock
+from longterm.engines.device_rounds import FEW, DeviceRecords, DrawnBlock, in_a_row
 
 
 class Carry(NamedTuple):
@@ -51,7 +49,7 @@ class Carry(NamedTuple):
     """Whether that round was acceptable; where it was not, all else is as before it. In a hasty loop: for each learner,
     whether all rounds were."""
     first_broken: Array
-    """For each of `checks.BOUNDED`, where in the block its declared bound was first broken, if the run goes on."""
+    """For each of `feedback.BOUNDED`, where in the block its declared bound was first broken, if the run goes on."""
 
 
 Parameters = tuple[tuple[Array, ...], tuple[Array, ...]] | Array

@@ -13,12 +13,11 @@ import numpy as np
 from longterm import _validate as validate
 from longterm.constraints import CustomConstraint
 from longterm.engines.comparison import Comparison
-from longterm.engines.recorder import Recorder
-from longterm.engines.reference import Player
+from longterm.engines.reference import Player, Recorder
 from longterm.engines.trace import SeedsPlayed, StateUnknown, Trace
 from longterm.errors import InputError, StreamEndedError, kind_of
 from longterm.learners.base import Learner, require_learner
-from longterm.learners.checks import OnBrokenBound, require_known
+from longterm.learners.feedback import OnBrokenBound, require_known
 from longterm.losses import CustomLoss
 from longterm.problems import Problem
 from longterm.progress import Progress, reporter
@@ -27,7 +26,7 @@ from longterm.streams.base import checked_seeds
 
 if TYPE_CHECKING:
     from longterm.engines.compiled import CompiledPlayer
-    from longterm.engines.device_streams import DrawnBlock
+    from longterm.engines.device_rounds import DrawnBlock
 
 Engine = Literal["numpy", "jax"]
 """The reference engine, and the compiled one (extra `jax`)."""
@@ -264,11 +263,11 @@ def _blocks(
 ) -> Iterator[tuple[int, Block | DrawnBlock]]:
     """The rounds start + 1 … stop, in blocks with the number of their first round; drawn where they are played."""
     if engine == "jax" and stop is not None:
-        from longterm.engines import device_streams
+        from longterm.engines import device_rounds
 
-        if device_streams.can_draw(stream, seeds):
+        if device_rounds.can_draw(stream, seeds):
             last = stop if stream.length is None else min(stop, stream.length)
-            yield from device_streams.drawn_blocks(stream, seeds, start, last)  # type: ignore[arg-type]
+            yield from device_rounds.drawn_blocks(stream, seeds, start, last)  # type: ignore[arg-type]
             return
     first = start + 1
     for block in stream.blocks(seeds, start, stop):

@@ -7,7 +7,7 @@ run_experiment, Backend                      run what is missing
 load_result, Result                          what was found
 """
 
-from longterm.experiments.backends import Backend
+from longterm.experiments.jobs import Backend
 from longterm.experiments.result import Curve, Remark, Result
 from longterm.experiments.run import load_result, run_experiment, summary_of
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec

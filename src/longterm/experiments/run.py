@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from longterm._arrays import FloatArray
 from longterm.engines.run import Engine, faster_engine
 from longterm.errors import LongtermError
-from longterm.experiments.backends import Backend, opened
 from longterm.experiments.catalogue import find_learner, find_problem, names_only
 from longterm.experiments.folder import ResultFolder
-from longterm.experiments.jobs import Job, work
-from longterm.experiments.remarks import remarks_on
+from longterm.experiments.jobs import Backend, Job, opened, work
+from longterm.experiments.paper import remarks_on
 from longterm.experiments.result import LOGGED, MEASURES, Curve, Result, by_measure, without_rounding
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec
 from longterm.progress import reporter

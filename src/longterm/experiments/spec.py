@@ -35,8 +35,7 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm.errors import InputError
-from longterm.experiments.catalogue import find_learner, find_problem
-from longterm.experiments.entries import fits, in_words
+from longterm.experiments.catalogue import find_learner, find_problem, fits, in_words
 from longterm.experiments.result import LOGGED, MEASURES, Role
 from longterm.streams.base import checked_seeds
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from longterm.errors import InputError, did_you_mean
-from longterm.experiments.entries import fits
+from longterm.experiments.catalogue import fits
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec
 
 OF_A_LEARNER = ("learner", "name", "role", "read_off")

@@ -22,8 +22,7 @@ import numpy as np
 from longterm._arrays import FloatArray
 from longterm.constraints import Affine
 from longterm.errors import InputError, LongtermError
-from longterm.hindsight.base import Hindsight, Question, Solution, feasible, require_rounds, total_loss
-from longterm.hindsight.certificates import certified_gap
+from longterm.hindsight.base import Hindsight, Question, Solution, certified_gap, feasible, require_rounds, total_loss
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import Problem
 from longterm.sets import Set

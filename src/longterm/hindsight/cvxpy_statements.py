@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from longterm.constraints import Constraint, ElasticNetBudget, L2Budget, Maximum, PositiveSemidefinite, Stack
 from longterm.errors import InputError, LongtermError
-from longterm.hindsight.base import Solution, total_loss
-from longterm.hindsight.certificates import certified_gap
+from longterm.hindsight.base import Solution, certified_gap, total_loss
 from longterm.losses import (
     Absolute,
     Hinge,

@@ -33,8 +33,7 @@ from numpy.typing import NDArray
 from longterm._arrays import FloatArray
 from longterm.constraints import Affine, Constraint, ElasticNetBudget, Stack
 from longterm.errors import InputError
-from longterm.hindsight.base import Hindsight, Question, Solution
-from longterm.hindsight.certificates import elastic_net_gap
+from longterm.hindsight.base import Hindsight, Question, Solution, elastic_net_gap
 from longterm.hindsight.proximal_newton import ElasticNetBall, ElasticNetSlab, Evaluation, Minimum, minimise
 from longterm.losses import Logistic
 from longterm.problems import Problem

@@ -7,7 +7,7 @@ With F = Σ_{s≤t} f_s, X = {g ≤ 0} ∩ B and S = tσ. Two phases, each of wh
 
     F(y) ≥ F(x) + ⟨r, y − x⟩ + ½ S‖y − x‖² + ⟨μ, g(x)⟩,      r = ∇F(x) + Σ_j μ_j ∇g_j(x),
 
-and the minimum of the right side over B is known: by B's support function where S = 0 (`certificates`), else at
+and the minimum of the right side over B is known: by B's support function where S = 0 (`hindsight.base`), else at
 Π_B(x − r/S). The best μ is searched for; any is valid. σ is what the loss declares.
 
 **2. Cutting planes**, for functions with kinks. Every point that was visited gave F(y) ≥ a_i + ⟨A_i, y⟩ for all y, and
@@ -30,8 +30,7 @@ import numpy as np
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.hindsight.base import FEASIBLE, Solution, total_loss
-from longterm.hindsight.certificates import certified_gap
+from longterm.hindsight.base import FEASIBLE, Solution, certified_gap, total_loss
 from longterm.problems import Problem
 from longterm.projections import Polyhedron
 from longterm.sets import Ball, Product, Set

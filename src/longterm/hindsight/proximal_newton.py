@@ -12,7 +12,7 @@ The method ends when the Frank–Wolfe gap, a certificate, is small enough, and 
 unless the gap is small beside the loss at 0.
 
 **The elastic-net ball** E = {l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ ρ}: `project_onto_elastic_net`, and the Frank–Wolfe gap of
-`certificates`.
+`hindsight.base`.
 
 **Its part in a slab** {|⟨v, x⟩| ≤ c}. Both questions have a scalar multiplier τ, the push against v. With s the side
 on which the answer for E alone leaves the slab,
@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from longterm._arrays import FloatArray
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import LongtermError
-from longterm.hindsight.certificates import elastic_net_gap, multiplier, support_of_elastic_net
+from longterm.hindsight.base import elastic_net_gap, multiplier, support_of_elastic_net
 from longterm.projections import project_onto_elastic_net
 
 MOST_STEPS = 200
@@ -189,7 +189,7 @@ class ElasticNetSlab(ElasticNetBall):
         return np.asarray(np.maximum(np.vecdot(gradient, x) + highest, 0.0))
 
     def _extreme(self, direction: FloatArray) -> FloatArray:
-        """Where ⟨direction, ·⟩ is largest on the ball: soft(direction, l1 ν)/(l2 ν), the ν of `certificates`."""
+        """Where ⟨direction, ·⟩ is largest on the ball: soft(direction, l1 ν)/(l2 ν), the ν of `hindsight.base`."""
         g, size = self.budget, np.abs(direction)
         nu = multiplier(size, g.budget, g.l1, g.l2)[:, None]
         above = np.sign(direction) * np.maximum(size - g.l1 * nu, 0.0)

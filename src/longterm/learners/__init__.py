@@ -1,48 +1,52 @@
-"""Learners: one published algorithm per file. Each owns its rule, its theorem and its variants."""
+"""Learners: one paper or one idea per file. Each owns its rule, its theorem and its variants."""
 
 from typing import Any
 
 from longterm.learners.adagrad_aogd import AdaGradAOGD, DiagonalAdaGradAOGD
-from longterm.learners.adaptive_aftrl import AdaptiveAFTRL
-from longterm.learners.adaptive_penalised_ftrl import AdaptivePenalisedFTRL
+from longterm.learners.adaptive_ftrl import AdaptiveAFTRL, AdaptivePenalisedFTRL
 from longterm.learners.aftrl import AFTRL, PenalisedFTRL
 from longterm.learners.aogd import AOGD, ProximalAOGD
-from longterm.learners.base import Learner, OnBrokenBound, State
-from longterm.learners.doubling_restarts import DoublingRestarts
+from longterm.learners.base import Learner, MadeForHorizon, Need, OnBrokenBound, State
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback, observe
 from longterm.learners.hedged_cuts import HedgedCuts
 from longterm.learners.hinted_cuts import HintedCuts
-from longterm.learners.hints import GivenHints, HintModel, LastGradient, NoHint, Seasonal
-from longterm.learners.horizon import MadeForHorizon
-from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
 from longterm.learners.latest_cut import LatestCut
 from longterm.learners.lewa import LEWA
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
-from longterm.learners.mahdavi_ogd import MahdaviOGD
-from longterm.learners.mahdavi_steps import smallest_root, twice
+from longterm.learners.mahdavi_ogd import MahdaviOGD, smallest_root, twice
 from longterm.learners.mirror_prox import MirrorProx, NoViolationMirrorProx
-from longterm.learners.mixed_aftrl import MixedAFTRL
-from longterm.learners.mixed_penalised_ftrl import MixedPenalisedFTRL
+from longterm.learners.mixed_ftrl import MixedAFTRL, MixedPenalisedFTRL
 from longterm.learners.movement_budget import MovementBudget, PathBudget
-from longterm.learners.needs import Need
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
 from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
 from longterm.learners.one_projection_sgd import OneProjectionSGD
 from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
-from longterm.learners.optimistic_aftrl import OptimisticAFTRL
+from longterm.learners.optimistic import (
+    GivenHints,
+    HintModel,
+    LastGradient,
+    NoHint,
+    OptimisticAFTRL,
+    OptimisticOGD,
+    Seasonal,
+)
 from longterm.learners.optimistic_coco import OptimisticCOCO
-from longterm.learners.optimistic_ogd import OptimisticOGD
 from longterm.learners.polyak_feasibility import PolyakFeasibility
 from longterm.learners.projected_ogd import ProjectedOGD
-from longterm.learners.prox_penalty import ProxPenalty
+from longterm.learners.prox_penalty import COLDQ, RECOO, ProxPenalty
 from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
-from longterm.learners.queued_penalties import COLDQ, RECOO
-from longterm.learners.restarts import Restarted
-from longterm.learners.sinha_vaze import SinhaVaze
-from longterm.learners.tracked_penalty import TrackedPenalty
-from longterm.learners.tracking import Ader, HedgedRestarts, StronglyAdaptive
+from longterm.learners.restarts import DoublingRestarts, Restarted
+from longterm.learners.sinha_vaze import (
+    AdaGradDiagonal,
+    AdaGradNorm,
+    AdaptiveInner,
+    Inner,
+    SinhaVaze,
+    StronglyConvexOGD,
+)
+from longterm.learners.tracked_penalty import Ader, HedgedRestarts, StronglyAdaptive, TrackedPenalty
 from longterm.learners.two_point_bandit import TwoPointBandit
 from longterm.learners.yu_lee_lee import Published, Rates, Sharp, YuLeeLee
 from longterm.learners.yu_neely import YuNeely

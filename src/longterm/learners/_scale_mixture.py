@@ -28,7 +28,7 @@ import numpy as np
 from longterm._arrays import Array, FloatArray, column, dot, like, namespace
 from longterm.constraints.prox import ElasticNetProx
 from longterm.errors import InputError
-from longterm.learners._online_constants import numbers, positive_or_one
+from longterm.learners.duals import numbers, positive_or_one
 from longterm.sets import Ball
 
 SCALES, RATIO = 8, 4.0
@@ -98,6 +98,12 @@ def direction(prox: ElasticNetProx, gradient_sum: Array, multiplier_sum: Array) 
     """W = −soft(z, Λl1)."""
     threshold, maximum = column(multiplier_sum) * prox.constraint.l1, namespace(gradient_sum).maximum
     return maximum(-gradient_sum - threshold, 0.0) - maximum(gradient_sum - threshold, 0.0)
+
+
+def leaders(prox: ElasticNetProx, gradient_sum: Array, weight: Array, square_sum: Array) -> tuple[Array, Array]:
+    """The experts' ray w, and how far along it each of them is, s_k."""
+    w = direction(prox, gradient_sum, weight)
+    return w, factors(prox, w, weight, square_sum)
 
 
 def rate(hedge: Hedge) -> Array:

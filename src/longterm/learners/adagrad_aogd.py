@@ -49,7 +49,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, dot, like, namespace, norm
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners._online_constants import (
+from longterm.learners.base import Learner
+from longterm.learners.duals import (
     add_theta,
     ascend_maximum,
     default_dual_scale,
@@ -61,7 +62,6 @@ from longterm.learners._online_constants import (
     regret_and_violation,
     start_of,
 )
-from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.sets import Box, Set
@@ -124,11 +124,8 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
     }
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            dual_scale=validate.positive("dual_scale", self.dual_scale),
-            beta=validate.open_unit_interval("beta", self.beta),
-        )
+        validate.fields(self, validate.positive, "dual_scale")
+        validate.fields(self, validate.open_unit_interval, "beta")
 
     @classmethod
     def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, dual_scale: Hyper | None = None) -> AdaGradAOGD:
@@ -250,12 +247,9 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
         if not isinstance(self.enclosing_set, Box):
             what = f"is a {type(self.enclosing_set).__name__}, and coordinates can only move alone in a box"
             raise InputError("enclosing_set", what, "Use a Box, or A-OGD with AdaGrad-norm steps on other sets")
-        validate.remember(
-            self,
-            widths=tuple((self.enclosing_set.upper - self.enclosing_set.lower).tolist()),
-            theta_0=validate.positive("theta_0", self.theta_0),
-            beta=validate.open_unit_interval("beta", self.beta),
-        )
+        validate.fields(self, validate.positive, "theta_0")
+        validate.fields(self, validate.open_unit_interval, "beta")
+        validate.remember(self, widths=tuple((self.enclosing_set.upper - self.enclosing_set.lower).tolist()))
 
     @classmethod
     def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, theta_0: Hyper | None = None) -> DiagonalAdaGradAOGD:

@@ -45,7 +45,7 @@ anything about streams that drift: z only accumulates, so it never forgets. `Res
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -55,26 +55,23 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, float_dtype, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import PenaltyProx
-from longterm.learners._given import (
+from longterm.learners.aogd import Steps
+from longterm.learners.base import Need
+from longterm.learners.duals import (
     DecoupledLearner,
+    ProxLearner,
     ascend,
-    default_theta,
+    decoupled_steps,
     penalty_prox_of,
     prox_of,
-    require_same_constraint,
-    strongly_convex_steps,
     values_of,
     with_dual,
 )
-from longterm.learners.aogd import Steps
-from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, horizons_of
 from longterm.theory.conditions import power_sum
-from longterm.theory.schedules import DecoupledSchedule, StronglyConvexDecoupledSchedule
+from longterm.theory.schedules import StronglyConvexDecoupledSchedule
 
 
 class AFTRLState(NamedTuple):
@@ -140,11 +137,8 @@ class AFTRL(DecoupledLearner[AFTRLState]):
         theta_0 : float or array, optional
             Above 0; D²/(10F) unless given. Larger favours the regret.
         """
-        prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
-        if steps == "convex":
-            step = c.radius / validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
-            return cls(prox, DecoupledSchedule(step, default_theta(problem, prox, theta_0), beta))
-        return cls(prox, strongly_convex_steps(problem, prox, steps, theta_0, beta))
+        prox, R = prox_of(cls.__name__, cls.needs, problem), problem.constants.radius
+        return cls(prox, decoupled_steps(problem, prox, steps, theta_0, beta, reach=R, share=1.0))
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """For any x* with g(x*) ≤ 0 and any losses; D bounds the length of (g_1, …, g_m):
@@ -207,7 +201,7 @@ class PenalisedFTRLState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class PenalisedFTRL(Learner[PenalisedFTRLState]):
+class PenalisedFTRL(ProxLearner[PenalisedFTRLState]):
     """Penalised FTRL: η_t = step/√t, w_t = w_0 t^{1+growth}.
 
     Parameters
@@ -240,7 +234,6 @@ class PenalisedFTRL(Learner[PenalisedFTRLState]):
     step: Hyper
     w_0: Hyper
     growth: Hyper = 0.5
-    enclosing_set: Set = field(init=False, repr=False)
 
     needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PENALTY_PROX})
     name: ClassVar[str] = "penalised_ftrl"
@@ -248,13 +241,8 @@ class PenalisedFTRL(Learner[PenalisedFTRLState]):
     promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1)"}
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            step=validate.positive("step", self.step),
-            w_0=validate.positive("w_0", self.w_0),
-            growth=validate.positive("growth", self.growth),
-            enclosing_set=self.prox.over,
-        )
+        validate.fields(self, validate.positive, "step", "w_0", "growth")
+        super().__post_init__()
 
     @classmethod
     def for_problem(cls, problem: Problem, *, w_0: Hyper | None = None, growth: Hyper = 0.5) -> PenalisedFTRL:
@@ -274,10 +262,6 @@ class PenalisedFTRL(Learner[PenalisedFTRLState]):
         if w_0 is None:
             w_0 = (c.loss_range + c.radius * G) / c.constraint_bound
         return cls(prox, c.radius / G, w_0, growth)
-
-    def require_playable(self, problem: Problem) -> None:
-        super().require_playable(problem)
-        require_same_constraint(self.prox, problem)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """For any x* with g(x*) ≤ 0 and any losses, with η_t = s/√t and w_t = w_0 t^{1+e}:

@@ -40,19 +40,17 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, at_least, column, scaled
 from longterm._validate import Hyper
-from longterm.learners._given import (
+from longterm.learners.base import Learner, require_strong_convexity
+from longterm.learners.duals import (
     DecoupledLearner,
     ascend,
-    default_theta,
+    decoupled_steps,
     prox_of,
-    strongly_convex_steps,
     values_of,
     with_dual,
 )
-from longterm.learners.base import Learner, require_strong_convexity
 from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.sets import Set
@@ -62,7 +60,6 @@ from longterm.theory.conditions import power_sum
 from longterm.theory.penalties import QUADRATIC, Penalty, penalised_lemma_5
 from longterm.theory.schedules import (
     ConvexSchedule,
-    DecoupledSchedule,
     Schedule,
     StronglyConvexDecoupledSchedule,
     StronglyConvexSchedule,
@@ -242,11 +239,8 @@ class ProximalAOGD(DecoupledLearner[AOGDState]):
         theta_0 : float or array, optional
             Above 0; D²/(10F) unless given. Larger favours the regret.
         """
-        prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
-        if steps == "convex":
-            step = c.diameter / (2**0.5 * validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound))
-            return cls(prox, DecoupledSchedule(step, default_theta(problem, prox, theta_0), beta))
-        return cls(prox, strongly_convex_steps(problem, prox, steps, theta_0, beta))
+        prox, wide = prox_of(cls.__name__, cls.needs, problem), problem.constants.diameter
+        return cls(prox, decoupled_steps(problem, prox, steps, theta_0, beta, reach=wide, share=2**0.5))
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """For any x* with g(x*) ≤ 0 and any losses; r = max ‖x_1 − x‖ over B, Δ its diameter:

@@ -1,17 +1,22 @@
-"""What a learner is: a frozen bundle of hyper-parameters with three pure functions.
+"""What a learner is: a frozen bundle of hyper-parameters with three pure functions; and what it may need of a problem.
 
 `init` makes the state, `ask` reads the decision x_t from it, `tell` returns the state of the next
 round. State is never changed in place, so a call that raises leaves nothing behind. `tell` checks what
 it is told and then calls `update`, the rule itself; an engine, which checks in bulk, calls `update`.
+
+A `Need` is what a learner asks for beyond one value and one subgradient of f_t and g_t at the point it played. One that
+needs the number of rounds can be made for another number (`MadeForHorizon`).
 """
 
 from __future__ import annotations
 
+import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from enum import Enum
 from functools import partial
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,16 +24,63 @@ from numpy.typing import ArrayLike, NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, float_dtype
 from longterm._validate import Hyper
+from longterm.constraints.prox import PenaltyProx
 from longterm.errors import AssumptionWarning, InputError, ScheduleError, kind_of
-from longterm.learners.checks import FeedbackCheck
-from longterm.learners.checks import OnBrokenBound as OnBrokenBound
-from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need, require_needs
+from longterm.learners.feedback import Feedback, FeedbackCheck
+from longterm.learners.feedback import OnBrokenBound as OnBrokenBound
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
 from longterm.theory.facts import ROUNDING, Assumption
-from longterm.theory.per_learner import PerLearner
+from longterm.theory.schedules import PerLearner
+
+
+class Need(Enum):
+    """A need, in the words that a user sees."""
+
+    FIXED_CONSTRAINT = "the same constraint in every round"
+    AFFINE_CONSTRAINT = "affine constraints A x ≤ b"
+    HORIZON = "the number of rounds, in advance"
+    SLATER_POINT = "a point that satisfies every constraint strictly"
+    PROJECTION = "the Euclidean projection onto {g ≤ 0}"
+    PROX = "the proximal map of the constraint"
+    PENALTY_PROX = "the proximal map of the constraint's positive part"
+    LATEST_PENALTY_PROX = "the proximal map of the latest constraint's positive part"
+    OTHER_POINTS = "values of the constraint at points it does not play"
+    KNOWN_CONSTRAINT = "values and gradients of a fixed constraint at points it does not play"
+
+
+def require_needs(learner: str, needs: frozenset[Need], problem: Problem) -> None:
+    """Raise, in words, if the problem itself shows that it cannot give what the learner needs.
+
+    What a learner is given when it is built (a horizon, a projection, a Slater point) is checked there.
+    """
+    if problem.constraint.parameters and Need.FIXED_CONSTRAINT in needs:
+        raise InputError(
+            "learner",
+            f"{learner} needs {Need.FIXED_CONSTRAINT.value}, and that of {problem.name!r} has parameters of the round",
+            "Choose a learner whose theory allows time-varying constraints, A-OGD for example",
+        )
+    if Need.AFFINE_CONSTRAINT in needs and problem.constraint.as_affine() is None:
+        raise InputError(
+            "learner",
+            f"{learner} needs {Need.AFFINE_CONSTRAINT.value}, and {problem.name!r} has another kind",
+            "Choose a learner for general convex constraints, A-OGD for example",
+        )
+    if Need.PROX in needs and problem.constraint.prox(problem.enclosing_set) is None:
+        raise InputError(
+            "learner",
+            f"{learner} needs {Need.PROX.value}, and that of {problem.name!r} has no closed form on its set",
+            "Use affine constraints, or a budget on a ball about 0 (elastic net: or a box), or A-OGD",
+        )
+    if Need.PENALTY_PROX in needs:
+        prox = problem.constraint.prox(problem.enclosing_set)
+        if not isinstance(prox, PenaltyProx) or not prox.set_holds_budget:
+            raise InputError(
+                "learner",
+                f"{learner} needs {Need.PENALTY_PROX.value}, and {problem.name!r} has no closed form for it",
+                "Use a budget inside a ball about 0 (elastic net: or a box), or A-FTRL",
+            )
 
 
 class State(Protocol):
@@ -244,3 +296,31 @@ def require_learner(value: Any, argument: str = "learner", swapped: str = "") ->
     if not isinstance(value, Learner):
         what = f"is {kind_of(value)}, not a learner{swapped}"
         raise InputError(argument, what, "Make one from longterm.learners, AOGD.for_problem(problem) for example")
+
+
+class MadeForHorizon(Learner[S]):
+    """A learner that knows T. `DoublingRestarts` makes one of those into a learner that need not."""
+
+    horizon: Hyper
+    """T, the number of rounds that the steps were made for."""
+
+    @classmethod
+    def for_epochs(cls, problem: Problem, **options: Any) -> Learner[Any]:
+        """Make one that is only there to be remade by `for_horizon`; `options` are those of `for_problem`."""
+        return cls.for_problem(problem, horizon=1, **options)
+
+    @property
+    def shortest_horizon(self) -> int | None:
+        """The T from which on its theorem is of use, where there is such a number."""
+        return None
+
+    @abstractmethod
+    def for_horizon(self, rounds: Array) -> Self:
+        """The same learner with the steps for another T: an array of the state's library, one for each learner."""
+
+    def with_steps(self, **steps: Any) -> Self:
+        """A copy with other numbers, taken as they are: inside a compiled loop they are not numbers yet."""
+        made = copy.copy(self)
+        for name, value in steps.items():
+            object.__setattr__(made, name, value)
+        return made

@@ -34,11 +34,9 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import OnBrokenBound
+from longterm.learners.base import MadeForHorizon, Need, OnBrokenBound
 from longterm.learners.duals import Duals, OnePerConstraint, one_each
 from longterm.learners.feedback import Feedback
-from longterm.learners.horizon import MadeForHorizon
-from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
@@ -112,14 +110,8 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"preset": "yu-neely-wei"})
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            horizon=validate.positive("horizon", self.horizon),
-            V=validate.positive("V", self.V),
-            alpha=validate.positive("alpha", self.alpha),
-            lipschitz=validate.positive_scalar("lipschitz", self.lipschitz),
-            value_bound=validate.positive_scalar("value_bound", self.value_bound),
-        )
+        validate.fields(self, validate.positive, "horizon", "V", "alpha")
+        validate.fields(self, validate.positive_scalar, "lipschitz", "value_bound")
 
     @classmethod
     def for_problem(

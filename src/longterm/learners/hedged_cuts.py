@@ -66,10 +66,9 @@ from longterm._validate import Hyper
 from longterm.constraints import Constraint
 from longterm.errors import InputError
 from longterm.learners.aogd import Steps
-from longterm.learners.base import Learner, OnBrokenBound, require_strong_convexity
+from longterm.learners.base import Learner, Need, OnBrokenBound, require_strong_convexity
 from longterm.learners.feedback import Feedback
 from longterm.learners.meta import AdaHedge, AdaptMLProd, Meta, MetaName, rule_called
-from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, LONG_TERM, REGRET, SQUARED, NoTheoremError, horizons_of
@@ -163,15 +162,10 @@ class HedgedCuts(Learner[HedgedCutsState]):
         factors = tuple(float(validate.positive_scalar("factors", factor)) for factor in self.factors)
         if not factors and not self.curved:
             raise InputError("factors", "is empty", "Give at least one step factor")
-        validate.remember(
-            self,
-            factors=factors,
-            constraints=validate.count("constraints", self.constraints),
-            cuts=validate.count("cuts", self.cuts),
-            bank=validate.non_negative("bank", self.bank),
-            sigma=validate.non_negative("sigma", self.sigma),
-            path=validate.non_negative_scalar("path", self.path),
-        )
+        validate.fields(self, validate.count, "constraints", "cuts")
+        validate.fields(self, validate.non_negative, "bank", "sigma")
+        validate.fields(self, validate.non_negative_scalar, "path")
+        validate.remember(self, factors=factors)
 
     @classmethod
     def for_problem(

@@ -102,13 +102,9 @@ class LatestCut(Learner[LatestCutState]):
     def __post_init__(self) -> None:
         if self.onto not in ("cut", "set"):
             raise InputError("onto", f"{self.onto!r} is not known", "Choose 'cut' or 'set'")
-        validate.remember(
-            self,
-            first_step=validate.positive("first_step", self.first_step),
-            decay=validate.non_negative("decay", self.decay),
-            sigma=validate.non_negative("sigma", self.sigma),
-            path=validate.non_negative_scalar("path", self.path),
-        )
+        validate.fields(self, validate.positive, "first_step")
+        validate.fields(self, validate.non_negative, "decay", "sigma")
+        validate.fields(self, validate.non_negative_scalar, "path")
 
     @classmethod
     def for_problem(

@@ -50,9 +50,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, namespace
 from longterm.constraints import Affine
 from longterm.errors import InputError
-from longterm.learners.base import Learner
+from longterm.learners.base import Learner, Need, require_needs
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of

@@ -48,9 +48,8 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, dot, floored, like, namespace, norm
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import Learner
+from longterm.learners.base import Learner, Need
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
@@ -106,13 +105,9 @@ class MovementBudget(Learner[MovementBudgetState]):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            eta=validate.positive("eta", self.eta),
-            price=validate.non_negative_scalar("price", self.price),
-            path=validate.non_negative_scalar("path", self.path),
-            dead_zone=validate.non_negative("dead_zone", self.dead_zone),
-        )
+        validate.fields(self, validate.positive, "eta")
+        validate.fields(self, validate.non_negative_scalar, "price", "path")
+        validate.fields(self, validate.non_negative, "dead_zone")
 
     @classmethod
     def for_problem(
@@ -247,15 +242,9 @@ class PathBudget(Learner[PathBudgetState]):
     drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({"path": 5.0},)
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            reach=validate.positive("reach", self.reach),
-            threshold=validate.positive("threshold", self.threshold),
-            ratio=validate.positive("ratio", self.ratio),
-            horizon=validate.count("horizon", self.horizon),
-            block=validate.count("block", self.block),
-            path=validate.non_negative_scalar("path", self.path),
-        )
+        validate.fields(self, validate.positive, "reach", "threshold", "ratio")
+        validate.fields(self, validate.count, "horizon", "block")
+        validate.fields(self, validate.non_negative_scalar, "path")
 
     @classmethod
     def for_problem(

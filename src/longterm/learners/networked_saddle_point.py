@@ -39,9 +39,8 @@ from longterm._arrays import Array, FloatArray, column, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints import Consensus
 from longterm.errors import InputError
-from longterm.learners.base import Learner
+from longterm.learners.base import Learner, Need
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Ball, Product
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of

@@ -34,13 +34,13 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners._given import Projection, known_projection, require_projection
 from longterm.learners.aogd import AOGD, AOGDState
-from longterm.learners.base import Learner
+from longterm.learners.base import Learner, Need
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need
-from longterm.learners.tightened import slater_of
+from longterm.learners.no_violation import slater_of
+from longterm.learners.projected_ogd import known_projection, require_projection
 from longterm.problems import Problem
+from longterm.projections import Projection
 from longterm.sets import Set
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
 from longterm.theory.facts import ROUNDING, Constants

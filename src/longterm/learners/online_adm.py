@@ -39,11 +39,11 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, like
 from longterm._validate import Hyper
-from longterm.learners._given import Projection, known_projection, require_feasible_image, require_projection
-from longterm.learners.base import Learner
+from longterm.learners.base import Learner, Need
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need
+from longterm.learners.projected_ogd import known_projection, require_feasible_image, require_projection
 from longterm.problems import Problem
+from longterm.projections import Projection
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, LONG_TERM, REGRET, NoTheoremError, horizons_of
 from longterm.theory.facts import Constants

@@ -15,7 +15,7 @@ Guarantees, against x* with g_t(x*) ≤ 0 in every round, summed over the epochs
     Σ [g_t(x_t)]₊         ≤ Σ_i (1/ω_i) ln( 2 + 4(C√E^f_i + F T_i)/θ_i )      = Õ(√E^g + D)
 
 Proof. In an epoch Φ(Q) = θ(e^{ωQ} − 1) has Φ(Q_t) − Φ(Q_{t−1}) ≤ 2w_t[g_t(x_t)]₊, as e^z − 1 ≤ 2z for z ≤ ln 2 and
-θω = G_f/G_g; so ½Φ(Q_T) + regret ≤ Σ ⟨d_t, x_t − x*⟩ ≤ C√(S_T + ε) by the lines in `optimistic_ogd`, and √S_T ≤
+θω = G_f/G_g; so ½Φ(Q_T) + regret ≤ Σ ⟨d_t, x_t − x*⟩ ≤ C√(S_T + ε) by the lines in `optimistic`, and √S_T ≤
 √E^f + w√E^g with w = θω e^{ωQ_T} by Minkowski. In the epoch E^g ≤ E + 4G_g² (the last round may pass E), so
 Cω√E^g ≤ ¼ and ¼θe^{ωQ_T} + regret ≤ C√E^f + θ/2: first e^{ωQ_T} ≥ 1, then regret ≥ −F T_i. √ε = 10^{−6} G_f is
 counted in √E^f. ∎
@@ -39,7 +39,7 @@ from longterm.constraints import Constraint
 from longterm.constraints.base import largest
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.hints import HintModel, LastGradient
+from longterm.learners.optimistic import HintModel, LastGradient
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, NoTheoremError
@@ -103,7 +103,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     >>> from longterm import run
     >>> from longterm.constraints import VaryingAffine
     >>> from longterm.learners import OptimisticCOCO
-    >>> from longterm.learners.hints import GivenHints, NoHint
+    >>> from longterm.learners.optimistic import GivenHints, NoHint
     >>> from longterm.losses import Linear
     >>> from longterm.problems import Problem
     >>> from longterm.sets import Ball

@@ -19,6 +19,8 @@ rounding of the projection. With a_t = ‖x_t − x*‖² and x* in X, projectin
 Summed over t, with a_t ≤ Δ² and 1/η_t − 1/η_{t−1} ≥ 0: for η_t = Δ/(G√t) and σ = 0 the first part is at most
 Δ²/(2η_T) = ΔG√T/2 and the second (ΔG/2) Σ 1/√t ≤ ΔG√T. For η_t = 1/(σt) the first part vanishes, and
 Σ 1/t ≤ 1 + ln T.
+
+Whether a user's projection onto X is one is tried on a few points, here and for the other learners that ask for one.
 """
 
 from __future__ import annotations
@@ -33,15 +35,67 @@ from numpy.typing import ArrayLike, NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, column, like, namespace
 from longterm._validate import Hyper
-from longterm.learners._given import known_projection, require_feasible_image
+from longterm.errors import InputError
 from longterm.learners.aogd import Steps
-from longterm.learners.base import Learner, require_strong_convexity
+from longterm.learners.base import Learner, Need, require_needs, require_strong_convexity
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
+
+SAMPLES = 32
+TOLERANCE = 1e-6
+"""Solvers that stop early count as projections up to this share of D, and of the diameter."""
+
+
+def known_projection(learner: type[Learner[Any]], problem: Problem, given: Projection | None) -> Projection:
+    """The projection that was given, or the problem's own onto {g ≤ 0} ∩ B; refused where neither is known."""
+    require_needs(learner.__name__, learner.needs, problem)
+    known = problem.projection if given is None else given
+    if known is None:
+        what = f"{learner.__name__} needs {Need.PROJECTION.value} and B, and none is known for {problem.name!r}"
+        remedy = "Give the exact Euclidean projection as projection=, or choose a learner without, A-OGD for example"
+        raise InputError("problem", what, remedy)
+    return known
+
+
+def require_projection(problem: Problem, project: Projection, *, into_set: bool, stretch: float = 1.0) -> None:
+    """Raise if what `project` returns is infeasible, or if it moves points that are feasible already."""
+    points = _tried(problem, stretch)
+    projected = require_feasible_image(problem, project, into_set=into_set, stretch=stretch)
+    over = problem.enclosing_set
+    feasible = (problem.constraint.values(points).max(axis=-1) <= 0) & over.contains(points)
+    moved = float(np.max(np.linalg.norm(projected - points, axis=-1)[feasible], initial=0.0))
+    if moved > TOLERANCE * problem.constants.diameter:
+        what = f"moved a feasible point by {moved:.3g}"
+        raise InputError("projection", what, "A projection leaves feasible points where they are")
+
+
+def require_feasible_image(
+    problem: Problem, project: Projection, *, into_set: bool, stretch: float = 1.0
+) -> FloatArray:
+    """Raise if what `project` returns is infeasible; with `into_set` it has to lie in B too. Returns what it did."""
+    if not callable(project):
+        raise InputError("projection", f"{project!r} cannot be called", "Give the Euclidean projection onto {g ≤ 0}")
+    points = _tried(problem, stretch)
+    projected = np.asarray(project(points))
+    if projected.shape != points.shape:
+        what = f"returned shape {projected.shape} for points of shape {points.shape}"
+        raise InputError("projection", what, "Write it for x of shape (..., d), so that it returns the same shape")
+    worst = float(problem.constraint.values(projected).max())
+    if not worst <= TOLERANCE * problem.constants.constraint_bound:
+        what = f"returned a point with g = {worst:.3g}"
+        raise InputError("projection", what, "Give the Euclidean projection onto {g ≤ 0}")
+    if into_set and not np.all(problem.enclosing_set.contains(projected, TOLERANCE)):
+        raise InputError("projection", "returned a point outside B", "Give the Euclidean projection onto {g ≤ 0} ∩ B")
+    return projected
+
+
+def _tried(problem: Problem, stretch: float) -> FloatArray:
+    """Points of B, moved away from its centre by the factor `stretch`."""
+    over = problem.enclosing_set
+    return np.asarray(over.centre + stretch * (over.sample(np.random.default_rng(0), SAMPLES) - over.centre))
 
 
 class ProjectedOGDState(NamedTuple):
@@ -101,11 +155,8 @@ class ProjectedOGD(Learner[ProjectedOGDState]):
     needs: ClassVar[frozenset[Need]] = frozenset({Need.PROJECTION, Need.FIXED_CONSTRAINT})
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            first_step=validate.positive("first_step", self.first_step),
-            decay=validate.non_negative("decay", self.decay),
-        )
+        validate.fields(self, validate.positive, "first_step")
+        validate.fields(self, validate.non_negative, "decay")
 
     @classmethod
     def for_problem(

@@ -1,4 +1,4 @@
-"""Restarts, for streams that drift: any learner, begun anew every n rounds. `DoublingRestarts` shares what is here.
+"""Restarts: a learner begun anew every n rounds, for streams that drift, or in epochs that double.
 
 A-FTRL and penalised FTRL never forget: after t rounds of one kind they need of the order of t rounds of another to
 turn round. Begun anew every n rounds, a learner is never behind by more than n.
@@ -12,6 +12,18 @@ u_2, …, all feasible, that change S times in T rounds,
 
 With r(n) of order √n (penalised FTRL) the best n is of order (T/S)^{2/3}. On a stream that stays the same, restarts
 cost: √(T/n) times the regret of one that goes on.
+
+The doubling trick (`DoublingRestarts`): a learner that has to know the number of rounds, played without knowing it.
+
+Epoch k has L_k = N 2^k rounds and is the learner, begun anew, with the steps for T = L_k. `first_epoch` is N.
+
+Guarantees: in each epoch the learner's own theorem (`bound` adds them up). A regret of c√T in T rounds becomes at most
+c√T √2/(√2 − 1), 3.4 times as much, from T ≥ N on; in the first epoch it is what the learner made for N rounds promises
+after T of them, which may be more than c√T. A violation that is O(1) in every epoch becomes O(log T), as Yu and Neely
+(2020) remark. Each epoch forgets the one before it: x begins at the centre, the multipliers at 0.
+Around `NoViolationAOGD`, with N = ⌈c_0⌉, it is A-OGD without violation and without a horizon: Σ g(x_t) ≤ 0 whenever an
+epoch ends.
+Needs: what the learner needs, but for the horizon.
 """
 
 from __future__ import annotations
@@ -25,15 +37,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, namespace
+from longterm._arrays import Array, FloatArray, column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import Learner, OnBrokenBound
+from longterm.learners.base import Learner, MadeForHorizon, Need, OnBrokenBound
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import REGRET, SIGNED
+from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED
 from longterm.theory.facts import Assumption
 
 
@@ -220,3 +231,134 @@ def learner_named(name: str) -> type[Learner[Any]]:
     if name not in named:
         raise InputError("of", f"no learner is called {name!r}", f"Choose from {sorted(named)}")
     return named[name]
+
+
+POWERS = 2 ** np.arange(60)
+"""No run sees more epochs than this."""
+FIRST_EPOCH = 16
+"""Where neither the user nor the learner asks for another."""
+
+
+@dataclass(frozen=True, eq=False)
+class DoublingRestarts(Restarts):
+    """A learner made for a horizon, in epochs of `first_epoch`, 2 · first_epoch, 4 · first_epoch, … rounds.
+
+    Parameters
+    ----------
+    learner : MadeForHorizon
+        What is begun anew; which horizon it was made for does not matter.
+    first_epoch : int
+        N.
+
+    Examples
+    --------
+    >>> from longterm.learners import DoublingRestarts
+    >>> from longterm.problems import two_dimensional
+    >>> problem = two_dimensional()
+    >>> learner = DoublingRestarts.for_problem(problem, of="no_violation_aogd")
+    >>> learner.first_epoch, learner.epochs(300_000)
+    (40428, [(1, 40428), (40429, 80856), (121285, 161712), (282997, 323424)])
+    >>> bool(learner.bound(problem, 40428)["signed_violation"] <= 0)
+    True
+    """
+
+    learner: MadeForHorizon[Any]
+    first_epoch: int = 1
+    enclosing_set: Set = field(init=False, repr=False)
+
+    name: ClassVar[str] = "doubling_restarts"
+    title: ClassVar[str] = "Doubling restarts"
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "√2/(√2 − 1) times that of the learner, from T ≥ N on",
+        LONG_TERM: "that of the learner, summed over epochs",
+    }
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
+        {"of": "yu_neely"},
+        {"of": "drift_plus_penalty"},
+        {"of": "sinha_vaze"},
+        {"of": "no_violation_aogd"},
+    )
+
+    @classmethod
+    def for_problem(
+        cls, problem: Problem, *, of: str = "drift_plus_penalty", first_epoch: int | None = None, **options: Any
+    ) -> DoublingRestarts:
+        """A learner that needs the horizon, played without it: in epochs that double.
+
+        Parameters
+        ----------
+        problem : Problem
+            What is to be played.
+        of : str
+            The name of a learner whose steps can be made for another horizon: "yu_neely", "drift_plus_penalty",
+            "sinha_vaze" or "no_violation_aogd".
+        first_epoch : int, optional
+            N. Left out: what the learner's theorem asks for (⌈c_0⌉ of `NoViolationAOGD`), else 16.
+        **options
+            Settings of that learner.
+        """
+        kind = learner_named(of)
+        if not issubclass(kind, MadeForHorizon):
+            what = f"{kind.__name__} has no steps that depend on a horizon"
+            raise InputError("of", what, "Play it as it is, or use Restarted")
+        learner = kind.for_epochs(problem, **options)
+        assert isinstance(learner, MadeForHorizon)
+        return cls(learner, (learner.shortest_horizon or FIRST_EPOCH) if first_epoch is None else first_epoch)
+
+    def __post_init__(self) -> None:
+        given: object = self.learner
+        if not isinstance(given, MadeForHorizon):
+            what = f"{type(given).__name__} has no steps that depend on a horizon"
+            raise InputError("learner", what, "Play it as it is, or use Restarted")
+        first = validate.count("first_epoch", self.first_epoch)
+        needs = given.needs - {Need.HORIZON}
+        validate.remember(self, first_epoch=first, enclosing_set=given.enclosing_set, needs=needs)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """Those of the first epoch, the shortest."""
+        return self.learner.for_horizon(np.asarray(float(self.first_epoch))).assumptions
+
+    def epochs(self, rounds: int) -> list[tuple[int, int]]:
+        """(first round, length) of every epoch that begins in rounds 1 … `rounds`."""
+        epochs, start, length = [], 1, self.first_epoch
+        while start <= rounds:
+            epochs.append((start, length))
+            start, length = start + length, 2 * length
+        return epochs
+
+    def length_of(self, t: Array) -> Array:
+        """L_k of the epoch that round t is in: N 2^k for N (2^k − 1) < t ≤ N (2^{k+1} − 1)."""
+        xp, powers = namespace(t), like(POWERS, t)
+        reached = column((t - 1) // self.first_epoch + 1) >= powers
+        return self.first_epoch * xp.max(xp.where(reached, powers, xp.zeros_like(powers)), axis=-1)
+
+    def rule_of(self, state: Any) -> Learner[Any]:
+        length = self.length_of(state.round)
+        return self.learner.for_horizon(namespace(length).astype(length, state.x.dtype))
+
+    def round_within(self, t: Array) -> Array:
+        return t - (self.length_of(t) - self.first_epoch)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """The sum over all epochs of the bound for the learner of that epoch, after as many rounds as it played.
+
+        Examples
+        --------
+        >>> from longterm.learners import DoublingRestarts, YuNeely
+        >>> from longterm.problems import two_dimensional
+        >>> problem = two_dimensional()
+        >>> learner = DoublingRestarts(YuNeely.for_problem(problem, horizon=1))
+        >>> bounds = learner.bound(problem, [1000, 100_000])
+        >>> bounds["regret"].round(1), bounds["long_term_violation"].round(1)
+        (array([ 223.5, 2493.5]), array([30.7, 54.2]))
+        """
+        horizons = rounds.reshape(-1)
+        total: dict[str, FloatArray] = {}
+        for start, length in self.epochs(int(horizons.max())):
+            played, place = np.unique(np.clip(horizons - start + 1, 0, length), return_inverse=True)
+            rule = self.learner.for_horizon(np.asarray(float(length)))
+            for measure, values in rule.theorem(problem, np.maximum(played, 1)).items():
+                begun = (played > 0).reshape(-1, *(1 for _ in range(np.ndim(values) - 1)))
+                total[measure] = total.get(measure, np.asarray(0.0)) + np.where(begun, values, 0.0)[place]
+        return {measure: values.reshape(rounds.shape + values.shape[1:]) for measure, values in total.items()}

@@ -39,10 +39,9 @@ from longterm._arrays import Array, FloatArray, column, like, namespace, norm
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGDState
-from longterm.learners.base import Learner, OnBrokenBound
+from longterm.learners.base import Learner, Need, OnBrokenBound
 from longterm.learners.feedback import Feedback
-from longterm.learners.mahdavi_steps import smallest_root
-from longterm.learners.needs import Need
+from longterm.learners.mahdavi_ogd import smallest_root
 from longterm.problems import Problem
 from longterm.sets import Ball, Set
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of

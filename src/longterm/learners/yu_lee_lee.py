@@ -44,7 +44,7 @@ from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, SIGNED, horizons_of
-from longterm.theory.per_learner import PerLearner
+from longterm.theory.schedules import PerLearner
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +72,7 @@ class Rates(PerLearner, ABC):
     """κ of the two conditions."""
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            diameter=validate.positive("diameter", self.diameter),
-            gradient_bound=validate.positive("gradient_bound", self.gradient_bound),
-            constraint_bound=validate.positive("constraint_bound", self.constraint_bound),
-        )
+        validate.fields(self, validate.positive, "diameter", "gradient_bound", "constraint_bound")
 
     @property
     @abstractmethod

@@ -33,10 +33,9 @@ from longterm._arrays import Array, FloatArray, column, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.errors import InputError
-from longterm.learners._given import as_reported, prox_of, require_same_constraint, values_of
+from longterm.learners.base import MadeForHorizon, Need
+from longterm.learners.duals import as_reported, prox_of, require_same_constraint, values_of
 from longterm.learners.feedback import Feedback
-from longterm.learners.horizon import MadeForHorizon
-from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
@@ -103,14 +102,9 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "published"})
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            horizon=validate.positive("horizon", self.horizon),
-            gamma=validate.positive("gamma", self.gamma),
-            alpha=validate.positive("alpha", self.alpha),
-            lipschitz=validate.positive_scalar("lipschitz", self.lipschitz),
-            enclosing_set=self.prox.over,
-        )
+        validate.fields(self, validate.positive, "horizon", "gamma", "alpha")
+        validate.fields(self, validate.positive_scalar, "lipschitz")
+        validate.remember(self, enclosing_set=self.prox.over)
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, steps: Literal["tuned", "published"] = "tuned") -> YuNeely:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from longterm._arrays import Array
 from longterm.learners.base import Learner
-from longterm.learners.checks import FeedbackCheck, Limits
-from longterm.learners.feedback import Feedback
+from longterm.learners.feedback import Feedback, FeedbackCheck, Limits
 
 try:
     import jax

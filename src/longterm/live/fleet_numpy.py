@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from longterm.errors import NonFiniteError
 from longterm.learners.base import Learner
-from longterm.learners.checks import FeedbackCheck, Limits, require_match
-from longterm.learners.feedback import Feedback
+from longterm.learners.feedback import Feedback, FeedbackCheck, Limits, require_match
 
 PART_BYTES = 2**20
 """Of one array of decisions."""

@@ -30,8 +30,7 @@ from longterm._arrays import Array, as_before, quiet
 from longterm._display import Table, short
 from longterm.errors import InputError
 from longterm.learners.base import Learner, require_learner
-from longterm.learners.checks import FeedbackCheck, OnBrokenBound
-from longterm.learners.feedback import Feedback
+from longterm.learners.feedback import Feedback, FeedbackCheck, OnBrokenBound
 from longterm.live.checkpoints import CHECKPOINT_AFTER, CheckpointAfter
 from longterm.live.durable import Durable
 from longterm.live.memory import Memory
@@ -180,7 +179,7 @@ class LiveLearner(Durable[Memory]):
         loss_parameters, constraint_parameters : sequence of array, optional
             The third way: the problem's parameters of that round.
         hint : array, optional
-            A forecast of the gradient of the next loss, for learners that follow one (`learners.hints`).
+            A forecast of the gradient of the next loss, for learners that follow one (`learners.optimistic`).
 
         Raises
         ------

@@ -1,9 +1,7 @@
 """Losses f_t: families of convex functions that know their own facts."""
 
-from longterm.losses.base import CustomLoss, Loss
-from longterm.losses.of_one_point import Linear, PricedUtility, SquaredDistance
-from longterm.losses.rows import Absolute, Hinge, Huber, LeastSquares, Logistic, Quantile, SquaredHinge
-from longterm.losses.softmax import Softmax
+from longterm.losses.base import CustomLoss, Linear, Loss, PricedUtility, SquaredDistance
+from longterm.losses.rows import Absolute, Hinge, Huber, LeastSquares, Logistic, Quantile, Softmax, SquaredHinge
 
 __all__ = [
     "Absolute",

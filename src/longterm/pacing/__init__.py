@@ -9,9 +9,8 @@ from longterm.pacing.controller import ProportionalController, tuned_controller
 from longterm.pacing.first_price import FirstPricePacer, FirstPriceRun, play_first_price
 from longterm.pacing.hindsight import BestAllocation, BestReturn, best_first_price, best_in_hindsight, best_return
 from longterm.pacing.landscapes import Landscape, LostPrices, SeenPrices, WonOrLost
-from longterm.pacing.mirror_descent import DualMirrorDescent, floor_shortfall, regret_bound
+from longterm.pacing.mirror_descent import DualMirrorDescent, PlannedMirrorDescent, floor_shortfall, regret_bound
 from longterm.pacing.mixture import PriceMixture
-from longterm.pacing.planned import PlannedMirrorDescent
 from longterm.pacing.return_on_spend import ReturnOnSpend, ReturnRun, play_return
 from longterm.pacing.several_budgets import SeveralBudgets
 

@@ -14,8 +14,7 @@ from longterm.errors import InputError, LongtermError
 from longterm.pacing.auctions import Auctions, PriceHistory, synthetic_auctions
 from longterm.pacing.base import Pacer, play
 from longterm.pacing.hindsight import best_in_hindsight
-from longterm.pacing.mirror_descent import DualMirrorDescent
-from longterm.pacing.planned import PlannedMirrorDescent
+from longterm.pacing.mirror_descent import DualMirrorDescent, PlannedMirrorDescent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -20,8 +20,7 @@ from longterm._arrays import FloatArray
 from longterm.pacing.base import Pacer
 from longterm.pacing.controller import LARGEST, SMALLEST, ProportionalController
 from longterm.pacing.landscapes import Landscape, LostPrices, SeenPrices, WonOrLost
-from longterm.pacing.mirror_descent import FARTHEST, LONGEST_MOVE, DualMirrorDescent
-from longterm.pacing.planned import PlannedMirrorDescent
+from longterm.pacing.mirror_descent import FARTHEST, LONGEST_MOVE, DualMirrorDescent, PlannedMirrorDescent
 
 Played = tuple[FloatArray, FloatArray, FloatArray]
 """Paid, won, the price of money in force; auctions on the leading axis."""

@@ -1,17 +1,25 @@
 """Problems: an enclosing set, a loss family and a constraint, ready to use."""
 
-from longterm.problems.adversarial import late_reversal, random_half_spaces, switching_constraints
-from longterm.problems.benchmarks import Benchmark, EveryRound, InExpectation, OnAverage
+from longterm.problems.adversarial import (
+    Benchmark,
+    EveryRound,
+    InExpectation,
+    OnAverage,
+    late_reversal,
+    random_half_spaces,
+    switching_constraints,
+)
 from longterm.problems.logistic import budgeted_logistic, fair_logistic
 from longterm.problems.problem import Problem
 from longterm.problems.resources import (
+    Network,
     job_scheduling,
     mean_of_arrivals,
     online_linear_program,
     power_allocation,
+    routing,
     speeds_of_servers,
 )
-from longterm.problems.routing import Network, routing
 from longterm.problems.targets import (
     consensus,
     covariance,

@@ -21,11 +21,11 @@ from longterm._arrays import FloatArray
 from longterm._display import Shown
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.data import Labelled, load, load_elec2, load_mapped, load_table
-from longterm.data.own import Missing
+from longterm.data.tables import Missing
 from longterm.errors import InputError, did_you_mean
 from longterm.losses import Linear, SquaredDistance
-from longterm.problems.benchmarks import Benchmark, EveryRound, InExpectation, OnAverage
-from longterm.problems.routing import SMALL
+from longterm.problems.adversarial import Benchmark, EveryRound, InExpectation, OnAverage
+from longterm.problems.resources import SMALL
 from longterm.sets import Ball, Box, Simplex
 
 PRICE_UNIT = 10.0

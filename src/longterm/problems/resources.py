@@ -1,7 +1,13 @@
-"""Resources with limits in the long run: a linear program, power for devices, servers and their jobs."""
+"""Resources with limits in the long run: a linear program, power for devices, servers and their jobs, networks.
+
+In a network latencies change, and no edge may carry more than its capacity in the long run.
+"""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -13,7 +19,7 @@ from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import InputError
 from longterm.losses import Linear, PricedUtility
 from longterm.problems.problem import Problem
-from longterm.sets import Box
+from longterm.sets import Box, Product, Simplex
 
 
 def online_linear_program(
@@ -219,3 +225,126 @@ def job_scheduling(servers: int = 12) -> Problem:
     loss = Linear(n, float(np.sqrt(n)))
     exact = {"constraint_bound": float(n)}
     return Problem(Box.cube(n, 0.0, 1.0), loss, constraint, name=f"jobs for {n} servers", declared=exact)
+
+
+Edge = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Directed edges with capacities, and demands: how much has to go from one node to another.
+
+    `paths` are all simple paths of every demand, `incidence` (edges, paths) tells which edges a path uses.
+
+    Parameters
+    ----------
+    capacities : Mapping[Edge, float]
+        Of every edge.
+    demands : Mapping[Edge, float]
+        How much goes from one node to another.
+
+    Examples
+    --------
+    >>> from longterm.problems.resources import Network
+    >>> net = Network({(0, 1): 1.0, (1, 2): 1.0, (0, 2): 0.5}, demands={(0, 2): 1.0})
+    >>> net.paths
+    (((0, 1), (1, 2)), ((0, 2),))
+    >>> net.incidence
+    array([[1., 0.],
+           [1., 0.],
+           [0., 1.]])
+    """
+
+    capacities: Mapping[Edge, float]
+    demands: Mapping[Edge, float]
+    paths: tuple[tuple[Edge, ...], ...] = field(init=False)
+    counts: tuple[int, ...] = field(init=False)
+    """How many of the paths belong to each demand, in order."""
+    incidence: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for edge, amount in itertools.chain(self.capacities.items(), self.demands.items()):
+            validate.positive_scalar(f"capacities or demands of {edge}", amount)
+        by_demand = [tuple(self._from(source, target, (source,))) for source, target in self.demands]
+        for demand, found in zip(self.demands, by_demand, strict=True):
+            if not found:
+                raise InputError("demands", f"no path goes from {demand[0]} to {demand[1]}", "Add edges")
+        paths = tuple(itertools.chain(*by_demand))
+        incidence = np.array([[float(edge in path) for path in paths] for edge in self.capacities])
+        counts = tuple(len(found) for found in by_demand)
+        validate.remember(self, paths=paths, counts=counts, incidence=validate.frozen(incidence))
+
+    def _from(self, node: int, target: int, visited: tuple[int, ...]) -> list[tuple[Edge, ...]]:
+        if node == target:
+            return [()]
+        return [
+            ((node, after), *rest)
+            for start, after in self.capacities
+            if start == node and after not in visited
+            for rest in self._from(after, target, (*visited, after))
+        ]
+
+
+SMALL = Network(
+    {
+        (0, 1): 0.7,
+        (0, 2): 0.7,
+        (1, 2): 0.4,
+        (1, 3): 0.5,
+        (1, 4): 0.5,
+        (2, 3): 0.5,
+        (2, 4): 0.5,
+        (3, 5): 0.7,
+        (4, 5): 0.7,
+    },
+    demands={(0, 5): 1.0, (1, 4): 0.4},
+)
+"""Six nodes, nine edges, two demands that share edges: six paths and two."""
+
+
+def routing(network: Network = SMALL) -> Problem:
+    """f_t(x) = ⟨latencies of the paths in round t, x⟩, x the flow on every path; load of an edge ≤ its capacity.
+
+    The flows of a demand are split over its simple paths: B is a product of simplices. Latencies of edges are in
+    [0, 1] and add up along a path (`longterm.streams.EdgeLatencies`). The quickest paths have not room for all, so
+    who follows latencies alone overloads edges. In hindsight the best split is a linear program. The problem is ours,
+    after online shortest paths (Takimoto and Warmuth 2003) and the minimum-cost flow with capacities.
+
+    With P the incidence of edges and paths: G = max(‖Pᵀ1‖, longest row of P), D and Δ exact on the product, and F the
+    largest Σ_e [Σ_k amount_k (P_{e,i_k} − P_{e,j_k})]₊ over pairs i_k, j_k of paths of the demands k: latencies that
+    are 1 where one split has more and 0 where the other has.
+
+    Parameters
+    ----------
+    network : Network
+        Edges, capacities and demands.
+
+    Returns
+    -------
+    Problem
+        With exact constants.
+
+    Examples
+    --------
+    >>> from longterm.problems import routing
+    >>> problem = routing()
+    >>> c = problem.constants
+    >>> problem.dimension, problem.constraint.count, round(c.loss_gradient_bound, 4), round(c.loss_range, 2)
+    (8, 9, 8.544, 4.8)
+    """
+    P = network.incidence
+    amounts = list(network.demands.values())
+    flows = Product([Simplex(count, amount) for count, amount in zip(network.counts, amounts, strict=True)])
+    loss = Linear(P.shape[1], float(np.linalg.norm(P.sum(axis=0))))
+    constraint = Affine(P, np.array(list(network.capacities.values())))
+    name = f"routing over {len(network.capacities)} edges"
+    return Problem(flows, loss, constraint, name=name, declared={"loss_range": _largest_difference(network)})
+
+
+def _largest_difference(network: Network) -> float:
+    ends = np.cumsum(network.counts)
+    of_demand = []
+    for end, count, amount in zip(ends, network.counts, network.demands.values(), strict=True):
+        paths = network.incidence[:, end - count : end].T
+        of_demand.append([amount * (one - other) for one in paths for other in paths])
+    return float(max(np.maximum(sum(choice), 0.0).sum() for choice in itertools.product(*of_demand)))

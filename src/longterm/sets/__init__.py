@@ -1,7 +1,6 @@
 """Enclosing sets B: where the learner projects in every round."""
 
-from longterm.sets.ball import Ball
-from longterm.sets.base import Set
+from longterm.sets.base import Ball, Set
 from longterm.sets.polyhedra import Box, Product, RowStochastic, Simplex
 
 __all__ = ["Ball", "Box", "Product", "RowStochastic", "Set", "Simplex"]

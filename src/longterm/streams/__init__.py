@@ -1,9 +1,17 @@
 """Streams: the parameters of f_1 … f_T, in blocks of arrays."""
 
-from longterm.streams.adversary import LateReversal, RandomCosts, SwitchingConstraints, SwitchingCosts
-from longterm.streams.base import Block, ChunkedStream, Seeds, Stream
-from longterm.streams.costs import DriftingCosts, EdgeLatencies, JobsAndPrices, TurningHalfPlane, TurningTargets
-from longterm.streams.given import FromIterable, Replay, ResampledRows, Windows
+from longterm.streams.base import Block, ChunkedStream, FromIterable, Replay, ResampledRows, Seeds, Stream, Windows
+from longterm.streams.costs import (
+    DriftingCosts,
+    EdgeLatencies,
+    JobsAndPrices,
+    LateReversal,
+    RandomCosts,
+    SwitchingConstraints,
+    SwitchingCosts,
+    TurningHalfPlane,
+    TurningTargets,
+)
 from longterm.streams.targets import NoisyPermutations, NoisyTargets, PairwiseSigns, RandomPermutations
 
 __all__ = [

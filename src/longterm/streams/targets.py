@@ -83,12 +83,9 @@ class NoisyPermutations(ChunkedStream):
         hidden = validate.non_negative_scalar("hidden", self.hidden)
         if hidden > 1:
             raise InputError("hidden", f"{self.hidden!r} is no probability", "Give a number from 0 to 1")
-        validate.remember(
-            self,
-            size=validate.dimension("size", self.size),
-            noise=validate.non_negative_scalar("noise", self.noise),
-            hidden=hidden,
-        )
+        validate.fields(self, validate.dimension, "size")
+        validate.fields(self, validate.non_negative_scalar, "noise")
+        validate.remember(self, hidden=hidden)
 
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
         # Of each round: whether it is the hidden permutation, the numbers that sort into another, the noise.
@@ -133,11 +130,8 @@ class NoisyTargets(ChunkedStream):
     spread: float
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            means=validate.vector("means", self.means),
-            spread=validate.non_negative_scalar("spread", self.spread),
-        )
+        validate.fields(self, validate.vector, "means")
+        validate.fields(self, validate.non_negative_scalar, "spread")
 
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
         return rng.uniform(-1.0, 1.0, (CHUNK, len(self.means)))

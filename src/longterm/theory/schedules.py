@@ -1,7 +1,9 @@
 """Schedules: θ_t, η_t and μ_t as functions of the round t (Table 1 of the paper, and others).
 
 θ_t is the weight of the penalty θ_t λ²/2 in the Lagrangian, η_t the step of x and μ_t the step of λ.
-`longterm.theory.conditions` checks C1–C3 on any of them.
+`longterm.theory.conditions` checks C1–C3 on any of them. Hyper-parameters may differ from learner to learner in a batch
+(`PerLearner`, of schedules and learners alike): a field that holds an array holds one value for each learner on the
+leading axes. Parts that all learners of a batch share (sets, losses, constraints) are not of this kind.
 
 Schedules for learners that take the multiplier's part exactly: θ_t need not know about η_t.
 
@@ -22,18 +24,59 @@ step takes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_float, like, namespace
+from longterm._display import Shown
 from longterm._validate import Hyper
 from longterm.errors import InputError, ScheduleError
-from longterm.theory.per_learner import PerLearner
+
+
+class PerLearner(Shown):
+    """Mixin of the frozen dataclasses whose array fields run over the leading axes."""
+
+    def _varying(self) -> Iterator[tuple[str, Any]]:
+        for name, value in vars(self).items():
+            if isinstance(value, (np.ndarray, PerLearner)):
+                yield name, value
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The leading axes that the hyper-parameters span: () for one learner, (3,) for a grid of three."""
+        return np.broadcast_shapes(*(array.shape for array in self.hyper_arrays().values()))
+
+    def hyper_arrays(self) -> dict[str, Any]:
+        """Every array among the hyper-parameters, by its path: {"schedule.beta": …}."""
+        arrays: dict[str, Any] = {}
+        for name, value in self._varying():
+            if isinstance(value, np.ndarray):
+                arrays[name] = value
+            else:
+                arrays |= {f"{name}.{path}": array for path, array in value.hyper_arrays().items()}
+        return arrays
+
+    def with_hyper_arrays(self, arrays: Mapping[str, Any]) -> Self:
+        """The same learner with other arrays at these paths. They are taken as they are, without checks."""
+        made = object.__new__(type(self))
+        vars(made).update(vars(self))
+        for name, value in self._varying():
+            inner = {path.removeprefix(f"{name}."): a for path, a in arrays.items() if path.startswith(f"{name}.")}
+            other = arrays[name] if isinstance(value, np.ndarray) else value.with_hyper_arrays(inner)
+            object.__setattr__(made, name, other)
+        return made
+
+    def with_trailing_axes(self, count: int) -> Self:
+        """The same hyper-parameters with `count` axes of length 1 behind theirs, to be crossed with seeds."""
+        arrays = self.hyper_arrays()
+        if count == 0 or not arrays:
+            return self  # the same object: engines remember what they compiled for it
+        return self.with_hyper_arrays({path: a.reshape(a.shape + (1,) * count) for path, a in arrays.items()})
 
 
 class Steps(NamedTuple):
@@ -78,12 +121,8 @@ class ConvexSchedule(Schedule):
     beta: Hyper = 2 / 3
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            diameter=validate.positive("diameter", self.diameter),
-            gradient_bound=validate.positive("gradient_bound", self.gradient_bound),
-            beta=validate.open_unit_interval("beta", self.beta),
-        )
+        validate.fields(self, validate.positive, "diameter", "gradient_bound")
+        validate.fields(self, validate.open_unit_interval, "beta")
 
     def at(self, t: Array, x: Array) -> Steps:
         t = as_float(t, x)
@@ -105,12 +144,8 @@ class StronglyConvexSchedule(Schedule):
     beta: Hyper = 2 / 3
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            gradient_bound=validate.positive("gradient_bound", self.gradient_bound),
-            strong_convexity=validate.positive("strong_convexity", self.strong_convexity),
-            beta=validate.open_unit_interval("beta", self.beta),
-        )
+        validate.fields(self, validate.positive, "gradient_bound", "strong_convexity")
+        validate.fields(self, validate.open_unit_interval, "beta")
 
     def at(self, t: Array, x: Array) -> Steps:
         t = as_float(t, x)
@@ -128,13 +163,9 @@ class ConstantSchedule(Schedule):
     gradient_bound: Hyper | None = None
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            theta=validate.non_negative("theta", self.theta),
-            eta=validate.positive("eta", self.eta),
-            mu=validate.positive("mu", self.mu),
-            gradient_bound=_optional_bound(self.gradient_bound),
-        )
+        validate.fields(self, validate.non_negative, "theta")
+        validate.fields(self, validate.positive, "eta", "mu")
+        validate.fields(self, validate.positive, "gradient_bound", optional=True)
 
     def at(self, t: Array, x: Array) -> Steps:
         one = as_float(t, x) ** 0
@@ -158,7 +189,7 @@ class CustomSchedule(Schedule):
     gradient_bound: Hyper | None = None
 
     def __post_init__(self) -> None:
-        validate.remember(self, gradient_bound=_optional_bound(self.gradient_bound))
+        validate.fields(self, validate.positive, "gradient_bound", optional=True)
         rounds = np.unique(np.concatenate([np.arange(1, 1001), 2 ** np.arange(10, 40)]))
         with np.errstate(all="ignore"):
             steps = self.at(rounds, np.zeros(1))
@@ -188,12 +219,8 @@ class DecoupledSchedule(Schedule):
     gradient_bound: Hyper | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            step=validate.positive("step", self.step),
-            theta_0=validate.positive("theta_0", self.theta_0),
-            beta=validate.open_unit_interval("beta", self.beta),
-        )
+        validate.fields(self, validate.positive, "step", "theta_0")
+        validate.fields(self, validate.open_unit_interval, "beta")
 
     def at(self, t: Array, x: Array) -> Steps:
         t = as_float(t, x)
@@ -211,12 +238,8 @@ class StronglyConvexDecoupledSchedule(Schedule):
     gradient_bound: Hyper | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            strong_convexity=validate.positive("strong_convexity", self.strong_convexity),
-            theta_0=validate.positive("theta_0", self.theta_0),
-            beta=validate.open_unit_interval("beta", self.beta),
-        )
+        validate.fields(self, validate.positive, "strong_convexity", "theta_0")
+        validate.fields(self, validate.open_unit_interval, "beta")
 
     def at(self, t: Array, x: Array) -> Steps:
         t = as_float(t, x)
@@ -244,14 +267,8 @@ class PenaltySchedule(Schedule):
     gradient_bound: Hyper | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            step=validate.positive("step", self.step),
-            decay=validate.positive("decay", self.decay),
-            curvature=validate.positive("curvature", self.curvature),
-            factor=validate.positive("factor", self.factor),
-            strong_convexity=validate.non_negative("strong_convexity", self.strong_convexity),
-        )
+        validate.fields(self, validate.positive, "step", "decay", "curvature", "factor")
+        validate.fields(self, validate.non_negative, "strong_convexity")
         if np.any(np.asarray(self.factor) <= 1):
             raise InputError("factor", f"{self.factor!r} is not above 1", "Give 2, with which the bound is smallest")
 
@@ -260,10 +277,6 @@ class PenaltySchedule(Schedule):
         eta = like(self.step, x) / t ** like(self.decay, x)
         theta = like(self.factor, x) * like(self.curvature, x) * eta
         return Steps(theta, eta, 1 / theta)
-
-
-def _optional_bound(value: Hyper | None) -> Hyper | None:
-    return None if value is None else validate.positive("gradient_bound", value)
 
 
 def require_positive_steps(rounds: NDArray[np.int64], theta: FloatArray, eta: FloatArray, mu: FloatArray) -> None:

@@ -22,15 +22,16 @@ from longterm.engines import run
 from longterm.errors import DataError, InputError
 from longterm.experiments.arena.results import ArenaResult, load_arena
 from longterm.experiments.arena.spec import ArenaJob, ArenaSpec, arena_jobs, problem_name
-from longterm.experiments.backends import Backend, opened
 from longterm.experiments.catalogue import Game, find_problem
 from longterm.experiments.folder import JobFolder
 from longterm.experiments.jobs import (
+    Backend,
     assumptions_noted,
     game_of,
     learner_of,
     measures_of,
     one_thread,
+    opened,
     where_it_stopped,
 )
 from longterm.experiments.run import versions

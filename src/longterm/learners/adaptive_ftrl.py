@@ -18,48 +18,63 @@ Guarantees, from what happened (`bound(problem, rounds, state=trace.state)`): re
 θ_t that occurred for the rest. Tiny first gradients make early θ_t, and with them that bound, large; they do not make
 the decisions any worse. Proof: `docs/aftrl.md`.
 Not promised: what `AFTRL` does not promise either; and it never forgets.
+
+Penalised FTRL with constants found online: O(1) hard violation without a bound on the gradients.
+
+The rule is that of `PenalisedFTRL`, with z_t = Σ_{s≤t} ∇f_s(x_s), W_t = Σ_{s≤t} w_s and c the centre of B,
+
+    x_{t+1} = argmin_{x ∈ B} ⟨z_t, x⟩ + W_{t+1} [g(x)]₊ + (a_{t+1}/2)‖x − c‖²
+
+and its steps are made of the gradients so far: with V_t = Σ_{s≤t} ‖∇f_s(x_s)‖² and M_t = max_{s≤t} ‖∇f_s(x_s)‖,
+
+    a_{t+1} = √V_t / R,       w_{t+1} = (2 R M_t / D) (t + 1)^{1+e},   w_1 = 0.
+
+The weights do not fall and are known before the round they are for. Up to round τ, the first with a gradient other
+than 0, the learner stays at c, which must not break the budget (c = 0 never does), and the weights are 0; w_{τ+1} is
+the first above 0.
+Needs: a fixed constraint of one function with {g ≤ 0} inside B and g(c) ≤ 0, and the prox of its positive part. No
+horizon, no G_f, no F.
+Guarantees, from what happened (`bound(problem, rounds, state=trace.state)`): regret at most (5/2) R √V_T, **hard**
+violation Σ [g(x_t)]₊ at most ((5/2) R M_T + F) times a sum of 1/w_t that stays bounded. Proof: `docs/aftrl.md`.
+Not promised: feasibility in a single round; and it never forgets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, dot, namespace
+from longterm._arrays import Array, FloatArray, column, dot, like, namespace
 from longterm._validate import Hyper
-from longterm.constraints.prox import Prox
-from longterm.learners._given import (
-    as_reported,
-    ascend,
-    length_bound,
-    prox_of,
-    require_exact,
-    require_same_constraint,
-    values_of,
-)
-from longterm.learners._online_constants import (
+from longterm.constraints.prox import PenaltyProx, Prox
+from longterm.errors import InputError
+from longterm.learners.base import Need
+from longterm.learners.duals import (
+    OnlineProxLearner,
     about,
     add_theta,
+    as_reported,
+    ascend,
     default_dual_scale,
     dual_steps,
     first_round,
-    no_theorem_beforehand,
+    length_bound,
     numbers,
+    penalty_prox_of,
     positive_or_one,
+    prox_of,
     regret_and_violation,
+    require_exact,
     start_of,
+    values_of,
 )
-from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.sets import Set
-from longterm.theory.bounds import LONG_TERM, REGRET
+from longterm.theory.bounds import HARD, LONG_TERM, REGRET
 
 
 class AdaptiveAFTRLState(NamedTuple):
@@ -81,7 +96,7 @@ class AdaptiveAFTRLState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class AdaptiveAFTRL(Learner[AdaptiveAFTRLState]):
+class AdaptiveAFTRL(OnlineProxLearner[AdaptiveAFTRLState]):
     """A-FTRL that finds the losses' scale by itself: θ_t = dual_scale/(M_t t^β).
 
     Parameters
@@ -112,9 +127,7 @@ class AdaptiveAFTRL(Learner[AdaptiveAFTRLState]):
     prox: Prox
     dual_scale: Hyper
     beta: Hyper = 2 / 3
-    enclosing_set: Set = field(init=False, repr=False)
 
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PROX})
     name: ClassVar[str] = "adaptive_aftrl"
     title: ClassVar[str] = "Adaptive A-FTRL"
     promises: ClassVar[Mapping[str, str]] = {
@@ -123,12 +136,9 @@ class AdaptiveAFTRL(Learner[AdaptiveAFTRLState]):
     }
 
     def __post_init__(self) -> None:
-        validate.remember(
-            self,
-            dual_scale=validate.positive("dual_scale", self.dual_scale),
-            beta=validate.open_unit_interval("beta", self.beta),
-            enclosing_set=self.prox.over,
-        )
+        validate.fields(self, validate.positive, "dual_scale")
+        validate.fields(self, validate.open_unit_interval, "beta")
+        super().__post_init__()
 
     @classmethod
     def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, dual_scale: Hyper | None = None) -> AdaptiveAFTRL:
@@ -145,13 +155,6 @@ class AdaptiveAFTRL(Learner[AdaptiveAFTRLState]):
         """
         prox = prox_of(cls.__name__, cls.needs, problem)
         return cls(prox, default_dual_scale(problem, prox) if dual_scale is None else dual_scale, beta)
-
-    def require_playable(self, problem: Problem) -> None:
-        super().require_playable(problem)
-        require_same_constraint(self.prox, problem)
-
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        raise no_theorem_beforehand(type(self).__name__)
 
     def theorem_after(self, problem: Problem, state: AdaptiveAFTRLState) -> Mapping[str, FloatArray]:
         """After T rounds, for any x* with g(x*) ≤ 0 and any losses, θ_t = c/(M_t t^β):
@@ -224,3 +227,137 @@ class AdaptiveAFTRL(Learner[AdaptiveAFTRLState]):
             "square_sum": state.square_sum,
             "largest_gradient": state.largest_gradient,
         }
+
+
+class AdaptivePenalisedFTRLState(NamedTuple):
+    """(t, x_t, ν_t, z_{t−1}, W_t, V_{t−1}, M_{t−1}, Σ 1/w): ν_t ≤ W_t is the weight on g that x_t was chosen with."""
+
+    round: Array
+    x: Array
+    multiplier: Array
+    gradient_sum: Array
+    weight_sum: Array
+    square_sum: Array
+    largest_gradient: Array
+    inverse_sum: Array
+    """(τ + 1)/w_{τ+1} + Σ_{τ+1<s≤t} 1/w_s, w_{τ+1} the first weight above 0: only the bound reads it."""
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptivePenalisedFTRL(OnlineProxLearner[AdaptivePenalisedFTRLState]):
+    """Penalised FTRL that finds the losses' scale by itself: w_{t+1} = weight_scale M_t (t + 1)^{1+growth}.
+
+    Parameters
+    ----------
+    prox : PenaltyProx
+        The closed form of the argmin with [g]₊, from `Constraint.prox(over)`.
+    weight_scale : float or array
+        Above 0.
+    growth : float or array
+        e, above 0.
+
+    Examples
+    --------
+    >>> from longterm import Problem, run
+    >>> from longterm.learners import AdaptivePenalisedFTRL
+    >>> from longterm.constraints import ElasticNetBudget
+    >>> from longterm.losses import Linear
+    >>> from longterm.streams import SwitchingCosts
+    >>> g = ElasticNetBudget(5, budget=1.0)
+    >>> problem = Problem(g.enclosing_ball(), Linear(5), g)
+    >>> learner = AdaptivePenalisedFTRL.for_problem(problem)
+    >>> trace = run(problem, learner, SwitchingCosts(5), rounds=1000, record=[10, 1000])
+    >>> trace.hard_violation.round(3)
+    array([0., 0.])
+    """
+
+    prox: PenaltyProx
+    weight_scale: Hyper
+    growth: Hyper = 0.5
+
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PENALTY_PROX})
+    name: ClassVar[str] = "adaptive_penalised_ftrl"
+    title: ClassVar[str] = "Adaptive penalised FTRL"
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "O(√T), from what happened",
+        HARD: "O(1), from what happened",
+    }
+
+    def __post_init__(self) -> None:
+        validate.fields(self, validate.positive, "weight_scale", "growth")
+        super().__post_init__()
+        if np.any(self.prox.constraint.values(self.enclosing_set.centre) > 0):
+            what = "the centre of its set, where it waits for the first gradient, breaks the constraint"
+            raise InputError("prox", what, "Use a set about a feasible point, or PenalisedFTRL")
+
+    @classmethod
+    def for_problem(
+        cls, problem: Problem, *, weight_scale: Hyper | None = None, growth: Hyper = 0.5
+    ) -> AdaptivePenalisedFTRL:
+        """Penalised FTRL with no bound on the gradients known.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the prox of [g]₊, R and D; nothing is read off its losses.
+        weight_scale : float or array, optional
+            Above 0; 2R/D unless given.
+        growth : float or array
+            e of the weights, above 0.
+        """
+        prox, c = penalty_prox_of(cls.__name__, cls.needs, problem), problem.constants
+        return cls(prox, 2 * c.radius / c.constraint_bound if weight_scale is None else weight_scale, growth)
+
+    def theorem_after(self, problem: Problem, state: AdaptivePenalisedFTRLState) -> Mapping[str, FloatArray]:
+        """After T rounds, for any x* with g(x*) ≤ 0 and any losses, τ the first round with a gradient other than 0:
+
+            Σ f_t(x_t) − f_t(x*)  ≤ (5/2) R √V_T
+            Σ [g(x_t)]₊           ≤ ((5/2) R M_T + F) ( (τ + 1)/w_{τ+1} + Σ_{τ+1<t≤T} 1/w_t )
+
+        The state's sum goes up to w_{T+1}, which it knows already: one term more than the theorem needs.
+        """
+        c = problem.constants
+        regret = 2.5 * c.radius * np.sqrt(numbers(state.square_sum))
+        share = 2.5 * c.radius * numbers(state.largest_gradient) + c.loss_range
+        return {REGRET: regret, HARD: share * numbers(state.inverse_sum)}
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AdaptivePenalisedFTRLState:
+        x = self.at_the_centre(batch_shape, xp, dtype)
+        zero, first = xp.zeros(x.shape[:-1], dtype=x.dtype), xp.asarray(1, dtype=xp.int64)
+        return AdaptivePenalisedFTRLState(first, x, zero, xp.zeros_like(x), zero, zero, zero, zero)
+
+    def ask(self, state: AdaptivePenalisedFTRLState) -> Array:
+        return state.x
+
+    def update(self, state: AdaptivePenalisedFTRLState, feedback: Feedback) -> AdaptivePenalisedFTRLState:
+        gradient, xp, following = feedback.loss_gradient, namespace(state.x), state.round + 1
+        square, t = dot(gradient, gradient), xp.astype(following, state.x.dtype)
+        square_sum, largest = state.square_sum + square, xp.maximum(state.largest_gradient, xp.sqrt(square))
+        sums = state.weight_sum, state.inverse_sum
+        weight_sum, inverse_sum = with_weight(*sums, largest, t, self.weight_scale, self.growth)
+        gradient_sum = state.gradient_sum + gradient
+        curvature = positive_or_one(xp.sqrt(square_sum) / self.enclosing_set.radius)
+        slope = about(self.enclosing_set.centre, gradient_sum, curvature)
+        weight = xp.minimum(self.prox.least_weight(slope, curvature), weight_sum)
+        x = self.prox.argmin(slope, column(weight), curvature)
+        return AdaptivePenalisedFTRLState(
+            following, x, weight, gradient_sum, weight_sum, square_sum, largest, inverse_sum
+        )
+
+    def report(self, state: AdaptivePenalisedFTRLState) -> dict[str, Array]:
+        return {
+            "multiplier": state.multiplier,
+            "weight": state.weight_sum,
+            "square_sum": state.square_sum,
+            "largest_gradient": state.largest_gradient,
+        }
+
+
+def with_weight(
+    weight_sum: Array, inverse_sum: Array, largest: Array, t: Array, scale: Hyper, growth: Hyper
+) -> tuple[Array, Array]:
+    """W and the sum of 1/w with the weight of round t, w_t = scale · M_{t−1} t^{1+growth}."""
+    xp = namespace(t)
+    new = like(scale, t) * largest * t ** (1 + like(growth, t))
+    inverse = xp.where(new > 0, 1 / positive_or_one(new), new)
+    return weight_sum + new, inverse_sum + xp.where(inverse_sum > 0, inverse, t * inverse)
