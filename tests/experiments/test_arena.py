@@ -270,7 +270,7 @@ def command(folder, *more):
     words = [
         sys.executable,
         "-m",
-        "longterm.cli",
+        "longterm",
         "arena",
         "--out",
         str(folder),

@@ -43,7 +43,7 @@ def here(site, tmp_path, monkeypatch):
 
 
 def longterm_says(*arguments):
-    done = subprocess.run([sys.executable, "-m", "longterm.cli", *arguments], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "longterm", *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -32,7 +32,7 @@ from scipy import sparse
 from longterm._arrays import FloatArray
 from longterm.linear_model._rows import RowBlock
 from longterm.linear_model.kernels.rule import NO_NUMBERS
-from longterm.linear_model.kernels.squares import dense_squares, sparse_squares
+from longterm.linear_model.kernels.score import dense_squares, sparse_squares
 
 POWER = 0.25
 """The share's exponent: AdaGrad's. 3/8 is 1 % ahead on Adult, and up to 2.5 % behind on covtype and ijcnn1."""

@@ -17,7 +17,7 @@ from longterm.errors import SnapshotError
 from longterm.linear_model._feature_scale import FeatureScale
 from longterm.linear_model._settings import Settings
 from longterm.linear_model._stored import checked_settings, older_layout, stretch_length
-from longterm.linear_model._stored_before import up_to_date
+from longterm.linear_model._stored_scales import up_to_date
 from longterm.linear_model.kernels.layout import ORDINARY
 from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
 from longterm.projections import project_onto_elastic_net

@@ -9,9 +9,15 @@ from typing import Any
 from longterm.linear_model.kernels.layout import AFTRL, AOGD, PENALISED_FTRL, SPARSE_AFTRL
 from longterm.linear_model.kernels.play import block_kernel, row_kernel, sparse_row_kernel
 from longterm.linear_model.kernels.rule import CODES
-from longterm.linear_model.kernels.score import losses_kernel, margin_kernel, slopes_kernel, unsorted_row_kernel
+from longterm.linear_model.kernels.score import (
+    dense_squares,
+    losses_kernel,
+    margin_kernel,
+    slopes_kernel,
+    sparse_squares,
+    unsorted_row_kernel,
+)
 from longterm.linear_model.kernels.softmax import softmax_rounds
-from longterm.linear_model.kernels.squares import dense_squares, sparse_squares
 
 VALUES, INDICES = ("float64", "float32"), (None, "int32", "int64")
 

@@ -12,10 +12,10 @@ import numpy as np
 from longterm.linear_model.kernels.compile import helper, in_order
 from longterm.linear_model.kernels.functions import falling_power, logarithm
 from longterm.linear_model.kernels.layout import MEAN, NO_OFFSET, ONE, PRICED
-from longterm.linear_model.kernels.logarithms import logarithms
 from longterm.linear_model.kernels.losses import value_and_slope
 from longterm.linear_model.kernels.mixture import begin_mixture, pay, settle
 from longterm.linear_model.kernels.scale_round import owe_round, place_residual, place_scales, price
+from longterm.linear_model.kernels.vectors import logarithms
 
 LONGEST_GRADIENT = 1e90
 """A row with a longer gradient is refused: squares of gradients and their sums would come near the largest float."""

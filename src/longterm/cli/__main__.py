@@ -1,7 +1,0 @@
-"""python -m longterm.cli: the same as the command `longterm`."""
-
-import sys
-
-from longterm.cli import main
-
-sys.exit(main())
