@@ -9,7 +9,15 @@ from longterm.problems.adversarial import (
     random_half_spaces,
     switching_constraints,
 )
-from longterm.problems.logistic import budgeted_logistic, fair_logistic
+from longterm.problems.learning import (
+    budgeted_logistic,
+    consensus,
+    covariance,
+    doubly_stochastic,
+    fair_logistic,
+    noisy_doubly_stochastic,
+    two_dimensional,
+)
 from longterm.problems.problem import Problem
 from longterm.problems.resources import (
     Network,
@@ -19,13 +27,6 @@ from longterm.problems.resources import (
     power_allocation,
     routing,
     speeds_of_servers,
-)
-from longterm.problems.targets import (
-    consensus,
-    covariance,
-    doubly_stochastic,
-    noisy_doubly_stochastic,
-    two_dimensional,
 )
 
 __all__ = [
