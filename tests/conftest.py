@@ -1,4 +1,6 @@
+import gc
 import os
+from collections.abc import Generator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -32,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def compile_quickly() -> None:
-    """Most loops that JAX compiles here play 200 rounds: less is optimised, which halves the time. `make test-all` has
+    """Most loops that JAX compiles here play 120 rounds: less is optimised, which halves the time. `make test-all` has
     them as they are. An XLA that does not know a flag ends the process, so it is named for versions that do.
     """
     try:
@@ -41,6 +43,19 @@ def compile_quickly() -> None:
         return
     if known:
         os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Doctests are the package's: in the tests there are none to look for."""
+    found = yield
+    return [collector for collector in found if type(collector).__name__ != "DoctestModule"]
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays: the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)  # after marks have been chosen
