@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from hypothesis_settings import examples
 from longterm import Problem, observe, run
 from longterm.constraints import Affine, ElasticNetBudget
 from longterm.errors import InputError
@@ -26,7 +27,7 @@ def linear_problem(d=5, budget=1.0, **norms):
     return Problem(g.enclosing_ball(), Linear(d), g)
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.integers(0, 2**32 - 1))
 def test_shares_are_those_of_a_plain_root(seed):
     rng = np.random.default_rng(seed)
