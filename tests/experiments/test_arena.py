@@ -60,6 +60,7 @@ def match_of(arena, learner, problem):
 # --- what was measured ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_printed_is_a_line(arena):
     for thing in (arena, arena.matches[0], league(arena)[0], replace(arena.matches[0], refused="no", stopped=True)):
         assert repr(thing).startswith(f"{type(thing).__name__}(")
@@ -146,6 +147,7 @@ def test_theorems_on_hard_violation_are_not_held_against_a_comparator_in_expecta
     assert verdicts["A-OGD", "job scheduling"] == "held"
 
 
+@pytest.mark.slow
 def test_and_with_reason():
     """Who breaks a random constraint in no round pays in every round, against x* that is feasible in expectation."""
     rounds, entry, regret = np.array([256, 1024]), find_learner("coldq"), {}
@@ -216,6 +218,7 @@ def test_tables_hold_the_same_numbers(arena, folder):
     assert table(folder / "speed.csv")[0]["learner"] == "A-OGD"
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_played_and_gives_the_same_bytes(arena, folder, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
