@@ -272,6 +272,7 @@ def test_auctions_of_ones_own(tmp_path):
         Auctions.from_csv(log)
 
 
+@pytest.mark.slow
 def test_pacing_from_the_command_line(tmp_path, capsys):
     log = tmp_path / "log.csv"
     made = synthetic_auctions(400, seed=0)

@@ -26,6 +26,7 @@ def played(model, rows, **options):
     return session.run(None, {session.get_inputs()[0].name: rows})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("y", [TWO, THREE, TWO == "yes"], ids=["texts", "numbers", "truth"])
 def test_labels_and_probabilities_are_those_of_the_estimator(y):
     model = make_pipeline(StandardScaler(), BudgetLinearClassifier(random_state=0)).fit(X, y)
@@ -36,6 +37,7 @@ def test_labels_and_probabilities_are_those_of_the_estimator(y):
     np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_without_probabilities_margins_stand_in_their_place():
     model = BudgetLinearClassifier(loss="hinge", random_state=0).fit(X, TWO)
     _, margins = played(model, X)

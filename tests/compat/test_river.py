@@ -20,6 +20,7 @@ def rows(n=300, seed=0):
     return [dict(zip("abcd", row.tolist(), strict=True)) for row in X], y
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # its checks try what warns
 @pytest.mark.parametrize(
     "model",

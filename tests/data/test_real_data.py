@@ -58,6 +58,7 @@ def test_rows_of_a9a_are_rows_of_adult():
         np.testing.assert_array_equal(rows.features[:, [71]].toarray()[:, 0], female)
 
 
+@pytest.mark.slow
 def test_elec2_and_power_at_its_prices():
     table = load_elec2()
     assert len(table.labels) == DATA_SETS["elec2"].rows
@@ -134,8 +135,8 @@ def _measurements(scaled):
     return np.rint(scaled[:, :10] * (HIGHEST - LOWEST) + LOWEST) + 0.0  # −0 and 0 are the same number
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sequences", [1, pytest.param(2, marks=pytest.mark.cross)])
+@pytest.mark.cross
+@pytest.mark.parametrize("sequences", [1, 2])
 def test_figures_3_and_4_on_ijcnn1(tmp_path, sequences):
     result, ours, theirs = _figures_3_and_4("ijcnn1", tmp_path, sequences)
     assert result.problem["budget"] == pytest.approx(3.42, abs=0.02)

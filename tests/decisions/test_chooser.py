@@ -5,9 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from hypothesis_settings import examples
 from longterm import InputError
 from longterm.decisions import (
     EXP3IX,
@@ -54,7 +55,7 @@ sequences = st.lists(
 
 @pytest.mark.parametrize("name", list(primals()))
 @pytest.mark.parametrize("replan", [False, True])
-@settings(max_examples=40)
+@examples(40)
 @given(rounds=sequences, limit=st.floats(0.1, 20), above=st.booleans())
 def test_no_sequence_overspends_with_outcomes_late_or_lost(name, replan, rounds, limit, above):
     """Costs in (0, bound], settled up to four requests later or forgotten: the exact sum stays within the cap."""

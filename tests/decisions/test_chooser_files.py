@@ -210,6 +210,7 @@ def test_a_write_that_fails_changes_nothing(call, tmp_path, monkeypatch):
         same(again, twin)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timer signals are POSIX")
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 @pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning")

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from hypothesis_settings import examples
 from longterm import InputError
 from longterm.decisions import (
     Budget,
@@ -29,7 +30,7 @@ def instance(seed, rows=40, actions=4, resources=1):
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 10**6), st.floats(0.05, 0.95))
 def test_slopes_agree_with_the_program_and_both_are_certified(seed, tightness):
     r, c = instance(seed)
@@ -46,7 +47,7 @@ def test_slopes_agree_with_the_program_and_both_are_certified(seed, tightness):
     assert ((best.shares > 1e-9) & (best.shares < 1 - 1e-9)).any(axis=1).sum() <= 1  # one row is mixed
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.integers(0, 10**6))
 def test_caps_and_floors_are_certified(seed):
     r, c = instance(seed, resources=2)
@@ -140,14 +141,14 @@ def test_a_replay_counts_what_the_chooser_counts():
 
 @pytest.mark.slow
 def test_late_rewards_are_all_learned_and_labels_help():
-    data = table(1500)
+    data = table(800)
     prompt, late = router(data, seed=1), router(data, seed=1)
     play(prompt, data)
     play(late, data, late=50, seed=2)
     assert not late.pending
     assert late.spent[0] <= late.rule.books.limit[0]
     labelled = router(data, seed=1)
-    play(labelled, data, labelled=500)
+    play(labelled, data, labelled=300)
     precise = [np.trace(made.state.primal.covariance) for made in (prompt, labelled)]
     assert precise[1] < precise[0]
 
@@ -155,7 +156,7 @@ def test_late_rewards_are_all_learned_and_labels_help():
 @pytest.mark.slow
 def test_a_log_weighs_another_policy():
     """The log of a learner that changes as it goes values a policy it never played: within four standard errors."""
-    data = table(6000, seed=4)
+    data = table(3000, seed=4)
     made = router(data, share=0.6, seed=3)
     run = play(made, data)
     other = np.column_stack([data.contexts[:, 1] < 0.5, data.contexts[:, 1] >= 0.5]).astype(float)
@@ -175,8 +176,8 @@ def test_a_log_with_refusals_is_not_weighed_as_if_something_was_played(action):
 
 @pytest.mark.slow
 def test_a_fixed_mixture_replayed_without_a_budget_in_the_way():
-    data = table(3000, seed=9)
-    rule = PrimalDual(FixedMixture((0.5, 0.5)), HedgeDual(), Budget(2000.0, 1.0), 3000, stop=False)
+    data = table(1500, seed=9)
+    rule = PrimalDual(FixedMixture((0.5, 0.5)), HedgeDual(), Budget(1000.0, 1.0), 1500, stop=False)
     run = play(Chooser(rule, seed=0), data)
     assert run.actions.mean() == pytest.approx(0.5, abs=0.05)
     assert np.all(run.probabilities == 0.5)

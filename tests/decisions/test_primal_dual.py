@@ -21,11 +21,11 @@ from longterm.decisions import (
     best_choices,
 )
 
-T = 3000
+each_horizon = pytest.mark.parametrize("T", [1500, pytest.param(3000, marks=pytest.mark.cross)])
 MEANS, PRICES = np.array([0.0, 0.4, 0.9]), np.array([0.0, 0.3, 0.9])  # the first action is free and useless
 
 
-def iid(seed, horizon=T):
+def iid(seed, horizon):
     rng = np.random.default_rng(seed)
     rewards = (rng.random((horizon, 3)) < MEANS).astype(float)
     return rewards, np.clip(PRICES * rng.uniform(0.8, 1.1, (horizon, 3)), 0, 1)
@@ -46,6 +46,7 @@ def total(rule, rewards, costs, *, full, seed=0):
 
 
 @pytest.mark.slow
+@each_horizon
 @pytest.mark.parametrize(
     ("primal", "full", "dual"),
     [
@@ -57,14 +58,14 @@ def total(rule, rewards, costs, *, full, seed=0):
         pytest.param(EXP3IX(3), False, EntropicDual(start=0.3), id="exp3-e"),
     ],
 )
-def test_iid_games_stay_below_the_bound(primal, full, dual):
+def test_iid_games_stay_below_the_bound(primal, full, dual, T):
     budget = Budget(0.45 * T, largest=1.0)
     rule = PrimalDual(primal, dual, budget, T)
     mean_costs = PRICES * 0.95
     opt = best_choices(MEANS[None] * T, mean_costs[None] * T, budget, "mixture").value
     regrets = []
     for seed in range(3):
-        rewards, costs = iid(seed)
+        rewards, costs = iid(seed, T)
         earned, chooser = total(rule, rewards, costs, full=full, seed=seed)
         assert chooser.spent[0] <= budget.limit
         regrets.append(opt - earned)
@@ -72,11 +73,12 @@ def test_iid_games_stay_below_the_bound(primal, full, dual):
     # The bound tells learning from not learning: with all outcomes seen, an even mix breaks it.
     if full and isinstance(dual, HedgeDual):
         idle = PrimalDual(FixedMixture((1 / 3,) * 3), dual, budget, T)
-        missed = [opt - total(idle, *iid(seed), full=False, seed=seed)[0] for seed in range(3)]
+        missed = [opt - total(idle, *iid(seed, T), full=False, seed=seed)[0] for seed in range(3)]
         assert np.mean(missed) > rule.bound().regret
 
 
 @pytest.mark.slow
+@each_horizon
 @pytest.mark.parametrize(
     ("kind", "primal", "full"),
     [
@@ -89,7 +91,7 @@ def test_iid_games_stay_below_the_bound(primal, full, dual):
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_any_fixed_sequence_earns_its_share(kind, primal, full):
+def test_any_fixed_sequence_earns_its_share(kind, primal, full, T):
     t = np.arange(T)
     rewards, costs = np.zeros((T, 3)), np.zeros((T, 3))
     costs[:, 1:] = 1.0
@@ -114,10 +116,10 @@ def test_any_fixed_sequence_earns_its_share(kind, primal, full):
 
 
 @pytest.mark.slow
-def test_contexts_with_inverse_gap_weighting_stay_below_the_bound():
+@pytest.mark.parametrize("horizon", [3000, pytest.param(6000, marks=pytest.mark.cross)])
+def test_contexts_with_inverse_gap_weighting_stay_below_the_bound(horizon):
     """Two contexts, three actions; the benchmark may choose by context."""
     rng = np.random.default_rng(1)
-    horizon = 6000
     means = np.array([[0.0, 0.2, 0.9], [0.0, 0.5, 0.1]])
     costs = np.array([0.0, 0.4, 1.0])
     budget = Budget(0.4 * horizon, largest=1.0)
@@ -140,6 +142,7 @@ def test_contexts_with_inverse_gap_weighting_stay_below_the_bound():
     assert earned["practice"] > 0.93 * best
 
 
+@pytest.mark.slow
 def test_linear_ucb_stays_below_its_bound():
     horizon, rng = 1500, np.random.default_rng(4)
     primal = LinearUCB(2, 2, shared=0.0, own=1.0, noise=0.5)
@@ -163,13 +166,13 @@ def test_linear_ucb_stays_below_its_bound():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("horizon", [2000, pytest.param(4000, marks=pytest.mark.cross)])
 @pytest.mark.parametrize("dual", [HedgeDual(), EuclideanDual()], ids=["hedge", "l2"])
-def test_caps_and_floors_together_on_average(dual):
+def test_caps_and_floors_together_on_average(dual, horizon):
     """Two resources: spend at most 0.5, visit at least 0.25; no stopping.
 
     Slater: action 2 half the time has 0.15 to spare.
     """
-    horizon = 4000
     rng = np.random.default_rng(9)
     means = np.array([0.2, 0.9, 0.1])
     cost = np.array([[0.0, 0.0], [0.8, 0.0], [0.3, 0.8]])

@@ -52,8 +52,7 @@ def test_every_scene_is_quoted_with_its_learners(script):
     [
         "values_only",
         "random_constraints",
-        "drift",
-        *(pytest.param(more, marks=pytest.mark.cross) for more in ("in_the_end", "fewer_experts")),
+        *(pytest.param(more, marks=pytest.mark.cross) for more in ("drift", "in_the_end", "fewer_experts")),
     ],
 )
 def test_the_figures_are_those_that_are_printed(script, make):

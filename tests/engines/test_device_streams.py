@@ -46,6 +46,7 @@ def test_blocks_drawn_on_the_device_are_those_of_the_stream(monkeypatch, seeds, 
     assert max(rounds) == stop
 
 
+@pytest.mark.slow
 def test_a_run_that_draws_for_itself_is_the_reference_run_also_when_it_is_continued(monkeypatch):
     monkeypatch.setattr(device_streams, "can_draw", lambda stream, seeds: True)
     learner = AOGD.for_problem(PROBLEM)

@@ -19,8 +19,6 @@ from zoo import crossed, games
 pytest.importorskip("jax", reason="the compiled engine needs the extra `jax`")
 import jax
 
-from longterm.engines import compiled
-
 GAMES = games()
 PROBLEM = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
 LEARNER = AOGD.for_problem(PROBLEM)
@@ -90,8 +88,15 @@ def costs_with(t, value, rounds=5000):
     return Replay([costs])
 
 
-@pytest.mark.parametrize("t", [1, 2, 33, 4096, 4097, 5000])
-@pytest.mark.parametrize("value", [np.nan, np.inf, 3.0])
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("value", "t"),
+    [
+        *((np.nan, t) for t in (1, 2, 33, 4096, 4097, 5000)),
+        *((value, t) for value in (np.inf, 3.0) for t in (2, 4097)),
+        *(pytest.param(v, t, marks=pytest.mark.cross) for v in (np.inf, 3.0) for t in (1, 33, 4096, 5000)),
+    ],
+)
 def test_the_first_bad_round_stops_both_engines_alike(t, value):
     stopped = {}
     for engine in ("numpy", "jax"):
@@ -110,12 +115,10 @@ def test_the_first_bad_round_stops_both_engines_alike(t, value):
 @pytest.fixture
 def as_on_a_gpu(monkeypatch):
     """Sixteen rounds at a time, the last of them masked, and random streams drawn by the engine."""
-    compiled._compiled.cache_clear()
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    yield
-    compiled._compiled.cache_clear()
 
 
+@pytest.mark.slow
 def test_what_a_gpu_plays_is_the_same(as_on_a_gpu):
     kept = [1, 2, 3, 16, 17, 40, 300, 513, 600]
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
@@ -125,6 +128,7 @@ def test_what_a_gpu_plays_is_the_same(as_on_a_gpu):
     assert_same(ours, theirs, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("t", [1, 17, 60, 300])
 def test_a_bad_round_stops_a_gpu_alike(as_on_a_gpu, t):
     with pytest.raises(NonFiniteError) as found:
@@ -177,6 +181,7 @@ def test_functions_of_the_wrong_shape_are_named():
     assert refused.value.argument == "loss"
 
 
+@pytest.mark.slow
 def test_progress_between_blocks():
     seen = []
     run(PROBLEM, LEARNER, RandomCosts(2), 9000, engine="jax", progress=lambda done, total: seen.append(done))
@@ -184,6 +189,7 @@ def test_progress_between_blocks():
     assert seen[-1] == 9000
 
 
+@pytest.mark.slow
 def test_varying_constraints():
     rng = np.random.default_rng(0)
     normals = rng.standard_normal((200, 1, 2))
@@ -207,6 +213,7 @@ def test_a_missing_extra_is_named():
     assert "longterm[jax]" in done.stdout
 
 
+@pytest.mark.slow
 def test_broken_bounds_before_the_round_that_stops_a_run_are_noted_by_both_engines():
     costs = RandomCosts(2).draw(0, 0, 60).loss[0].copy()
     costs[2] *= 5

@@ -15,7 +15,7 @@ def test_the_example_runs_and_its_agents_agree(tmp_path, capsys):
     assert run_function(main, ["--agents", "3", "--rounds", "300", "--sequences", "2", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "consensus.png").stat().st_size > 10_000
     assert "own mean target" in capsys.readouterr().out
-    found = agree(4, 5000, 3)
+    found = agree(4, 1500, 3)
     assert np.ptp(found.decisions[-1], axis=-1).max() < 0.05 * np.ptp(found.means)
     assert np.all(found.means_apart.mean(axis=1) <= found.means_apart_bound)
     assert np.all(found.regret <= found.regret_bound[:, None])

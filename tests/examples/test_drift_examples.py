@@ -73,7 +73,7 @@ def test_a_model_that_drifts_on_a_small_cut(tmp_path, capsys, monkeypatch):
 def test_on_elec2_those_that_follow_beat_the_best_fixed_model(tmp_path, capsys):
     if drift_in_models.read(1).name != "ELEC2":
         pytest.skip("ELEC2 is not here")
-    drift_in_models.main(rows=1500, out=tmp_path)
+    drift_in_models.main(rows=600, out=tmp_path)
     text = capsys.readouterr().out
     fixed = numbers(text, "hindsight, one model")[0]
     for name in ("Ader, T", "hedged cuts, path = 100"):

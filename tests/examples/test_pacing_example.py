@@ -113,6 +113,7 @@ def real():
         pytest.skip("the iPinYou log is not here: name its folder in LONGTERM_DATA")
 
 
+@pytest.mark.slow
 def test_the_real_log_is_the_one_we_mean(real):
     log, history = real
     assert (len(log), log.clicks.sum(), log.total_price) == (156_063, 530, 8_617_148)

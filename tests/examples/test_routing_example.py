@@ -46,6 +46,7 @@ def test_the_arena_of_a_given_table(tmp_path, capsys):
     assert (tmp_path / "out" / "routing-t.png").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_the_invented_table(tmp_path, capsys):
     """The same seed gives the same table; words tell the topics, so a router that reads them beats the mix."""
     arguments = ["--invented", "1", "--orders", "1", "--budgets", "0.25", "--size", "16", "--out", str(tmp_path)]
@@ -61,6 +62,7 @@ def test_the_invented_table(tmp_path, capsys):
     assert not np.array_equal(first.rewards, other.rewards)
 
 
+@pytest.mark.slow
 def test_orders_and_mistakes(tmp_path, capsys):
     arguments = write_table(tmp_path, 60)
     assert (
@@ -74,7 +76,7 @@ def test_orders_and_mistakes(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_the_auctions_of_an_invented_log(tmp_path, capsys):
-    assert auctions.main(["--synthetic", "3", "--rounds", "1500", "--shares", "0.25", "--out", str(tmp_path)]) == 0
+    assert auctions.main(["--synthetic", "3", "--rounds", "500", "--shares", "0.25", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "seen, by value" in text
     assert "guarded" in text

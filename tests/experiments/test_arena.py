@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -60,6 +61,7 @@ def match_of(arena, learner, problem):
 # --- what was measured ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_printed_is_a_line(arena):
     for thing in (arena, arena.matches[0], league(arena)[0], replace(arena.matches[0], refused="no", stopped=True)):
         assert repr(thing).startswith(f"{type(thing).__name__}(")
@@ -146,6 +148,7 @@ def test_theorems_on_hard_violation_are_not_held_against_a_comparator_in_expecta
     assert verdicts["A-OGD", "job scheduling"] == "held"
 
 
+@pytest.mark.slow
 def test_and_with_reason():
     """Who breaks a random constraint in no round pays in every round, against x* that is feasible in expectation."""
     rounds, entry, regret = np.array([256, 1024]), find_learner("coldq"), {}
@@ -216,6 +219,7 @@ def test_tables_hold_the_same_numbers(arena, folder):
     assert table(folder / "speed.csv")[0]["learner"] == "A-OGD"
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_played_and_gives_the_same_bytes(arena, folder, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
@@ -282,15 +286,19 @@ def command(folder, *more):
     return [*words, "--learners", *LEARNERS, "--problems", *PROBLEMS, "--no-report", *more]
 
 
-@pytest.mark.slow
-def test_killed_and_started_again(arena, folder, tmp_path):
-    out = tmp_path / "out"
+def killed_at_work(out):
+    """Whether it was: on a machine that is busy it may be done before we look."""
     process = subprocess.Popen(command(out, "--workers", "2"), stderr=subprocess.DEVNULL, start_new_session=True)
     while process.poll() is None and len(list(out.glob("runs/*.json"))) < 2:
         time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    assert len(list(out.glob("runs/*.json"))) < 10
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    return process.wait() == -signal.SIGKILL and len(list(out.glob("runs/*.json"))) < 10
+
+
+@pytest.mark.slow
+def test_killed_and_started_again(arena, folder, tmp_path):
+    out = next(path for path in (tmp_path / str(number) for number in range(5)) if killed_at_work(path))
     found = played(out)  # here and in this process: who goes on does not matter
     write_tables(found, league(found), Preference(), out)
     assert contents(out) == contents(folder)

@@ -294,6 +294,7 @@ def test_a_manifest_that_is_not_ours_is_left_alone(tmp_path):
     assert json.loads((tmp_path / "manifest.json").read_text()) == {"name": "an app of the web"}
 
 
+@pytest.mark.slow
 def test_a_grid_over_two_parameters_in_any_order(tmp_path):
     """The manifest has them in order of the alphabet; the curves are the same, and equal tables are equal folders."""
     first = {"learner": "mahdavi_ogd", "multipliers": ["one", "each"], "delta": ["smallest root", "twice"]}

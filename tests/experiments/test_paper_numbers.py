@@ -20,6 +20,7 @@ def reproduced(name, folder, options=None, engine="numpy"):
     return result, {curve.name: curve for curve in result.curves}
 
 
+@pytest.mark.slow
 def test_doubly_stochastic_p8():
     problem, stream, seeds = doubly_stochastic(8), RandomPermutations(8), range(10)
     learners = {"convex": AOGD.for_problem(problem), "strong": AOGD.for_problem(problem, steps="strongly convex")}

@@ -114,6 +114,7 @@ def test_every_round_of_every_sequence_agrees_with_cvxpy(budget, l1, l2):
                 np.testing.assert_allclose(best.x[k, j], x, atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("l1", "l2"), [(1.0, 1.0), (0.5, 2.0), (1.0, 0.0)])
 def test_saga_on_the_penalised_form_finds_the_same(l1, l2):
     """The paper's own route: scikit-learn's SAGA, with the penalty that spends the budget found by root finding."""

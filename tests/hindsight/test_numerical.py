@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from hypothesis_settings import examples
 from longterm import InputError, Problem, hindsight
 from longterm.constraints import Affine, CustomConstraint, ElasticNetBudget, L1Budget, L2Budget, Stack
 from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, SquaredDistance
@@ -86,6 +87,7 @@ def test_it_agrees_with_the_special_solvers(name):
     assert np.all(own.gap <= 2e-6 * scale)
 
 
+@pytest.mark.slow
 def test_fifty_coordinates_smooth_and_strongly_convex():
     d = 50
     targets = np.random.default_rng(1).standard_normal((100, d)) / np.sqrt(d) + 0.2
@@ -109,6 +111,7 @@ def test_fifty_coordinates_smooth_and_strongly_convex():
     assert ratios.mean() > 0
 
 
+@pytest.mark.slow
 def test_a_loss_from_jax_has_the_closed_form_s_answer():
     pytest.importorskip("jax")
     from jax import numpy as jnp
@@ -197,7 +200,7 @@ def test_an_empty_set_is_refused():
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=st.integers(0, 10**6), d=st.integers(1, 5), kinked=st.booleans(), far=st.floats(0.0, 3.0))
 def test_no_feasible_point_is_below_the_lower_bound(seed, d, kinked, far):
     """Distances, plain or squared, to random targets, in what half-spaces and a disc leave of a ball or a box."""

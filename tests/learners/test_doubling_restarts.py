@@ -93,6 +93,7 @@ def test_without_a_horizon_the_violation_of_yu_and_neely_grows_like_its_logarith
     assert np.all(trace.long_term_violation <= bounds["long_term_violation"][:2])
 
 
+@pytest.mark.slow
 def test_against_an_adversary_without_a_horizon():
     problem, T = cut_problem(), 1792
     learner = DoublingRestarts(SinhaVaze.for_problem(problem, horizon=1), first_epoch=256)

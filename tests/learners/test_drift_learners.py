@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from hypothesis_settings import examples
 from longterm import InputError, Problem, observe, run
 from longterm.constraints import Affine, L1Budget, L2Budget, VaryingAffine
 from longterm.learners import (
@@ -72,7 +73,7 @@ def moving(seed: int, speed: float, B: Set) -> np.ndarray:
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(seed=st.integers(0, 10**6), speed=st.sampled_from([0.0, 0.05, 1.0]), ball=st.booleans())
 def test_bounds_hold_against_paths(seed: int, speed: float, ball: bool) -> None:
     B: Set = Ball(2) if ball else Box.cube(2, -1.0, 1.0)
@@ -222,7 +223,7 @@ def test_intervals_begin_where_they_should() -> None:
         np.testing.assert_array_equal(memory[born, 1] == 0.0, True)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(seed=st.integers(0, 10**6), begin=st.integers(0, 100), length=st.integers(1, 60))
 def test_strongly_adaptive_on_every_interval(seed: int, begin: int, length: int) -> None:
     rule, rng = StronglyAdaptive(Ball(2), 1.0, T), np.random.default_rng(seed)
@@ -237,6 +238,7 @@ def test_strongly_adaptive_on_every_interval(seed: int, begin: int, length: int)
     assert lost + np.linalg.norm(total) <= rule.interval_regret(np.asarray(float(length)))
 
 
+@pytest.mark.slow
 def test_a_strongly_adaptive_rule_turns_round() -> None:
     """Costs that change sign half way: OGD with long experience pays for its past, an interval's learner does not."""
     costs = np.repeat([[1.0], [-1.0]], 1000, axis=0)

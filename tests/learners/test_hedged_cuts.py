@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from hypothesis_settings import examples
 from longterm import InputError, Problem, observe, run
 from longterm.constraints import Affine, Constraint, L1Budget, L2Budget, Stack, VaryingAffine
 from longterm.learners import HedgedCuts
@@ -182,7 +183,7 @@ def against(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     seed=st.integers(0, 10**6),
     constraints=st.sampled_from([1, 3]),
@@ -205,7 +206,7 @@ def test_bounds_hold_against_an_adversary(
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     seed=st.integers(0, 10**6),
     push=st.floats(0.0, 3.0),
@@ -233,6 +234,7 @@ def test_strongly_convex_bounds_hold(seed: int, push: float, steps: Any, meta: A
     assert squared <= bound["squared_violation"]
 
 
+@pytest.mark.slow
 def test_curvature_is_found_among_the_experts() -> None:
     """Noisy targets: the regret comes near to that of steps 1/(σt) alone, and its bound is the smaller, O(log T)."""
     problem = Problem(Ball(2), SquaredDistance(2, targets=Ball(2)), L2Budget(2, budget=0.4))
@@ -340,7 +342,7 @@ def test_adapt_ml_prod_by_hand() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(seed=st.integers(0, 10**6), K=st.integers(2, 6), power=st.floats(0, 8))
 def test_meta_rules_keep_their_promise(seed: int, K: int, power: float) -> None:
     """Losses of any size, centred by the weights in force: at most `regret` is lost to each expert."""

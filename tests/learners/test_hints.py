@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from hypothesis_settings import examples
 from longterm import InputError, LiveLearner, Problem, hindsight, observe, run
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.learners import HedgedCuts, HintedCuts, Learner, OptimisticAFTRL, OptimisticCOCO, OptimisticOGD
@@ -73,7 +74,7 @@ def test_a_leader_with_hints() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(seed=st.integers(0, 10**6), trust=st.floats(-1.0, 1.0))
 def test_bounds_hold_whatever_the_hints(seed: int, trust: float) -> None:
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
@@ -115,7 +116,7 @@ def test_hints_of_loss_and_constraint(name: str) -> None:
     assert broken["none"] < 0.7 * broken["nothing"]
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(seed=st.integers(0, 10**6), trust=st.floats(-1.0, 1.0), far=st.floats(1.0, 30.0))
 def test_bounds_hold_whatever_the_hints_of_both(seed: int, trust: float, far: float) -> None:
     """Half-planes that cut off the point played, all with 0 inside; hints of any length on the constraint."""

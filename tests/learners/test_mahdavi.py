@@ -5,9 +5,10 @@ import dataclasses
 import array_api_strict
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from hypothesis_settings import examples
 from longterm import AOGD, InputError, Problem, compare, hindsight, observe, run
 from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import AssumptionWarning, NonFiniteError
@@ -222,7 +223,7 @@ def test_theorem_4_holds_for_both_forms_on_a_box(seed, rounds, horizon, kind, co
 
 
 @pytest.mark.parametrize("name", SETS)
-@settings(max_examples=30)
+@examples(30)
 @given(seed=seeds, rounds=st.integers(1, 120), kind=KINDS)
 def test_theorem_4_holds_on_every_set(name, seed, rounds, kind):
     rng, B = np.random.default_rng(seed), SETS[name]
@@ -238,7 +239,7 @@ def test_theorem_4_holds_on_every_set(name, seed, rounds, kind):
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@examples(30)
 @given(seed=seeds, kind=KINDS)
 def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, kind):
     rng = np.random.default_rng(seed)

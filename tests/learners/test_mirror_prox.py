@@ -125,7 +125,7 @@ def excess(problem, stream, learner, rounds, spread):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rounds", [400, 1000, 4000])
+@pytest.mark.parametrize("rounds", [400, 1000, pytest.param(4000, marks=pytest.mark.cross)])
 def test_a_constant_step_leaves_a_noise_floor_whatever_T_is(rounds):
     """x follows Σ_k η(1 − η)^k Y_{t−k}, of variance η/(2 − η) times that of Y, which is p − 1: half of it is lost."""
     p, eta = 8, 0.1

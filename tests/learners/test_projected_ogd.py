@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from hypothesis_settings import examples
 from longterm import AOGD, InputError, Problem, hindsight, observe, run
 from longterm.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
 from longterm.errors import BrokenBoundError
@@ -160,7 +161,7 @@ CONVEX = {
 
 @pytest.mark.parametrize("name", CONVEX)
 @given(seed=st.integers(0, 10**6), switch=st.booleans())
-@settings(max_examples=8)
+@examples(8)
 def test_regret_of_linear_losses_stays_under_zinkevich(name, seed, switch):
     problem = CONVEX[name]
     stream = (SwitchingCosts if switch else RandomCosts)(3)

@@ -3,6 +3,7 @@
 import pickle
 import tracemalloc
 import warnings
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -270,6 +271,14 @@ X2, Y2 = two_classes(n=40)
 XT, YT = targets(n=40)
 
 
+@cache
+def fitted(estimator):
+    """The bytes of a model: fitted once for all that spoils it."""
+    X, y = (XT, YT) if estimator == "regressor" else (X2, Y2)
+    made = BudgetLinearRegressor(random_state=0) if estimator == "regressor" else BudgetLinearClassifier(random_state=0)
+    return pickle.dumps(made.fit(sparse.csr_array(X) if estimator == "sparse classifier" else X, y))
+
+
 def with_entry(X, value):
     spoilt = X.copy()
     spoilt[3, 2] = value
@@ -306,8 +315,7 @@ BAD = {
 @pytest.mark.parametrize("bad", BAD)
 def test_bad_input_raises_and_leaves_the_model_as_it_was(bad, estimator, method):
     X, y = (XT, YT) if estimator == "regressor" else (X2, Y2)
-    made = BudgetLinearRegressor(random_state=0) if estimator == "regressor" else BudgetLinearClassifier(random_state=0)
-    model = made.fit(sparse.csr_array(X) if estimator == "sparse classifier" else X, y)
+    model = pickle.loads(fitted(estimator))
     before = pickle.dumps(model)
     spoilt, labels, weights = BAD[bad](X, y)
     if bad == "too few features" and method == "fit":
@@ -341,7 +349,7 @@ def test_bad_input_raises_and_leaves_the_model_as_it_was(bad, estimator, method)
     ],
 )
 def test_what_makes_no_sense_is_refused_in_words(call, words):
-    model = BudgetLinearClassifier(random_state=0).fit(X2, Y2)
+    model = pickle.loads(fitted("classifier"))
     before = pickle.dumps(model._learners)
     with pytest.raises(ValueError, match=words):
         call(model)

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
+from hypothesis_settings import examples
 from longterm.errors import InputError, SnapshotError
 from longterm.linear_model import (
     BudgetLinearClassifier,
@@ -179,7 +180,7 @@ def test_a_forged_path_is_refused(stored, tmp_path, change):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(place=st.integers(20, 5000), bits=st.integers(1, 255))
 def test_a_file_with_any_byte_changed_and_its_checksum_made_anew_is_refused_or_a_model(
     stored, tmp_path_factory, place, bits

@@ -71,12 +71,13 @@ def assert_same_round(pair, state, learner, row, label, weight):
     return following
 
 
+@pytest.mark.parametrize("draws", [12, pytest.param(40, marks=pytest.mark.cross)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("rule", RULES)
-def test_one_round_is_the_adaptive_learners(rule, loss, dtype):
+def test_one_round_is_the_adaptive_learners(rule, loss, dtype, draws):
     rng = np.random.default_rng([RULES.index(rule), LOSSES.index(loss), dtype == np.float32])
-    for _ in range(40):
+    for _ in range(draws):
         pair = make_online(rule, loss, rng, intercept=False)
         assert_same_round(pair, *draw_online_states(pair, rng), *draw_row(pair, rng, dtype))
 

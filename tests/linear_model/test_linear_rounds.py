@@ -39,13 +39,14 @@ def assert_same_round(pair, state, learner, rng, dtype):
     return following
 
 
+@pytest.mark.parametrize("draws", [12, pytest.param(40, marks=pytest.mark.cross)])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_round_is_the_reference_learners(kind, loss, intercept, dtype):
+def test_one_round_is_the_reference_learners(kind, loss, intercept, dtype, draws):
     rng = np.random.default_rng([KINDS.index(kind), LOSSES.index(loss), intercept, dtype == np.float32])
-    for _ in range(40):
+    for _ in range(draws):
         pair = make_pair(kind, loss, rng, intercept=intercept)
         assert_same_round(pair, *draw_states(pair, rng), rng, dtype)
 

@@ -4,10 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from hypothesis_settings import examples
 from linear_learners import learner_for, rows_and_labels, same, step_all
 from longterm import AOGD, Problem, observe
 from longterm.constraints import ElasticNetBudget, OnFirst
@@ -179,7 +180,7 @@ def test_before_the_first_draw_the_average_is_the_decision_in_force():
 
 
 @given(seed=st.integers(0, 10**6), budget=st.floats(1e-3, 1e3), rows=st.integers(1, 40))
-@settings(max_examples=30)
+@examples(30)
 def test_one_model_is_within_the_budget_always(seed, budget, rows):
     rng = np.random.default_rng(seed)
     learner = BudgetLinearLearner(6, budget, l1=rng.uniform(0, 2), l2=rng.uniform(0.1, 2), seed=seed)

@@ -20,7 +20,7 @@ from longterm.storage.lock import FileLock
 from longterm.storage.snapshot import MalformedError, Snapshot, decode, pack, read_snapshot, unpack, write_snapshot
 from longterm.storage.specification import specification
 
-each_number_of_flips = pytest.mark.parametrize("flips", [1_000, pytest.param(10_000, marks=pytest.mark.cross)])
+each_number_of_flips = pytest.mark.parametrize("flips", [300, pytest.param(10_000, marks=pytest.mark.cross)])
 
 
 # --- damage -------------------------------------------------------------------------------------------------

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from hypothesis_settings import examples
 from longterm import InputError
 from longterm.errors import NonFiniteError, OverspentWarning
 from longterm.pacing import (
@@ -109,7 +110,7 @@ def test_the_bid_maximises_what_it_says_and_the_price_moves_as_it_says():
 
 
 @pytest.mark.parametrize("name", list(KINDS))
-@settings(max_examples=60)
+@examples(60)
 @given(
     requests=st.lists(st.tuples(st.floats(0, 20), st.integers(0, 15)), min_size=1, max_size=60),
     budget=st.integers(1, 60),

@@ -4,10 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from hypothesis_settings import examples
 from longterm import InputError
 from longterm.errors import NonFiniteError, OverspentWarning
 from longterm.pacing import (
@@ -77,7 +78,7 @@ def test_the_violation_is_below_its_bound_on_adversarial_sequences(rule, kind, b
 
 
 @pytest.mark.parametrize("rule", RULES)
-@settings(max_examples=80)
+@examples(80)
 @given(
     rounds=st.lists(st.tuples(st.floats(0, 10), st.floats(0, 1), st.booleans()), min_size=1, max_size=80),
     budget=st.one_of(st.none(), st.floats(1, 500)),

@@ -4,10 +4,11 @@ import array_api_strict
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment, nnls
 
+from hypothesis_settings import examples
 from longterm.errors import InputError
 from longterm.projections import (
     Polyhedron,
@@ -241,7 +242,7 @@ def test_polyhedra_conditions(seed, scale, boxed):
 
 
 @given(seed=st.integers(0, 10**6), scale=st.sampled_from([0.5, 3.0, 50.0]))
-@settings(max_examples=40)
+@examples(40)
 def test_a_polyhedron_in_a_ball(seed, scale):
     """In both sets, and never farther than the best of many points that are feasible for certain."""
     rng = np.random.default_rng(seed)
@@ -292,7 +293,7 @@ def test_psd_in_a_ball_by_bisection(seed, n, gap, radius):
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 12), size=st.sampled_from([0.1, 1.0, 30.0]))
-@settings(max_examples=30)
+@examples(30)
 def test_correlation_conditions(seed, n, size):
     """diag 1, X ⪰ floor, and X − W − Diag(y) ⪰ 0 orthogonal to X − floor·I for some y."""
     rng, floor = np.random.default_rng(seed), 0.05

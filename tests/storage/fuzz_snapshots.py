@@ -3,8 +3,8 @@
     python tests/storage/fuzz_snapshots.py [count] [seed]
 
 Valid files of every kind are changed in one to three places, their checksums are made anew, and they are loaded under a
-limit on the memory. What loads plays 1,000 rounds. Run in a process of its own: a crash is found by who started it, and
-the file that did it is left behind.
+limit on the memory. What loads plays 1,000 rounds, or as many as FUZZ_ROUNDS says. Run in a process of its own: a crash
+is found by who started it, and the file that did it is left behind.
 """
 
 import json
@@ -51,7 +51,7 @@ from longterm.problems import two_dimensional
 from longterm.storage.snapshot import DTYPES, MAGIC
 
 PRELUDE, LENGTH = struct.Struct("<8sIQ"), struct.Struct("<I")
-ROUNDS = 1000
+ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "1000"))
 SPARE = 512 * 2**20
 """Bytes that loading and playing may take beyond what the imports took."""
 SECONDS = 120
@@ -422,7 +422,7 @@ def main(count, seed):
         path = Path(folder) / "forged"
         bases = {}
         for name, kind in KINDS.items():
-            for played in (0, 60, 1000):
+            for played in (0, 60, ROUNDS):
                 kind.save(path, played)
                 bases[name, played] = path.read_bytes()
                 kind.play(path)  # as it is, it loads and goes on; and every kernel is compiled before memory is limited
@@ -434,7 +434,7 @@ def main(count, seed):
             if STOPPED:
                 break
             name = pick(rng, CHOSEN)
-            data = forged(rng, bases[name, pick(rng, [0, 60, 1000])])
+            data = forged(rng, bases[name, pick(rng, [0, 60, ROUNDS])])
             path.write_bytes(data)
             left.write_bytes(data)
             signal.alarm(SECONDS)

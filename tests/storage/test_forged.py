@@ -50,10 +50,10 @@ def sparse_file(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("files", [200, pytest.param(2000, marks=pytest.mark.cross)])
-def test_thousands_of_forged_files(files):
+@pytest.mark.parametrize(("files", "rounds"), [(200, 300), pytest.param(2000, 1000, marks=pytest.mark.cross)])
+def test_thousands_of_forged_files(files, rounds):
     script = Path(__file__).with_name("fuzz_snapshots.py")
-    environment = os.environ | {"PYTHONPATH": str(Path(longterm.__file__).parents[1])}
+    environment = os.environ | {"PYTHONPATH": str(Path(longterm.__file__).parents[1]), "FUZZ_ROUNDS": str(rounds)}
     done = subprocess.run(
         [sys.executable, script, str(files), "3"], capture_output=True, text=True, env=environment, check=False
     )

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from hypothesis_settings import examples
 from longterm import InputError, SlaterPoint, find_slater_point
 from longterm.constraints import Affine, L2Budget, Maximum
 from longterm.learners import NoViolationAOGD, NoViolationMahdaviOGD
@@ -25,7 +26,7 @@ seeds = st.integers(0, 10**6)
 
 
 @pytest.mark.parametrize("name", SETS)
-@settings(max_examples=12)
+@examples(12)
 @given(seed=seeds, count=st.integers(1, 4))
 def test_a_slater_point_is_found_and_is_nearly_the_best(name, seed, count):
     rng, B = np.random.default_rng(seed), SETS[name]
