@@ -218,6 +218,17 @@ def test_a_summary_names_the_largest_weights_and_what_they_cost():
     assert len(lines) == 5 + (others > 0)
 
 
+def test_a_summary_measures_scaled_weights_where_the_budget_does():
+    """Features in another unit: the same model, and so the same use of its budget."""
+    titles = [
+        str(BudgetLinearRegressor(6.0, scale_features=True, random_state=0).fit(unit * X, TARGETS).summary())
+        for unit in (1.0, 1024.0)
+    ]
+    one, other = (title.splitlines()[1].split(", price")[0] for title in titles)
+    assert one == other
+    assert "%" in one
+
+
 def test_a_summary_of_several_classes_has_a_column_for_each():
     model = BudgetLinearClassifier(random_state=0, fit_intercept=False).fit(X.to_numpy(), THREE)
     table = model.summary(top=2)

@@ -146,6 +146,7 @@ def test_an_estimator_of_an_earlier_version_loads_and_goes_on_as_it_did(name):
     y = {"two": np.where(X[:, 0] > X[:, 1], 1, 0), "three": X[:, :3].argmax(axis=1), "targets": 50 + 3 * X[:, 0]}
     model = getattr(linear_model, known["class"]).load(GOLDEN / "estimators" / f"{name}.snapshot")
     scores = getattr(model, "decision_function", model.predict)
-    np.testing.assert_allclose(np.ravel(scores(X[:3])), known["before"], rtol=1e-9)
+    exact = 1e-12 if name.startswith("5_") else 1e-9  # earlier ones were written with other kernels
+    np.testing.assert_allclose(np.ravel(scores(X[:3])), known["before"], rtol=exact)
     model.partial_fit(X[:3], y[known["labels"]][:3])
     np.testing.assert_allclose(np.ravel(scores(X[:3])), known["after"], rtol=1e-9)

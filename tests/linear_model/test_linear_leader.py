@@ -5,10 +5,10 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from longterm.linear_model import BudgetLinearClassifier, BudgetLinearRegressor
+from longterm.linear_model import BudgetLinearClassifier, BudgetLinearRegressor, _held_out
 from longterm.linear_model._feature_scale import FeatureScale
-from longterm.linear_model._held_out import HeldOut
-from longterm.linear_model._leader import Leader, Leaders
+from longterm.linear_model._held_out import Choice, HeldOut, Part
+from longterm.linear_model._leader import Leader, Leaders, Scaling
 from longterm.linear_model._row_losses import MarginLosses, SoftmaxLosses
 from longterm.linear_model._rows import row_block
 from longterm.linear_model.kernels.losses import CODES
@@ -39,7 +39,7 @@ def test_it_is_the_penalised_model_of_others(kind, weighted):
         (SQUARED, X @ np.arange(6.0) + y, Ridge(penalty, tol=1e-12)),
     ):
         model.fit(seen, targets, sample_weight=weights if weighted else None)
-        found = Leader(losses, kind(X), targets, weights, scale, True).found(ridge)
+        found = Leader(losses, kind(X), targets, weights, scale, True).found([ridge])[0]
         np.testing.assert_allclose(X @ found[:-1] + found[-1], _scores(model, seen), atol=0.02)
 
 
@@ -50,7 +50,7 @@ def _scores(model, rows):
 def test_of_several_classes_it_is_the_penalised_softmax_model():
     X, labels = rows(classes=3)
     model = LogisticRegression(C=1 / 0.3, tol=1e-10, max_iter=1000).fit(X, labels)
-    found = Leader(SoftmaxLosses(3), X, labels.astype(float), NONE, None, True).found(0.3)
+    found = Leader(SoftmaxLosses(3), X, labels.astype(float), NONE, None, True).found([0.3])[0]
     scores = X @ found[:-3].reshape(3, 6).T + found[-3:]
     chances = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(chances, model.predict_proba(X), atol=0.01)
@@ -80,10 +80,51 @@ def test_without_an_intercept_there_is_none_and_points_come_back():
     np.testing.assert_allclose(leader.point(*leader.model(point)), point, rtol=1e-12)
 
 
-def test_powers_matter_where_features_are_rare():
+def test_scalings_are_tried_where_they_differ():
     X, _labels = rows()
-    for some, matter in ((X + 5.0, False), (X * (np.arange(len(X)) % 4 == 0)[:, None], True)):
-        assert Leaders(LOGISTIC, some, row_block(some, 6), True, True).powers_matter() == matter
+    powers, units = [Scaling(0.0), Scaling(0.25)], [Scaling(0.0, 0.5), Scaling(0.0, 0.0)]
+    some = np.random.default_rng(1).standard_normal((300, 6)) + 5.0  # never 0, of one size
+    rare = X * (np.arange(len(X)) % 4 == 0)[:, None]
+    for given, wanted in ((some * [1, 2, 3, 4, 5, 6], units), (rare, powers + units)):
+        assert Leaders(LOGISTIC, given, row_block(given, 6), True, True).differing(powers + units) == wanted
+    leaders = Leaders(LOGISTIC, some, row_block(some, 6), None, True)
+    assert leaders.differing(powers + units) == []  # nothing is scaled
+    assert not leaders.is_centred
+
+
+def test_parts_of_a_leader_are_found_together():
+    X, labels = rows()
+    leaders = Leaders(LOGISTIC, X, row_block(X, 6), True, True)
+    y = np.where(labels > 0, 1.0, -1.0)
+    parts = Part(0.5, 0.3), Part(0.3, 4.0), Part(0.2, 1.0, Scaling(0.0, 0.0))
+    mixed = Choice(1, 0.0, parts).leader(lambda scaling: leaders.of(y, NONE, scaling))
+    alone = sum(p.weight * leaders.of(y, NONE, p.scaling).found([p.strength])[0] for p in parts)
+    np.testing.assert_allclose(mixed, alone, atol=2e-3)
+
+
+def test_units_count_where_they_say_what_matters():
+    """Weights that are alike in the features' own units, which differ by a hundred: what a plain ridge expects."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((3000, 60)) * np.geomspace(1, 0.01, 60)
+    y = np.where(X @ np.ones(60) + rng.logistic(size=3000) > 0, 1, -1)
+    ours = BudgetLinearClassifier(random_state=0).fit(X[:500], y[:500])
+    batch = [LogisticRegression(C=C, max_iter=1000).fit(X[:500], y[:500]) for C in (0.1, 1.0, 10.0)]
+    assert log_loss(ours, X[500:], y[500:]) < 1.01 * min(log_loss(model, X[500:], y[500:]) for model in batch)
+
+
+def test_targets_in_time_leave_the_rounds_half_of_the_answer(monkeypatch):
+    """Errors that wander; the same rows in another order have none that do."""
+    rng, seen = np.random.default_rng(5), []
+    X = rng.standard_normal((600, 4))
+    y = X @ np.arange(4.0) + np.cumsum(0.2 * rng.standard_normal(600))
+    choice = HeldOut.choice
+    monkeypatch.setattr(HeldOut, "choice", lambda self, *more: seen.append(choice(self, *more)) or seen[-1])
+    mixed = rng.permutation(600)
+    monkeypatch.setattr(_held_out, "SHARES", (0.0,))
+    for rows_, targets in ((X, y), (X[mixed], y[mixed])):
+        BudgetLinearRegressor(random_state=0).fit(rows_, targets)
+    BudgetLinearClassifier(random_state=0).fit(X, y > 0)  # classes, too, come in runs
+    assert [one.share for one in seen] == [0.5, 0.0, 0.0]
 
 
 def web(n, seed):

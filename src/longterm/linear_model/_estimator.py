@@ -230,7 +230,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
         for number, recent in enumerate(self._recent):
             recent.mean = np.mean([own[number] for own in means], axis=0)
             if leaders and choice.share < 1:
-                leader = leaders.of(targets[number], weights, choice.power).found(choice.strength)
+                leader = choice.leader(partial(leaders.of, targets[number], weights))
                 recent.mean = choice.share * recent.mean + (1 - choice.share) * leader
 
     def _may_lead(self, X: Any) -> bool:

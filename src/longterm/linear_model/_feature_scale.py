@@ -153,9 +153,9 @@ class FeatureScale:
                 dense_squares()(given, slopes, self.most, *sums)
         self.counts[0] += len(rows[2]) - 1 if sparse_rows else len(rows)
 
-    def renewed(self, power: float | None = None) -> tuple[FloatArray, FloatArray, float]:
+    def renewed(self, power: float | None = None, units: float = 1.0) -> tuple[FloatArray, FloatArray, float]:
         """New factors and means: what to add to the sum of the gradients, and then to multiply it by, number by number;
-        by what the mean squared length of rows was multiplied.
+        by what the mean squared length of rows was multiplied. With `units` of 0 features keep their own.
 
         As if each feature had also been seen in one row more, and its v_j in SOME, with a typical logarithm.
         """
@@ -177,7 +177,7 @@ class FeatureScale:
             self.most = OUTLIER * np.where(mostly, np.maximum(sizes, squares), sizes)
         shares = np.where(mostly, 1.0, (self.seen + 1.0) / (rows + 1))
         usual = np.maximum(sizes * shares - np.where(centred & ~mostly, means * means, 0.0), LEAST * sizes * shares)
-        new = sizes**-0.5 * shares ** -(POWER if power is None else power) * self._easy() ** -POWER
+        new = sizes ** (-0.5 * units) * shares ** -(POWER if power is None else power) * self._easy() ** -POWER
         new /= math.sqrt(float(np.sum(new * new * usual)))
         off = np.where(centred, means, 0.0)
         moved = off - self.means
@@ -196,7 +196,9 @@ class FeatureScale:
         return made
 
     @classmethod
-    def of_block(cls, block: RowBlock, dimension: int, centred: bool, power: float = KNOWN_POWER) -> FeatureScale:
+    def of_block(
+        cls, block: RowBlock, dimension: int, centred: bool, power: float = KNOWN_POWER, units: float = 1.0
+    ) -> FeatureScale:
         """The factors and means of all these rows, which then stay as they are."""
         made, start = cls(dimension, centred), 0
         while start < block.count:
@@ -205,7 +207,7 @@ class FeatureScale:
             stop = min(block.count, start + min(made.until_due, max(ROOM // dimension, 1)))
             made.count(made.whole(block.part(start, stop)))
             start = stop
-        made.renewed(power)
+        made.renewed(power, units)
         made.counts[0] += LAST
         return made
 

@@ -8,12 +8,13 @@ on the way. Where all rows are known, losses need not be linearised: for a stren
 ũ the rows as the learner sees them, centred and scaled, so that λ has no unit but that of the loss; the intercept costs
 nothing, as everywhere. It is found by L-BFGS. Few passes over the rows are another kind of regularisation: better where
 classes are many small groups (sector), worse where many weak features add up (a sparse web set, 7 to 15 % behind).
-`_held_out` finds which, how strong, and how much of each.
+`_held_out` finds how strong, in which units, and how much of each.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -30,6 +31,15 @@ a tenth of it."""
 
 MOST_ENTRIES = 2**24
 """Of rows that hold more numbers, one pass is enough, and a leader would take a minute."""
+
+
+class Scaling(NamedTuple):
+    """How a leader sees features: exponents in their factors."""
+
+    power: float = KNOWN_POWER
+    """Of the share of rows in which a feature is not 0."""
+    units: float = 1.0
+    """Of its size: with 0 features keep their own units, with ½ they are half-way to one unit for all."""
 
 
 class Leader:
@@ -65,12 +75,16 @@ class Leader:
         """No weights, and the best constant."""
         return np.append(np.zeros(self._outputs * len(self._factors)), self._constant)
 
-    def found(self, strength: float) -> FloatArray:
-        """Its model, the intercepts behind the weights, by way of stronger ones, which are found sooner."""
+    def found(self, strengths: Sequence[float]) -> list[FloatArray]:
+        """Models of falling strengths, the intercepts behind the weights; by way of stronger ones, found sooner."""
         point = self.start()
         for times in (256.0, 16.0):
-            point = self.at(times * strength, point)
-        return np.append(*self.model(self.at(strength, point, PRECISION / 10)))
+            point = self.at(times * strengths[0], point)
+        made = []
+        for strength in strengths:
+            point = self.at(strength, point, PRECISION / 10)
+            made.append(np.append(*self.model(point)))
+        return made
 
     def at(self, strength: float, start: FloatArray, precision: float = PRECISION) -> FloatArray:
         """The point of this strength, from one nearby; `start` itself where numbers overflow on the way."""
@@ -121,22 +135,32 @@ class Leaders:
 
     def __init__(self, losses: RowLosses, X: Any, block: RowBlock, centred: bool | None, with_b: bool) -> None:
         self._losses, self._X, self._block, self._centred, self._with_b = losses, X, block, centred, with_b
-        self._scales: dict[float, FeatureScale | None] = {}
+        self._scales: dict[Scaling, FeatureScale | None] = {}
 
-    def of(self, labels: FloatArray, weights: FloatArray, power: float, some: Any = slice(None)) -> Leader:
+    @property
+    def is_centred(self) -> bool:
+        """Whether features are centred: rows are full or narrow, and leaders soon found."""
+        return bool(self._centred)
+
+    def of(self, labels: FloatArray, weights: FloatArray, scaling: Scaling, some: Any = slice(None)) -> Leader:
         """That of these rows; labels and weights are of all."""
         own = weights[some] if len(weights) else weights
-        return Leader(self._losses, self._X[some], labels[some], own, self._scale(power), self._with_b)
+        return Leader(self._losses, self._X[some], labels[some], own, self._scale(scaling), self._with_b)
 
-    def powers_matter(self) -> bool:
-        """Whether the power of the shares changes anything: some feature is often 0."""
-        one, two = (self._scale(power) for power in (0.0, KNOWN_POWER))
-        return one is not None and two is not None and not np.allclose(one.factors, two.factors)
+    def differing(self, tried: Sequence[Scaling]) -> list[Scaling]:
+        """Those of them that are not the same as the usual one, nor as one before them."""
+        seen, made = [self._scale(Scaling())], list[Scaling]()
+        for scaling in tried if self._centred is not None else ():
+            scale = self._scale(scaling)
+            if not any(np.allclose(scale.factors, one.factors) for one in seen):  # type: ignore[union-attr]
+                made.append(scaling)
+                seen.append(scale)
+        return made
 
-    def _scale(self, power: float) -> FeatureScale | None:
-        if power not in self._scales:
+    def _scale(self, scaling: Scaling) -> FeatureScale | None:
+        if scaling not in self._scales:
             made = None
             if self._centred is not None:
-                made = FeatureScale.of_block(self._block, self._X.shape[1], self._centred, power)
-            self._scales[power] = made
-        return self._scales[power]
+                made = FeatureScale.of_block(self._block, self._X.shape[1], self._centred, *scaling)
+            self._scales[scaling] = made
+        return self._scales[scaling]

@@ -121,6 +121,11 @@ class LearnerMemory:
             intercept += float((x - nearest) @ self._scale.means)
         return nearest, intercept
 
+    def size(self, x: FloatArray) -> float:
+        """How much of the budget these weights take: l1‖x‖₁ + ½ l2‖x‖², of scaled features where they are."""
+        own = x if self._scale is None else x / self._scale.factors
+        return float(self._settings.constraint.values(own)[0]) + self._settings.budget
+
     def _within_budget(self, x: FloatArray) -> FloatArray:
         s, g = self._settings, self._settings.constraint
         factors = 1.0 if self._scale is None else self._scale.factors

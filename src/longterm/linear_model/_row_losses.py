@@ -23,6 +23,14 @@ class RowLosses(Protocol):
     def is_smooth(self) -> bool:
         """Whether it has a gradient everywhere."""
 
+    @property
+    def is_logarithm(self) -> bool:
+        """Whether it is minus the logarithm of a probability."""
+
+    @property
+    def is_of_targets(self) -> bool:
+        """Whether it is one of numbers, and not of classes."""
+
     def total(self, scores: FloatArray, labels: FloatArray, weights: FloatArray) -> float:
         """The sum of the weighted losses."""
 
@@ -44,6 +52,16 @@ class MarginLosses:
     def is_smooth(self) -> bool:
         """Hinge and quantile have kinks."""
         return self.code not in WITH_KINKS
+
+    @property
+    def is_logarithm(self) -> bool:
+        """The logistic loss is."""
+        return self.code == LOGISTIC
+
+    @property
+    def is_of_targets(self) -> bool:
+        """Those of two classes are not."""
+        return self.code not in OF_TWO_CLASSES
 
     def total(self, scores: FloatArray, labels: FloatArray, weights: FloatArray) -> float:
         """The sum of the weighted losses."""
@@ -70,6 +88,8 @@ class SoftmaxLosses:
 
     classes: int
     is_smooth = True
+    is_logarithm = True
+    is_of_targets = False
 
     def total(self, scores: FloatArray, labels: FloatArray, weights: FloatArray) -> float:
         """The sum of the weighted losses."""

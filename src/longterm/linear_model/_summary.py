@@ -56,7 +56,7 @@ class SummarisedModel:
     def _title_of_summary(self: Any, weights: Any) -> str:
         features = int(np.count_nonzero(np.abs(weights).max(axis=0)))
         one = f"{type(self).__name__}: {features:,} of {weights.shape[1]:,} features, {self.n_rounds_:,} rounds"
-        sizes = [float(self._learners[0].settings.constraint.values(x)[0]) + self.budget_ for x in weights]
+        sizes = [learner.size(x) for learner, x in zip(self._learners, weights, strict=True)]
         most, prices = max(sizes), np.atleast_1d(self.multiplier_)
         each = "" if len(sizes) == 1 else " (largest of a class)"
         binds = "" if np.any(self.budget_binds_) else "; the budget does not bind"

@@ -59,7 +59,7 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
     passes : int, optional
         How often `fit` goes through its rows. None: once; small data sets up to 10 times, until 20,000 rounds were
         played. Without a budget these are chosen by the loss of rows held out, a fifth at a time, and the answer is the
-        mean of several runs, each with orders of its own, mixed with the leader of all rows, whose strength and share
+        mean of several runs, each with orders of its own, mixed with leaders of all rows, whose strengths and share
         are chosen so, too; `n_rounds_` and the sums are those of the last run.
         `partial_fit` takes its rows once, in their order.
     shuffle : bool

@@ -1,0 +1,86 @@
+"""Targets in the order of time: how much of `fit`'s answer is to be the average of the rounds. See docs/models.md.
+
+    python benchmarks/in_time.py
+
+The last third of cuts of each series is predicted by `fit` on the rows before it: demand, price and transfer of ELEC2 a
+day ahead from lags of a day and more, load, sun and carbon of the year of one building likewise (where
+`citylearn-2022.csv.gz` is among the data), TrumpApproval (where River is installed). Squared error over the targets'
+variance, with the share of the rounds that rows held out choose, with the share that `fit` takes, and RidgeCV's.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from longterm.data import load_elec2
+from longterm.linear_model import BudgetLinearRegressor, _held_out
+from models import regressions
+
+DAY, HOURS = 48, 24
+
+
+def lagged(values: Any, lags: tuple[int, ...], more: Any) -> tuple[Any, Any]:
+    """Rows of earlier values and what else is known, and targets."""
+    first = max(lags)
+    rows = [values[first - lag : len(values) - lag] for lag in lags]
+    return np.hstack([np.stack(rows, axis=1), more[first:]]), values[first:]
+
+
+def series() -> Iterator[tuple[str, Any, Any, tuple[tuple[int, int], ...]]]:
+    """Name, rows, targets, and where cuts begin and end."""
+    made = {name: (X, y) for name, X, y, in_time in regressions() if in_time}
+    spans = ((0, 3000), (5000, 8000), (10_000, 12_000), (13_000, 16_000), (20_000, 26_000), (27_000, 29_000))
+    yield "NSW demand", *made["NSW demand, a day ahead"], spans
+    e, lags = load_elec2(), (DAY, DAY + 1, 2 * DAY, 3 * DAY, 7 * DAY)
+    periods, known = np.eye(DAY)[np.round(e.period * (DAY - 1)).astype(int)], 18_000  # Victoria's are constant before
+    for name in ("nsw_price", "vic_demand", "vic_price", "transfer"):
+        X, y = lagged(getattr(e, name)[known:], lags, periods[known:])
+        yield name, X, y, ((0, 2500), (8000, 12_000), (15_000, 20_000))
+    building = Path(os.environ.get("LONGTERM_DATA", ".")) / "citylearn-2022.csv.gz"
+    if building.exists():
+        with gzip.open(building, "rt") as file:
+            lines = list(csv.DictReader(file))
+        of = {name: np.array([float(line[name]) for line in lines]) for name in lines[0]}
+        more = np.hstack([np.eye(HOURS)[of["hour"].astype(int) - 1], of["temperature_predicted_24h"][:, None]])
+        for name in ("load", "solar", "carbon"):
+            X, y = lagged(of[name], (HOURS, HOURS + 1, HOURS + 2, 2 * HOURS, 3 * HOURS, 7 * HOURS), more)
+            yield name, X, y, ((0, 1500), (2000, 4000), (4500, 7000), (5500, 8500))
+    if "TrumpApproval" in made:
+        cuts = ((0, 500), (0, 600), (0, 750), (0, 900), (0, 1001), (100, 700), (150, 1001), (250, 1001), (300, 800))
+        yield "TrumpApproval", *made["TrumpApproval"], (*cuts, (400, 1001), (500, 1001), (600, 1001))
+
+
+def main() -> None:
+    from sklearn.linear_model import RidgeCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    for name, X, y, cuts in series():
+        ratios = []
+        for start, stop in cuts:
+            cut, found = start + (stop - start) * 2 // 3, []
+            for least in (0.0, 0.5, None):
+                model: Any = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 4, 15)))
+                if least is not None:
+                    _held_out.IN_TIME, model = least, BudgetLinearRegressor(random_state=0)
+                errors = model.fit(X[start:cut], y[start:cut]).predict(X[cut:stop]) - y[cut:stop]
+                found.append(float(np.mean(errors**2) / np.var(y[cut:stop])))
+            ratios.append(found[1] / found[0])
+            chosen, taken, ridge = found
+            print(
+                f"  {start:>6} to {stop:<6} chosen {chosen:.4f}   taken {taken:.4f}   RidgeCV {ridge:.4f}", flush=True
+            )
+        print(f"{name}: taken over chosen, geometric mean of {len(cuts)} cuts {np.exp(np.mean(np.log(ratios))):.3f}")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main()
