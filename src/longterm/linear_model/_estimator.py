@@ -38,7 +38,7 @@ from longterm.linear_model._memory import VERSION as LEARNER_VERSION
 from longterm.linear_model._passes import DECAY, ENOUGH_ROUNDS, MOST_PASSES, SAMPLES, Recent, Rows
 from longterm.linear_model._rows import IN_ORDER, RowBlock, row_block, weights_for
 from longterm.linear_model._settings import LEADERS
-from longterm.linear_model._summary import SummarisedModel
+from longterm.linear_model._shown import SummarisedModel
 from longterm.linear_model.evolving import EvolvingLinearLearner
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner

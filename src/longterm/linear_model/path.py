@@ -315,7 +315,7 @@ class BudgetPath:
         -------
         axis : matplotlib.axes.Axes
         """
-        from longterm.linear_model._path_figure import draw_path
+        from longterm.linear_model._shown import draw_path
 
         return draw_path(self.points, axis)
 

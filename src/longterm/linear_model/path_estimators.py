@@ -194,7 +194,7 @@ class _PathModel:
 
     def figure(self: Any, axis: Any = None) -> Any:
         """Loss against size: `BudgetPath.figure`."""
-        from longterm.linear_model._path_figure import draw_path
+        from longterm.linear_model._shown import draw_path
 
         check_is_fitted(self)
         return draw_path(self._points, axis)
