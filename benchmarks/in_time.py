@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from longterm.data import load_elec2
-from longterm.linear_model import BudgetLinearRegressor, _held_out
+from longterm.linear_model import BudgetLinearRegressor, _fit
 from models import regressions
 
 DAY, HOURS = 48, 24
@@ -70,7 +70,7 @@ def main() -> None:
             for least in (0.0, 0.5, None):
                 model: Any = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 4, 15)))
                 if least is not None:
-                    _held_out.IN_TIME, model = least, BudgetLinearRegressor(random_state=0)
+                    _fit.IN_TIME, model = least, BudgetLinearRegressor(random_state=0)
                 errors = model.fit(X[start:cut], y[start:cut]).predict(X[cut:stop]) - y[cut:stop]
                 found.append(float(np.mean(errors**2) / np.var(y[cut:stop])))
             ratios.append(found[1] / found[0])

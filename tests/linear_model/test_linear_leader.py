@@ -5,11 +5,10 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from longterm.linear_model import BudgetLinearClassifier, BudgetLinearRegressor, _held_out
+from longterm.linear_model import BudgetLinearClassifier, BudgetLinearRegressor, _fit
 from longterm.linear_model._feature_scale import FeatureScale
-from longterm.linear_model._held_out import Choice, HeldOut, Part
-from longterm.linear_model._leader import Leader, Leaders, Scaling
-from longterm.linear_model._row_losses import MarginLosses, SoftmaxLosses
+from longterm.linear_model._fit import Choice, HeldOut, Part
+from longterm.linear_model._leader import Leader, Leaders, MarginLosses, Scaling, SoftmaxLosses
 from longterm.linear_model._rows import row_block
 from longterm.linear_model.kernels.losses import CODES
 
@@ -120,7 +119,7 @@ def test_targets_in_time_leave_the_rounds_half_of_the_answer(monkeypatch):
     choice = HeldOut.choice
     monkeypatch.setattr(HeldOut, "choice", lambda self, *more: seen.append(choice(self, *more)) or seen[-1])
     mixed = rng.permutation(600)
-    monkeypatch.setattr(_held_out, "SHARES", (0.0,))
+    monkeypatch.setattr(_fit, "SHARES", (0.0,))
     for rows_, targets in ((X, y), (X[mixed], y[mixed])):
         BudgetLinearRegressor(random_state=0).fit(rows_, targets)
     BudgetLinearClassifier(random_state=0).fit(X, y > 0)  # classes, too, come in runs

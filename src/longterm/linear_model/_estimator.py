@@ -32,10 +32,19 @@ from longterm.linear_model._estimator_files import (
     with_prefix,
     without_prefix,
 )
-from longterm.linear_model._held_out import ENOUGH_ROWS, Choice, HeldOut
+from longterm.linear_model._fit import (
+    DECAY,
+    ENOUGH_ROUNDS,
+    ENOUGH_ROWS,
+    MOST_PASSES,
+    SAMPLES,
+    Choice,
+    HeldOut,
+    Recent,
+    Rows,
+)
 from longterm.linear_model._leader import MOST_ENTRIES, Leaders
 from longterm.linear_model._memory import VERSION as LEARNER_VERSION
-from longterm.linear_model._passes import DECAY, ENOUGH_ROUNDS, MOST_PASSES, SAMPLES, Recent, Rows
 from longterm.linear_model._rows import IN_ORDER, RowBlock, row_block, weights_for
 from longterm.linear_model._settings import LEADERS
 from longterm.linear_model._shown import SummarisedModel

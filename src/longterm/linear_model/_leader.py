@@ -8,22 +8,28 @@ on the way. Where all rows are known, losses need not be linearised: for a stren
 ũ the rows as the learner sees them, centred and scaled, so that λ has no unit but that of the loss; the intercept costs
 nothing, as everywhere. It is found by L-BFGS. Few passes over the rows are another kind of regularisation: better where
 classes are many small groups (sector), worse where many weak features add up (a sparse web set, 7 to 15 % behind).
-`_held_out` finds how strong, in which units, and how much of each.
+`_fit` finds how strong, in which units, and how much of each.
+
+Losses of many rows at once, given their scores, are those of the rounds (`kernels.losses`, `losses.Softmax`): sums,
+slopes, and constant scores to begin with. No weights are weights of 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
 
 from longterm._arrays import FloatArray
 from longterm.linear_model._feature_scale import KNOWN_POWER, FeatureScale
-from longterm.linear_model._row_losses import RowLosses
 from longterm.linear_model._rows import RowBlock
+from longterm.linear_model.kernels.losses import LOGISTIC, OF_TWO_CLASSES, WITH_KINKS
+from longterm.linear_model.kernels.score import losses_kernel, slopes_kernel
 
 PRECISION, MOST_STEPS, MEMORY = 1e-5, 100, 10
 """L-BFGS ends where a step gains less than this share of the loss at the start, or after so many steps; for the answer
@@ -31,6 +37,100 @@ a tenth of it."""
 
 MOST_ENTRIES = 2**24
 """Of rows that hold more numbers, one pass is enough, and a leader would take a minute."""
+
+
+class RowLosses(Protocol):
+    """What `Leader` and the choice among models ask of a loss."""
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether it has a gradient everywhere."""
+
+    @property
+    def is_logarithm(self) -> bool:
+        """Whether it is minus the logarithm of a probability."""
+
+    @property
+    def is_of_targets(self) -> bool:
+        """Whether it is one of numbers, and not of classes."""
+
+    def total(self, scores: FloatArray, labels: FloatArray, weights: FloatArray) -> float:
+        """The sum of the weighted losses."""
+
+    def slopes(self, scores: FloatArray, labels: FloatArray, weights: FloatArray) -> FloatArray:
+        """Their derivatives by the scores, in the scores' shape."""
+
+    def constant(self, labels: FloatArray, weights: FloatArray) -> FloatArray:
+        """Scores, one for each column, that suit these labels if all rows have the same."""
+
+
+@dataclass(frozen=True)
+class MarginLosses:
+    """Losses of one score a row, by their number."""
+
+    code: int
+    parameter: float
+
+    @property
+    def is_smooth(self) -> bool:
+        """Hinge and quantile have kinks."""
+        return self.code not in WITH_KINKS
+
+    @property
+    def is_logarithm(self) -> bool:
+        """The logistic loss is."""
+        return self.code == LOGISTIC
+
+    @property
+    def is_of_targets(self) -> bool:
+        """Those of two classes are not."""
+        return self.code not in OF_TWO_CLASSES
+
+    def total(self, scores: FloatArray, labels: FloatArray, weights: FloatArray) -> float:
+        """The sum of the weighted losses."""
+        return float(losses_kernel()(self.code, self.parameter, scores, labels, weights, 0.0))
+
+    def slopes(self, scores: FloatArray, labels: FloatArray, weights: FloatArray) -> FloatArray:
+        """Their derivatives by the scores."""
+        made = np.empty(len(scores))
+        slopes_kernel()(self.code, self.parameter, scores, labels, weights, made, 0.0)
+        return made
+
+    def constant(self, labels: FloatArray, weights: FloatArray) -> FloatArray:
+        """The log-odds of the classes, for other losses of two classes 0; the mean of the targets."""
+        mean = float(np.average(labels, weights=weights if len(weights) and weights.any() else None))
+        if self.code not in OF_TWO_CLASSES:
+            return np.array([mean])
+        mean = min(max(mean, -1 + 1 / len(labels)), 1 - 1 / len(labels))
+        return np.array([2 * np.arctanh(mean) if self.code == LOGISTIC else 0.0])
+
+
+@dataclass(frozen=True)
+class SoftmaxLosses:
+    """Losses of a score for each of K classes; labels are the numbers of classes."""
+
+    classes: int
+    is_smooth = True
+    is_logarithm = True
+    is_of_targets = False
+
+    def total(self, scores: FloatArray, labels: FloatArray, weights: FloatArray) -> float:
+        """The sum of the weighted losses."""
+        losses = -log_softmax(scores, axis=1)[np.arange(len(labels)), labels.astype(np.intp)]
+        return float(losses @ weights if len(weights) else losses.sum())
+
+    def slopes(self, scores: FloatArray, labels: FloatArray, weights: FloatArray) -> FloatArray:
+        """Their derivatives by the scores, shape (n, K)."""
+        made: FloatArray = softmax(scores, axis=1)
+        made[np.arange(len(labels)), labels.astype(np.intp)] -= 1.0
+        return made * weights[:, None] if len(weights) else made
+
+    def constant(self, labels: FloatArray, weights: FloatArray) -> FloatArray:
+        """The logarithms of the classes' shares, as if each had half a row more."""
+        given = weights if len(weights) else None
+        counts = np.bincount(labels.astype(np.intp), weights=given, minlength=self.classes) + 0.5
+        made: FloatArray = np.log(counts / counts.sum())
+        return made
 
 
 class Scaling(NamedTuple):

@@ -20,7 +20,7 @@ from longterm import _validate as validate
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners.mahdavi_ogd import smallest_root, tuned_steps
-from longterm.linear_model._row_losses import MarginLosses
+from longterm.linear_model._leader import MarginLosses
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, HINGE, HUBER, LOGISTIC, OF_TWO_CLASSES, QUANTILE
 from longterm.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge

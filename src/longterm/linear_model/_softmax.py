@@ -27,7 +27,7 @@ from longterm.learners import MixedAFTRL, MixedPenalisedFTRL
 from longterm.learners._scale_mixture import PACE, log_priors, radii, rate
 from longterm.learners.feedback import Feedback
 from longterm.linear_model._feature_scale import FeatureScale, gathered
-from longterm.linear_model._row_losses import SoftmaxLosses
+from longterm.linear_model._leader import SoftmaxLosses
 from longterm.linear_model._rows import IN_ORDER, RowBlock, require_moderate
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.kernels.softmax import LANES, NUMBERS, ROOM, softmax_rounds

@@ -20,6 +20,7 @@ from longterm.linear_model.kernels.mixture import (
     FACTOR,
     IDLE,
     INVERSE,
+    LEAST_SQUARES,
     LOSS,
     OWED,
     PRIOR,
@@ -30,7 +31,6 @@ from longterm.linear_model.kernels.mixture import (
     SQUARES,
 )
 from longterm.linear_model.kernels.rule import CODES, begun_mixture, scales_at
-from longterm.linear_model.kernels.scale_round import LEAST_SQUARES
 from longterm.linear_model.kernels.vectors import LANES
 
 CLOSE, LITTLE = 1e-6, 1e-150

@@ -26,7 +26,7 @@ from longterm.linear_model._estimator_files import (
     without_prefix,
 )
 from longterm.linear_model._feature_scale import FeatureScale
-from longterm.linear_model._passes import Recent
+from longterm.linear_model._fit import Recent
 from longterm.linear_model._softmax import SoftmaxLearner, SoftmaxSettings
 from longterm.linear_model.classifier import BudgetLinearClassifier
 

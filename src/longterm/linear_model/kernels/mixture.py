@@ -2,10 +2,13 @@
 
 Every scale R_k = R/4^k has its own leader, and all of them lie on one ray: x^k = s_k w with the same w. So a scale is
 one number s_k, and the mixture x_t = (Σ_k p_k s_k) w costs O(K) numbers a round and no pass over the coordinates. Its
-weights p are those of a multi-scale Hedge on ℓ_k = slope · s_k ⟨u, w⟩. Scales owe what rounds cost (`scale_round`), and
+weights p are those of a multi-scale Hedge on ℓ_k = slope · s_k ⟨u, w⟩. Scales owe what rounds cost (`owe_round`), and
 pay at the end of a block of rounds; L_k is what a scale owes, B_k the sum of its squares, h_k = L_k/(αR_k):
 
     Q_k ← Q_k + αR_k(−ln(1 − h_k) − ½(h_k² − B_k/(αR_k)²)),   p_k = π_k exp((ν − Q_k)/(αR_k)),  ν from Σ p_k = 1.
+
+In between, as a rule, p stays as it is, and the leader follows what they owe to first order. While Λl2 = 0 every s_k is
+R_k times one number, and no lane is looked at.
 
 The intercept's residual is a second mixture of the same kind, with one coordinate. Both live in the columns ("lanes")
 of one small array, and the end of a block is done on vectors of sixteen (`vectors`): a long chain of operations, each
@@ -22,7 +25,7 @@ from llvmlite import ir
 from numba import float64, types
 from numba.extending import intrinsic
 
-from longterm.learners._scale_mixture import PACE, PATIENCE, RATIO, SCALES
+from longterm.learners._scale_mixture import LONGEST_BLOCK, PACE, PATIENCE, RATIO, SCALES
 from longterm.linear_model.kernels.compile import helper, in_order
 from longterm.linear_model.kernels.functions import logarithm
 from longterm.linear_model.kernels.vectors import Lanes
@@ -36,6 +39,8 @@ STEEPNESS = [RATIO**k for k in (*range(8), 7, *range(5), 4)] + [0.0]
 """How much faster than that of the largest scale the exponent of each lane moves with ν."""
 MOVING = [1.0] * SCALES + [0.0] + [1.0] * (IDLE - 1 - RESIDUAL) + [0.0, 0.0]
 """1 for the lanes of scales, 0 for experts at 0."""
+LEAST_SQUARES = 1e-300
+"""While Σ of the squared slopes is not above this, there is no residual."""
 POWER, RESIDUAL_POWER = 0.5, 2.0
 """Exponents of the priors. The residual is what the offset has left over, so large ones must be earned: with ½ the
 intercept moves by 2.3 at the first of four positives in 2,000 rows, with 2 by 1.3, and no loss measured was worse."""
@@ -343,3 +348,88 @@ def step_to_one(total, slope, bend, third):
     if abs(excess) * curve <= 0.01:  # close: the inverse of that series
         return excess * (1.0 + excess * (curve + excess * (2.0 * curve * curve - third * inverse * (1.0 / 6.0))))
     return logarithm(total) * total * inverse  # Newton's, for the logarithm of the sum
+
+
+# --- a round ------------------------------------------------------------------------------------------------
+
+
+@helper
+def owe_round(mixture, s, along, residual_along):
+    """Scales owe ℓ_k = along · s_k for the round, the residual's likewise, until the block ends: b of both, and whether
+    it ends now. A loss larger than any before is cut off at that one, and ends the block.
+    """
+    lost, residual_lost = along * s.factor, residual_along * s.residual_factor
+    b, residual_b = abs(lost), abs(residual_lost)
+    kept, residual_kept = cut(lost, s.clip), cut(residual_lost, s.residual_clip)
+    s.owed += kept
+    s.owed_squares += kept * kept
+    s.residual_owed += residual_kept
+    s.residual_owed_squares += residual_kept * residual_kept
+    most = abs(s.owed)
+    if mixture[FACTOR, 0] > 0.0:
+        most = owe(mixture.ctypes.data, along if b <= s.clip else along * (s.clip / b))
+    much = most > s.patience or abs(s.residual_owed) > s.residual_patience
+    return b, residual_b, much or b > s.clip or residual_b > s.residual_clip or s.round & (LONGEST_BLOCK - 1) == 0
+
+
+@helper
+def cut(value, bound):
+    """The nearest number in [−bound, bound]."""
+    return min(max(value, -bound), bound)
+
+
+@helper
+def place_scales(mixture, s, squares, pull, norm_2):
+    """s_k = min(1/(√V/R_k + Λl2), R_k/‖w‖) for the weights' scales, with V = `squares`, Λl2 = `pull`; the leader's s.
+
+    That is Σ p_k s_k, tilted by what is owed, at most s_0; 0 while V is.
+    """
+    if squares == 0.0:
+        return 0.0
+    if pull == 0.0:
+        if mixture[FACTOR, 0] > 0.0:
+            forget_lanes(mixture)
+        s.factor = 1.0 / math.sqrt(max(squares, norm_2))
+        return min(s.mean_radius * (1.0 + s.tilt * s.owed), mixture[RADIUS, 0]) * s.factor
+    if mixture[FACTOR, 0] == 0.0:
+        spread_over_lanes(mixture, s)
+    curvature = math.sqrt(squares)
+    longest = curvature + mixture[RADIUS, SCALES - 1] * pull
+    if norm_2 <= longest * longest:  # the smallest scale's leader lies in its ball, so all do: nothing waits for ‖w‖
+        mean = place(mixture.ctypes.data, curvature, pull)
+    else:
+        mean = place_within(mixture.ctypes.data, curvature, pull, 1.0 / math.sqrt(norm_2))
+    s.factor = mixture[FACTOR, SCALES - 1] * mixture[INVERSE, SCALES - 1]
+    return min(mean * (1.0 + s.tilt * s.owed), mixture[FACTOR, 0])
+
+
+@helper
+def spread_over_lanes(mixture, s):
+    """Scales are alike no longer: what they owe is now known lane by lane."""
+    for k in range(SCALES):
+        mixture[OWED, k] = mixture[RADIUS, k] * s.owed
+        mixture[SQUARES, k] = mixture[RADIUS, k] * mixture[RADIUS, k] * s.owed_squares
+
+
+@helper
+def forget_lanes(mixture):
+    """Scales are alike after all: a weight was tried on the way, and is not the one in force."""
+    for k in range(SCALES):
+        mixture[FACTOR, k] = mixture[OWED, k] = mixture[SQUARES, k] = 0.0
+
+
+@helper
+def place_residual(mixture, s):
+    """The same for the residual's: s_j = R_j min(1/√V_b, 1/|z_b|). 0 while slopes have no squares."""
+    squares = max(s.intercept_squares, s.intercept_slope * s.intercept_slope)
+    s.residual_factor = 1.0 / math.sqrt(squares) if squares > LEAST_SQUARES else 0.0
+    mean = s.residual_mean_radius * (1.0 + s.residual_tilt * s.residual_owed)
+    return min(mean, mixture[RADIUS, RESIDUAL]) * s.residual_factor
+
+
+@helper
+def price(mixture, s, multiplier, l1_norm, half_squares, budget):
+    """Reading A: every scale also pays λ_{t+1} g(x^k_{t+1}), the zero expert λ_{t+1} g(0)."""
+    for k in range(RESIDUAL):
+        factor = s.factor * mixture[RADIUS, k] if mixture[FACTOR, 0] == 0.0 and k < SCALES else mixture[FACTOR, k]
+        mixture[LOSS, k] += multiplier * (factor * (l1_norm + factor * half_squares) - budget)

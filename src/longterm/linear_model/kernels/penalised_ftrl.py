@@ -29,6 +29,7 @@ import numpy as np
 
 from longterm.linear_model.kernels.compile import helper
 from longterm.linear_model.kernels.layout import ONE
+from longterm.linear_model.kernels.mixture import place_scales
 from longterm.linear_model.kernels.round import (
     add_gradient,
     charge,
@@ -42,7 +43,6 @@ from longterm.linear_model.kernels.round import (
     shrink,
 )
 from longterm.linear_model.kernels.rows import clear, dot_and_length, whole_row
-from longterm.linear_model.kernels.scale_round import place_scales
 
 MOST_PASSES, MOST_STEPS, FEW_PASSES = 50, 100, 4
 

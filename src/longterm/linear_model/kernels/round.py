@@ -13,8 +13,15 @@ from longterm.linear_model.kernels.compile import helper, in_order
 from longterm.linear_model.kernels.functions import falling_power, logarithm
 from longterm.linear_model.kernels.layout import MEAN, NO_OFFSET, ONE, PRICED
 from longterm.linear_model.kernels.losses import value_and_slope
-from longterm.linear_model.kernels.mixture import begin_mixture, pay, settle
-from longterm.linear_model.kernels.scale_round import owe_round, place_residual, place_scales, price
+from longterm.linear_model.kernels.mixture import (
+    begin_mixture,
+    owe_round,
+    pay,
+    place_residual,
+    place_scales,
+    price,
+    settle,
+)
 from longterm.linear_model.kernels.vectors import logarithms
 
 LONGEST_GRADIENT = 1e90

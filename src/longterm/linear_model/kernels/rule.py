@@ -272,7 +272,7 @@ class CompiledRule(ABC):
         squares = max(self.number("gradient_squares") * lengths, self.number("clipped_squares"))
         s["gradient_squares"] = squares
         pull = self.number(name) * self.number_of("l2")
-        if squares > 0.0:  # as `scale_round.place_scales` does
+        if squares > 0.0:  # as `mixture.place_scales` does
             radii, factors = (
                 self.mixture[RADIUS, :SCALES],
                 scales_at(self.mixture, squares, pull, float(s["norm_2"][0])),
