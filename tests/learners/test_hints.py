@@ -219,7 +219,12 @@ def test_what_is_refused() -> None:
 
 HINTS = {"last": LastGradient(), "season": Seasonal(3), "given": GivenHints(np.ones((50, 2)))}
 EVERY = [
-    pytest.param(rule, hints, check, marks=[pytest.mark.cross] if hints != "last" and check is engines_agree else [])
+    pytest.param(
+        rule,
+        hints,
+        check,
+        marks=[pytest.mark.cross] if hints != "last" and (check is engines_agree or rule is HintedCuts) else [],
+    )
     for rule, several in (
         (OptimisticOGD, HINTS),
         (HintedCuts, HINTS),
