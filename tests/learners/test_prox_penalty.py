@@ -353,6 +353,7 @@ def test_steps_that_shrink_faster_than_the_weights_grow_have_no_theorem(problem)
     assert float(trace.hard_violation[-1]) <= float(edge.bound(problem, 2000)["hard_violation"])
 
 
+@pytest.mark.slow
 def test_the_queue_of_coldq_needs_no_such_assumption():
     cold = COLDQ(penalty_step=HalfSpaceStep(CLIMB.enclosing_set), alpha=4.0, power=3.0, rounds=2000, floor=1500.0)
     trace = run(CLIMB, cold, Replay([np.zeros((2000, 1))]))

@@ -72,6 +72,7 @@ def sixteen_copies(T):
     return problem, Replay([np.concatenate([[[1.0]], np.zeros((T - 1, 1))])])
 
 
+@pytest.mark.slow
 def test_with_the_curvature_of_one_constraint_it_oscillates_for_ever():
     """θ_t = 4G²η_t and sixteen gradients of length 1: x_{t+1} = x_t − η_t · 8x_t/(4η_t) = −x_t."""
     T = 5000

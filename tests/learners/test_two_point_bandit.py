@@ -185,6 +185,7 @@ def test_violation_grows_no_faster_than_the_theorem_says():
     assert float(after["signed_violation"] / before["signed_violation"]) == pytest.approx(10**1.5, rel=0.05)
 
 
+@pytest.mark.slow
 def test_constraints_that_change():
     rng = np.random.default_rng(2)
     T, comparator = 1000, np.array([0.3, -0.2])

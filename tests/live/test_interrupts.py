@@ -98,6 +98,7 @@ class Trace:
         return self
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "more"),
     [
