@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "longterm", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
-settings.register_profile("part", settings.get_profile("longterm"), max_examples=30)
+settings.register_profile("part", settings.get_profile("longterm"), max_examples=20)
 settings.register_profile("thin", settings.get_profile("longterm"), max_examples=5)
 settings.load_profile("longterm")
 

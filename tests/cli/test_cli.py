@@ -88,6 +88,7 @@ def test_all_is_the_papers_three(reports, capsys):
     assert "sequences: 0 is not a whole number" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_run_report_and_the_manifest_again(reports, capsys):
     words = ["run", "--problem", "doubly_stochastic size=3", "--learners", "aogd beta=[0.5,0.75]", *QUICK]
     assert main([*words, "--engine", "numpy", "--name", "mine"]) == 0

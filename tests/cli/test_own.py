@@ -92,6 +92,7 @@ def test_an_arena_grows_and_a_bug_is_one_line(capsys, folder):
     assert [one["learner"] for one in learners] == ["aogd", f"{folder}:build", f"{folder}:bad"]
 
 
+@pytest.mark.slow
 def test_a_run_grows_and_takes_a_csv(capsys, folder, tmp_path):
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((60, 2))

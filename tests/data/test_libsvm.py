@@ -79,6 +79,7 @@ def test_a_wrong_line_is_wrong_beside_any_other(tmp_path, monkeypatch, line, blo
         assert caught.value.line == others.index(line) + 1
 
 
+@pytest.mark.slow
 def test_a_small_file_that_holds_one_endless_line_is_refused_at_once(tmp_path):
     file = tmp_path / "bomb.gz"
     with gzip.open(file, "wb", compresslevel=6) as stream:

@@ -141,6 +141,7 @@ def test_a_bad_round_stops_a_gpu_alike(as_on_a_gpu, t):
         assert_same(found.value.trace, expected.value.trace, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_broken_bounds_are_recorded_alike():
     g = CustomConstraint(2, lambda x: 3 * x[..., 0] - 0.5, lambda x: 0 * x + np.asarray([3.0, 0.0]), 2.9, 0.4)
     problem = Problem(Ball(2), Linear(2), g)

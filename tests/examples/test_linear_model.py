@@ -48,6 +48,7 @@ def test_at_the_same_budget_no_penalty_of_the_grid_does_better(example):
     assert "best α of all" in example.table(comparison)
 
 
+@pytest.mark.slow
 def test_a_part_of_the_rows_and_of_the_grid(example):
     comparison = example.compare(load_sample(), budget=7.0, rows=2000, grid=[1e-4, 1e-3])
     assert comparison.ours[0].rows[-1] == 2000

@@ -86,6 +86,7 @@ def test_numbers_are_those_of_plain_runs(arena):
     assert one.mean("regret") == one.measures["regret"][-1].mean()
 
 
+@pytest.mark.slow
 def test_a_learner_that_needs_the_horizon_is_run_for_each(arena):
     game = find_problem("doubly_stochastic").build(size=3)
     one = match_of(arena, "Convex OGD", "doubly stochastic, size = 3")

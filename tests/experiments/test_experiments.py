@@ -265,6 +265,7 @@ def test_the_logged_sum_is_over_the_logged_rounds_alone(tmp_path):
 GAMES_WITHOUT_DATA = ("switching_constraints", "job_scheduling", "routing", "online_linear_program", "covariance")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GAMES_WITHOUT_DATA)
 def test_every_problem_of_the_catalogue_is_an_experiment(name, tmp_path):
     """Constraints that change from round to round among them: their comparators have no one value of g."""

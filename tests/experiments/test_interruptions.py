@@ -183,9 +183,11 @@ def test_backends_that_are_not_there(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")  # a cluster that closes warns of its own sockets
-def test_a_dask_cluster_gives_the_same(whole, tmp_path):
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.cross)])
+def test_a_dask_cluster_gives_the_same(whole, tmp_path, workers):
     distributed = pytest.importorskip("distributed", reason="a cluster needs distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    many = {"n_workers": workers, "threads_per_worker": 1, "processes": True}
+    with distributed.LocalCluster(**many, dashboard_address=None) as cluster:
         quietly(SMALL, tmp_path / "folder", Backend("dask", scheduler=cluster.scheduler_address))
     assert files(tmp_path / "folder") == files(whole[0])
 

@@ -74,6 +74,7 @@ def test_figures_1_and_2(dsm):
     assert "differs" not in verdicts
 
 
+@pytest.mark.slow
 def test_verdicts_come_from_the_numbers(dsm):
     result, curves = dsm
     ours = curves["Convex A-OGD"]

@@ -96,6 +96,7 @@ def test_bounds_hold_whatever_the_hints(seed: int, trust: float) -> None:
         assert lost - best <= learner.bound(problem, 100, state=state)["regret"] + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["disc", "day"])
 def test_hints_of_loss_and_constraint(name: str) -> None:
     """As above, and the violation stays under its bound; a known g as its own forecast breaks less than none."""
@@ -170,6 +171,7 @@ def test_optimistic_ogd_by_hand() -> None:
     np.testing.assert_allclose(learner.ask(state), 1 - 2 * 2**-0.75 / 2 * 0.5, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_without_hints_the_experts_are_those_of_hedged_cuts() -> None:
     """m = 0: the hinted points are the mixture, so nobody gains by them; the bound has K + 3 for K."""
     problem, costs, best = game("disc")
@@ -219,7 +221,12 @@ def test_what_is_refused() -> None:
 
 HINTS = {"last": LastGradient(), "season": Seasonal(3), "given": GivenHints(np.ones((50, 2)))}
 EVERY = [
-    pytest.param(rule, hints, check, marks=[pytest.mark.cross] if hints != "last" and check is engines_agree else [])
+    pytest.param(
+        rule,
+        hints,
+        check,
+        marks=[pytest.mark.cross] if hints != "last" and (check is engines_agree or rule is HintedCuts) else [],
+    )
     for rule, several in (
         (OptimisticOGD, HINTS),
         (HintedCuts, HINTS),
@@ -231,6 +238,7 @@ EVERY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "hints", "check"), EVERY)
 def test_what_every_learner_must_do(rule: Any, hints: str, check: Any) -> None:
     problem = two_dimensional()

@@ -265,6 +265,7 @@ def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, ki
 # --- the paper's table --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_three_convex_ogd_rows_of_the_table():
     problem, stream = doubly_stochastic(8), RandomPermutations(8)
     stated = dataclasses.replace(problem, declared={"constraint_bound": 8**0.5})  # the D of the paper, which is wrong

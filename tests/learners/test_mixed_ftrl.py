@@ -129,6 +129,7 @@ def test_a_generous_budget_costs_little():
     assert losses[MixedPenalisedFTRL] == pytest.approx(losses[MixedAFTRL], rel=1e-9)  # the budget does not bind
 
 
+@pytest.mark.slow
 def test_scales_wait_until_they_owe_much_and_follow_meanwhile():
     """A block by hand: p stays while little is owed, the leader is tilted, and what is owed is paid all at once."""
     problem = linear_problem(3, budget=100.0)
@@ -162,6 +163,7 @@ def test_scales_wait_until_they_owe_much_and_follow_meanwhile():
     assert (after @ s / (p @ s) - 1) / little == pytest.approx(slope, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_rows_of_a_batch_are_single_runs():
     problem = linear_problem()
     rng = np.random.default_rng(1)

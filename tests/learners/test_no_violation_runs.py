@@ -128,6 +128,7 @@ def test_exact_margins_where_their_condition_holds(name, steps, T):
     assert_no_violation(name, NoViolationAOGD.for_problem(problem, horizon=T, steps=steps), T)
 
 
+@pytest.mark.slow
 def test_the_margin_is_needed():
     """The same streams without a margin end above 0: the tests above could fail."""
     for name in ("two-dimensional", "box", "simplex", "logistic"):
@@ -192,6 +193,7 @@ def test_a_decaying_margin_ends_without_violation():
     assert_no_violation("box", learner, 9000)
 
 
+@pytest.mark.slow
 def test_convex_ogd_without_violation():
     problem = PUSHED["box"][0]
     b = fixed_point(problem.constants).b

@@ -94,6 +94,7 @@ def test_the_answer_is_feasible_and_within_its_bound_for_one_fixed_loss(seed, T)
     assert gap <= float(learner.answer_bound(problem, T)) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_the_answer_for_random_losses_is_within_its_bound_on_average_and_falls_like_one_over_root_T():
     # Costs with mean (−0.6, 0.2) and noise of ±0.2; X = disc ∩ {x_1 ≤ ¼}: f(x*) = −0.15 − 0.2 √(15/16).
     mean, best = np.array([-0.6, 0.2]), -0.6 * 0.25 - 0.2 * np.sqrt(15 / 16)

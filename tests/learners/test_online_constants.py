@@ -291,6 +291,7 @@ def test_losses_in_other_units_lead_to_the_same_decisions(made):
     np.testing.assert_allclose(far * one.state.multiplier, other.state.multiplier, rtol=1e-14)
 
 
+@pytest.mark.slow
 @each_learner
 def test_one_feature_in_units_a_million_times_too_small(made):
     rng = np.random.default_rng(5)

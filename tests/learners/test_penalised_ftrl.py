@@ -67,13 +67,13 @@ def test_hard_violation_stops_growing_where_that_of_aftrl_goes_on():
     problem = Problem(g.enclosing_ball(), Linear(4), g)
     # A tiny w_0, so that there is something to see; the tuned one breaks the budget by nothing here.
     learner = PenalisedFTRL.for_problem(problem, w_0=1e-5, growth=0.5)
-    keep = {"record": [100, 1000, 10_000], "progress": None}
-    trace = run(problem, learner, SwitchingCosts(4), 10_000, **keep)
+    keep = {"record": [100, 1000, 4000], "progress": None}
+    trace = run(problem, learner, SwitchingCosts(4), 4000, **keep)
     first, second, third = trace.hard_violation.tolist()
     assert 1 < first <= second
     assert third == pytest.approx(second, abs=1e-9)
-    assert third <= float(learner.bound(problem, 10_000)["hard_violation"])
-    growing = run(problem, AFTRL.for_problem(problem), SwitchingCosts(4), 10_000, **keep).hard_violation
+    assert third <= float(learner.bound(problem, 4000)["hard_violation"])
+    growing = run(problem, AFTRL.for_problem(problem), SwitchingCosts(4), 4000, **keep).hard_violation
     assert growing[2] > 1.5 * growing[1]
 
 

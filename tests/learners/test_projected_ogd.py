@@ -190,6 +190,7 @@ def test_zinkevich_is_not_loose_by_an_order_of_magnitude():
     assert 0.1 * bound < regret <= bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["doubly stochastic", "doubly stochastic in rows", "correlation", "covariance"])
 def test_regret_of_squared_distances_stays_logarithmic(name):
     problem, stream = problems()[name]

@@ -263,7 +263,7 @@ def test_hard_violation_stops_growing():
 @pytest.mark.slow
 @pytest.mark.parametrize("member", range(3))
 def test_regret_grows_like_the_root(member):
-    problem, rounds = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5)), [500, 2000, 8000]
+    problem, rounds = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5)), [250, 1000, 4000]
     regret = regret_in_a_ball(problem, lambda T: members(problem, T, 1.0, 0.5)[member], rounds)
     learners = [members(problem, T, 1.0, 0.5)[member] for T in rounds]
     bounds = [float(m.bound(problem, T)["regret"]) for m, T in zip(learners, rounds, strict=True)]
@@ -353,6 +353,7 @@ def test_steps_that_shrink_faster_than_the_weights_grow_have_no_theorem(problem)
     assert float(trace.hard_violation[-1]) <= float(edge.bound(problem, 2000)["hard_violation"])
 
 
+@pytest.mark.slow
 def test_the_queue_of_coldq_needs_no_such_assumption():
     cold = COLDQ(penalty_step=HalfSpaceStep(CLIMB.enclosing_set), alpha=4.0, power=3.0, rounds=2000, floor=1500.0)
     trace = run(CLIMB, cold, Replay([np.zeros((2000, 1))]))

@@ -72,6 +72,7 @@ def sixteen_copies(T):
     return problem, Replay([np.concatenate([[[1.0]], np.zeros((T - 1, 1))])])
 
 
+@pytest.mark.slow
 def test_with_the_curvature_of_one_constraint_it_oscillates_for_ever():
     """θ_t = 4G²η_t and sixteen gradients of length 1: x_{t+1} = x_t − η_t · 8x_t/(4η_t) = −x_t."""
     T = 5000
@@ -257,7 +258,7 @@ def test_the_squared_violation_is_of_the_order_it_should_be():
 @pytest.mark.slow
 def test_hard_violation_grows_like_the_square_root_against_an_adversary():
     """β = ½, where the theorem allows T^{3/4}: in practice it is √T, and a third of A-OGD's."""
-    problem, horizons = cut_problem(), (1000, 16_000)
+    problem, horizons = cut_problem(), (500, 8000)
     ours = [play_cut(QuadraticPenaltyOGD.for_problem(problem, beta=0.5), T).hard for T in horizons]
     theirs = play_cut(AOGD.for_problem(problem, beta=0.5), horizons[-1]).hard
     assert slope(horizons, ours) == pytest.approx(0.5, abs=0.05)

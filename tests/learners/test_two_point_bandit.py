@@ -161,7 +161,7 @@ def test_bounds_in_expectation(seed, T, switching, curved):
 
 @pytest.mark.slow
 def test_regret_grows_like_the_root():
-    problem, rounds = Problem(Ball(2), Linear(2), L2Budget(2, budget=1.0)), [500, 2000, 8000]
+    problem, rounds = Problem(Ball(2), Linear(2), L2Budget(2, budget=1.0)), [250, 1000, 4000]
     regret = regret_in_a_ball(problem, lambda T: TwoPointBandit.for_problem(problem, horizon=T), rounds)
     bounds = [float(TwoPointBandit.for_problem(problem, horizon=T).bound(problem, T)["regret"]) for T in rounds]
     assert np.all(regret <= bounds)
@@ -172,7 +172,7 @@ def test_regret_grows_like_the_root():
 def test_violation_grows_no_faster_than_the_theorem_says():
     """A constraint that the losses pull against in every round."""
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=0.5))
-    rounds, found = np.array([500, 2000, 8000]), []
+    rounds, found = np.array([250, 1000, 4000]), []
     for T in rounds:
         costs = np.tile([[-0.6, 0.8]], (T, 1))
         loss, violation, bound = means(problem, int(T), Replay([costs]))
@@ -185,6 +185,7 @@ def test_violation_grows_no_faster_than_the_theorem_says():
     assert float(after["signed_violation"] / before["signed_violation"]) == pytest.approx(10**1.5, rel=0.05)
 
 
+@pytest.mark.slow
 def test_constraints_that_change():
     rng = np.random.default_rng(2)
     T, comparator = 1000, np.array([0.3, -0.2])

@@ -136,7 +136,7 @@ def test_violation_grows_like_the_root_under_a_fixed_constraint():
 @pytest.mark.slow
 def test_regret_grows_like_the_root():
     problem = Problem(Ball(2), Linear(2), L2Budget(2, budget=1.0))  # nothing to gain by breaking it
-    rounds = [500, 2000, 8000]
+    rounds = [250, 1000, 4000]
     found = regret_in_a_ball(problem, lambda T: YuLeeLee.for_problem(problem, hard=True, rates="sharp"), rounds)
     bound = YuLeeLee.for_problem(problem, hard=True).bound(problem, rounds)
     assert np.all(found <= bound["regret"])

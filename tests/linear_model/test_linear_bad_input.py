@@ -61,6 +61,7 @@ def test_a_gradient_that_is_too_long_is_refused_and_no_margin_is_made_up(loss, y
     same(learner, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", [False, True])
 def test_a_row_refused_in_a_round_drawn_for_the_average_leaves_the_average_as_it_was(of):
     X, y = rows_and_labels(n=1024)

@@ -229,6 +229,7 @@ def test_read_only_and_memory_mapped_rows_use_the_same_kernel(tmp_path):
     assert len(block_kernel(AFTRL, "float64").signatures) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 16, 54])
 def test_passes_over_the_coordinates_compute_what_numpy_does(length, dtype):

@@ -98,6 +98,7 @@ def test_parts_make_the_whole_bit_for_bit(kind):
     assert parts.n_rounds_ == 600
 
 
+@pytest.mark.slow
 def test_every_kind_of_input_gives_the_same_model():
     X, y = two_classes()
     reference = BudgetLinearClassifier(random_state=0).fit(X, y)
@@ -164,6 +165,7 @@ def test_probabilities_are_the_logistic_function_of_the_margin():
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_the_weight_of_a_class_is_that_of_its_rows():
     X, y = two_classes()
     by_class = BudgetLinearClassifier(class_weight={"yes": 3.0, "no": 0.5}, random_state=0).fit(X, y)
@@ -247,6 +249,7 @@ def test_nothing_is_known_before_fit():
             getattr(BudgetLinearClassifier(), name)
 
 
+@pytest.mark.slow
 def test_partial_fit_on_sparse_rows_never_passes_over_all_columns():
     d, rng = 2_000_000, np.random.default_rng(0)
     rows = [
@@ -309,6 +312,7 @@ BAD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # scikit-learn sums infinities before it refuses them
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize("estimator", ["classifier", "regressor", "sparse classifier"])
@@ -373,6 +377,7 @@ def test_fit_makes_as_many_passes_as_rows_held_out_ask_for():
             assert BudgetLinearClassifier(**more).fit(noise, labels).n_rounds_ == 1500
 
 
+@pytest.mark.slow
 def test_orders_matter_less_where_rows_are_learned_anew():
     """The mean of sixteen runs of 100 rows moves by a fourth of what one of them does."""
     rng = np.random.default_rng(1)

@@ -140,6 +140,7 @@ def log_loss(model, X, y):
     return float(np.mean(np.logaddexp(0.0, -y * model.decision_function(X))))
 
 
+@pytest.mark.slow
 def test_many_weak_features_ask_for_a_strength_and_not_for_passes():
     X, y = web(6000, 1)
     ours = BudgetLinearClassifier(random_state=0).fit(X[:2000], y[:2000])

@@ -209,6 +209,7 @@ def test_what_is_refused_leaves_every_learner_as_it_was():
         np.testing.assert_array_equal(learner.weights, old)
 
 
+@pytest.mark.slow
 def test_functions_without_calls():
     x = -np.concatenate([np.linspace(0, 40, 20001), np.geomspace(1e-12, 700, 2000)])
     made = np.array([exponential(one) for one in x])

@@ -173,6 +173,7 @@ def test_labels_weights_orders_and_shapes_are_checked(rule):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("margin", [1e300, -1e300, 750.0, -750.0, 0.0])
 def test_losses_do_not_overflow(margin):
     for y in (-1.0, 1.0):

@@ -20,6 +20,7 @@ from longterm.linear_model.kernels import mixture
 RULES = ("a-ftrl", "penalised-ftrl")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norms", [(1.0, 1.0), (1.0, 0.0), (0.0, 1.0)])
 @pytest.mark.parametrize("budget", [0.5, 30.0, 1e4])
 @pytest.mark.parametrize(("rule", "scales"), [("a-ftrl", "mixed"), ("a-ftrl", "priced"), ("penalised-ftrl", "mixed")])
@@ -276,6 +277,7 @@ def test_fit_answers_with_a_recent_average_within_the_budget_and_a_stream_with_t
     np.testing.assert_array_equal(model.coef_[0], learner.weights)
 
 
+@pytest.mark.slow
 def test_seeds_move_the_held_out_loss_by_less_than_one_per_cent():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((1500, 15))

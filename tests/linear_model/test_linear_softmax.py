@@ -233,6 +233,7 @@ def test_files_go_on_bit_for_bit_and_others_are_refused(tmp_path):
         BudgetSoftmaxClassifier.load(tmp_path / "forged")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [1e-3, 1e3])
 def test_units_and_offsets_of_features_change_next_to_nothing_in_fit(factor):
     X, y = three_classes(np.random.default_rng(12))
@@ -243,6 +244,7 @@ def test_units_and_offsets_of_features_change_next_to_nothing_in_fit(factor):
     assert moved.cumulative_loss_ == pytest.approx(plain.cumulative_loss_, rel=0.02)  # of the rounds, too
 
 
+@pytest.mark.slow
 def test_a_scaled_model_is_saved_goes_on_and_keeps_its_budget(tmp_path):
     X, y = three_classes(np.random.default_rng(13))
     X = X * np.array([1.0, 50.0, 1e-2, 1.0]) + 2.0

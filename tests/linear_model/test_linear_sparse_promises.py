@@ -61,6 +61,7 @@ def test_coordinates_that_fall_and_rise_for_ever_do_not_fill_the_heap(d):
     assert 2 * n < largest <= 3 * n + SLACK
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("low", [0.5, 1.0 - 2.0**-53])
 def test_coordinates_a_hair_above_the_threshold_wait_for_it(low):
     """Keys are cut to the leading bits of their words; of these coordinates none can be told from the new τ."""

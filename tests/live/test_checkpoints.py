@@ -40,6 +40,7 @@ def settled(live):
 # --- checkpoints --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_journal_does_not_grow_for_ever(tmp_path):
     sizes = []
     with opened(tmp_path, checkpoint_after=50) as live:

@@ -66,6 +66,7 @@ def test_every_learner_runs_as_if_alone(engine, form):
     np.testing.assert_allclose(fleet.hard_violation, hard, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_bad_row_changes_nobody(engine):
     fleet = Fleet(learner(), N, engine=engine)

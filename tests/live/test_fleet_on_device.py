@@ -162,6 +162,7 @@ def test_a_refused_call_that_nobody_waited_for_is_left_out_of_what_is_read_and_o
     device.check()
 
 
+@pytest.mark.slow
 def test_tiles_are_the_same_rounds():
     """What a GPU runs, in the interpreter: one pass over rows of a power of two of numbers."""
     from longterm.live import fleet_rounds
@@ -186,6 +187,7 @@ def test_tiles_are_the_same_rounds():
                 np.testing.assert_allclose(mine, theirs, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_tiles_of_a_few_rows_are_the_same_rounds():
     """What a GPU runs, in the interpreter: rows are put into their places if all of them were sound."""
     from longterm.live import fleet_rounds
@@ -215,6 +217,7 @@ def test_tiles_of_a_few_rows_are_the_same_rounds():
                 np.testing.assert_allclose(mine, theirs, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most_open", "share", "together"), [(2, 0.3, 1), (5, 0.3, 1), (16, 0.3, 1), (16, 0.9, 4)])
 def test_many_open_calls_some_of_them_refused(most_open, share, together):
     """Answers are read for several calls at once, late: each refusal is told once, and no sound call is lost.

@@ -98,10 +98,19 @@ class Trace:
         return self
 
 
-@pytest.mark.parametrize("more", [0, pytest.param(1, marks=pytest.mark.cross), 3])
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "what",
-    ["ask", "tell", "skip", "save", *(pytest.param(w, marks=pytest.mark.slow) for w in ("checkpoint", "backup"))],
+    ("what", "more"),
+    [
+        *((what, 0) for what in ("ask", "tell", "skip", "save")),
+        *((what, 3) for what in ("tell", "save")),
+        *(pytest.param(what, 0, marks=pytest.mark.slow) for what in ("checkpoint", "backup")),
+        *(pytest.param(what, 3, marks=pytest.mark.cross) for what in ("ask", "skip", "checkpoint", "backup")),
+        *(
+            pytest.param(what, 1, marks=pytest.mark.cross)
+            for what in ("ask", "tell", "skip", "save", "checkpoint", "backup")
+        ),
+    ],
 )
 def test_interrupted_before_every_line_of_a_call(tmp_path, what, more):
     """Also a second and a third time, while the first is being cleaned up."""

@@ -278,6 +278,7 @@ def test_a_grid_of_learners_lives_as_one():
         assert view.signed_violation[k] == pytest.approx(float(single.state.signed_violation), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_threads_hammering_are_as_good_as_one_after_another(tmp_path):
     """Several threads ask, tell and skip, and fight over tokens; the journal knows the order that counted."""
     learner = live(max_in_flight=50, expire_after=10_000, journal=tmp_path / "journal", fsync=False)

@@ -92,6 +92,7 @@ def test_regret_grows_like_the_root_of_the_horizon():
     assert regrets[1] < 8 * regrets[0]  # 16 times the rounds: 4 by the theorem, 16 if it failed
 
 
+@pytest.mark.slow
 def test_the_mixture_keeps_its_constants_and_its_theorem():
     log = synthetic_auctions(1500, seed=4)
     budget = 0.1 * log.total_price

@@ -259,6 +259,7 @@ def test_several_budgets_by_hand():
     np.testing.assert_allclose(state.remaining, [2.0, 1.0])
 
 
+@pytest.mark.slow
 def test_several_budgets_are_kept_and_regret_is_below_the_theorem():
     from longterm.decisions import Budget, best_choices
 
@@ -276,6 +277,7 @@ def test_several_budgets_are_kept_and_regret_is_below_the_theorem():
     assert np.mean(regrets) < 0.05 * best.value
 
 
+@pytest.mark.slow
 def test_a_taste_moves_the_spend_to_where_it_aims():
     rewards, uses = offers(1)
     _, plain, _ = spend(several(), rewards, uses)

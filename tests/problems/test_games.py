@@ -100,6 +100,7 @@ EVERY_GAME = SMALL_GAMES | {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY_GAME)
 def test_the_best_in_hindsight_is_certified_and_agrees_with_cvxpy(name):
     game = EVERY_GAME[name]
@@ -115,6 +116,7 @@ def test_the_best_in_hindsight_is_certified_and_agrees_with_cvxpy(name):
     np.testing.assert_allclose(again.loss[0], best.loss[1, 1], atol=1e-6 * scale[1, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SMALL_GAMES if name != "switching constraints on average"])
 def test_learners_keep_their_bounds_against_what_their_theory_allows(name):
     game, rounds = SMALL_GAMES[name], [20, 100, 400]
@@ -176,6 +178,7 @@ def test_every_game_is_built_by_its_name():
         games.switching_constraints(benchmark="in expectation")
 
 
+@pytest.mark.slow
 def test_the_example_of_the_page_on_problems_runs():
     page = (Path(__file__).parents[2] / "docs" / "problems.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n([^`]*)```", page)

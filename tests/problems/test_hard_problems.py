@@ -171,6 +171,7 @@ def test_the_range_of_routing_is_the_largest_over_all_latencies():
     assert np.linalg.norm(costs, axis=1).max() == pytest.approx(problem.constants.loss_gradient_bound)
 
 
+@pytest.mark.slow
 def test_the_quickest_paths_overload_edges():
     problem, stream = routing(), EdgeLatencies(SMALL.incidence)
     assert find_slater_point(problem.constraint, problem.enclosing_set).epsilon > 0.05

@@ -44,6 +44,7 @@ def test_the_printed_theorem_is_false_and_the_corrected_one_holds():
     assert float(trace.multiplier.max()) == 0.0
 
 
+@pytest.mark.slow
 def test_the_correction_is_tight_at_a_million_rounds():
     problem, stream = late_reversal(), LateReversal(10**6, 2 / 3)
     costs = stream.draw(0, 0, 10**6).loss[0][:, 0]

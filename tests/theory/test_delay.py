@@ -90,6 +90,7 @@ def test_strongly_convex_losses_and_constraints_that_change(beta, seed, rounds, 
     assert violation <= float(bound.violation) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_delay_costs_more_than_the_undelayed_theorem_allows_and_no_more_than_the_delayed_one():
     facts, T, beta = late_reversal().constants, 1000, 0.5
     regrets, bounds = [], []

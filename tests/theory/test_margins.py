@@ -61,6 +61,7 @@ def test_equalities_have_no_interior_and_the_refusal_says_why(enclosing):
         NoViolationMahdaviOGD.for_problem(problem, horizon=1000)
 
 
+@pytest.mark.slow
 def test_opposite_constraints_with_room_between_them_are_no_equality():
     slab = Affine([[2.0, 0.0], [-1.0, 0.0]], [1.0, 0.1])  # −0.1 ≤ x_1 ≤ ½
     point = find_slater_point(slab, Ball(2))
@@ -70,6 +71,7 @@ def test_opposite_constraints_with_room_between_them_are_no_equality():
         find_slater_point(Affine([[2.0, 0.0], [-1.0, 0.0]], [1.0, -0.5]), Ball(2))
 
 
+@pytest.mark.slow
 def test_where_nothing_is_found_the_refusal_says_how_far_the_search_got():
     hidden = Maximum([Affine([[1.0, 0.0], [-1.0, 0.0]], [0.0, 0.0])], over=Ball(2))
     with pytest.raises(InputError, match="no strictly feasible point was found"):

@@ -13,6 +13,7 @@ A job that is lost with its worker is not lost for good: what is finished is on 
 from __future__ import annotations
 
 import json
+import os
 import time
 import traceback
 import warnings
@@ -78,7 +79,7 @@ def opened(backend: Backend) -> Iterator[Callable[..., Iterator[Any]]]:
         given.append(parallel(joblib.delayed(function)(*one) for one in arguments))
         return iter(given[-1])
 
-    with _configured(joblib, backend), warnings.catch_warnings():
+    with _configured(joblib, backend), _quiet_tracker(), warnings.catch_warnings():
         # Between two jobs loky replaces a worker that has grown, as one that compiles does. Nothing is lost by it.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
         # After an interrupt joblib advises to ask for less.
@@ -101,6 +102,20 @@ def opened(backend: Backend) -> Iterator[Callable[..., Iterator[Any]]]:
                 results.close()
             if backend.name == LOCAL:  # the next experiment gets workers that know today's environment
                 import_module("joblib.externals.loky").get_reusable_executor().shutdown(wait=True, kill_workers=stopped)
+
+
+@contextmanager
+def _quiet_tracker() -> Iterator[None]:
+    """What an interrupt leaves of semaphores, loky's tracker removes, a process of its own: it need not warn of it."""
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [before, "ignore:resource_tracker:UserWarning"]))
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("PYTHONWARNINGS", None)
+        else:
+            os.environ["PYTHONWARNINGS"] = before
 
 
 @contextmanager
