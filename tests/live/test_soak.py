@@ -19,4 +19,4 @@ def test_a_minute_of_soaking_loses_nothing():
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [line.split() for line in done.stdout.splitlines()[2:]]
     assert len(rows) == 8
-    assert all(int(row[-5].replace(",", "")) > 0 for row in rows)  # everything was tried
+    assert all(int(row[-5].replace(",", "")) > 0 for row in rows), done.stdout  # everything was tried

@@ -544,9 +544,9 @@ ATTACKS: tuple[type[Attack], ...] = (Kills, Signals, FullDisks, SecondProcesses,
 
 def soak(seconds: float, seed: int = 0) -> list[Line]:
     """Strike in turn until the time is over."""
-    end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as name:
         attacks = [kind(Path(name) / kind.__name__, random.Random(f"{seed} {kind.__name__}")) for kind in ATTACKS]
+        end = time.monotonic() + seconds  # from here on: what they need may have to be compiled first
         while time.monotonic() < end:
             for attack in attacks:
                 attack.strike()
