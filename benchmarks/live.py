@@ -3,7 +3,7 @@
 "update" is the learner's own rule on the same feedback, nothing else; "live" is ask and tell with a ready
 Feedback: token, checks, sums, lock; "journal" writes both down as well; "fsync" also waits for the disk. "2 writes"
 is the floor of a journal: "live", and as many bytes given to the operating system after ask and after tell, with no
-checksum. Where each system call empties the processor's table of pages (some virtual machines) that is most of it.
+checksum and no order of events.
 All are timed round by round in one run, those before fsync in turn, so that each finds the others' data in the
 processor's caches; "alone" is the same in a loop of its own. The last is the disk's speed, not ours.
 
