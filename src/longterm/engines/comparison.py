@@ -102,8 +102,6 @@ class Comparison(Mapping[str, Trace]):
         -------
         matplotlib.figure.Figure
         """
-        from longterm.engines.comparison import draw
-
         return draw(self, comparator, axes)
 
     def to_frame(self, comparator: Comparator | ArrayLike | None = None) -> Any:
