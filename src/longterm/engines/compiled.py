@@ -118,16 +118,10 @@ def _compiled(
         return played
 
     def play_until(carry: Carry, block: Parameters, stop: Any) -> Carry:
-        if not hasty:  # one round is all that is compiled; what it reports, its steps use as well
-            one_by_one: Carry = lax.while_loop(
-                lambda c: goes_on(c, stop),
-                lambda c: play_one(c._replace(report=learner.report(c.state)), block),
-                carry,
-            )
-            return one_by_one
-        for stretch in STRETCHES:
+        stretches = STRETCHES if hasty else (1,)
+        for stretch in stretches:
             carry = play_stretches(carry, block, stop, stretch)
-        last: Carry = lax.fori_loop(0, STRETCHES[-1], lambda _, now: play_wanted(now, block, stop), carry)
+        last: Carry = lax.fori_loop(0, stretches[-1], lambda _, now: play_wanted(now, block, stop), carry)
         return last
 
     def advance(
