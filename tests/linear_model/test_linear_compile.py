@@ -84,7 +84,7 @@ def test_the_next_process_finds_its_kernels_and_an_edited_helper_makes_new_ones(
     assert first[:2] == (0, 1)
     assert in_another_process(tmp_path, tmp_path / "cache") == (1, 0, first[2])
     losses = tmp_path / "longterm" / "linear_model" / "kernels" / "losses.py"
-    changed = losses.read_text().replace("return gap, -y", "return 2.0 * gap, -y")
+    changed = losses.read_text().replace("return -y, gap", "return -y, 2.0 * gap")
     assert changed != losses.read_text()
     losses.write_text(changed)
     after = in_another_process(tmp_path, tmp_path / "cache")

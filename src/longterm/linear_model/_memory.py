@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -290,14 +291,17 @@ class Average:
 
     def round_of(self, stretch: int) -> int:
         """The round that stands for this stretch."""
-        return stretch * self.length + 1 + _mixed(self.seed * 0x9E3779B97F4A7C15 + stretch) % self.length
+        return stretch * self.length + 1 + _drawn(self.seed, stretch, self.length)
 
     def add(self, x: FloatArray, intercept: float) -> None:
         """The decision of that round."""
-        drawn = np.append(x, intercept)
+        stretches, total = self.sampled
+        added = np.empty(len(x) + 1)  # `append` and `concatenate` take as long as all the rest
+        added[:-1], added[-1] = x, intercept
+        if total.size:
+            added += total
         self._before = self.next_round(), self.sampled
-        total = drawn if self.sampled.total.size == 0 else self.sampled.total + drawn
-        self.sampled = Sampled(self.sampled.stretches + 1, total)
+        self.sampled = Sampled(stretches + 1, added)
 
     def take_back(self, round: int) -> None:
         """Forget the decision of this round if it was added: the round was refused, and may not come again."""
@@ -314,9 +318,10 @@ class Average:
         return mean[:-1], float(mean[-1])
 
 
-def _mixed(number: int) -> int:
-    """A number of 64 bits that looks random: splitmix64."""
-    z = (number + 0x9E3779B97F4A7C15) & _MASK
+@lru_cache(maxsize=1024)  # asked for when it is planned, and when it comes
+def _drawn(seed: int, stretch: int, length: int) -> int:
+    """A number below `length` that looks random: splitmix64."""
+    z = (seed * 0x9E3779B97F4A7C15 + stretch + 0x9E3779B97F4A7C15) & _MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-    return z ^ (z >> 31)
+    return (z ^ (z >> 31)) % length

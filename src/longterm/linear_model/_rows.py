@@ -16,6 +16,7 @@ from scipy import sparse
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
+from longterm.linear_model.kernels.layout import ORDINARY
 from longterm.linear_model.kernels.round import LONGEST_GRADIENT
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 
@@ -77,7 +78,7 @@ def _dense_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
     if rows.ndim != 2 or rows.shape[1] != dimension:
         raise InputError("X", f"has shape {rows.shape}", f"Give rows of {dimension} features, shape (n, {dimension})")
     rows = np.ascontiguousarray(rows)
-    size = largest(rows)
+    size = at_least_largest(rows)
     if not np.isfinite(size):
         row = int((~np.isfinite(rows)).any(axis=1).argmax())
         raise _not_finite(row, first_round)
@@ -109,7 +110,7 @@ def _sparse_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
         matrix.has_canonical_format = False
         matrix.sum_duplicates()
         indices, indptr = matrix.indices, matrix.indptr
-    size, widest = largest(matrix.data), int(np.diff(indptr).max()) if len(indptr) > 1 else 0
+    size, widest = at_least_largest(matrix.data), int(np.diff(indptr).max()) if len(indptr) > 1 else 0
     if not np.isfinite(size):
         raise _not_finite(_row_of(~np.isfinite(matrix.data), indptr), first_round)
     rows = (np.ascontiguousarray(matrix.data), np.ascontiguousarray(indices), np.ascontiguousarray(indptr))
@@ -128,6 +129,17 @@ def _sorted_and_unique(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:
 def largest(values: NDArray[Any]) -> float:
     """The largest |value|; NaN or infinite where a value is."""
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
+
+
+def at_least_largest(values: NDArray[Any]) -> float:
+    """No less than the largest |value|, as a rule the root of the sum of squares; NaN or infinite where a value is.
+
+    One pass in place of two, which for rows of a hundred numbers took half as long as learning them.
+    """
+    flat = values.reshape(-1)
+    with np.errstate(over="ignore"):
+        root = 1.001 * math.sqrt(float(flat.dot(flat)))  # sums of float32 are rounded
+    return root if 1 / ORDINARY <= root <= ORDINARY else largest(values)
 
 
 def _row_of(entries: NDArray[np.bool_], indptr: NDArray[Any]) -> int:

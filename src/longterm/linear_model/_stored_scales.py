@@ -26,6 +26,7 @@ from longterm.linear_model.kernels.mixture import (
     PRIOR,
     RADIUS,
     RESIDUAL,
+    RESIDUAL_PATIENCE,
     ROWS,
     SHARE,
     SQUARES,
@@ -124,7 +125,8 @@ def _check_block(of: str, scalars: Mapping[str, float], rate: float) -> None:
     """What was owed and not yet paid when the file was written, by the weights' scales or the residual's."""
     owed, squares, patience, lean = (scalars[of + name] for name in ("owed", "owed_squares", "patience", "tilt"))
     require(scalars["waits"] in (0.0, 1.0), "scales neither wait nor pay in every round")
-    most = scalars["waits"] * max(min(PATIENCE * rate, 0.5 * rate - scalars[of + "clip"]), 0.0) * (1 + CLOSE)
+    share = RESIDUAL_PATIENCE if of else PATIENCE
+    most = scalars["waits"] * max(min(share * rate, 0.5 * rate - scalars[of + "clip"]), 0.0) * (1 + CLOSE)
     require(patience <= most and abs(owed) <= patience * (1 + CLOSE) + LITTLE, f"scales owe more than {of}patience")
     rounds = (scalars["round"] - 1) % LONGEST_BLOCK
     each = min(2 * patience, scalars[of + "clip"]) * (1 + CLOSE)  # what is owed never left ±patience

@@ -19,13 +19,14 @@ from numba.extending import overload
 from longterm.linear_model.kernels.compile import OPTIONS, helper
 from longterm.linear_model.kernels.round import (
     add_gradient,
+    add_loss,
     ascend,
     charge,
     clip,
     margin_of,
+    next_offset,
     nonzeros,
-    pay_scales,
-    place_intercept,
+    pay_scales_and_place_intercept,
     place_leader,
     place_offset,
     shrink,
@@ -49,18 +50,19 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     """
     p, s = memory.parameters[0], memory.scalars[0]
     dot, length = ahead
+    offset, logarithm_of_t = next_offset(p, s, label, weight)
     margin = margin_of(p, s, dot)
-    accepted, slope, g = charge(p, s, margin, length, label, weight)
+    accepted, slope, g, parts = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin, ahead
-    logarithm_of_t = place_offset(p, s, label, weight)
+    place_offset(p, s, label, weight, offset)
     add_gradient(p, s, slope, length)
     ascend(p, s, g, logarithm_of_t)
     s.multiplier_sum += s.multiplier
+    pay_scales_and_place_intercept(p, s, memory.mixture, dot, length, slope)
     s.norm_1, s.norm_2, next_dot, next_length = step(memory, rows, k, slope, s.multiplier_sum * p.l1, following)
-    pay_scales(p, s, memory.mixture, dot, length, slope)
-    place_leader(p, s, memory.mixture, s.multiplier_sum, s.norm_1, s.norm_2)
-    place_intercept(p, s, memory.mixture, slope)
+    place_leader(p, s, memory.mixture, s.multiplier_sum, s.norm_1, s.norm_2, slope)
+    add_loss(p, s, parts, weight)
     return True, margin, (next_dot, next_length)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from longterm.linear_model.kernels.compile import helper
 from longterm.linear_model.kernels.functions import logarithm
-from longterm.linear_model.kernels.round import ascend, charge, clip, nonzeros, within_ball
+from longterm.linear_model.kernels.round import add_loss, ascend, charge, clip, nonzeros, within_ball
 from longterm.linear_model.kernels.rows import clear, dot_and_length, whole_row
 
 
@@ -35,9 +35,10 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     p, s, v = memory.parameters[0], memory.scalars[0], memory.vector
     dot, length = dot_and_length(rows, k, v)
     margin = s.scale * dot + s.intercept
-    accepted, slope, g = charge(p, s, margin, length, label, weight)
+    accepted, slope, g, parts = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin, ahead
+    add_loss(p, s, parts, weight)
     u = whole_row(rows, k, memory.row)
     pull_1, pull_2 = s.multiplier * p.l1, s.multiplier * p.l2
     if p.mu > 0.0:  # Mahdavi's constant steps

@@ -44,29 +44,42 @@ WITH_KINKS = frozenset({HINGE, QUANTILE})
 
 
 @numba.njit(inline="always")
-def value_and_slope(code, parameter, margin, y):
-    """f(margin) and f′(margin). One exponential at most."""
+def slope_and_parts(code, parameter, margin, y):
+    """f′(margin), and what f(margin) is made of, for `value_of`. One exponential at most."""
     if code == LOGISTIC:
         z = y * margin
         small = exponential(-abs(z))  # never above 1
         pull = (small if z >= 0.0 else 1.0) / (1.0 + small)  # no branch: whether a row is right cannot be guessed
-        return max(-z, 0.0) + log1p_of_share(small), -y * pull
+        return -y * pull, max(-z, 0.0), small
     if code <= SQUARED_HINGE:
         gap = 1.0 - y * margin
         if gap <= 0.0:
-            return 0.0, 0.0
+            return 0.0, 0.0, 0.0
         if code == HINGE:
-            return gap, -y
-        return gap * gap, -2.0 * y * gap
+            return -y, gap, 0.0
+        return -2.0 * y * gap, gap * gap, 0.0
     residual = margin - y
     if code == SQUARED:
-        return 0.5 * residual * residual, residual
+        return residual, 0.5 * residual * residual, 0.0
     size = abs(residual)
     if code == HUBER:
         if size <= parameter:
-            return 0.5 * residual * residual, residual
-        return parameter * (size - 0.5 * parameter), math.copysign(parameter, residual)
+            return residual, 0.5 * residual * residual, 0.0
+        return math.copysign(parameter, residual), parameter * (size - 0.5 * parameter), 0.0
     if residual == 0.0:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     slope = 1.0 - parameter if residual > 0.0 else -parameter
-    return slope * residual, slope
+    return slope, slope * residual, 0.0
+
+
+@numba.njit(inline="always")
+def value_of(code, part, share):
+    """f(margin), which is finite where `part` is. A round has time for the logarithm once the slope is on its way."""
+    return part + log1p_of_share(share) if code == LOGISTIC else part
+
+
+@numba.njit(inline="always")
+def value_and_slope(code, parameter, margin, y):
+    """f(margin) and f′(margin)."""
+    slope, part, share = slope_and_parts(code, parameter, margin, y)
+    return value_of(code, part, share), slope

@@ -44,6 +44,9 @@ LEAST_SQUARES = 1e-300
 POWER, RESIDUAL_POWER = 0.5, 2.0
 """Exponents of the priors. The residual is what the offset has left over, so large ones must be earned: with ½ the
 intercept moves by 2.3 at the first of four positives in 2,000 rows, with 2 by 1.3, and no loss measured was worse."""
+RESIDUAL_PATIENCE = 0.3
+"""Twice that of the weights' scales: a third of the blocks ended for the residual's sake, and no loss measured was
+larger for it (`benchmarks/scale_blocks.py`)."""
 NEVER = -1e200
 """ln π of a lane that is not in use."""
 LITTLE = 1 / 16
@@ -318,7 +321,8 @@ def settle(mixture, s):
         pivot = min(pivot - change * unit, highest)
         residual_pivot = min(residual_pivot - residual_change * residual_unit, residual_highest)
     s.pivot, s.residual_pivot = pivot - change * unit, residual_pivot - residual_change * residual_unit
-    s.patience, s.residual_patience = patience(s, rate, s.clip), patience(s, residual_rate, s.residual_clip)
+    s.patience = patience(s, rate, s.clip, PATIENCE)
+    s.residual_patience = patience(s, residual_rate, s.residual_clip, RESIDUAL_PATIENCE)
     alike = mixture[FACTOR, 0] == 0.0
     sums = lean(address, 1.0 if alike else 0.0)
     s.mean_radius, s.residual_mean_radius = sums[0] if alike else 0.0, sums[1]
@@ -329,9 +333,9 @@ def settle(mixture, s):
 
 
 @helper
-def patience(s, rate, clip):
-    """How much scales may owe: no exponent is to move by more than PATIENCE, nor h to come to more than ½."""
-    return s.waits * max(min(PATIENCE * rate, 0.5 * rate - clip), 0.0)
+def patience(s, rate, clip, most):
+    """How much scales may owe: no exponent is to move by more than `most`, nor h to come to more than ½."""
+    return s.waits * max(min(most * rate, 0.5 * rate - clip), 0.0)
 
 
 @helper
@@ -389,7 +393,9 @@ def place_scales(mixture, s, squares, pull, norm_2):
     if pull == 0.0:
         if mixture[FACTOR, 0] > 0.0:
             forget_lanes(mixture)
-        s.factor = 1.0 / math.sqrt(max(squares, norm_2))
+        s.factor = 1.0 / math.sqrt(squares)
+        if norm_2 > squares:  # a branch, which can be guessed: a maximum would wait for ‖w‖
+            s.factor = 1.0 / math.sqrt(norm_2)
         return min(s.mean_radius * (1.0 + s.tilt * s.owed), mixture[RADIUS, 0]) * s.factor
     if mixture[FACTOR, 0] == 0.0:
         spread_over_lanes(mixture, s)

@@ -32,12 +32,13 @@ from longterm.linear_model.kernels.layout import ONE
 from longterm.linear_model.kernels.mixture import place_scales
 from longterm.linear_model.kernels.round import (
     add_gradient,
+    add_loss,
     charge,
     leader_curvature,
     margin_of,
+    next_offset,
     nonzeros,
-    pay_scales,
-    place_intercept,
+    pay_scales_and_place_intercept,
     place_leader,
     place_offset,
     shrink,
@@ -62,28 +63,29 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     """Play row k: whether it was played (else nothing was changed), and the margin from before it was learned."""
     p, s, z = memory.parameters[0], memory.scalars[0], memory.vector
     dot, length = dot_and_length(rows, k, memory.point)
+    offset, _ = next_offset(p, s, label, weight)
     margin = margin_of(p, s, dot)
-    accepted, slope, _ = charge(p, s, margin, length, label, weight)
+    accepted, slope, _, parts = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin, ahead
-    place_offset(p, s, label, weight)
+    place_offset(p, s, label, weight, offset)
     add_gradient(p, s, slope, length)
     s.multiplier_sum += next_weight(p, s)
+    pay_scales_and_place_intercept(p, s, memory.mixture, dot, length, slope)
     u = whole_row(rows, k, memory.row)
     if p.scales == ONE:
         above = add_and_count(z, u, slope, s.multiplier * p.l1)
         weight_in_force = least_weight(p, leader_curvature(p, s), z, above)
     else:
         add(z, u, slope)
-        pay_scales(p, s, memory.mixture, dot, length, slope)
         weight_in_force = raised_weight(p, s, memory.mixture, z)
     clear(rows, k, memory.row)
     s.multiplier = min(weight_in_force, s.multiplier_sum)
     if p.max_features > 0:
         s.multiplier = max(s.multiplier, weight_for_few(p, z, s.multiplier))
     s.norm_1, s.norm_2 = shrink(z, s.multiplier * p.l1, memory.point)
-    place_leader(p, s, memory.mixture, s.multiplier, s.norm_1, s.norm_2)
-    place_intercept(p, s, memory.mixture, slope)
+    place_leader(p, s, memory.mixture, s.multiplier, s.norm_1, s.norm_2, slope)
+    add_loss(p, s, parts, weight)
     return True, margin, ahead
 
 

@@ -1,6 +1,10 @@
 """What several rules do in a round: charging the loss, the dual's step, the leader's place.
 
 In all of them `p` is the record of parameters, `s` that of the state.
+
+The order within a round is chosen for the processor, which looks some two hundred instructions ahead. Everything waits
+for the slope, the multiplier and the pass, one after another. What waits for none of them comes first (logarithms,
+while the last pass is added up), what nothing waits for comes last (the loss's value): a fifth of a round.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import numpy as np
 from longterm.linear_model.kernels.compile import helper, in_order
 from longterm.linear_model.kernels.functions import falling_power, logarithm
 from longterm.linear_model.kernels.layout import MEAN, NO_OFFSET, ONE, PRICED
-from longterm.linear_model.kernels.losses import value_and_slope
+from longterm.linear_model.kernels.losses import slope_and_parts, value_of
 from longterm.linear_model.kernels.mixture import (
     begin_mixture,
     owe_round,
@@ -43,25 +47,32 @@ def margin_of(p, s, dot):
 
 @helper
 def charge(p, s, margin, length, label, weight):
-    """Add f_t(x_t) and g(x_t) to the sums: whether the row may be learned (else nothing was changed), slope, g(x_t).
+    """Add g(x_t) to the sums: whether the row may be learned (else nothing was changed), slope, g(x_t), parts of f_t.
 
-    `length` is ‖u‖². A NaN anywhere makes the value or the row's length NaN, and the row is refused.
+    `length` is ‖u‖². A NaN anywhere makes the slope or the row's length NaN, and the row is refused.
     """
-    value, slope = value_and_slope(p.loss, p.loss_parameter, margin, label)
-    value, slope = weight * value, weight * slope
+    slope, part, share = slope_and_parts(p.loss, p.loss_parameter, margin, label)
+    slope = weight * slope
     free = 1.0 if p.intercept_bound + p.residual_radius > 0.0 else 0.0
-    if not (length <= p.longest and slope * slope * (length + free) <= LONGEST_GRADIENT**2 and value < math.inf):
-        return False, slope, 0.0
+    moderate = length <= p.longest and slope * slope * (length + free) <= LONGEST_GRADIENT**2
+    if not (moderate and weight * part < math.inf):
+        return False, slope, 0.0, (part, share)
     if p.offset == MEAN:
         s.reach = p.residual_radius
     norm_1, norm_2 = s.norm_1 + s.norm_1_low, s.norm_2 + s.norm_2_low
     g = s.scale * (p.l1 * norm_1 + 0.5 * p.l2 * s.scale * norm_2) - p.budget
     positive = max(g, 0.0)
-    s.loss_sum += value
     s.signed_violation += g
     s.hard_violation += positive
     s.squared_violation += positive * positive
-    return True, slope, g
+    return True, slope, g, (part, share)
+
+
+@helper
+def add_loss(p, s, parts, weight):
+    """Add f_t(x_t) to its sum."""
+    part, share = parts
+    s.loss_sum += weight * value_of(p.loss, part, share)
 
 
 @helper
@@ -101,20 +112,25 @@ def leader_curvature(p, s):
 
 
 @helper
-def pay_scales(p, s, mixture, dot, length, slope):
-    """The scales of the mixture, where there is one, owe the round or pay for it; `dot` is ⟨u, −soft(z, τ)⟩."""
+def pay_scales_and_place_intercept(p, s, mixture, dot, length, slope):
+    """The scales of the mixture, where there is one, owe the round or pay for it; `dot` is ⟨u, −soft(z, τ)⟩.
+
+    Then the next b. Scales with a price have not paid for the multiplier yet, so b waits for that (`place_leader`).
+    """
     if p.scales > ONE:
         begin_mixture(mixture, s, length)
         b, residual_b, ends = owe_round(mixture, s, slope * dot, -slope * s.intercept_slope)
         if p.scales == PRICED:
-            pay(mixture, s, b, residual_b)  # they have not paid for the multiplier yet
-        elif ends:
+            pay(mixture, s, b, residual_b)
+            return
+        if ends:
             pay(mixture, s, b, residual_b)
             settle(mixture, s)
+    place_intercept(p, s, mixture, slope)
 
 
 @helper
-def place_leader(p, s, mixture, weight, norm_1, norm_2):
+def place_leader(p, s, mixture, weight, norm_1, norm_2, slope):
     """The factor of x_{t+1} = −s soft(z, τ), s = min(1/(a + weight l2), R/‖soft(z, τ)‖), or the mixture's Σ p_k s_k."""
     if p.scales == ONE:
         s.scale = within_ball(1.0 / (leader_curvature(p, s) + weight * p.l2), norm_2, p.radius)
@@ -124,6 +140,7 @@ def place_leader(p, s, mixture, weight, norm_1, norm_2):
         price(mixture, s, s.multiplier, p.l1 * norm_1, 0.5 * p.l2 * norm_2, p.budget)
         settle(mixture, s)
         s.scale = place_scales(mixture, s, s.gradient_squares, weight * p.l2, norm_2)
+        place_intercept(p, s, mixture, slope)
 
 
 @helper
@@ -147,36 +164,38 @@ def place_intercept(p, s, mixture, slope):
 
 
 @helper
-def place_offset(p, s, label, weight):
-    """What the next b is without its residual, with a mixture; log t, which the dual's step needs.
-
-    It waits for nothing that the round is to find out. So it comes right after the charge, while the processor waits
-    for the slope; at the end of the round it took a tenth of it.
-    """
+def next_offset(p, s, label, weight):
+    """What the next b is without its residual, with a mixture; log t, which the dual's step needs. Nothing changes."""
     t = np.float64(s.round)
     if p.scales == ONE or p.intercept_bound > 0.0:
-        return logarithm(t)
-    s.heaviest = max(s.heaviest, weight)
-    if p.offset == NO_OFFSET or s.heaviest == 0.0:
-        s.intercept = 0.0
-        return logarithm(t)
+        return s.intercept, logarithm(t)
+    heaviest = max(s.heaviest, weight)
+    if p.offset == NO_OFFSET or heaviest == 0.0:
+        return 0.0, logarithm(t)
+    if p.offset == MEAN:
+        return (s.negative_weight + weight * label) / (s.positive_weight + weight), logarithm(t)
+    positive, negative = weights_with(s, label, weight)
+    return logarithms(positive + 0.5 * heaviest, negative + 0.5 * heaviest, t)
+
+
+@helper
+def place_offset(p, s, label, weight, offset):
+    """The offset is that one now."""
+    if p.scales == ONE or p.intercept_bound > 0.0:
+        return
+    s.heaviest, s.intercept = max(s.heaviest, weight), offset
     if p.offset == MEAN:
         s.positive_weight += weight
         s.negative_weight += weight * label
-        s.intercept = s.negative_weight / s.positive_weight
-        return logarithm(t)
-    count_label(s, label, weight)
-    half = 0.5 * s.heaviest
-    s.intercept, logarithm_of_t = logarithms(s.positive_weight + half, s.negative_weight + half, t)
-    return logarithm_of_t
+    elif p.offset != NO_OFFSET:
+        s.positive_weight, s.negative_weight = weights_with(s, label, weight)
 
 
 @in_order
-def count_label(s, label, weight):
-    """The classes' weights. No branch on the label, which cannot be guessed: LLVM makes one where it may reorder."""
+def weights_with(s, label, weight):
+    """The classes' weights with this row. No branch on the label, which cannot be guessed: LLVM makes one otherwise."""
     positive = weight if label > 0.0 else 0.0
-    s.positive_weight += positive
-    s.negative_weight += weight - positive
+    return s.positive_weight + positive, s.negative_weight + (weight - positive)
 
 
 @helper

@@ -233,7 +233,11 @@ class CompiledRule(ABC):
     def _leader(self, z: FloatArray, weight: str) -> FloatArray:
         """−scale · soft(z, l1 · weight)."""
         threshold = self.number(weight) * float(self.parameters["l1"][0])
-        return self.number("scale") * (np.clip(z, -threshold, threshold) - z) + 0.0
+        x = np.minimum(np.maximum(z, -threshold), threshold)  # a third of the time of `clip`
+        x -= z
+        x *= self.number("scale")
+        x += 0.0
+        return x
 
     def require_room(self) -> None:
         """ValueError if numbers are so large that features on another scale could make them infinite."""

@@ -23,12 +23,13 @@ from longterm.linear_model.kernels.compile import exact, helper, in_order, prefe
 from longterm.linear_model.kernels.heap import BYTES, PERIOD, SHARE, SLACK, add, push, raise_threshold, rebuild
 from longterm.linear_model.kernels.round import (
     add_gradient,
+    add_loss,
     ascend,
     charge,
     clip,
     margin_of,
-    pay_scales,
-    place_intercept,
+    next_offset,
+    pay_scales_and_place_intercept,
     place_leader,
     place_offset,
 )
@@ -72,11 +73,12 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     values, indices = sparse_row(rows, k)
     threshold = s.multiplier_sum * p.l1
     dot, length = ahead
+    offset, logarithm_of_t = next_offset(p, s, label, weight)
     margin = margin_of(p, s, dot)
-    accepted, slope, g = charge(p, s, margin, length, label, weight)
+    accepted, slope, g, parts = charge(p, s, margin, length, label, weight)
     if not accepted:
         return False, margin, ahead
-    logarithm_of_t = place_offset(p, s, label, weight)
+    place_offset(p, s, label, weight, offset)
     add_gradient(p, s, slope, length)
     ascend(p, s, g, logarithm_of_t)
     s.multiplier_sum += s.multiplier
@@ -94,9 +96,9 @@ def play_row(memory, rows, k, following, ahead, label, weight):
     if s.active == 0:
         s.norm_1 = s.norm_1_low = s.norm_2 = s.norm_2_low = 0.0
     norm_1, norm_2 = s.norm_1 + s.norm_1_low, s.norm_2 + s.norm_2_low
-    pay_scales(p, s, memory.mixture, dot, length, slope)
-    place_leader(p, s, memory.mixture, s.multiplier_sum, norm_1, norm_2)
-    place_intercept(p, s, memory.mixture, slope)
+    pay_scales_and_place_intercept(p, s, memory.mixture, dot, length, slope)
+    place_leader(p, s, memory.mixture, s.multiplier_sum, norm_1, norm_2, slope)
+    add_loss(p, s, parts, weight)
     return True, margin, ahead
 
 
