@@ -21,6 +21,8 @@ from longterm.learners.feedback import Feedback, FeedbackCheck, Limits, require_
 
 PART_BYTES = 2**20
 """Of one array of decisions."""
+LINE = 64
+"""Bytes that come from memory at once."""
 KEPT_BYTES = 2**24
 """Half of what stays with the process between two calls."""
 Who = slice | NDArray[np.int64]
@@ -78,11 +80,12 @@ class NumpyRows:
     def tell(self, numbers: Numbers, feedback: Feedback, make_check: Callable[[], FeedbackCheck]) -> None:
         """Check and apply, all or none. The check in words is made where it is needed only."""
         count = len(self._records) if numbers is None else len(numbers)
-        x = np.broadcast_to(self._decision, (count, *self._decision.shape[1:]))
+        x = np.empty((count, *self._decision.shape[1:]), self._decision.dtype)  # looked at for its shape
         if type(self._learner).require is Learner.require:
             require_match(feedback, x, None)
             if self._play(numbers, feedback, x, check=True):
                 return
+        x = np.broadcast_to(self._decision, x.shape)
         self._play(numbers, make_check().accept(feedback, None), x, check=False)
 
     def _play(self, numbers: Numbers, feedback: Feedback, x: NDArray[Any], *, check: bool) -> bool:
@@ -108,7 +111,7 @@ class NumpyRows:
 
     def _after(self, rows: Records, told: Feedback) -> Records:
         """These records after the round."""
-        state = self._learner_of(rows).update(self._state_of(rows), told)
+        state = self._learner_of(rows).update(self._kind(*map(_close, self._state_of(rows))), told)
         after = _gathered(rows, slice(None))
         for name, field in state._asdict().items():
             if field.dtype.kind == "f" and not np.isfinite(field).all():
@@ -126,7 +129,7 @@ class NumpyRows:
     def _learner_of(self, rows: Records) -> Learner[Any]:
         if not self._hyper:
             return self._learner
-        return self._learner.with_hyper_arrays({path: rows[field] for path, field in self._hyper.items()})
+        return self._learner.with_hyper_arrays({path: _close(rows[field]) for path, field in self._hyper.items()})
 
     def _limits_of(self, rows: Records) -> Limits:
         return self._limits._replace(**{name: rows[field] for name, field in self._own_limits.items()})
@@ -140,9 +143,16 @@ class NumpyRows:
 
 
 def _side_by_side(arrays: dict[str, NDArray[Any]]) -> Records:
-    """Records of arrays that have a row for each learner."""
-    kind = np.dtype([(name, array.dtype, array.shape[1:]) for name, array in arrays.items()], align=True)
-    records = np.zeros(len(next(iter(arrays.values()))), kind)
+    """Records of arrays that have a row for each learner, each in cache lines of its own."""
+    fields: list[Any] = [(name, array.dtype, array.shape[1:]) for name, array in arrays.items()]
+    kind = np.dtype(fields, align=True)
+    rest = -kind.itemsize % LINE
+    if rest:
+        kind = np.dtype([*fields, ("rest", np.uint8, (rest,))], align=True)
+    count = len(next(iter(arrays.values())))
+    room = np.zeros(count * kind.itemsize + LINE, dtype=np.uint8)
+    first = -room.ctypes.data % LINE
+    records = room[first : first + count * kind.itemsize].view(kind)
     for name, array in arrays.items():
         records[name] = array
     return records
@@ -166,6 +176,11 @@ def _put(records: Records, who: Who, rows: Records) -> None:
         _as_bytes(records)[who] = _as_bytes(rows)
     else:
         _as_bytes(records).put(who, _as_bytes(rows), mode="clip")
+
+
+def _close(field: NDArray[Any]) -> NDArray[Any]:
+    """A field of one number a row, side by side: it is looked at several times. Others are as good where they are."""
+    return np.ascontiguousarray(field) if field.ndim == 1 else field
 
 
 def _part_of(feedback: Feedback, start: int, stop: int) -> Feedback:
