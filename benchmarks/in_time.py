@@ -6,6 +6,11 @@ The last third of cuts of each series is predicted by `fit` on the rows before i
 day ahead from lags of a day and more, load, sun and carbon of the year of one building likewise (where
 `citylearn-2022.csv.gz` is among the data), TrumpApproval (where River is installed). Squared error over the targets'
 variance, with the share of the rounds that rows held out choose, with the share that `fit` takes, and RidgeCV's.
+
+    python benchmarks/in_time.py --streams
+
+The same series as streams, each row predicted before it is learned: squared errors over Vowpal Wabbit's, with default
+settings, up to the first 500, 2,000, 8,760 and 20,000 rows.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +28,7 @@ import numpy as np
 
 from longterm.data import load_elec2
 from longterm.linear_model import BudgetLinearRegressor, _fit
-from models import regressions
+from models import regressions, vowpal_wabbit_in_stream
 
 DAY, HOURS = 48, 24
 
@@ -81,6 +87,19 @@ def main() -> None:
         print(f"{name}: taken over chosen, geometric mean of {len(cuts)} cuts {np.exp(np.mean(np.log(ratios))):.3f}")
 
 
+def streams() -> None:
+    ends = (500, 2000, 8760, 20_000)
+    print(f"{'series':<16}" + "".join(f"{end:>10}" for end in ends))
+    for name, X, y, _ in series():
+        rows, targets = np.ascontiguousarray(X[: ends[-1]]), y[: ends[-1]]
+        model = BudgetLinearRegressor().partial_fit(rows[:1], targets[:1])
+        ours = model._learners[0].learn(rows[1:], targets[1:])
+        theirs = vowpal_wabbit_in_stream(rows, targets, "squared")[1:]
+        ours, theirs = (np.cumsum((margins - targets[1:]) ** 2) for margins in (ours, theirs))
+        ratios = (ours[min(end, len(targets)) - 2] / theirs[min(end, len(targets)) - 2] for end in ends)
+        print(f"{name:<16}" + "".join(f"{ratio:>10.3g}" for ratio in ratios), flush=True)
+
+
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    main()
+    streams() if "--streams" in sys.argv else main()

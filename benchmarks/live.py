@@ -7,13 +7,21 @@ checksum and no order of events.
 All are timed round by round in one run, those before fsync in turn, so that each finds the others' data in the
 processor's caches; "alone" is the same in a loop of its own. The last is the disk's speed, not ours.
 
-    python benchmarks/live.py
+    python benchmarks/live.py [FOLDER]
+
+With a folder, a checkout of an earlier longterm, both take turns of 200 rounds with d = 10: of the one, say, whose 53
+microseconds (93 with a journal) were to become 20 (35).
+
+    git worktree add ../then bb1d5b7
+    python benchmarks/live.py ../then
 """
 
 from __future__ import annotations
 
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -30,6 +38,27 @@ from longterm.sets import Ball
 ROUNDS = 4000
 SYNCED_ROUNDS = 200
 WARM_UP = 100
+TURNS, A_TURN = 60, 200
+ONE_OF_TWO = """
+import statistics, sys, tempfile
+import live
+from longterm import AOGD, LiveLearner, Problem
+from longterm.constraints import L2Budget
+from longterm.losses import SquaredDistance
+from longterm.sets import Ball
+
+problem = Problem(Ball(10), SquaredDistance(10, targets=Ball(10)), L2Budget(10, budget=0.5))
+learner = AOGD.for_problem(problem) if hasattr(AOGD, "for_problem") else AOGD.convex(problem)
+written = LiveLearner(learner, problem, journal=tempfile.mkdtemp() + "/written", fsync=False)
+served = {"live": live.served(LiveLearner(learner, problem)), "journal": live.served(written)}
+plays = {"update": live.bare(learner)} | served
+feedback = live.feedback_of(problem)
+for line in sys.stdin:
+    start = int(line) % (len(feedback) - live.WARM_UP)
+    turn = feedback[start : start + live.WARM_UP + int(sys.argv[1])]
+    print(*(statistics.median(live.timed({name: play}, turn)[name]) for name, play in plays.items()), flush=True)
+"""
+"""What each of two versions is asked to do in a process of its own, with its own benchmarks/live.py."""
 
 
 def feedback_of(problem: Problem) -> list[Feedback]:
@@ -77,7 +106,41 @@ def served_and_written(live: LiveLearner, file: BinaryIO, d: int) -> Callable[[F
     return play
 
 
+def beside(earlier: Path) -> None:
+    """Turns of this version and of an earlier one: medians, and the ratio turn by turn."""
+    here = Path(__file__).resolve().parents[1]
+    processes = {
+        name: subprocess.Popen(
+            [sys.executable, "-c", ONE_OF_TWO, str(A_TURN)],
+            env=os.environ | {"PYTHONPATH": f"{root / 'src'}{os.pathsep}{root / 'benchmarks'}"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name, root in (("then", earlier.resolve()), ("now", here))
+    }
+    taken: dict[str, list[list[float]]] = {name: [] for name in processes}
+    for turn in range(TURNS):
+        for name, process in processes.items():
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(f"{turn * A_TURN}\n")
+            process.stdin.flush()
+            taken[name].append([float(part) for part in process.stdout.readline().split()])
+    for process in processes.values():
+        process.communicate()
+    print(f"medians of {TURNS} turns of {A_TURN} rounds, d = 10, microseconds")
+    print(f"{'':>10}{'then':>10}{'now':>10}{'ratio':>10}")
+    for place, name in enumerate(("update", "live", "journal")):
+        then, now = ([turn[place] for turn in taken[who]] for who in ("then", "now"))
+        ratio = statistics.median(b / a for a, b in zip(then, now, strict=True))
+        print(f"{name:>10}{statistics.median(then):>10.1f}{statistics.median(now):>10.1f}{ratio:>10.2f}")
+
+
 def main() -> None:
+    if len(sys.argv) > 1:
+        beside(Path(sys.argv[1]))
+        return
     print(f"ask + tell of one A-OGD learner, microseconds, {ROUNDS} rounds ({SYNCED_ROUNDS} with fsync)")
     print(f"{'d':>6}{'':>10}{'median':>12}{'p99':>12}{'to the update':>16}{'alone':>12}")
     for d in (10, 100, 1000):

@@ -149,14 +149,14 @@ def test_sparse_rows_are_centred_where_the_memory_is_dense():
     same(whole, by_steps)
 
 
-def test_targets_are_predicted_within_twice_their_reach():
+def test_targets_are_predicted_half_beyond_their_reach_at_most():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 5)) * 1e4
     y = 40 + 0.01 * rng.standard_normal(200)
     for kind in (False, True):
         learner = BudgetLinearLearner(5, 1e6, loss="squared", sparse=kind)
         margins, reach = learner.learn(X, y), np.maximum.accumulate(np.abs(y - y[0]))
-        assert (np.abs(margins[1:] - y[0]) <= 2 * reach[:-1] + 1e-9).all()
+        assert (np.abs(margins[1:] - y[0]) <= 1.5 * reach[:-1] + 1e-9).all()
 
 
 def test_no_more_features_than_allowed_whatever_the_factors():

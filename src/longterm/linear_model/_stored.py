@@ -20,6 +20,7 @@ from longterm.linear_model._settings import Settings
 from longterm.linear_model._stored_scales import CLOSE, LITTLE, check_mixture, require
 from longterm.linear_model.kernels.heap import ARITY, room
 from longterm.linear_model.kernels.layout import AOGD, MIXED_NUMBERS, PENALISED_FTRL
+from longterm.linear_model.kernels.round import FARTHER
 from longterm.linear_model.kernels.rule import CODES, CompiledRule, rule_class
 
 LAST_ROUND = 2**53
@@ -146,7 +147,7 @@ def _check_offset(settings: Settings, widens: bool, scalars: Mapping[str, float]
     require(none, "an intercept with a bound has no residual")
     require(settings.intercept_bound > 0 or widens == (offset == "mean"), "an offset of the mean has an interval")
     require(abs(scalars["residual"]) <= radius * (1 + CLOSE), "the residual is out of bounds")
-    most = radius if offset == "mean" else 0.0
+    most = FARTHER * radius * (1 + CLOSE) if offset == "mean" else 0.0
     require(0 <= scalars["reach"] <= most, "margins reach farther than the targets did")
     first, second, heaviest = (scalars[name] for name in ("positive_weight", "negative_weight", "heaviest"))
     if offset == "none":

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
-from longterm.linear_model._feature_scale import EARLIER, ROOM, FeatureScale, gathered
+from longterm.linear_model._feature_scale import EARLIER, ROOM, TARGET_POWER, FeatureScale, gathered
 from longterm.linear_model._memory import Average, LearnerMemory
 from longterm.linear_model._rows import (
     IN_ORDER,
@@ -521,7 +521,7 @@ class BudgetLinearLearner(LearnerMemory):
         scale, change = copy(self._scale), None
         scale.begin(rows)
         if scale.is_due():
-            change = scale.renewed()
+            change = scale.renewed(None if self._classifies else TARGET_POWER)
         seen = scale.scaled(rows)
         sizes, radius = np.abs(labels), self._rule.number_of("radius") + self._settings.reach
         longest = largest(seen[0] if isinstance(seen, tuple) else seen) * math.sqrt(self._settings.dimension)

@@ -117,7 +117,7 @@ MIXED_NUMBERS = (
     "positive_weight",  # Σ of the weights of rows with y = +1; MEAN: Σ of all weights
     "negative_weight",  # of rows with y = −1; MEAN: Σ weight · y
     "heaviest",  # the largest weight so far
-    "reach",  # MEAN: margins are cut off at ±reach, the residual's radius of the round before
+    "reach",  # MEAN: margins are cut off at ±reach, half as far again as the farthest target before
     "waits",  # 1 where scales pay in blocks of rounds, 0 where in every round, as before snapshots of version 5
     "factor",  # s_k/R_k of the smallest scale; of all of them where Λl2 = 0
     "mean_radius",  # Σ p_k R_k; 0 once a block began with Λl2 > 0
