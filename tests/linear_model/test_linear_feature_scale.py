@@ -7,7 +7,7 @@ from scipy import sparse
 from linear_learners import rows_and_labels, same
 from longterm.errors import InputError
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner
-from longterm.linear_model._feature_scale import EARLIER, FeatureScale
+from longterm.linear_model._feature_scale import EARLIER, MOST_FACTOR, FeatureScale
 
 UNITS = np.array([1.0, 1e-3, 50.0, 1.0, 7.0, 1e4, 0.3])
 
@@ -157,6 +157,22 @@ def test_targets_are_predicted_half_beyond_their_reach_at_most():
         learner = BudgetLinearLearner(5, 1e6, loss="squared", sparse=kind)
         margins, reach = learner.learn(X, y), np.maximum.accumulate(np.abs(y - y[0]))
         assert (np.abs(margins[1:] - y[0]) <= 1.5 * reach[:-1] + 1e-9).all()
+
+
+def test_a_round_does_not_take_its_own_prediction_beyond_the_target():
+    rng = np.random.default_rng(1)
+    X = 1 + 0.1 * rng.standard_normal((300, 4))
+    y = np.append(1e-3 * rng.standard_normal(20), np.sin(np.arange(280) / 10))  # near the first, then far
+    factors, errors = {}, {}
+    for loss, parameter in (("squared", None), ("huber", 1e9)):
+        learner = BudgetLinearLearner(4, 1e4, loss=loss, loss_parameter=parameter, scale_features=True)
+        margins, found = [], []
+        for row, target in zip(X, y, strict=True):
+            margins.append(learner.step_dense(row, target))
+            found.append(learner._rule.number("scale"))
+        factors[loss], errors[loss] = max(found[1:]), float(np.mean((np.array(margins)[20:] - y[20:]) ** 2))
+    assert factors["squared"] == MOST_FACTOR < factors["huber"]  # the same loss, without the cap
+    assert errors["squared"] < 0.7 * errors["huber"]
 
 
 def test_no_more_features_than_allowed_whatever_the_factors():

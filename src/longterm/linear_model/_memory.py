@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 import longterm
 from longterm._arrays import FloatArray
 from longterm.errors import SnapshotError
-from longterm.linear_model._feature_scale import FeatureScale
+from longterm.linear_model._feature_scale import MOST_FACTOR, FeatureScale
 from longterm.linear_model._settings import Settings
 from longterm.linear_model._stored import checked_settings, older_layout, stretch_length
 from longterm.linear_model._stored_scales import up_to_date
@@ -56,12 +56,14 @@ class LearnerMemory:
     """The first target, which that interval is about; 0 where there is none."""
     _ordinary: float
     """What is smaller, row, target or weight, needs no look before it is learned; −1: everything does."""
-    _scale: FeatureScale | None
+    _scale: FeatureScale | None = None
     """What rows are multiplied by before they are learned."""
 
     def _use(self, settings: Settings) -> None:
         self._settings = settings
         parameters = settings.parameters()
+        if self._scale is not None and settings.loss == "squared":
+            parameters = replace(parameters, most_factor=MOST_FACTOR)
         self._rule.use(parameters)
         self._radius = math.hypot(parameters.radius, settings.reach)
         self._ordinary = ORDINARY if self._radius <= FAR else -1.0
@@ -248,6 +250,7 @@ class LearnerMemory:
         self._rule.restore({name.removeprefix("game."): a for name, a in arrays.items() if name.startswith("game.")})
         scale = {name.removeprefix("scale."): array for name, array in arrays.items() if name.startswith("scale.")}
         self._scale = FeatureScale.restored(settings.dimension, scale) if scale else None
+        self._use(settings)
         if self._scale is not None:
             self._rule.require_room()
             self._scale.require_room(self._rule.vector[:: self._rule.numbers_per_coordinate])

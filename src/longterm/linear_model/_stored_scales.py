@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
 from longterm.learners._scale_mixture import LONGEST_BLOCK, PACE, PATIENCE, SCALES
+from longterm.linear_model._feature_scale import MOST_FACTOR
 from longterm.linear_model._settings import Settings
 from longterm.linear_model.kernels.layout import MIXED_NUMBERS, NUMBERS, PENALISED_FTRL
 from longterm.linear_model.kernels.mixture import (
@@ -166,7 +167,9 @@ def _check_leaders(settings: Settings, scalars: Mapping[str, float], mixture: Fl
     require(sound, "the scales do not owe what the state says")
     if scalars["round"] > 1:
         mixed = min(float(share @ factors) * (1 + scalars["tilt"] * owed), float(factors[0]))
-        require(abs(scalars["scale"] - mixed) <= CLOSE * mixed + LITTLE, "the scale is not that of the mixture")
+        cut = settings.loss == "squared" and scalars["scale"] == MOST_FACTOR <= mixed
+        close = abs(scalars["scale"] - mixed) <= CLOSE * mixed + LITTLE
+        require(cut or close, "the scale is not that of the mixture")
 
 
 def _close(one: FloatArray, other: FloatArray) -> bool:

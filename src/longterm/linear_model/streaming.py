@@ -162,6 +162,7 @@ class BudgetLinearLearner(LearnerMemory):
         self._use(settings)
         centred = self._may_centre and settings.classifies
         self._scale = FeatureScale(settings.dimension, centred) if scale_features else None
+        self._use(settings)
         self._plan_average()
 
     # --- learning ---------------------------------------------------------------------------------------------
@@ -546,6 +547,7 @@ class BudgetLinearLearner(LearnerMemory):
     def scale_by(self, block: RowBlock) -> None:
         """Before the first row: centre and scale features by what they are in these rows, once and for all."""
         self._scale = FeatureScale.of_block(block, self._settings.dimension, self._may_centre)
+        self._use(self._settings)
 
     def require(
         self, block: RowBlock, labels: FloatArray, weights: FloatArray, order: NDArray[np.int64] | None = None

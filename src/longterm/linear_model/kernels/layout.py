@@ -46,7 +46,8 @@ class Parameters:
     Found online, FTRL may have `scales` (`mixture`): ONE, MIXED, or PRICED, where scales pay for the multiplier, too.
     Its intercept is then an offset known before the round, NO_OFFSET, LOG_ODDS or MEAN, plus a residual of at most
     residual_radius in size (0: none), and intercept_bound is 0. In penalised FTRL with scales, x_t has at most
-    max_features coordinates other than 0 (0: as many as there are).
+    max_features coordinates other than 0 (0: as many as there are). The mixture's factor, x_t = s w, is at most
+    most_factor.
 
     A row with ‖u‖² > longest is refused: the caller is to look at it first (`_rows`).
     """
@@ -68,6 +69,7 @@ class Parameters:
     offset: int = 0
     residual_radius: float = 0.0
     max_features: int = 0
+    most_factor: float = 1e300
     longest: float = ORDINARY**2
 
     def as_record(self) -> NDArray[Any]:

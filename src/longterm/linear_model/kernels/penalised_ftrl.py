@@ -193,7 +193,7 @@ def above_and_least(z, threshold):
 @helper
 def mixture_excess(p, s, mixture, weight, norm_1, norm_2):
     """The G above."""
-    scale = place_scales(mixture, s, s.gradient_squares, weight * p.l2, norm_2)
+    scale = min(place_scales(mixture, s, s.gradient_squares, weight * p.l2, norm_2), p.most_factor)
     return scale * (p.l1 * norm_1 + 0.5 * p.l2 * scale * norm_2) - p.budget
 
 

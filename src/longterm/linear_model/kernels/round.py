@@ -138,11 +138,11 @@ def place_leader(p, s, mixture, weight, norm_1, norm_2, slope):
     if p.scales == ONE:
         s.scale = within_ball(1.0 / (leader_curvature(p, s) + weight * p.l2), norm_2, p.radius)
         return
-    s.scale = place_scales(mixture, s, s.gradient_squares, weight * p.l2, norm_2)
+    s.scale = min(place_scales(mixture, s, s.gradient_squares, weight * p.l2, norm_2), p.most_factor)
     if p.scales == PRICED:
         price(mixture, s, s.multiplier, p.l1 * norm_1, 0.5 * p.l2 * norm_2, p.budget)
         settle(mixture, s)
-        s.scale = place_scales(mixture, s, s.gradient_squares, weight * p.l2, norm_2)
+        s.scale = min(place_scales(mixture, s, s.gradient_squares, weight * p.l2, norm_2), p.most_factor)
         place_intercept(p, s, mixture, slope)
 
 

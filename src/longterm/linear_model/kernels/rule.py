@@ -287,7 +287,7 @@ class CompiledRule(ABC):
             self.mixture[FACTOR, :SCALES] = factors if pull > 0.0 else 0.0
             s["factor"] = factors[-1] / radii[-1]
             mean = self.mixture[SHARE, :SCALES] @ factors * (1.0 + self.number("tilt") * self.number("owed"))
-            s["scale"] = min(mean, factors[0])
+            s["scale"] = min(mean, factors[0], self.number_of("most_factor"))
         return left
 
     def _scalars_as_arrays(self) -> dict[str, NDArray[Any]]:
