@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 SOURCE = Path(__file__).with_name("rounds.cu")
 PARAMETER_FIELDS = (
     "budget", "l1", "l2", "radius", "intercept_bound", "loss", "loss_parameter", "beta", "step", "theta_0", "mu",
-    "weight_0", "growth", "scales", "offset", "residual_radius", "max_features", "longest",
+    "weight_0", "growth", "scales", "offset", "residual_radius", "max_features", "most_factor", "longest",
 )  # fmt: skip
 STATE_FIELDS = (
     "round", "active", "live", "entries", "loss_sum", "signed_violation", "hard_violation", "squared_violation",
