@@ -10,6 +10,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,6 @@ def _ours(X: Any, y: Any, budget: float) -> dict[str, Callable[[int], object]]:
 
 
 def _peers(X: Any, y: Any, budget: float) -> dict[str, Callable[[int], object]]:
-    import vowpalwabbit
     from river import linear_model, optim
     from sklearn.linear_model import SGDClassifier
 
@@ -101,16 +101,27 @@ def _peers(X: Any, y: Any, budget: float) -> dict[str, Callable[[int], object]]:
 
         return one
 
-    wabbit = vowpalwabbit.Workspace("--loss_function logistic --l1 1e-6 -b 18 --quiet")
-    lines = [f"{int(y[i])} | " + " ".join(f"{j}:{v:.6g}" for j, v in row) for i, row in enumerate(entries)]
-    examples = [wabbit.parse(line) for line in lines]
     return {
         "River": score_and_learn(penalised),
         "River, no penalty": score_and_learn(linear_model.LogisticRegression()),
         "ours by River's door": score_and_learn(RiverClassifier(budget)),
+        **_vowpal_wabbit(entries, y),
+        "SGD partial_fit": lambda i: sgd.partial_fit(single[i], y[i : i + 1]),
+    }
+
+
+def _vowpal_wabbit(entries: list[list[tuple[int, float]]], y: Any) -> dict[str, Callable[[int], object]]:
+    """Nothing where it is not installed."""
+    if find_spec("vowpalwabbit") is None:
+        return {}
+    import vowpalwabbit
+
+    wabbit = vowpalwabbit.Workspace("--loss_function logistic --l1 1e-6 -b 18 --quiet")
+    lines = [f"{int(y[i])} | " + " ".join(f"{j}:{v:.6g}" for j, v in row) for i, row in enumerate(entries)]
+    examples = [wabbit.parse(line) for line in lines]
+    return {
         "Vowpal Wabbit, line": lambda i: wabbit.learn(lines[i]),
         "Vowpal Wabbit, parsed": lambda i: wabbit.learn(examples[i]),
-        "SGD partial_fit": lambda i: sgd.partial_fit(single[i], y[i : i + 1]),
     }
 
 
