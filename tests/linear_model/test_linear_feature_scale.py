@@ -7,7 +7,8 @@ from scipy import sparse
 from linear_learners import rows_and_labels, same
 from longterm.errors import InputError
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner
-from longterm.linear_model._feature_scale import EARLIER, MOST_FACTOR, FeatureScale
+from longterm.linear_model._feature_scale import EARLIER, MOST_FACTOR, POWER, TARGET_POWER, FeatureScale
+from longterm.linear_model._rows import at_least_largest
 
 UNITS = np.array([1.0, 1e-3, 50.0, 1.0, 7.0, 1e4, 0.3])
 
@@ -157,6 +158,27 @@ def test_targets_are_predicted_half_beyond_their_reach_at_most():
         learner = BudgetLinearLearner(5, 1e6, loss="squared", sparse=kind)
         margins, reach = learner.learn(X, y), np.maximum.accumulate(np.abs(y - y[0]))
         assert (np.abs(margins[1:] - y[0]) <= 1.5 * reach[:-1] + 1e-9).all()
+
+
+@pytest.mark.parametrize(("loss", "power"), [("squared", TARGET_POWER), ("logistic", POWER)])
+def test_rare_features_get_longer_steps_less_so_for_targets(loss, power):
+    X = np.ones((64, 2))
+    X[:, 1] = np.arange(64) % 8 == 0
+    learner = BudgetLinearLearner(2, 1e4, loss=loss, scale_features=True, sparse=True)  # so that nothing is centred
+    learner.learn(X, np.where(np.arange(64) % 3, 1.0, -1.0))
+    learner.learn(X[:1], [1.0])  # factors are made anew before the 65th row
+    factors = learner._scale.factors
+    assert factors[1] / factors[0] == pytest.approx((65 / 9) ** power)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e30])
+def test_the_bound_on_entries_is_no_less_than_the_largest(dtype, size):
+    values = (size * np.random.default_rng(0).standard_normal((2000, 3))).astype(dtype)
+    assert np.abs(values).max() <= at_least_largest(values) < np.inf
+    for wrong in (np.nan, np.inf, -np.inf):
+        values[1234, 1] = wrong
+        assert not np.isfinite(at_least_largest(values))
 
 
 def test_a_round_does_not_take_its_own_prediction_beyond_the_target():

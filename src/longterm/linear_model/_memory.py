@@ -19,7 +19,7 @@ from longterm.linear_model._feature_scale import MOST_FACTOR, FeatureScale
 from longterm.linear_model._settings import Settings
 from longterm.linear_model._stored import checked_settings, older_layout, stretch_length
 from longterm.linear_model._stored_scales import up_to_date
-from longterm.linear_model.kernels.layout import ORDINARY
+from longterm.linear_model.kernels.layout import ORDINARY, Parameters
 from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
 from longterm.projections import project_onto_elastic_net
 from longterm.storage.one_thread import OneThread, one_thread_at_a_time
@@ -61,14 +61,18 @@ class LearnerMemory:
 
     def _use(self, settings: Settings) -> None:
         self._settings = settings
-        parameters = settings.parameters()
-        if self._scale is not None and settings.loss == "squared":
-            parameters = replace(parameters, most_factor=MOST_FACTOR)
+        parameters = self._parameters(settings)
         self._rule.use(parameters)
         self._radius = math.hypot(parameters.radius, settings.reach)
         self._ordinary = ORDINARY if self._radius <= FAR else -1.0
         self._classifies = settings.classifies
         self._shape = (settings.dimension,)
+
+    def _parameters(self, settings: Settings) -> Parameters:
+        """The rule's constants: those of the settings, and what scaled features add to them."""
+        parameters = settings.parameters()
+        capped = self._scale is not None and settings.loss == "squared"
+        return replace(parameters, most_factor=MOST_FACTOR) if capped else parameters
 
     def __repr__(self) -> str:
         s = self._settings

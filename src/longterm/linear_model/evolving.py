@@ -165,7 +165,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
         if isinstance(self._rule, SparseRule):
             self._margin, self._unsorted = margin_kernel(), unsorted_row_kernel()
         if settings.dimension != self._first:
-            self._rule.use(replace(settings, dimension=self._first).parameters())
+            self._rule.use(self._parameters(replace(settings, dimension=self._first)))
 
     @property
     def half_life(self) -> float | None:
