@@ -26,6 +26,8 @@ SHORT = 256
 """Rows of so many numbers are added up on the way, where they are compiled."""
 FEW = 16
 """So many numbers are compared faster one by one."""
+LINE = 64
+"""Bytes that come from memory at once."""
 _NAMESPACE_OF_TYPE: dict[type, ModuleType] = {}
 
 
@@ -149,6 +151,13 @@ def rows_at(table: Array, index: Array) -> Array:
     xp = namespace(table)
     flat = xp.take(table, xp.reshape(index, (-1,)), axis=0)
     return xp.reshape(flat, (*index.shape, *table.shape[1:]))
+
+
+def zeros_in_lines(size: int) -> NDArray[np.uint8]:
+    """So many bytes of 0 from the beginning of a cache line on, so that what fits into one does not lie across two."""
+    room = np.zeros(size + LINE, dtype=np.uint8)
+    first = -room.ctypes.data % LINE
+    return room[first : first + size]
 
 
 def first_true(mask: Array) -> Array:

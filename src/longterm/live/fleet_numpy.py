@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longterm._arrays import LINE, zeros_in_lines
 from longterm.errors import NonFiniteError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback, FeedbackCheck, Limits, require_match
 
 PART_BYTES = 2**20
 """Of one array of decisions."""
-LINE = 64
-"""Bytes that come from memory at once."""
 KEPT_BYTES = 2**24
 """Half of what stays with the process between two calls."""
 Who = slice | NDArray[np.int64]
@@ -150,9 +149,7 @@ def _side_by_side(arrays: dict[str, NDArray[Any]]) -> Records:
     if rest:
         kind = np.dtype([*fields, ("rest", np.uint8, (rest,))], align=True)
     count = len(next(iter(arrays.values())))
-    room = np.zeros(count * kind.itemsize + LINE, dtype=np.uint8)
-    first = -room.ctypes.data % LINE
-    records = room[first : first + count * kind.itemsize].view(kind)
+    records = zeros_in_lines(count * kind.itemsize).view(kind)
     for name, array in arrays.items():
         records[name] = array
     return records

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
+from longterm._arrays import FloatArray, zeros_in_lines
 from longterm.learners._scale_mixture import RATIO, SCALES
 from longterm.linear_model.kernels import heap
 from longterm.linear_model.kernels.heap import room
@@ -49,7 +49,6 @@ from longterm.linear_model.kernels.mixture import (
     prefer,
 )
 from longterm.linear_model.kernels.play import block_kernel, row_kernel, sparse_row_kernel
-from longterm.linear_model.kernels.rows import LINE
 from longterm.linear_model.kernels.vectors import LANES
 
 NO_NUMBERS, NO_ROUNDS, NO_TRACE = np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=TRACE)
@@ -97,13 +96,6 @@ def zeros_apart(length: int) -> FloatArray:
     return np.zeros(length + 2 * APART)[APART : APART + length]
 
 
-def _in_lines(length: int) -> FloatArray:
-    """So many zeros from the beginning of a cache line on, so that no vector lies across two."""
-    room = np.zeros(length + LINE // 8)
-    first = -room.ctypes.data % LINE // 8
-    return room[first : first + length]
-
-
 RESIDUAL_NUMBERS = (
     *("intercept_slope", "intercept_squares", "residual_clip", "residual_clipped_squares", "residual_factor"),
     *("residual_owed", "residual_owed_squares", "residual_patience", "residual_tilt"),
@@ -137,7 +129,7 @@ class CompiledRule(ABC):
         self.scalars["round"], self.scalars["scale"] = 1, 1.0  # before round 1: x_1 = 0, λ_1 = 0, nothing seen
         self.scalars["waits"] = 1.0
         self.parameters: Any = np.zeros(1, dtype=PARAMETERS)
-        self.mixture = _in_lines(ROWS * LANES).reshape(ROWS, LANES)
+        self.mixture = zeros_in_lines(8 * ROWS * LANES).view(np.float64).reshape(ROWS, LANES)
         self.mixture[RADIUS] = self.mixture[INVERSE] = 1.0
         self.mixture[PRIOR] = NEVER
         own = {"parameters": self.parameters, "scalars": self.scalars, "mixture": self.mixture}
