@@ -190,10 +190,10 @@ def test_a_pacers_loop_is_kept_the_same_way(folder):
     for damage in (None, b"garbage", b""):
         for file in folder.rglob("*.nb[ic]") if damage is not None else ():
             file.write_bytes(damage)
-        made = pacing.compiled.__wrapped__(twice)
+        made = pacing._compiled.__wrapped__(twice)
         assert made(3.0) == 6.0
         assert sum(made.stats.cache_hits.values()) == 0
-    made = pacing.compiled.__wrapped__(twice)
+    made = pacing._compiled.__wrapped__(twice)
     assert made(3.0) == 6.0
     assert sum(made.stats.cache_hits.values()) == 1
 

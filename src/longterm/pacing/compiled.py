@@ -37,7 +37,7 @@ def play_compiled(pacer: Pacer[Any], values: FloatArray, prices: FloatArray) -> 
     count = int(np.prod(shape, dtype=np.int64))
     made = tuple(np.empty((len(prices), count)) for _ in range(3))
     loop, arguments = _LOOPS[type(pacer)]
-    compiled(loop)(values, prices, *arguments(pacer, shape), *made)
+    _compiled(loop)(values, prices, *arguments(pacer, shape), *made)
     paid, won, price = (array.reshape(len(prices), *shape) for array in made)
     return paid, won, price
 
@@ -47,17 +47,11 @@ def _flat(shape: tuple[int, ...], *numbers: Any) -> tuple[FloatArray, ...]:
 
 
 @cache
-def compiled(loop: Callable[..., None]) -> Any:
-    """The loop, compiled by Numba and kept as the kernels of linear models are: a damaged or full disk is no error."""
-    import numba
+def _compiled(loop: Callable[..., None]) -> Any:
+    """The loop, compiled and kept as the kernels of linear models are: a damaged or full disk is no error."""
+    from longterm.storage.compiled import compiled
 
-    from longterm.storage.compiled import kept
-
-    made: Any = numba.njit(nogil=True, error_model="numpy")(loop)
-    where = kept(loop) if made is not loop else None  # it is the same with NUMBA_DISABLE_JIT
-    if where is not None:
-        made._cache = where
-    return made
+    return compiled(loop)
 
 
 def _dual(pacer: DualMirrorDescent, shape: tuple[int, ...]) -> tuple[Any, ...]:
@@ -185,7 +179,7 @@ def play_first_price_compiled(
     grid = np.ascontiguousarray(landscape.bids)
     fit = (landscape.smooth, landscape.straight) if isinstance(landscape, WonOrLost) else (0.0, 0.0)
     terms = (*fit, *money, euclidean, replan)
-    compiled(_play_first_price)(values, prices, cells, places, grid, shape, weight, kind, *terms, bids, price)
+    _compiled(_play_first_price)(values, prices, cells, places, grid, shape, weight, kind, *terms, bids, price)
     return bids, price
 
 

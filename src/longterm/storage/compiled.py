@@ -1,5 +1,5 @@
-"""Compiled kernels on disk: found again by the next process, made anew where they are damaged, done without where
-there is no folder for them.
+"""Compiled kernels: made here, kept on disk, found again by the next process, made anew where they are damaged, done
+without where there is no folder for them.
 
 Numba's own cache believes what it reads, so a damaged file is an error or worse; it fails where a disk is full; and it
 takes no notice of a folder that cannot be written to, such as one that was baked into an image. What is kept here
@@ -18,7 +18,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numba
+from llvmlite import ir
+from numba import types
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.extending import intrinsic
 
 from longterm.errors import CompileCacheWarning
 
@@ -27,11 +31,48 @@ _DIGEST = 32
 
 @cache
 def sources(folder: Path) -> str:
-    """A digest of a folder's files."""
+    """A digest of a folder's files, and of this one."""
     digest = hashlib.sha256()
-    for path in sorted(folder.glob("*.py")):
+    for path in (*sorted(folder.glob("*.py")), Path(__file__)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def compiled(function: Callable[..., Any], signature: Any = None, **options: Any) -> Any:
+    """`function`, from the disk where it is there; for arguments of these types only, if they are given. It releases
+    the GIL. With NUMBA_DISABLE_JIT it is what it was.
+    """
+    made: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if made is not function:
+        where = kept(function)
+        if where is not None:
+            made._cache = where
+        if signature is not None:
+            made.compile(signature)
+            made.disable_compile()
+    return made
+
+
+def readonly(dtype: Any, dimensions: int = 1) -> types.Array:
+    """The type of a C-ordered array that a kernel only reads: memory-mapped files are such, others serve as such."""
+    return types.Array(dtype, dimensions, "C", readonly=True)
+
+
+def _prefetch(context, address):
+    """Begin to load the cache line at this address."""
+
+    def generate(context, builder, signature, arguments):
+        pointer, integer = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, integer, integer, integer])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
+        place = builder.inttoptr(arguments[0], pointer)
+        builder.call(function, [place, integer(0), integer(3), integer(1)])  # to read, to keep, data
+        return arguments[0]
+
+    return types.int64(types.int64), generate
+
+
+prefetch: Any = intrinsic(_prefetch)
 
 
 def kept(function: Callable[..., Any]) -> KernelCache | None:

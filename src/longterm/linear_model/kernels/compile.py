@@ -21,11 +21,10 @@ from longterm.storage import compiled as storage
 
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered for SIMD. Never the whole set: it assumes that there are no NaNs, and they must be refused."""
-ARITHMETIC: Any = {"fastmath": FASTMATH, "error_model": "numpy"}
 _INLINE: Any = {"forceinline": True} if numba.version_info[:2] < (0, 70) else {}
 """Calls that LLVM leaves standing cost a round half as much again. Numba does not document this option: versions that
 were not tried go without, and are slower."""
-OPTIONS: Any = ARITHMETIC | _INLINE
+OPTIONS: Any = {"fastmath": FASTMATH, "error_model": "numpy"} | _INLINE
 
 helper = numba.njit(**OPTIONS)
 """For the functions that kernels call: compiled into them, not kept by themselves."""
@@ -49,37 +48,8 @@ def keep_under(digest):
 
 
 def compiled(function: Callable[..., Any], signature: Any) -> Any:
-    """`function` for arguments of these types and no others, from the disk where it is there. It releases the GIL."""
-    made: Any = numba.njit(nogil=True, **ARITHMETIC)(function)
-    if made is not function:  # as it is with NUMBA_DISABLE_JIT
-        where = storage.kept(function)
-        if where is not None:
-            made._cache = where
-        made.compile(signature)
-        made.disable_compile()
-    return made
-
-
-def readonly(dtype: Any, dimensions: int = 1) -> types.Array:
-    """The type of a C-ordered array that a kernel only reads: memory-mapped files are such, others serve as such."""
-    return types.Array(dtype, dimensions, "C", readonly=True)
-
-
-def _prefetch(context, address):
-    """Begin to load the cache line at this address."""
-
-    def generate(context, builder, signature, arguments):
-        pointer, integer = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [pointer, integer, integer, integer])
-        function = builder.module.declare_intrinsic("llvm.prefetch", (pointer,), kind)
-        place = builder.inttoptr(arguments[0], pointer)
-        builder.call(function, [place, integer(0), integer(3), integer(1)])  # to read, to keep, data
-        return arguments[0]
-
-    return types.int64(types.int64), generate
-
-
-prefetch: Any = intrinsic(_prefetch)
+    """`function` for arguments of these types and no others, with the kernels' arithmetic."""
+    return storage.compiled(function, signature, fastmath=FASTMATH)
 
 
 def _pointer(context, address):

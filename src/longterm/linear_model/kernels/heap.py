@@ -34,7 +34,8 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, uint64
 
-from longterm.linear_model.kernels.compile import exact, prefetch
+from longterm.linear_model.kernels.compile import exact
+from longterm.storage.compiled import prefetch
 
 SLACK = 64
 PERIOD = 2**16

@@ -24,13 +24,14 @@ from numba import carray, float64, int32, int64, types  # type: ignore[attr-defi
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from longterm.linear_model.kernels.compile import OPTIONS, compiled, helper, keep_under, pointer, readonly, sources
+from longterm.linear_model.kernels.compile import OPTIONS, compiled, helper, keep_under, pointer, sources
 from longterm.linear_model.kernels.functions import exponential, log1p_of_share
 from longterm.linear_model.kernels.layout import PARAMETERS, SCALARS
 from longterm.linear_model.kernels.losses import LOGISTIC, value_and_slope
 from longterm.linear_model.kernels.play import NUMBA_TYPES
 from longterm.linear_model.kernels.round import LONGEST_GRADIENT
 from longterm.linear_model.kernels.rows import number_of_rows
+from longterm.storage.compiled import readonly
 
 LANES = 16
 """Learners in a group: four vectors of AVX2, two of AVX-512, enough of them to hide how long an addition takes."""

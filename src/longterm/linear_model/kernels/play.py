@@ -14,7 +14,7 @@ from numba import float32, float64, from_dtype, int32, int64, types
 from numba.extending import overload
 
 from longterm.linear_model.kernels import aftrl, aogd, penalised_ftrl, sparse_aftrl
-from longterm.linear_model.kernels.compile import OPTIONS, compiled, keep_under, readonly, sources
+from longterm.linear_model.kernels.compile import OPTIONS, compiled, keep_under, sources
 from longterm.linear_model.kernels.layout import (
     ADDRESSES,
     AFTRL,
@@ -25,6 +25,7 @@ from longterm.linear_model.kernels.layout import (
     memory_at,
 )
 from longterm.linear_model.kernels.rows import AHEAD, bare, fetch, number_of_rows
+from longterm.storage.compiled import readonly
 
 RULES: Any = {AOGD: aogd, AFTRL: aftrl, PENALISED_FTRL: penalised_ftrl, SPARSE_AFTRL: sparse_aftrl}
 NUMBA_TYPES = {"float32": float32, "float64": float64, "int32": int32, "int64": int64}

@@ -14,7 +14,8 @@ from numba import carray, types  # type: ignore[attr-defined]
 from numba.extending import overload
 from numba.np.numpy_support import as_dtype
 
-from longterm.linear_model.kernels.compile import OPTIONS, helper, pointer, prefetch
+from longterm.linear_model.kernels.compile import OPTIONS, helper, pointer
+from longterm.storage.compiled import prefetch
 
 AHEAD = 8
 """How many rows ahead are fetched."""

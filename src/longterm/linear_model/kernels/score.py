@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numba import carray, float64, from_dtype, int64  # type: ignore[attr-defined]
 
-from longterm.linear_model.kernels.compile import compiled, exact, helper, keep_under, pointer, readonly, sources
+from longterm.linear_model.kernels.compile import compiled, exact, helper, keep_under, pointer, sources
 from longterm.linear_model.kernels.layout import ADDRESSES, SPARSE_AFTRL, memory_at
 from longterm.linear_model.kernels.losses import value_and_slope
 from longterm.linear_model.kernels.sparse_aftrl import begin, dot_and_length, play_row
+from longterm.storage.compiled import readonly
 
 
 @helper

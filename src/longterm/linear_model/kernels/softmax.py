@@ -15,7 +15,8 @@ import numpy as np
 from numba import float64, int64
 
 from longterm.learners._scale_mixture import LONGEST_BLOCK, PACE, PATIENCE, SCALES, STEPS
-from longterm.linear_model.kernels.compile import compiled, helper, keep_under, readonly, sources
+from longterm.linear_model.kernels.compile import compiled, helper, keep_under, sources
+from longterm.storage.compiled import readonly
 
 NUMBERS = (
     "round",

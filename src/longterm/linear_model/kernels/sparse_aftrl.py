@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numba import int64, uint64
 
-from longterm.linear_model.kernels.compile import exact, helper, in_order, prefetch
+from longterm.linear_model.kernels.compile import exact, helper, in_order
 from longterm.linear_model.kernels.heap import BYTES, PERIOD, SHARE, SLACK, add, push, raise_threshold, rebuild
 from longterm.linear_model.kernels.round import (
     add_gradient,
@@ -34,6 +34,7 @@ from longterm.linear_model.kernels.round import (
     place_offset,
 )
 from longterm.linear_model.kernels.rows import sparse_row
+from longterm.storage.compiled import prefetch
 
 ONE = np.uint64(1)
 
