@@ -6,7 +6,8 @@ import pytest
 from longterm import AOGD, Feedback, Fleet, InputError, observe
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, NonFiniteError, SnapshotError
 from longterm.learners import MahdaviOGD, ProjectedOGD
-from longterm.live import fleet_numpy
+from longterm.learners.feedback import Limits
+from longterm.live import fleet_numpy, fleet_records
 from longterm.problems import doubly_stochastic, two_dimensional
 from longterm.sets import Ball, Simplex
 from longterm.theory.schedules import ConvexSchedule
@@ -14,7 +15,16 @@ from zoo import learners as zoo_learners
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
 ENGINES = ["numpy", *(["jax"] if HAS_JAX else [])]
+HAS_NUMBA = importlib.util.find_spec("numba") is not None
+needs_numba = pytest.mark.skipif(not HAS_NUMBA, reason="Numba is not installed")
 N, D = 20, 3
+
+
+@pytest.fixture
+def kernels(monkeypatch):
+    """Small fleets are passed over by compiled code, as large ones are."""
+    monkeypatch.setattr(fleet_records, "MANY", 1)
+    monkeypatch.setattr(fleet_records, "FEW", 0)
 
 
 def learner(n=N, B=None):
@@ -97,9 +107,12 @@ class Fails(AOGD):
         return after._replace(x=after.x / (feedback.constraint[:, None] != 0.5))
 
 
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_numba)])
 @pytest.mark.parametrize("all_of_them", [False, True])
 @pytest.mark.parametrize(("bad", "error"), [(0.5, NonFiniteError), (0.25, KeyboardInterrupt), (np.nan, NonFiniteError)])
-def test_parts_that_were_in_place_are_taken_back(monkeypatch, all_of_them, bad, error):
+def test_parts_that_were_in_place_are_taken_back(monkeypatch, request, all_of_them, bad, error, compiled):
+    if compiled:
+        request.getfixturevalue("kernels")
     monkeypatch.setattr(fleet_numpy, "PART_BYTES", 4 * D * 8)
     rng = np.random.default_rng(3)
     rule = Fails(Ball(D), learner().schedule)
@@ -296,3 +309,125 @@ def test_the_state_cannot_be_written_to_from_outside():
     assert fleet.ask(who=[]).shape == (0, D)
     with pytest.raises(InputError, match="wran"):
         Fleet(learner(), N, on_broken_bound="wran")
+
+
+def a_few_calls(fleet, problem, dtype=np.float64):
+    """Some rounds of random learners, in all the ways to name them; what the fleet holds after."""
+    rng = np.random.default_rng(5)
+    for t in range(8):
+        who = rng.permutation(fleet.size)[: rng.integers(1, fleet.size)]
+        who = (who.astype(np.int32), np.repeat(who, 2)[::2], np.isin(np.arange(fleet.size), who), None)[t % 4]
+        x = fleet.ask(who)
+        told = observe(problem, x, [rng.uniform(-0.5, 0.5, x.shape).astype(dtype)])
+        fleet.tell(told, who)
+    return [np.array(a) for a in (fleet.ask(), *fleet.state, fleet.signed_violation, fleet.hard_violation)]
+
+
+@needs_numba
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("rule", sorted(zoo_learners(ZOO_PROBLEM)))
+def test_compiled_passes_change_no_bit(rule, dtype, kernels, monkeypatch):
+    single = zoo_learners(ZOO_PROBLEM)[rule]
+    compiled = Fleet(single, N, dtype=dtype)
+    monkeypatch.setattr(fleet_records, "MANY", N + 1)
+    plain = Fleet(single, N, dtype=dtype)
+    assert compiled._rows._records.is_worth_a_kernel(1)
+    assert not plain._rows._records.is_worth_a_kernel(10**9)
+    both = (a_few_calls(fleet, ZOO_PROBLEM, dtype) for fleet in (compiled, plain))
+    for one, other in zip(*both, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@needs_numba
+@pytest.mark.parametrize("kind", [np.int64, np.int32, np.int8, bool, np.float32])
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (0,), (2, 5), (40,)])
+def test_records_take_any_field(kind, shape, kernels):
+    rng = np.random.default_rng(0)
+    fields = {
+        "odd": rng.integers(0, 2, (N, *shape)).astype(kind),
+        "number": rng.standard_normal(N),
+        "wide": rng.standard_normal((N, 3)),
+    }
+    records = fleet_records.Records(fields)
+    who = rng.permutation(N)[:7]
+    for name, values in records.gathered(who, ["wide", "odd"]).items():
+        np.testing.assert_array_equal(values, fields[name][who])
+        assert values.dtype == fields[name].dtype
+    new = {"odd": 1 - fields["odd"][who].astype(np.int64), "number": np.asarray(2.0)}  # other dtype, to be broadcast
+    records.put(who, new)
+    expected = {name: values.copy() for name, values in fields.items()}
+    for name, values in new.items():
+        expected[name][who] = values
+    for name, values in expected.items():
+        np.testing.assert_array_equal(records[name], values)
+
+
+@needs_numba
+def test_numbers_that_another_thread_spoils_reach_no_other_memory(kernels):
+    records = fleet_records.Records({"number": np.arange(N)})
+    assert records.gathered(np.array([-(10**12), 3, 10**12]), ["number"])["number"].tolist() == [0, 3, N - 1]
+
+
+@needs_numba
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_compiled_check_refuses_what_the_limits_do(dtype):
+    from longterm.live.fleet_compiled import checker
+
+    rng = np.random.default_rng(4)
+    bad_numbers = [np.nan, np.inf, -np.inf, np.finfo(dtype).max, 1e30]
+    limits = Limits.around(np.zeros(D, dtype), rng.uniform(1, 2, 6), 1.5, 0.9)
+    each = [np.broadcast_to(np.asarray(limit, dtype), 6) for limit in limits]
+    seen = set()
+    with np.errstate(all="ignore"):
+        for case in range(400):
+            told = [a.astype(dtype) for a in feedback(rng, 6)[:3]]
+            told = [a * dtype(factor) for a, factor in zip(told, (1, 0.9, 1.5), strict=True)]
+            if case % 2:
+                at = told[case // 2 % 3].reshape(-1)
+                at[rng.integers(len(at))] = bad_numbers[case // 6 % 5]
+            if case % 4 == 2:
+                told[case // 4 % 3][rng.integers(6)] *= dtype(rng.uniform(0.9, 1.2))
+            wanted = bool(limits.acceptable(Feedback(*told)).all())
+            assert checker(np.dtype(dtype))(*told, *each) == wanted
+            seen.add((case % 4, wanted))
+    assert {(0, True), (1, False), (2, True), (2, False)} <= seen
+
+
+@needs_numba
+@pytest.mark.parametrize("also", ["loss", "hint"])
+def test_what_the_kernel_does_not_look_at_is_refused_as_well(also, kernels):
+    fleet = Fleet(learner(), N)
+    told = feedback(np.random.default_rng(0), N)
+    values = np.zeros(N) if also == "loss" else np.zeros((N, D))
+    fleet.tell(told._replace(**{also: values}))
+    values = values.copy()
+    values[3] = np.nan
+    with pytest.raises(NonFiniteError, match=f"learner 3: {also}"):
+        fleet.tell(told._replace(**{also: values}))
+    assert (fleet.rounds == 2).all()
+
+
+@needs_numba
+def test_feedback_of_any_layout_is_checked_by_the_kernel(kernels):
+    fleet, other = Fleet(learner(), N), Fleet(learner(), N)
+    told = feedback(np.random.default_rng(0), N)
+    fleet.tell(told)
+    other.tell(Feedback(np.asfortranarray(told.loss_gradient), told.constraint[::-1][::-1], told.constraint_gradient))
+    np.testing.assert_array_equal(fleet.ask(), other.ask())
+    told.loss_gradient.flags.writeable = False
+    fleet.tell(told)
+
+
+def test_a_large_fleet_does_without_numba(monkeypatch):
+    monkeypatch.setattr(fleet_records, "find_spec", lambda name: None)
+    fleet = Fleet(learner(fleet_records.MANY), fleet_records.MANY)
+    assert not fleet._rows._records.is_worth_a_kernel(10**6)
+    fleet.tell(feedback(np.random.default_rng(0), 1000), who=np.arange(1000))
+    assert fleet.rounds.sum() == fleet_records.MANY + 1000
+
+    def is_too_old(name):
+        raise ImportError("Numba needs another NumPy")
+
+    monkeypatch.setattr(fleet_records, "find_spec", importlib.util.find_spec)
+    monkeypatch.setattr(fleet_records, "import_module", is_too_old)
+    assert fleet_records.compiled_passes(fleet_records.MANY) is None

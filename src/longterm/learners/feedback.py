@@ -343,6 +343,8 @@ def require_match(feedback: Feedback, x: Array, t: int | None) -> None:
     }
     for name, shape in wanted.items():
         value = getattr(feedback, name)
+        if type(value) is type(x) and value.dtype == x.dtype and value.shape == shape:
+            continue
         if (name in ("loss", "hint") and value is None) or (shape == () and isinstance(value, (int, float))):
             continue
         if not hasattr(value, "dtype") or not hasattr(value, "shape") or namespace(value) is not namespace(x):

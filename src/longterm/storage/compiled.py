@@ -167,6 +167,6 @@ def _warn(what: str) -> None:
         message = (
             f"Compiled kernels are not kept: {what}. They are compiled anew in every process, which "
             "takes seconds. Let NUMBA_CACHE_DIR name a folder that can be written to, or bake them into the image: "
-            "longterm.linear_model.compile_all()."
+            "longterm.linear_model.compile_all(), and a Fleet as large as yours."
         )
         warnings.warn(message, CompileCacheWarning, stacklevel=2)

@@ -64,11 +64,17 @@ class PerLearner(Shown):
     def with_hyper_arrays(self, arrays: Mapping[str, Any]) -> Self:
         """The same learner with other arrays at these paths. They are taken as they are, without checks."""
         made = object.__new__(type(self))
-        vars(made).update(vars(self))
-        for name, value in self._varying():
-            inner = {path.removeprefix(f"{name}."): a for path, a in arrays.items() if path.startswith(f"{name}.")}
-            other = arrays[name] if isinstance(value, np.ndarray) else value.with_hyper_arrays(inner)
-            object.__setattr__(made, name, other)
+        fields = vars(made)
+        inner: dict[str, dict[str, Any]] = {}
+        fields.update(vars(self))
+        for path, array in arrays.items():
+            name, _, rest = path.partition(".")
+            if rest:
+                inner.setdefault(name, {})[rest] = array
+            else:
+                fields[name] = array
+        for name, own in inner.items():
+            fields[name] = fields[name].with_hyper_arrays(own)
         return made
 
     def with_trailing_axes(self, count: int) -> Self:
