@@ -6,9 +6,10 @@ are on the device, the others on the host or on their way there.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from longterm.engines.reference import Kept
 from longterm.engines.trace import Sums
 from longterm.streams import Stream
 from longterm.streams.base import BLOCK_BYTES, CHUNK, ChunkedStream, Seeds
-from longterm.streams.generator import LARGEST_SEED, seed_words, uniforms
+from longterm.streams.generator import LARGEST_SEED, POOL, seed_words, uniforms
 
 
 class DrawnBlock(NamedTuple):
@@ -42,13 +43,12 @@ def can_draw(stream: Stream, seeds: Seeds) -> bool:
 
 def drawn_blocks(stream: ChunkedStream, seeds: Seeds, start: int, stop: int) -> Iterator[tuple[int, DrawnBlock]]:
     """The rounds start + 1 … stop in blocks of whole chunks, each with the number of its first round."""
+    single = isinstance(seeds, int)
     listed = [seeds] if isinstance(seeds, int) else list(seeds)
     with jax.enable_x64(True):
-        words = jnp.asarray(seed_words(listed))
-        draw = _draw(stream, isinstance(seeds, int))
-        one = jax.eval_shape(draw, words, jnp.zeros(1, dtype=jnp.uint32))
-        per_chunk = one.size * one.dtype.itemsize
-        chunks = min(max(BLOCK_BYTES // max(per_chunk, 1), 1), 4096 // CHUNK, -(-stop // CHUNK) - start // CHUNK)
+        words, draw = jnp.asarray(seed_words(listed)), _draw(stream, single)
+        at_once = BLOCK_BYTES // max(_bytes_of_a_chunk(stream, single, len(listed)), 1)
+    chunks = min(max(at_once, 1), 4096 // CHUNK, -(-stop // CHUNK) - start // CHUNK)
     for first in range(start // CHUNK, -(-stop // CHUNK), chunks):
         with jax.enable_x64(True):
             drawn = draw(words, np.arange(first, first + chunks, dtype=np.uint32))
@@ -70,11 +70,27 @@ def _draw(stream: ChunkedStream, single: bool) -> Any:
     return jax.jit(draw)
 
 
+@lru_cache(maxsize=16)
+def _bytes_of_a_chunk(stream: ChunkedStream, single: bool, seeds: int) -> int:
+    one = jax.eval_shape(_draw(stream, single), jnp.zeros((seeds, POOL), jnp.uint32), jnp.zeros(1, jnp.uint32))
+    return int(one.size * one.dtype.itemsize)
+
+
 MOST_KEPT, KEPT_BYTES, FEW = 16, 2**25, 4
 """Recorded rounds that stay on the device: each array that comes from there takes as long as twenty rounds. So it has
 several of them, a multiple of a FEW: each other number is compiled anew."""
 THREADS = 4
 """To copy by: most of a copy's time goes into memory of the host's that nobody has touched before."""
+
+
+@cache
+def _copiers() -> ThreadPoolExecutor:
+    """Threads that are there for the next run, too: to start one takes as long as a hundred rounds."""
+    return ThreadPoolExecutor(THREADS, thread_name_prefix="longterm-copier")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_copiers.cache_clear)  # threads stay with the parent
 
 
 _first = jax.jit(lambda rows, count: rows[:count], static_argnums=1)
@@ -97,7 +113,7 @@ class DeviceRecords:
         """What they are about, as far as they are used."""
         self._there: NDArray[np.float64] = np.empty((expected, size))
         self._rounds_there: list[int] = []
-        self._copier = None if jax.default_backend() == "cpu" else ThreadPoolExecutor(THREADS)
+        self._copier = None if jax.default_backend() == "cpu" else _copiers()
         self._on_their_way: list[Future[None]] = []
 
     def hand_over(self, least: int = 1) -> None:
@@ -128,8 +144,6 @@ class DeviceRecords:
         """All of them, on the host, as arrays with the shapes and dtypes of these."""
         self.hand_over()
         self._wait()
-        if self._copier is not None:
-            self._copier.shutdown()
         rows = self._there[: len(self._rounds_there)]
         values, structure = jax.tree.flatten((sums, report))
         ends = np.cumsum([0, *(np.size(value) for value in values)])

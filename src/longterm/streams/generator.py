@@ -27,7 +27,11 @@ Wide = tuple[Array, Array]
 
 def seed_words(seeds: Sequence[int]) -> NDArray[np.uint32]:
     """Seeds up to `LARGEST_SEED` as words of 32 bits, the low ones first, shape (seeds, 4)."""
-    return np.array([[seed >> 32 * k & 0xFFFFFFFF for k in range(POOL)] for seed in seeds], dtype=np.uint32)
+    if max(seeds, default=0) >> 64:
+        return np.array([[seed >> 32 * k & 0xFFFFFFFF for k in range(POOL)] for seed in seeds], dtype=np.uint32)
+    words, short = np.zeros((len(seeds), POOL), dtype=np.uint32), np.array(seeds, dtype=np.uint64)
+    words[:, 0], words[:, 1] = short & np.uint64(0xFFFFFFFF), short >> np.uint64(32)
+    return words
 
 
 def uniforms(words: Array, chunks: Array, count: int, xp: Any) -> Array:
