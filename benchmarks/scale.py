@@ -98,13 +98,15 @@ def paths(repeats: int) -> Iterator[Figure]:
 
 
 MEMORY = """
-import resource
+from pathlib import Path
 from longterm import AOGD, run
 from longterm.problems import doubly_stochastic
 from longterm.streams import RandomPermutations
 problem = doubly_stochastic(300)
 run(problem, AOGD.for_problem(problem), RandomPermutations(300), rounds=300, progress=None)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+# Of this program alone; ru_maxrss is also that of the process it was started by.
+lines = Path("/proc/self/status").read_text().splitlines()
+print(next(int(line.split()[1]) for line in lines if "VmHWM" in line) / 1024)
 """
 
 
@@ -168,7 +170,7 @@ from longterm.losses import SquaredDistance
 from longterm.sets import Ball
 from longterm.streams import NoisyTargets
 d, rounds = int(sys.argv[1]), int(sys.argv[2])
-def most():  # of this program alone; ru_maxrss is also that of the process it was started by
+def most():  # as above
     return next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
 before = most()
 problem = Problem(Ball(d), SquaredDistance(d, targets=Ball(d)), L2Budget(d, budget=0.5))
@@ -257,18 +259,15 @@ def growth(repeats: int) -> Iterator[Figure]:
     for nonzeros in (1, 10, 100, 1000):
         rows = random_array((2000, 100_000), density=nonzeros / 100_000, rng=rng, format="csr")
         labels = np.where(rng.random(2000) > 0.5, 1.0, -1.0)
-        taken = seconds(
-            lambda rows=rows, labels=labels: BudgetLinearLearner(100_000, 10.0, sparse=True).learn(rows, labels)
-        )
-        empty = seconds(lambda: BudgetLinearLearner(100_000, 10.0, sparse=True))
+        taken = seconds(partial(BudgetLinearLearner(100_000, 10.0, sparse=True).learn, rows, labels))
         panel = "time of a row, µs, against its non-zeros"
-        POINTS.append(Point(panel, "linear, sparse, d = 10⁵", nonzeros, 1e6 * (taken - empty) / 2000))
+        POINTS.append(Point(panel, "linear, sparse, d = 10⁵", nonzeros, 1e6 * taken / 2000))
         # Each non-zero is read with its index, and z and its neighbours are read and written.
         POINTS.append(Point(panel, "floor: one copy", nonzeros, 1e6 * 32 * nonzeros / copied))
     for d in (10, 100, 1000):
         rows = rng.standard_normal((2000, d))
         labels = np.where(rng.random(2000) > 0.5, 1.0, -1.0)
-        taken = seconds(lambda d=d, rows=rows, labels=labels: BudgetLinearLearner(d, 10.0).learn(rows, labels))
+        taken = seconds(partial(BudgetLinearLearner(d, 10.0).learn, rows, labels))
         POINTS.append(
             Point("time of a row, µs, against its non-zeros", "linear, dense, d non-zeros", d, 1e6 * taken / 2000)
         )
