@@ -38,6 +38,8 @@ from longterm.theory.schedules import PerLearner
 
 PLAIN, NOTHING = frozenset({float, int, np.float64}), np.float64(0.0)
 """Types of one number, which need no array; one such number."""
+INFINITE, Number = math.inf, np.float64
+"""By one name: where a bid counts, each look at a module does."""
 NO_HOLD = 0.0
 Engine = Literal["auto", "numpy", "compiled"]
 
@@ -112,14 +114,15 @@ class Pacer(PerLearner, ABC, Generic[S]):
     def bid(self, state: S, value: Array, hold: Array = NO_HOLD) -> Array:
         """`act` without the checks: what engines and traced loops call."""
         wanted = self.unguarded_bid(state, value)
-        if type(wanted) is np.float64 and type(state.remaining) is np.float64 and type(hold) in PLAIN:
+        remaining = state.remaining
+        if type(wanted) is Number and type(remaining) is Number and type(hold) in PLAIN:
             # One live bid. Floats of Python are compared in a third of the time.
-            amount, left = float(wanted), float(state.remaining) - hold
+            amount, left = float(wanted), float(remaining) - hold
             if amount <= left:
                 return wanted if amount > 0.0 else NOTHING
-            return np.float64(left) if left > 0.0 else NOTHING
+            return Number(left) if left > 0.0 else NOTHING
         xp = namespace(wanted)
-        bid = xp.minimum(wanted, state.remaining - hold)
+        bid = xp.minimum(wanted, remaining - hold)
         return xp.maximum(bid, xp.zeros_like(bid))
 
     def act(self, state: S, value: Array, *, hold: Array = NO_HOLD) -> Array:
@@ -147,7 +150,7 @@ class Pacer(PerLearner, ABC, Generic[S]):
         >>> float(first), float(pacer.act(pacer.init(), 4.0, hold=first))  # the first may yet cost 8
         (8.0, 2.0)
         """
-        if not (type(value) in PLAIN and 0 <= value < math.inf):
+        if not (type(value) in PLAIN and 0 <= value < INFINITE):
             _require("value", value, state)
         if hold is not NO_HOLD and not _is_plain(hold):
             _require("hold", hold, state)
@@ -164,8 +167,9 @@ class Pacer(PerLearner, ABC, Generic[S]):
         A charge above what is left is recorded, with an OverspentWarning that says by how much.
         """
         paid, value, price = outcome
-        is_one = type(state.remaining) is np.float64 and type(paid) in PLAIN and value is None and price is None
-        if is_one and 0 <= paid <= float(state.remaining):  # seen without making arrays; NaN is neither
+        left = state.remaining
+        is_one = value is None and price is None and type(left) is Number and type(paid) in PLAIN
+        if is_one and 0.0 <= float(paid) <= float(left):  # seen without making arrays; NaN is neither
             return self.update(state, outcome)
         for name, number in zip(Outcome._fields, outcome, strict=True):
             if number is not None and not _is_plain(number):
