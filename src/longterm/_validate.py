@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,8 @@ Hyper = float | NDArray[Any]
 
 def number(argument: str, value: Any) -> Hyper:
     """One finite number, or an array of finite numbers, as a float or a float64 array."""
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)  # what it nearly always is, in a twentieth of the time
     try:
         given = np.asarray(value)
     except ValueError:  # a ragged list
@@ -28,10 +31,15 @@ def number(argument: str, value: Any) -> Hyper:
     return float(array) if array.ndim == 0 else frozen(array)
 
 
+def _any(condition: Any) -> bool:
+    """Whether it holds of a number, or of one of an array."""
+    return condition if type(condition) is bool else bool(np.any(condition))
+
+
 def positive(argument: str, value: Any) -> Hyper:
     """A number (or an array of them) above zero."""
     checked = number(argument, value)
-    if np.any(np.asarray(checked) <= 0):
+    if _any(checked <= 0):
         raise InputError(argument, f"{value!r} is not positive", f"Give a {argument} above 0")
     return checked
 
@@ -39,7 +47,7 @@ def positive(argument: str, value: Any) -> Hyper:
 def non_negative(argument: str, value: Any) -> Hyper:
     """A number (or an array of them) of at least zero."""
     checked = number(argument, value)
-    if np.any(np.asarray(checked) < 0):
+    if _any(checked < 0):
         raise InputError(argument, f"{value!r} is negative", f"Give a {argument} of at least 0")
     return checked
 
@@ -47,7 +55,7 @@ def non_negative(argument: str, value: Any) -> Hyper:
 def open_unit_interval(argument: str, value: Any) -> Hyper:
     """A number (or an array of them) in (0, 1)."""
     checked = number(argument, value)
-    if np.any(np.asarray(checked) <= 0) or np.any(np.asarray(checked) >= 1):
+    if _any(checked <= 0) or _any(checked >= 1):
         raise InputError(
             argument,
             f"{value!r} is outside (0, 1)",

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass, field
-
-import numpy as np
+from dataclasses import dataclass, field
 
 from longterm import _validate as validate
 from longterm.constraints import ElasticNetBudget
@@ -125,7 +123,7 @@ class Settings:
             made = self._parameters()
         except OverflowError:
             made = None
-        if made is None or not np.isfinite(astuple(made)).all():
+        if made is None or not all(map(math.isfinite, made.numbers())):
             what = f"{self.budget:g} is so large, or so small for its weights, that the steps are not finite"
             raise InputError("budget", what, "Choose another unit for the features")
         return made

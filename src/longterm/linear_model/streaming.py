@@ -138,8 +138,20 @@ class BudgetLinearLearner(LearnerMemory):
         given = None if isinstance(constants, str) else dict(constants)
         if scales is None:
             scales = "mixed" if given is None and rule in LEADERS else "one"
-        settings = Settings(dimension, budget, l1, l2, loss, loss_parameter, rule, 0.0, beta, growth, given, scales)
-        settings = replace(settings, max_features=max_features or 0)
+        settings = Settings(
+            dimension,
+            budget,
+            l1,
+            l2,
+            loss,
+            loss_parameter,
+            rule,
+            beta=beta,
+            growth=growth,
+            given=given,
+            scales=scales,
+            max_features=max_features or 0,
+        )
         self._widens, self._has_level, self._level = False, False, 0.0
         if fit_intercept and intercept_bound is not None:
             settings = replace(settings, intercept_bound=intercept_bound)
@@ -159,7 +171,7 @@ class BudgetLinearLearner(LearnerMemory):
         self._sparse = sparse
         self._rule = compiled_rule(rule, settings.dimension, sparse)
         self._average = Average(settings.dimension, seed)
-        self._use(settings)
+        self._settings = settings  # which says whether features may be centred
         centred = self._may_centre and settings.classifies
         self._scale = FeatureScale(settings.dimension, centred) if scale_features else None
         self._use(settings)

@@ -7,7 +7,7 @@ array that Numba takes from Python costs as much as learning ten coordinates.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,9 +72,13 @@ class Parameters:
     most_factor: float = 1e300
     longest: float = ORDINARY**2
 
+    def numbers(self) -> tuple[float, ...]:
+        """All of them, in order."""
+        return tuple(vars(self).values())
+
     def as_record(self) -> NDArray[Any]:
         """The same numbers, a record in an array of one."""
-        return np.array([astuple(self)], dtype=PARAMETERS)
+        return np.array([self.numbers()], dtype=PARAMETERS)
 
 
 def _dtype(whole: tuple[str, ...], numbers: tuple[str, ...]) -> np.dtype[Any]:
