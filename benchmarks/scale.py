@@ -263,7 +263,7 @@ def growth(repeats: int) -> Iterator[Figure]:
         panel = "time of a row, µs, against its non-zeros"
         POINTS.append(Point(panel, "linear, sparse, d = 10⁵", nonzeros, 1e6 * taken / 2000))
         # Each non-zero is read with its index, and z and its neighbours are read and written.
-        POINTS.append(Point(panel, "floor: one copy", nonzeros, 1e6 * 32 * nonzeros / copied))
+        POINTS.append(Point(panel, "floor of the sparse: one copy", nonzeros, 1e6 * 32 * nonzeros / copied))
     for d in (10, 100, 1000):
         rows = rng.standard_normal((2000, d))
         labels = np.where(rng.random(2000) > 0.5, 1.0, -1.0)
