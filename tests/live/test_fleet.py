@@ -1,4 +1,6 @@
+import copy
 import importlib.util
+import pickle
 
 import numpy as np
 import pytest
@@ -416,6 +418,23 @@ def test_feedback_of_any_layout_is_checked_by_the_kernel(kernels):
     np.testing.assert_array_equal(fleet.ask(), other.ask())
     told.loss_gradient.flags.writeable = False
     fleet.tell(told)
+
+
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=needs_numba)])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda fleet: pickle.loads(pickle.dumps(fleet))])
+def test_a_copy_goes_on_by_itself(copied, compiled, request):
+    if compiled:
+        request.getfixturevalue("kernels")
+    rng = np.random.default_rng(0)
+    fleet = Fleet(learner(), N)
+    fleet.tell(feedback(rng, 5), who=np.arange(5))
+    other, told = copied(fleet), feedback(rng, 5)
+    other.tell(told, who=np.arange(5))
+    assert fleet.rounds.tolist() == [2] * 5 + [1] * (N - 5)
+    fleet.tell(told, who=np.arange(5))
+    for mine, theirs in zip(fleet.state, other.state, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(fleet.ask(who=[3, 9]), other.ask(who=[3, 9]))
 
 
 def test_a_large_fleet_does_without_numba(monkeypatch):

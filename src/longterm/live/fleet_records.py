@@ -7,7 +7,6 @@ fills whole ones. Rows that were gathered are an array for each field again: tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -86,7 +85,7 @@ class Records:
                 rows[name] = values
             self._bytes.put(who, rows.view(self._bytes.dtype), mode="clip")
 
-    @cached_property
+    @property  # not kept: a copy of these records has its own
     def _bytes(self) -> NDArray[np.void]:
         """Records as so many bytes: they are copied whole, in a fraction of the time of one field after another."""
         return self._all.view(np.dtype((np.void, self._all.dtype.itemsize)))
