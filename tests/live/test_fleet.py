@@ -330,13 +330,14 @@ def a_few_calls(fleet, problem, dtype=np.float64):
 @pytest.mark.parametrize("rule", sorted(zoo_learners(ZOO_PROBLEM)))
 def test_compiled_passes_change_no_bit(rule, dtype, kernels, monkeypatch):
     single = zoo_learners(ZOO_PROBLEM)[rule]
-    compiled = Fleet(single, N, dtype=dtype)
+    fleet = Fleet(single, N, dtype=dtype)
+    assert fleet._rows._records.is_worth_a_kernel(1)
+    compiled = a_few_calls(fleet, ZOO_PROBLEM, dtype)
     monkeypatch.setattr(fleet_records, "MANY", N + 1)
-    plain = Fleet(single, N, dtype=dtype)
-    assert compiled._rows._records.is_worth_a_kernel(1)
-    assert not plain._rows._records.is_worth_a_kernel(10**9)
-    both = (a_few_calls(fleet, ZOO_PROBLEM, dtype) for fleet in (compiled, plain))
-    for one, other in zip(*both, strict=True):
+    fleet = Fleet(single, N, dtype=dtype)
+    assert not fleet._rows._records.is_worth_a_kernel(10**9)
+    plain = a_few_calls(fleet, ZOO_PROBLEM, dtype)
+    for one, other in zip(compiled, plain, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -378,7 +379,7 @@ def test_the_compiled_check_refuses_what_the_limits_do(dtype):
     rng = np.random.default_rng(4)
     bad_numbers = [np.nan, np.inf, -np.inf, np.finfo(dtype).max, 1e30]
     limits = Limits.around(np.zeros(D, dtype), rng.uniform(1, 2, 6), 1.5, 0.9)
-    each = [np.broadcast_to(np.asarray(limit, dtype), 6) for limit in limits]
+    each = [np.atleast_1d(np.asarray(limit, dtype)) for limit in limits]
     seen = set()
     with np.errstate(all="ignore"):
         for case in range(400):
@@ -438,15 +439,67 @@ def test_a_copy_goes_on_by_itself(copied, compiled, request):
 
 
 def test_a_large_fleet_does_without_numba(monkeypatch):
-    monkeypatch.setattr(fleet_records, "find_spec", lambda name: None)
+    monkeypatch.setattr(fleet_records, "_compiled_passes", lambda: None)
     fleet = Fleet(learner(fleet_records.MANY), fleet_records.MANY)
     assert not fleet._rows._records.is_worth_a_kernel(10**6)
     fleet.tell(feedback(np.random.default_rng(0), 1000), who=np.arange(1000))
     assert fleet.rounds.sum() == fleet_records.MANY + 1000
 
-    def is_too_old(name):
-        raise ImportError("Numba needs another NumPy")
 
-    monkeypatch.setattr(fleet_records, "find_spec", importlib.util.find_spec)
-    monkeypatch.setattr(fleet_records, "import_module", is_too_old)
-    assert fleet_records.compiled_passes(fleet_records.MANY) is None
+@pytest.mark.parametrize("error", [ImportError("Numba needs another NumPy"), OSError("no shared library"), None])
+def test_numba_that_cannot_be_used_is_none(error, monkeypatch):
+    def load(name):
+        raise error
+
+    find = fleet_records._compiled_passes.__wrapped__
+    if error is None:
+        monkeypatch.setattr(fleet_records, "find_spec", lambda name: None)
+    else:
+        monkeypatch.setattr(fleet_records, "import_module", load)
+    assert find() is None
+
+
+@needs_numba
+def test_a_copy_in_memory_that_cannot_be_written_to(kernels):
+    """As joblib gives it to its workers."""
+    fleet, told = Fleet(learner(), N), feedback(np.random.default_rng(0), N)
+    buffers = []
+    data = pickle.dumps(fleet, protocol=5, buffer_callback=buffers.append)
+    kept = [bytes(buffer) for buffer in buffers]
+    other = pickle.loads(data, buffers=kept)
+    other.tell(told, who=np.arange(N))
+    assert (other.rounds == 2).all()
+    assert kept == [bytes(buffer) for buffer in buffers]
+    assert b"numba" not in data
+    records = fleet._rows._records
+    records._all.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        fleet.tell(told, who=np.arange(N))
+
+
+@pytest.mark.parametrize("count", [3, 300])
+@pytest.mark.parametrize("kind", [np.uint64, np.uint8, np.int16])
+def test_numbers_of_any_integer_dtype(kind, count):
+    size = fleet_records.MANY
+    fleet = Fleet(AOGD(Ball(D), ConvexSchedule(2.0, 1.0, 0.5)), size)
+    who = np.arange(min(count, 200 if kind is np.uint8 else count), dtype=kind)
+    fleet.tell(feedback(np.random.default_rng(0), len(who)), who=who)
+    assert fleet.rounds.sum() == size + len(who)
+
+
+@needs_numba
+@pytest.mark.skipif(not HAS_JAX, reason="JAX is not installed")
+def test_a_rule_that_answers_in_arrays_of_another_library(kernels):
+    import jax
+
+    class Elsewhere(AOGD):
+        def update(self, state, feedback):
+            with jax.enable_x64(True):
+                after = super().update(state, feedback)
+                return after._replace(x=jax.numpy.asarray(after.x))
+
+    fleet, other = Fleet(Elsewhere(Ball(D), learner().schedule), N), Fleet(learner(), N)
+    told = feedback(np.random.default_rng(0), N)
+    for one in (fleet, other):
+        one.tell(told, who=np.arange(N))
+    np.testing.assert_array_equal(fleet.ask(), other.ask())

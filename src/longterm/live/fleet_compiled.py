@@ -33,8 +33,8 @@ def checker(dtype: np.dtype[Any]) -> Any:
     if dtype not in (np.float64, np.float32):
         return None
     number = from_dtype(dtype)
-    limit = types.Array(number, 1, "A", readonly=True)  # one number for all rows is an array whose stride is 0
-    signature = (readonly(number, 2), readonly(number), readonly(number, 2), limit, limit, limit)
+    numbers, table = readonly(number), readonly(number, 2)
+    signature = (table, numbers, table, numbers, numbers, numbers)
     return _made(_are_within, signature, fastmath={"reassoc", "contract"})
 
 
@@ -44,16 +44,20 @@ def _made(function: Callable[..., Any], signature: Any, **options: Any) -> Any:
 
 
 def _are_within(loss_gradient, constraint, constraint_gradient, longest, longest_of_constraint, largest):
-    """Whether all rows are what `Limits.within` says. A NaN is never below anything."""
+    """Whether all rows are what `Limits.within` says. A limit is one number, or one for each row.
+
+    A NaN is never below anything.
+    """
     sound = True
+    first, second, third = len(longest) > 1, len(longest_of_constraint) > 1, len(largest) > 1
     for i in range(len(constraint)):
         square = square_of_constraint = loss_gradient.dtype.type(0)
         for j in range(loss_gradient.shape[1]):
             square += loss_gradient[i, j] * loss_gradient[i, j]
             square_of_constraint += constraint_gradient[i, j] * constraint_gradient[i, j]
-        sound &= square <= longest[i]
-        sound &= square_of_constraint <= longest_of_constraint[i]
-        sound &= abs(constraint[i]) <= largest[i]
+        sound &= square <= longest[i * first]
+        sound &= square_of_constraint <= longest_of_constraint[i * second]
+        sound &= abs(constraint[i]) <= largest[i * third]
     return sound
 
 
@@ -107,7 +111,7 @@ def _copy_word(context, to, source):
 
     def generate(context, builder, signature, arguments):
         to, source = (builder.inttoptr(address, ir.IntType(64).as_pointer()) for address in arguments)
-        builder.store(builder.load(source), to)
+        builder.store(builder.load(source, align=1), to, align=1)  # a field of eight bytes may begin at any
         return context.get_dummy_value()
 
     return types.void(int64, int64), generate

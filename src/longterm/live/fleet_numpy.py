@@ -58,10 +58,10 @@ class NumpyRows:
         self._read = (*self._fields.values(), *self._hyper.values())
         self._used = (*self._read, *self._own_limits.values(), *self._sums)
         self._written = (*self._fields.values(), *self._sums)
-        count, dtype = len(self._records), self._decision.dtype
-        self._limit_of_each = Limits(*(np.broadcast_to(np.asarray(limit, dtype), count) for limit in self._limits))
-        passes = compiled_passes(count)
-        self._are_within: Any = None if passes is None else passes.checker(dtype)
+        self._limit_arrays = Limits(*(np.atleast_1d(np.asarray(limit, self._decision.dtype)) for limit in self._limits))
+        passes = compiled_passes(len(self._records))
+        if passes is not None:
+            passes.checker(self._decision.dtype)  # compiled here, not in the first call
 
     @property
     def state(self) -> Any:
@@ -113,12 +113,14 @@ class NumpyRows:
     def _is_acceptable(self, rows: Fields, told: Feedback) -> bool:
         """Whether all of the feedback is finite and within the limits."""
         own = {name: rows[field] for name, field in self._own_limits.items()}
-        count = len(told.constraint)
-        if self._are_within is None or told.hint is not None or not self._records.is_worth_a_kernel(count):
+        passes: Any = compiled_passes(len(self._records))
+        is_small = not self._records.is_worth_a_kernel(len(told.constraint))
+        are_within = None if is_small else passes.checker(self._decision.dtype)
+        if are_within is None or told.hint is not None:
             return bool(self._limits._replace(**own).acceptable(told).all())
         numbers = [np.ascontiguousarray(value) for value in told[:3]]
-        each = [limit[:count] for limit in self._limit_of_each._replace(**own)]
-        return self._are_within(*numbers, *each) and (told.loss is None or _are_finite(told.loss))
+        sound = are_within(*numbers, *self._limit_arrays._replace(**own))
+        return sound and (told.loss is None or _are_finite(told.loss))
 
     def _after(self, rows: Fields, told: Feedback) -> dict[str, NDArray[Any]]:
         """What changes of these rows in the round."""

@@ -7,6 +7,7 @@ fills whole ones. Rows that were gathered are an array for each field again: tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -48,7 +49,12 @@ class Records:
             self._all[name] = array
         self._layouts: dict[tuple[str, ...], tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
         passes = compiled_passes(count)
-        self._move: Any = None if passes is None else passes.mover()
+        if passes is not None:
+            passes.mover()  # compiled here, not in the first call
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Become a copy: with memory that can be written to, which that of another process may not be."""
+        self.__dict__ |= state | {"_all": np.require(state["_all"], requirements="W")}
 
     def __len__(self) -> int:
         return len(self._all)
@@ -59,7 +65,7 @@ class Records:
 
     def is_worth_a_kernel(self, count: int) -> bool:
         """Whether so many rows are passed over by compiled code."""
-        return self._move is not None and count > FEW
+        return count > FEW and compiled_passes(len(self)) is not None
 
     def gathered(self, who: Who, names: Iterable[str]) -> dict[str, NDArray[Any]]:
         """Fields of these records, copied: an array for each."""
@@ -100,7 +106,7 @@ class Records:
 
     def _fitted(self, name: str, values: NDArray[Any], count: int) -> NDArray[Any]:
         """Values as they lie in memory in `_empty`."""
-        kind = self._all.dtype[name]
+        values, kind = np.asarray(values), self._all.dtype[name]
         if values.dtype == kind.base and values.shape == (count, *kind.shape) and values.flags.c_contiguous:
             return values
         made = self._empty(name, count)
@@ -109,7 +115,10 @@ class Records:
 
     def _moved(self, numbers: NDArray[np.int64], fields: Fields, *, into_records: bool) -> None:
         """Copy fields, compiled. Their arrays lie as `_empty` makes them."""
-        self._move(
+        passes: Any = compiled_passes(len(self))
+        if into_records and not self._all.flags.writeable:
+            raise ValueError("these records are read-only")
+        passes.mover()(
             self._all.ctypes.data,
             self._all.dtype.itemsize,
             len(self._all),
@@ -130,10 +139,17 @@ class Records:
 
 
 def compiled_passes(count: int) -> ModuleType | None:
-    """`fleet_compiled`, for so many records; None for few, and without a Numba that goes with this NumPy."""
-    if count < MANY or find_spec("numba") is None:
+    """`fleet_compiled`, for so many records; None for few. It is not kept by a fleet: a copy finds it where it is."""
+    return _compiled_passes() if count >= MANY else None
+
+
+@cache
+def _compiled_passes() -> ModuleType | None:
+    """None without a Numba that can be loaded, goes with this NumPy and may compile."""
+    if find_spec("numba") is None:
         return None
     try:
-        return import_module("longterm.live.fleet_compiled")
-    except ImportError:
+        passes = import_module("longterm.live.fleet_compiled")
+    except (ImportError, OSError):
         return None
+    return passes if passes.mover() is not None else None

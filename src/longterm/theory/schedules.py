@@ -69,6 +69,8 @@ class PerLearner(Shown):
         fields.update(vars(self))
         for path, array in arrays.items():
             name, _, rest = path.partition(".")
+            if name not in fields:
+                raise KeyError(path)
             if rest:
                 inner.setdefault(name, {})[rest] = array
             else:
