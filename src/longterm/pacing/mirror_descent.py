@@ -206,7 +206,7 @@ class DualMirrorDescent(Pacer[DualState]):
         if anchor > new:
             floor = self._plain_move(price, paid - self.floor / self.horizon)  # type: ignore[arg-type]
             new = max(new, min(floor, anchor))
-        return DualState(t + 1, Number(new), left - paid)
+        return tuple.__new__(DualState, (t + 1, Number(new), left - paid))  # in half the time of its name
 
     def _plain_move(self, price: float, excess: float) -> float:
         """π ⊕ η · excess, of numbers; compared by `if`, in half the time of min and max."""
