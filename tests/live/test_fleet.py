@@ -331,11 +331,11 @@ def a_few_calls(fleet, problem, dtype=np.float64):
 def test_compiled_passes_change_no_bit(rule, dtype, kernels, monkeypatch):
     single = zoo_learners(ZOO_PROBLEM)[rule]
     fleet = Fleet(single, N, dtype=dtype)
-    assert fleet._rows._records.is_worth_a_kernel(1)
+    assert fleet._rows._records.kernels_for(1) is not None
     compiled = a_few_calls(fleet, ZOO_PROBLEM, dtype)
     monkeypatch.setattr(fleet_records, "MANY", N + 1)
     fleet = Fleet(single, N, dtype=dtype)
-    assert not fleet._rows._records.is_worth_a_kernel(10**9)
+    assert fleet._rows._records.kernels_for(10**9) is None
     plain = a_few_calls(fleet, ZOO_PROBLEM, dtype)
     for one, other in zip(compiled, plain, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -441,7 +441,7 @@ def test_a_copy_goes_on_by_itself(copied, compiled, request):
 def test_a_large_fleet_does_without_numba(monkeypatch):
     monkeypatch.setattr(fleet_records, "_compiled_passes", lambda: None)
     fleet = Fleet(learner(fleet_records.MANY), fleet_records.MANY)
-    assert not fleet._rows._records.is_worth_a_kernel(10**6)
+    assert fleet._rows._records.kernels_for(10**6) is None
     fleet.tell(feedback(np.random.default_rng(0), 1000), who=np.arange(1000))
     assert fleet.rounds.sum() == fleet_records.MANY + 1000
 

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longterm import InputError
+from longterm import AOGD, InputError
 from longterm.errors import ScheduleError
+from longterm.sets import Ball
 from longterm.theory.conditions import CHUNK, check_conditions, power_sum, step_sums
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule, StronglyConvexSchedule
 
@@ -208,3 +209,15 @@ def test_impossible_schedules_are_refused(make, argument):
     with pytest.raises(InputError) as refused:
         make()
     assert refused.value.argument == argument
+
+
+def test_other_arrays_at_the_same_paths():
+    learner = AOGD(Ball(2), ConvexSchedule(np.array([1.0, 2.0]), 1.0, np.array([0.4, 0.6])))
+    other = learner.with_hyper_arrays({"schedule.diameter": np.array([3.0]), "schedule.beta": np.array([0.5])})
+    assert {path: array.tolist() for path, array in other.hyper_arrays().items()} == {
+        "schedule.diameter": [3.0],
+        "schedule.beta": [0.5],
+    }
+    assert learner.schedule.beta.tolist() == [0.4, 0.6]
+    with pytest.raises(KeyError, match="steps"):
+        learner.with_hyper_arrays({"steps": np.array([3.0])})

@@ -58,7 +58,6 @@ class NumpyRows:
         self._read = (*self._fields.values(), *self._hyper.values())
         self._used = (*self._read, *self._own_limits.values(), *self._sums)
         self._written = (*self._fields.values(), *self._sums)
-        self._limit_arrays = Limits(*(np.atleast_1d(np.asarray(limit, self._decision.dtype)) for limit in self._limits))
         passes = compiled_passes(len(self._records))
         if passes is not None:
             passes.checker(self._decision.dtype)  # compiled here, not in the first call
@@ -112,14 +111,13 @@ class NumpyRows:
 
     def _is_acceptable(self, rows: Fields, told: Feedback) -> bool:
         """Whether all of the feedback is finite and within the limits."""
-        own = {name: rows[field] for name, field in self._own_limits.items()}
-        passes: Any = compiled_passes(len(self._records))
-        is_small = not self._records.is_worth_a_kernel(len(told.constraint))
-        are_within = None if is_small else passes.checker(self._decision.dtype)
+        limits = self._limits._replace(**{name: rows[field] for name, field in self._own_limits.items()})
+        dtype, kernels = self._decision.dtype, self._records.kernels_for(len(told.constraint))
+        are_within = None if kernels is None else kernels.checker(dtype)
         if are_within is None or told.hint is not None:
-            return bool(self._limits._replace(**own).acceptable(told).all())
+            return bool(limits.acceptable(told).all())
         numbers = [np.ascontiguousarray(value) for value in told[:3]]
-        sound = are_within(*numbers, *self._limit_arrays._replace(**own))
+        sound = are_within(*numbers, *(np.atleast_1d(np.asarray(limit, dtype)) for limit in limits))
         return sound and (told.loss is None or _are_finite(told.loss))
 
     def _after(self, rows: Fields, told: Feedback) -> dict[str, NDArray[Any]]:

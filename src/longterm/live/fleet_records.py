@@ -48,9 +48,7 @@ class Records:
         for name, array in fields.items():
             self._all[name] = array
         self._layouts: dict[tuple[str, ...], tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
-        passes = compiled_passes(count)
-        if passes is not None:
-            passes.mover()  # compiled here, not in the first call
+        compiled_passes(count)  # here, not in the first call
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Become a copy: with memory that can be written to, which that of another process may not be."""
@@ -63,17 +61,18 @@ class Records:
         """A field of all records, as a view."""
         return self._all[name]
 
-    def is_worth_a_kernel(self, count: int) -> bool:
-        """Whether so many rows are passed over by compiled code."""
-        return count > FEW and compiled_passes(len(self)) is not None
+    def kernels_for(self, count: int) -> Any:
+        """`fleet_compiled`, where so many rows are passed over by it; else None."""
+        return compiled_passes(len(self)) if count > FEW else None
 
     def gathered(self, who: Who, names: Iterable[str]) -> dict[str, NDArray[Any]]:
         """Fields of these records, copied: an array for each."""
         if isinstance(who, slice):
             return {name: self._all[name][who].copy() for name in names}
-        if self.is_worth_a_kernel(len(who)):
+        kernels = self.kernels_for(len(who))
+        if kernels is not None:
             fields = {name: self._empty(name, len(who)) for name in names}
-            self._moved(who, fields, into_records=False)
+            self._moved(kernels.mover(), who, fields, into_records=False)
             return fields
         rows = self._taken(who)
         return {name: np.ascontiguousarray(rows[name]) for name in names}
@@ -83,13 +82,16 @@ class Records:
         if isinstance(who, slice):
             for name, values in fields.items():
                 self._all[name][who] = values
-        elif self.is_worth_a_kernel(len(who)):
-            self._moved(who, {name: self._fitted(name, v, len(who)) for name, v in fields.items()}, into_records=True)
-        else:
-            rows = self._taken(who)
-            for name, values in fields.items():
-                rows[name] = values
-            self._bytes.put(who, rows.view(self._bytes.dtype), mode="clip")
+            return
+        kernels = self.kernels_for(len(who))
+        if kernels is not None:
+            fitted = {name: self._fitted(name, values, len(who)) for name, values in fields.items()}
+            self._moved(kernels.mover(), who, fitted, into_records=True)
+            return
+        rows = self._taken(who)
+        for name, values in fields.items():
+            rows[name] = values
+        self._bytes.put(who, rows.view(self._bytes.dtype), mode="clip")
 
     @property  # not kept: a copy of these records has its own
     def _bytes(self) -> NDArray[np.void]:
@@ -113,12 +115,11 @@ class Records:
         made[...] = values
         return made
 
-    def _moved(self, numbers: NDArray[np.int64], fields: Fields, *, into_records: bool) -> None:
+    def _moved(self, move: Any, numbers: NDArray[np.int64], fields: Fields, *, into_records: bool) -> None:
         """Copy fields, compiled. Their arrays lie as `_empty` makes them."""
-        passes: Any = compiled_passes(len(self))
         if into_records and not self._all.flags.writeable:
             raise ValueError("these records are read-only")
-        passes.mover()(
+        move(
             self._all.ctypes.data,
             self._all.dtype.itemsize,
             len(self._all),
