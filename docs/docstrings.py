@@ -26,7 +26,7 @@ SHORTEST = 6
 
 def public_names() -> dict[str, Any]:
     """Classes and functions of the package by the path of their definition."""
-    rooms = [longterm, *(import_module(f"longterm.{room}") for room in longterm.ROOMS)]
+    rooms = [longterm, *(import_module(f"longterm.{room}") for room in longterm._SUBPACKAGES)]
     listed = [getattr(room, name) for room in rooms for name in getattr(room, "__all__", ())]
     ours = [thing for thing in listed if callable(thing) and str(thing.__module__).startswith("longterm")]
     return {f"{thing.__module__}.{thing.__qualname__}": thing for thing in ours}

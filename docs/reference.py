@@ -23,7 +23,7 @@ COMPAT = ("onnx", "river")
 def modules() -> dict[str, ModuleType]:
     """The package and its rooms that have public names, by their dotted name."""
     found = {"longterm": longterm}
-    for room in longterm.ROOMS:
+    for room in longterm._SUBPACKAGES:
         module = import_module(f"longterm.{room}")
         if room == "compat":  # each of its modules is of an extra
             found |= {one.__name__: one for one in map(import_module, (f"longterm.compat.{name}" for name in COMPAT))}

@@ -1,6 +1,6 @@
 """Online convex optimisation with long-term constraints.
 
-Decisions are made round after round; the constraint must hold in the long run and may be broken on the
+Each round the learner makes a decision. The constraint must hold in the long run and may be violated on the
 way. Start with `run`, a problem, a learner and a stream.
 """
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from longterm.engines.run import compare, run
     from longterm.engines.trace import Trace
     from longterm.errors import InputError, LongtermError
-    from longterm.learners import AOGD, Feedback, Learner, observe
+    from longterm.learners import AOGD, Feedback, HedgedCuts, Learner, observe
     from longterm.live import Fleet, LiveLearner, Token
     from longterm.problems import Problem
     from longterm.theory import Constants, Counterexample, SlaterPoint, challenge, find_slater_point
 
 __version__ = "0.1.0"
 
-ROOMS = (
+_SUBPACKAGES = (
     "autodiff",
     "compat",
     "constraints",
@@ -43,7 +43,7 @@ ROOMS = (
     "testing",
     "theory",
 )
-"""Reachable after ``import longterm``, loaded when first used."""
+"""Subpackages that are attributes of `longterm` and are imported on first use."""
 
 __all__ = [
     "AOGD",
@@ -52,6 +52,7 @@ __all__ = [
     "Counterexample",
     "Feedback",
     "Fleet",
+    "HedgedCuts",
     "InputError",
     "Learner",
     "LiveLearner",
@@ -68,13 +69,14 @@ __all__ = [
 ]
 
 
-_ROOM_OF = {
+_EXPORTS = {
     "AOGD": "learners",
     "Comparison": "engines",
     "Constants": "theory",
     "Counterexample": "theory",
     "Feedback": "learners",
     "Fleet": "live",
+    "HedgedCuts": "learners",
     "InputError": "errors",
     "Learner": "learners",
     "LiveLearner": "live",
@@ -92,14 +94,14 @@ _ROOM_OF = {
 
 
 def __getattr__(name: str) -> Any:
-    """Rooms and names are loaded when they are first used: a command line that only prints its help loads none."""
-    if name in ROOMS:
+    """Import subpackages and names lazily, so that `longterm --help` stays fast."""
+    if name in _SUBPACKAGES:
         return import_module(f"longterm.{name}")
-    if name in _ROOM_OF:
-        found = globals()[name] = getattr(import_module(f"longterm.{_ROOM_OF[name]}"), name)
+    if name in _EXPORTS:
+        found = globals()[name] = getattr(import_module(f"longterm.{_EXPORTS[name]}"), name)
         return found
     raise AttributeError(f"module 'longterm' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *ROOMS, "__version__"})
+    return sorted({*__all__, *_SUBPACKAGES, "__version__"})

@@ -7,8 +7,6 @@ hand, and the rest is arithmetic on (..., d) arrays whose leading axes are indep
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import copy_context
-from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -24,28 +22,11 @@ FloatArray = NDArray[np.float64]
 
 SHORT = 256
 """Rows of so many numbers are added up on the way, where they are compiled."""
-FEW = 16
+SHORT_ROW = 16
 """So many numbers are compared faster one by one."""
 LINE = 64
 """Bytes that come from memory at once."""
 _NAMESPACE_OF_TYPE: dict[type, ModuleType] = {}
-
-
-def _quiet_and_back() -> tuple[Callable[[], Any], Callable[[Any], object]]:
-    """NumPy's warnings off, and as they were: what `np.errstate` puts into its context variable, made once.
-
-    That object is made anew for every use, which takes longer than the checks of a round.
-    """
-    silenced, present = copy_context(), copy_context()
-    silenced.run(np.seterr, all="ignore")
-    for variable, silence in silenced.items():
-        if present.get(variable) is not silence:
-            return partial(variable.set, silence), variable.reset
-    return partial(np.seterr, all="ignore"), lambda before: np.seterr(**before)
-
-
-quiet, as_before = _quiet_and_back()
-"""``before = quiet()``, and in a ``finally`` ``as_before(before)``: `np.errstate(all="ignore")` where a call counts."""
 
 
 def namespace(x: Array) -> Any:
@@ -77,7 +58,7 @@ def dot(a: Array, b: Array) -> Array:
     return namespace(a).vecdot(a, b)
 
 
-def product(rows: Array, table: Array) -> Array:
+def times_table(rows: Array, table: Array) -> Array:
     """Rows (..., n) times a table (n, k): for a few NumPy's `dot` takes three quarters of the operator's time."""
     return rows.dot(table) if type(rows) is np.ndarray and rows.ndim <= 2 else rows @ table
 
@@ -101,7 +82,7 @@ def norm(x: Array) -> Array:
     return (np if type(x) is np.ndarray else namespace(x)).sqrt(square(x))
 
 
-def at_least(values: Array, least: Any) -> Array:
+def clamp_min(values: Array, least: Any) -> Array:
     """max(values, least), NaN where a value is: NumPy takes four times as long to compare two single numbers."""
     if isinstance(values, np.generic):
         number: Any = values
@@ -116,7 +97,7 @@ def as_float(t: Array, x: Array) -> Array:
     return namespace(x).astype(t, x.dtype)
 
 
-def length(x: Array) -> Array:
+def safe_norm(x: Array) -> Array:
     """‖x‖₂ along the last axis at any scale: no square overflows or underflows. Twice the time of `norm`."""
     xp = namespace(x)
     largest = xp.max(xp.abs(x), axis=-1, keepdims=True)
@@ -124,22 +105,22 @@ def length(x: Array) -> Array:
     return scale[..., 0] * norm(x / scale)
 
 
-def column(values: Array) -> Array:
+def as_column(values: Array) -> Array:
     """Per-learner scalars (...,) as (..., 1), ready to scale (..., d)."""
     return values[..., None]
 
 
-def scaled(values: Array, x: Array) -> Array:
+def scale_rows(values: Array, x: Array) -> Array:
     """Per-learner scalars (...,) times x (..., d). A single number of NumPy multiplies as it is, in half the time."""
     return values * x if isinstance(values, np.generic) else values[..., None] * x
 
 
-def across(values: Array) -> Array:
+def expand_last(values: Array) -> Array:
     """Per-learner scalars (...,) ready to meet (..., d); a single number of NumPy is ready as it is."""
     return values if isinstance(values, np.generic) else values[..., None]
 
 
-def chosen(condition: Array, one: Array, other: Array) -> Array:
+def where_rows(condition: Array, one: Array, other: Array) -> Array:
     """For each learner `one` or `other`, both (..., d), by a condition (...,)."""
     if isinstance(condition, np.generic):
         return one if condition else other
@@ -153,7 +134,7 @@ def rows_at(table: Array, index: Array) -> Array:
     return xp.reshape(flat, (*index.shape, *table.shape[1:]))
 
 
-def zeros_in_lines(size: int) -> NDArray[np.uint8]:
+def cache_aligned_zeros(size: int) -> NDArray[np.uint8]:
     """So many bytes of 0 from the beginning of a cache line on, so that what fits into one does not lie across two."""
     room = np.zeros(size + LINE, dtype=np.uint8)
     first = -room.ctypes.data % LINE
@@ -171,14 +152,14 @@ def first_true(mask: Array) -> Array:
     return xp.argmax(xp.astype(mask, xp.int8), axis=-1)
 
 
-def smallest(values: Array) -> Array:
+def min_keepdims(values: Array) -> Array:
     """Min along the last axis, which is kept, shape (..., 1)."""
     if isinstance(values, np.ndarray):
         return np.minimum.reduce(values, axis=-1, keepdims=True)  # three times faster than np.min on a short axis
     return namespace(values).min(values, axis=-1, keepdims=True)
 
 
-def largest(values: Array) -> Array:
+def max_keepdims(values: Array) -> Array:
     """Max along the last axis, which is kept, shape (..., 1)."""
     if isinstance(values, np.ndarray):
         return np.maximum.reduce(values, axis=-1, keepdims=True)
@@ -198,21 +179,21 @@ def signs(x: Array) -> Array:
     return np.sign(x) if isinstance(x, np.ndarray) else namespace(x).sign(x)
 
 
-def lowest(values: Array) -> Array:
+def min_last(values: Array) -> Array:
     """Min along the last axis, shape (...,)."""
     if _is_short_row(values):
         return values.dtype.type(min(values.tolist()))
     return namespace(values).min(values, axis=-1)
 
 
-def farthest(values: Array) -> Array:
+def max_abs(values: Array) -> Array:
     """Max |v| along the last axis, shape (...,)."""
     if _is_short_row(values):
         return values.dtype.type(max(map(abs, values.tolist())))
     return namespace(values).max(namespace(values).abs(values), axis=-1)
 
 
-def total(values: Array) -> Array:
+def sum_last(values: Array) -> Array:
     """Σ along the last axis, shape (...,)."""
     if _is_short_row(values):
         return values.dtype.type(sum(values.tolist()))
@@ -221,12 +202,12 @@ def total(values: Array) -> Array:
 
 def _is_short_row(values: Array) -> bool:
     """Whether it is one learner's row of a few numbers: looked at one by one, in half the time of a reduction."""
-    return type(values) is np.ndarray and values.ndim == 1 and 0 < values.size <= FEW
+    return type(values) is np.ndarray and values.ndim == 1 and 0 < values.size <= SHORT_ROW
 
 
-def floored(positive: Array) -> Array:
+def clamp_to_divisor(positive: Array) -> Array:
     """At least the root of the smallest number there is: to divide by, where 0 stands for "nothing yet"."""
-    return at_least(positive, least_divisor(positive))
+    return clamp_min(positive, least_divisor(positive))
 
 
 def least_divisor(x: Array) -> float:
@@ -304,7 +285,7 @@ def resolution(x: Array) -> float:
     return max(1e-9, 16 * float(namespace(x).finfo(x.dtype).eps))
 
 
-def surely_below(values: Array, level: Any) -> bool:
+def all_below_if_concrete(values: Array, level: Any) -> bool:
     """Whether no value is above its level, where they can be looked at; inside a compiled loop nothing is sure.
 
     For work that changes nothing where values are as low: leaving it out is then a matter of speed alone.

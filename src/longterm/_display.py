@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-FEW = 4
+MAX_SHOWN_ITEMS = 4
 """Arrays of more numbers than this are shown by their shape."""
-LONG = 80
+MAX_SHOWN_CHARACTERS = 80
 """A part that takes more characters than this is shown by the name of its class."""
 
 
-class Shown:
+class ReprMixin:
     """Mixin: a short ``repr`` made of the fields that differ from their defaults, long arrays by their shape."""
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -48,18 +48,20 @@ def short(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         return f"{float(value):.4g}"
     if isinstance(value, np.ndarray):
-        return f"array of shape {value.shape}" if value.size > FEW else _numbers(value)
+        return f"array of shape {value.shape}" if value.size > MAX_SHOWN_ITEMS else _numbers(value)
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {short(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
-        inside = ", ".join(short(item) for item in value[:FEW]) + (", …" if len(value) > FEW else "")
+        inside = ", ".join(short(item) for item in value[:MAX_SHOWN_ITEMS]) + (
+            ", …" if len(value) > MAX_SHOWN_ITEMS else ""
+        )
         return f"[{inside}]" if isinstance(value, list) else f"({inside})"
     if isinstance(value, partial):
         return short(value.func)
     if callable(value) and hasattr(value, "__name__"):
         return str(value.__name__)
     whole = _line(value) if is_dataclass(value) and not isinstance(value, type) else repr(value)
-    return whole if len(whole) <= LONG else f"{type(value).__name__}(…)"
+    return whole if len(whole) <= MAX_SHOWN_CHARACTERS else f"{type(value).__name__}(…)"
 
 
 def _line(thing: object) -> str:
@@ -137,13 +139,13 @@ class Table:
         return f"<table>{caption}{head}<tbody>{''.join(row(cells, 'td') for cells in self.rows)}</tbody></table>"
 
 
-def figure(value: float) -> str:
+def format_number(value: float) -> str:
     """A number for a table: four digits that matter.
 
     Examples
     --------
-    >>> from longterm._display import figure
-    >>> figure(1234567.0), figure(33.267), figure(-0.00012345), figure(0.0)
+    >>> from longterm._display import format_number
+    >>> format_number(1234567.0), format_number(33.267), format_number(-0.00012345), format_number(0.0)
     ('1,234,567', '33.27', '-0.0001234', '0')
     """
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"

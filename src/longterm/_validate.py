@@ -81,7 +81,7 @@ def non_negative_scalar(argument: str, value: Any) -> float:
     return scalar(argument, non_negative(argument, value))
 
 
-def at_most(argument: str, value: float, limit: float, why: str) -> float:
+def require_at_most(argument: str, value: float, limit: float, why: str) -> float:
     """One number that a fact keeps below a limit."""
     if value > limit * (1 + 1e-12):
         raise InputError(argument, f"{value:g} is above {limit:g}, and {why}", "Check where it comes from")
@@ -148,13 +148,15 @@ def frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
     return copy
 
 
-def remember(frozen_object: object, **attributes: object) -> None:
+def set_frozen(frozen_object: object, **attributes: object) -> None:
     """Set attributes of a frozen dataclass while it is being made."""
     for name, value in attributes.items():
         object.__setattr__(frozen_object, name, value)
 
 
-def fields(frozen_object: object, check: Callable[[str, Any], object], *names: str, optional: bool = False) -> None:
+def validate_fields(
+    frozen_object: object, check: Callable[[str, Any], object], *names: str, optional: bool = False
+) -> None:
     """Hold fields of a frozen dataclass against a check while it is being made, and keep what the check makes of them.
 
     Where they are `optional`, None stays None.
@@ -162,4 +164,4 @@ def fields(frozen_object: object, check: Callable[[str, Any], object], *names: s
     for name in names:
         value = getattr(frozen_object, name)
         if value is not None or not optional:
-            remember(frozen_object, **{name: check(name, value)})
+            set_frozen(frozen_object, **{name: check(name, value)})

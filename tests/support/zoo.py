@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, Problem, SlaterPoint, find_slater_point
-from longterm._arrays import column, dot, like, namespace
+from longterm._arrays import as_column, dot, like, namespace
 from longterm.constraints import (
     Affine,
     Consensus,
@@ -393,7 +393,7 @@ def projection_of(constraint: Constraint) -> Callable[[Any], Any] | None:
         def onto_half_space(x: Any) -> Any:
             normal = like(row, x)
             excess = namespace(x).maximum(dot(normal, x) - float(constraint.offset[0]), 0.0)
-            return x - column(excess / square) * normal
+            return x - as_column(excess / square) * normal
 
         return onto_half_space
     return None

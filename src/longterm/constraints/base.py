@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, first_true, like, namespace, product, rows_at
-from longterm._display import Shown
+from longterm._arrays import Array, FloatArray, as_column, dot, first_true, like, namespace, rows_at, times_table
+from longterm._display import ReprMixin
 from longterm.constraints.prox import AffineProx, Prox
 from longterm.projections import Polyhedron, Projection
 from longterm.sets import Ball, Set
@@ -34,7 +34,7 @@ class Linearised(NamedTuple):
     """v ↦ (⟨∇g_j(x), v⟩)_j, from shape (..., d) to (..., m)."""
 
 
-class Constraint(Shown, ABC):
+class Constraint(ReprMixin, ABC):
     """m convex functions, feasible where all are ≤ 0, batched over leading axes."""
 
     dimension: int
@@ -124,7 +124,7 @@ class Constraint(Shown, ABC):
         """
         xp = namespace(x)
         if self.count == 1:
-            return column(dot(direction, self.pullback(x, xp.ones((1,), dtype=x.dtype), *parameters)))
+            return as_column(dot(direction, self.pullback(x, xp.ones((1,), dtype=x.dtype), *parameters)))
         index = xp.zeros(x.shape[:-1], dtype=xp.int64)
         slopes = [dot(self.gradient_of(x, index + j, *parameters), direction) for j in range(self.count)]
         return xp.stack(slopes, axis=-1)
@@ -137,7 +137,7 @@ class Constraint(Shown, ABC):
 def one_hot(index: Array, count: int, x: Array) -> Array:
     """1 at the index, 0 elsewhere, in x's dtype; shape index.shape + (count,)."""
     xp = namespace(x)
-    return xp.astype(xp.arange(count, dtype=index.dtype) == column(index), x.dtype)
+    return xp.astype(xp.arange(count, dtype=index.dtype) == as_column(index), x.dtype)
 
 
 def largest(values: Array, tolerance: float) -> tuple[Array, Array]:
@@ -184,16 +184,16 @@ class Affine(Constraint):
     def __post_init__(self) -> None:
         matrix = validate.matrix("matrix", self.matrix)
         offset = validate.vector("offset", self.offset, len(matrix))
-        validate.remember(self, matrix=matrix, offset=offset, count=len(matrix), dimension=matrix.shape[1])
+        validate.set_frozen(self, matrix=matrix, offset=offset, count=len(matrix), dimension=matrix.shape[1])
 
     def values(self, x: Array, *parameters: Array) -> Array:
         return x @ like(self.matrix, x).T - like(self.offset, x)
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
-        return product(weights, like(self.matrix, x))
+        return times_table(weights, like(self.matrix, x))
 
     def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
-        return product(direction, like(self.matrix, x).T)
+        return times_table(direction, like(self.matrix, x).T)
 
     def gradient_of(self, x: Array, index: Array, *parameters: Array) -> Array:
         return rows_at(like(self.matrix, x), index)
@@ -240,9 +240,9 @@ class VaryingAffine(Constraint):
 
     def __post_init__(self) -> None:
         dimension, count = validate.dimension("dimension", self.dimension), validate.dimension("count", self.count)
-        validate.fields(self, validate.positive_scalar, "row_norm")
-        validate.fields(self, validate.non_negative_scalar, "offset_bound")
-        validate.remember(
+        validate.validate_fields(self, validate.positive_scalar, "row_norm")
+        validate.validate_fields(self, validate.non_negative_scalar, "offset_bound")
+        validate.set_frozen(
             self, dimension=dimension, count=count, parameters={"matrix": (count, dimension), "offset": (count,)}
         )
 
@@ -252,7 +252,7 @@ class VaryingAffine(Constraint):
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
         matrix, _ = parameters
-        return namespace(x).sum(column(weights) * matrix, axis=-2)
+        return namespace(x).sum(as_column(weights) * matrix, axis=-2)
 
     def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
         matrix, _ = parameters

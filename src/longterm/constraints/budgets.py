@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, namespace, norm, signs
+from longterm._arrays import Array, FloatArray, as_column, dot, namespace, norm, signs
 from longterm.constraints.base import Constraint
 from longterm.constraints.prox import ElasticNetProx, L2Prox
 from longterm.errors import InputError
@@ -49,16 +49,16 @@ class ElasticNetBudget(Constraint):
     l2: float = 1.0
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.dimension, "dimension")
-        validate.fields(self, validate.positive_scalar, "budget")
-        validate.fields(self, validate.non_negative_scalar, "l1", "l2")
-        validate.remember(self, count=1)
+        validate.validate_fields(self, validate.dimension, "dimension")
+        validate.validate_fields(self, validate.positive_scalar, "budget")
+        validate.validate_fields(self, validate.non_negative_scalar, "l1", "l2")
+        validate.set_frozen(self, count=1)
         if self.l1 == self.l2 == 0:
             raise InputError("l1", "both weights are 0, so nothing is budgeted", "Give l1 or l2 a positive weight")
 
     def values(self, x: Array, *parameters: Array) -> Array:
         absolute = namespace(x).sum(namespace(x).abs(x), axis=-1)
-        return column(self.l1 * absolute + 0.5 * self.l2 * dot(x, x) - self.budget)
+        return as_column(self.l1 * absolute + 0.5 * self.l2 * dot(x, x) - self.budget)
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
         return weights * (self.l1 * signs(x) + self.l2 * x)
@@ -144,15 +144,15 @@ class L2Budget(Constraint):
     budget: float
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.dimension, "dimension")
-        validate.fields(self, validate.positive_scalar, "budget")
-        validate.remember(self, count=1)
+        validate.validate_fields(self, validate.dimension, "dimension")
+        validate.validate_fields(self, validate.positive_scalar, "budget")
+        validate.set_frozen(self, count=1)
 
     def values(self, x: Array, *parameters: Array) -> Array:
-        return column(norm(x) - self.budget)
+        return as_column(norm(x) - self.budget)
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
-        length = column(norm(x))
+        length = as_column(norm(x))
         return weights * x / namespace(x).where(length > 0, length, 1.0)
 
     def gradient_bound(self, over: Set) -> float:

@@ -10,7 +10,7 @@ from functools import cached_property, reduce
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dots, namespace, resolution
+from longterm._arrays import Array, FloatArray, as_column, dots, namespace, resolution
 from longterm.constraints.base import Affine, Constraint, Linearised, largest, one_hot
 from longterm.errors import InputError
 from longterm.projections import Projection
@@ -43,7 +43,7 @@ class Stack(Constraint):
         dimensions = {part.dimension for part in parts}
         if len(dimensions) != 1:
             raise InputError("parts", f"dimensions {sorted(dimensions)} differ", "Give constraints on the same x")
-        validate.remember(
+        validate.set_frozen(
             self,
             parts=parts,
             dimension=dimensions.pop(),
@@ -127,7 +127,7 @@ class _Single:
         return weights * self.gradient
 
     def pushforward(self, direction: Array) -> Array:
-        return column(dots(direction, self.gradient))
+        return as_column(dots(direction, self.gradient))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ class Maximum(Constraint):
         if self.over.dimension != every.dimension:
             what = f"has dimension {self.over.dimension}, the parts have {every.dimension}"
             raise InputError("over", what, "Give the enclosing set that x is in")
-        validate.remember(
+        validate.set_frozen(
             self,
             parts=every.parts,
             dimension=every.dimension,
@@ -177,7 +177,7 @@ class Maximum(Constraint):
         return largest(self._every.values(x, *parameters), resolution(x) * self._bound)
 
     def values(self, x: Array, *parameters: Array) -> Array:
-        return column(self._largest(x, *parameters)[0])
+        return as_column(self._largest(x, *parameters)[0])
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
         chosen = one_hot(self._largest(x, *parameters)[1], self._every.count, x)

@@ -57,7 +57,7 @@ class Consensus(Constraint):
             raise InputError(
                 "edges", f"{list(edges)} do not connect {n} agents", "Give at least two agents and a connected graph"
             )
-        validate.remember(
+        validate.set_frozen(
             self, edges=edges, dimension=n * k, count=2 * len(edges) * k, _incidence=validate.frozen(incidence)
         )
 

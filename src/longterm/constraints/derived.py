@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, namespace
+from longterm._arrays import Array, FloatArray, as_column, namespace
 from longterm.constraints.base import Affine, Constraint, Linearised
 from longterm.constraints.prox import Prox
 from longterm.errors import InputError
@@ -55,8 +55,8 @@ class Scaled(Constraint):
     factor: float
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive_scalar, "factor")
-        validate.remember(
+        validate.validate_fields(self, validate.positive_scalar, "factor")
+        validate.set_frozen(
             self,
             dimension=self.constraint.dimension,
             count=self.constraint.count,
@@ -131,12 +131,12 @@ class CustomConstraint(Constraint):
     parameters: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.dimension, "dimension")
-        validate.fields(self, validate.positive_scalar, "declared_gradient_bound", "declared_bound")
-        validate.remember(self, count=1, parameters=dict(self.parameters))
+        validate.validate_fields(self, validate.dimension, "dimension")
+        validate.validate_fields(self, validate.positive_scalar, "declared_gradient_bound", "declared_bound")
+        validate.set_frozen(self, count=1, parameters=dict(self.parameters))
 
     def values(self, x: Array, *parameters: Array) -> Array:
-        return column(namespace(x).asarray(self.function(x, *parameters)))
+        return as_column(namespace(x).asarray(self.function(x, *parameters)))
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
         return weights * self.derivative(x, *parameters)
@@ -182,9 +182,9 @@ class Smooth(Constraint):
         if self.constraint.parameters:
             what = "has parameters of the round, and its argmin is wanted before they are known"
             raise InputError("constraint", what, "Give a constraint that stays the same")
-        validate.fields(self, validate.positive_scalar, "smoothness")
-        validate.fields(self, validate.count, "steps")
-        validate.remember(self, dimension=self.constraint.dimension, count=self.constraint.count)
+        validate.validate_fields(self, validate.positive_scalar, "smoothness")
+        validate.validate_fields(self, validate.count, "steps")
+        validate.set_frozen(self, dimension=self.constraint.dimension, count=self.constraint.count)
 
     def values(self, x: Array, *parameters: Array) -> Array:
         return self.constraint.values(x)
@@ -220,7 +220,7 @@ class SmoothProx(Prox):
     over: Set
 
     def argmin(self, slope: Array, weights: Array, curvature: Array) -> Array:
-        a = column(curvature)
+        a = as_column(curvature)
         length = 2 / (2 * a + self.constraint.smoothness * namespace(slope).sum(weights, axis=-1, keepdims=True))
         x = self.over.project(-slope / a)
         for _ in range(self.constraint.steps):

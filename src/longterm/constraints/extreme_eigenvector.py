@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, like, namespace, norm, resolution, through_numpy
+from longterm._arrays import Array, FloatArray, as_column, like, namespace, norm, resolution, through_numpy
 
 ExtremeEigenvector = Callable[[Array], tuple[Array, Array]]
 
@@ -50,11 +50,11 @@ def full_decomposition(matrix: Array) -> tuple[Array, Array]:
     lowest = values <= smallest + resolution(matrix) * spread
     start = like(start_vector(matrix.shape[-1]), matrix)
     weights = xp.where(lowest, start @ vectors, 0.0)
-    length = column(norm(weights))
+    length = as_column(norm(weights))
     # A start at right angles to all of them chooses nothing: then the first will do.
     first = xp.astype(xp.arange(matrix.shape[-1]) == 0, matrix.dtype)
     weights = xp.where(length > 0, weights / xp.where(length > 0, length, 1.0), first)
-    return smallest[..., 0], (vectors @ column(weights))[..., 0]
+    return smallest[..., 0], (vectors @ as_column(weights))[..., 0]
 
 
 def lapack_one(matrix: Array) -> tuple[Array, Array]:

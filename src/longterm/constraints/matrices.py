@@ -16,7 +16,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, like, namespace, product, rows_at
+from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace, rows_at, times_table
 from longterm.constraints.base import Affine, Constraint, Linearised
 from longterm.constraints.extreme_eigenvector import ExtremeEigenvector, full_decomposition
 from longterm.errors import InputError
@@ -75,12 +75,12 @@ class DoublyStochastic(Constraint):
         p = validate.dimension("size", self.size)
         if p > LARGEST:
             raise InputError("size", f"{p} means {p * p} numbers a decision", f"Give at most {LARGEST}")
-        validate.remember(self, dimension=p * p, count=p * p + 4 * p)
+        validate.set_frozen(self, dimension=p * p, count=p * p + 4 * p)
         small = p <= LARGEST_WITH_TABLE
         table = validate.frozen(np.concatenate([-np.eye(p * p), *self._sum_gradients()])) if small else None
         # Of the p² entries a minus is all that is left; where the whole is small, it is one product all the same.
         part = None if table is None else table if table.size <= SMALL_TABLE else table[p * p :]
-        validate.remember(self, _gradients=table, _sums=_both_ways(part), _ones=validate.frozen(np.ones(p)))
+        validate.set_frozen(self, _gradients=table, _sums=_both_ways(part), _ones=validate.frozen(np.ones(p)))
 
     @cached_property  # not a field: those are what a stored learner is compared by
     def _equalities(self) -> tuple[FloatArray, ...]:
@@ -105,7 +105,7 @@ class DoublyStochastic(Constraint):
 
     def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
         if self._few(direction):
-            found = product(direction, like(self._sums[1], direction))
+            found = times_table(direction, like(self._sums[1], direction))
             return found if found.shape[-1] == self.count else namespace(x).concat([-direction, found], axis=-1)
         return self._entries_and_sums(direction, 0.0)
 
@@ -127,8 +127,8 @@ class DoublyStochastic(Constraint):
         if self._few(weights):
             table, d = like(self._sums[0], weights), self.dimension
             if table.shape[0] == self.count:
-                return product(weights, table)
-            return product(weights[..., d:], table) - weights[..., :d]
+                return times_table(weights, table)
+            return times_table(weights[..., d:], table) - weights[..., :d]
         xp = namespace(x)
         p, d = self.size, self.dimension
         signed = xp.reshape(weights[..., d:], (*weights.shape[:-1], 2, 2, p))
@@ -142,8 +142,8 @@ class DoublyStochastic(Constraint):
         entries = xp.minimum(x, 0.0)
         if self._few(x):
             gradients, transposed = (like(table, x) for table in self._equalities)
-            off = product(x, transposed) - 1.0
-            return dot(entries, entries) + dot(off, off), entries + product(off, gradients)
+            off = times_table(x, transposed) - 1.0
+            return dot(entries, entries) + dot(off, off), entries + times_table(off, gradients)
         p, ones = self.size, like(self._ones, x)
         matrix = xp.reshape(x, (*x.shape[:-1], p, p))
         rows, columns = matrix @ ones - 1.0, ones @ matrix - 1.0
@@ -243,7 +243,7 @@ class PositiveSemidefinite(Constraint):
     def __post_init__(self) -> None:
         n = validate.dimension("size", self.size)
         floor = validate.scalar("floor", validate.number("floor", self.floor))
-        validate.remember(self, size=n, dimension=n * n, count=1, floor=floor)
+        validate.set_frozen(self, size=n, dimension=n * n, count=1, floor=floor)
 
     @cached_property  # not a field: those are what a stored learner is compared by
     def _latest(self) -> list[tuple[Array, tuple[Array, Array]]]:
@@ -264,11 +264,13 @@ class PositiveSemidefinite(Constraint):
     def _found_at(self, x: Array) -> tuple[Array, Array]:
         smallest, v = self.eigenvector(as_symmetric(x, self.size))
         outer = namespace(x).reshape(v[..., :, None] * v[..., None, :], x.shape)
-        return column(self.floor - smallest), -outer
+        return as_column(self.floor - smallest), -outer
 
     def linearised(self, x: Array, *parameters: Array) -> Linearised:
         value, gradient = self._at(x)
-        return Linearised(value, lambda weights: weights * gradient, lambda direction: column(dot(direction, gradient)))
+        return Linearised(
+            value, lambda weights: weights * gradient, lambda direction: as_column(dot(direction, gradient))
+        )
 
     def values(self, x: Array, *parameters: Array) -> Array:
         return self._at(x)[0]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, namespace
+from longterm._arrays import Array, FloatArray, as_column, namespace
 from longterm.constraints.base import Constraint
 from longterm.constraints.prox import PenaltyProx, Prox
 from longterm.projections import Projection
@@ -51,7 +51,7 @@ class OnFirst(Constraint):
 
     def __post_init__(self) -> None:
         free = validate.count("free", self.free)
-        validate.remember(
+        validate.set_frozen(
             self,
             free=free,
             dimension=self.constraint.dimension + free,
@@ -127,7 +127,7 @@ class _FirstProx(Prox):
     def argmin(self, slope: Array, weights: Array, curvature: Array) -> Array:
         first, others = self.constraint._first(slope), slope[..., self.constraint.constraint.dimension :]
         x = self.inner.argmin(first, weights, curvature)
-        return namespace(slope).concat([x, self.rest.project(-others / column(curvature))], axis=-1)
+        return namespace(slope).concat([x, self.rest.project(-others / as_column(curvature))], axis=-1)
 
     def values_norm_bound(self) -> float:
         return self.inner.values_norm_bound()

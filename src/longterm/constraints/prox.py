@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longterm._arrays import Array, FloatArray, column, namespace, norm
+from longterm._arrays import Array, FloatArray, as_column, namespace, norm
 from longterm.sets import Box, Set
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class AffineProx(Prox):
 
     def argmin(self, slope: Array, weights: Array, curvature: Array) -> Array:
         # The gradients Aᵀ are the same everywhere, so any point, here the slope, will do to ask for them.
-        return self.over.project(-(slope + self.constraint.pullback(slope, weights)) / column(curvature))
+        return self.over.project(-(slope + self.constraint.pullback(slope, weights)) / as_column(curvature))
 
     def values_norm_bound(self) -> float:
         affine = self.constraint.as_affine()
@@ -108,7 +108,7 @@ class ElasticNetProx(PenaltyProx):
     def argmin(self, slope: Array, weights: Array, curvature: Array) -> Array:
         maximum, threshold = namespace(slope).maximum, weights * self.constraint.l1
         soft = maximum(-slope - threshold, 0.0) - maximum(slope - threshold, 0.0)
-        return self.over.project(soft / (column(curvature) + weights * self.constraint.l2))
+        return self.over.project(soft / (as_column(curvature) + weights * self.constraint.l2))
 
     @property
     def reach(self) -> float:
@@ -120,7 +120,7 @@ class ElasticNetProx(PenaltyProx):
         # many or too few coordinates give one that is too small, so the largest is right (docs/aftrl.md).
         xp = namespace(slope)
         l1, l2, budget = self.constraint.l1, self.constraint.l2, self.constraint.budget
-        a = column(curvature)
+        a = as_column(curvature)
         sizes = xp.sort(xp.abs(slope), axis=-1, descending=True)
         n = xp.astype(xp.arange(1, sizes.shape[-1] + 1), slope.dtype)
         kappa = n * l1**2 + 2 * budget * l2
@@ -138,10 +138,10 @@ class L2Prox(PenaltyProx):
     over: Set
 
     def argmin(self, slope: Array, weights: Array, curvature: Array) -> Array:
-        length = column(norm(slope))
+        length = as_column(norm(slope))
         xp = namespace(slope)
         share = xp.maximum(length - weights, 0.0) / xp.where(length > 0, length, 1.0)
-        return self.over.project(-slope * share / column(curvature))
+        return self.over.project(-slope * share / as_column(curvature))
 
     def least_weight(self, slope: Array, curvature: Array) -> Array:
         return namespace(slope).maximum(norm(slope) - curvature * self.constraint.budget, 0.0)

@@ -71,7 +71,7 @@ class Budget:
     name: str = "money"
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive_scalar, "limit", "largest")
+        validate.validate_fields(self, validate.positive_scalar, "limit", "largest")
         if self.kind not in ("at most", "at least"):
             raise InputError("kind", f"{self.kind!r} is not known", "Choose 'at most' or 'at least'")
         if self.above_cheapest and self.kind == "at least":
@@ -227,7 +227,7 @@ class Stepping(ABC):
     step: float | None
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive_scalar, "step", optional=True)
+        validate.validate_fields(self, validate.positive_scalar, "step", optional=True)
 
     @abstractmethod
     def usual_step(self, game: Game) -> float:
@@ -335,7 +335,7 @@ class EntropicDual(Stepping, Dual):
     step: float | None = None
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive_scalar, "start")
+        validate.validate_fields(self, validate.positive_scalar, "start")
         super().__post_init__()
 
     def usual_step(self, game: Game) -> float:

@@ -71,7 +71,7 @@ class RidgeRegressor(Regressor[LinearBelief]):
 
     def __post_init__(self) -> None:
         validate.count("features", self.features)
-        validate.fields(self, validate.positive_scalar, "ridge")
+        validate.validate_fields(self, validate.positive_scalar, "ridge")
 
     def init(self, actions: int, outputs: int) -> LinearBelief:
         return LinearBelief.prior(actions, self.features, outputs, self.shared, 1.0, float(np.sqrt(self.ridge)))
@@ -215,8 +215,8 @@ class InverseGapWeighting(Primal[Any]):
 
     def __post_init__(self) -> None:
         validate.count("actions", self.actions)
-        validate.fields(self, validate.positive_scalar, "multiple")
-        validate.fields(self, validate.positive_scalar, "sharpness", optional=True)
+        validate.validate_fields(self, validate.positive_scalar, "multiple")
+        validate.validate_fields(self, validate.positive_scalar, "sharpness", optional=True)
 
     def fitted(self, game: Game) -> Self:
         if self.sharpness is not None:

@@ -66,7 +66,7 @@ class WordHash:
     def __post_init__(self) -> None:
         validate.count("size", self.size)
         validate.count("limit", self.limit)
-        validate.fields(self, validate.positive_scalar, "constant")
+        validate.validate_fields(self, validate.positive_scalar, "constant")
 
     @property
     def features(self) -> int:
@@ -186,8 +186,8 @@ class _Linear(Primal[LinearBelief]):
     def __post_init__(self) -> None:
         validate.count("actions", self.actions)
         validate.count("features", self.features)
-        validate.fields(self, validate.non_negative_scalar, "shared", "look")
-        validate.fields(self, validate.positive_scalar, "own", "noise")
+        validate.validate_fields(self, validate.non_negative_scalar, "shared", "look")
+        validate.validate_fields(self, validate.positive_scalar, "own", "noise")
 
     def fitted(self, game: Game) -> Self:
         return self
@@ -257,7 +257,7 @@ class ThompsonSampling(_Linear):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validate.fields(self, validate.non_negative_scalar, "factor")
+        validate.validate_fields(self, validate.non_negative_scalar, "factor")
         validate.count("draws", self.draws)
 
     def weigh(self, state: LinearBelief, request: Request, rng: np.random.Generator) -> FloatArray:
@@ -316,7 +316,7 @@ class LinearUCB(_Linear):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validate.fields(self, validate.non_negative_scalar, "width")
+        validate.validate_fields(self, validate.non_negative_scalar, "width")
 
     def weigh(self, state: LinearBelief, request: Request, rng: np.random.Generator) -> FloatArray:
         expected = state.expected(request.context)

@@ -39,8 +39,8 @@ class Table:
             array = validate.matrix(name, getattr(self, name))
             if len(array) != len(rewards) or (name == "costs" and array.shape != rewards.shape):
                 raise InputError(name, f"have shape {array.shape}", f"rewards have {rewards.shape}")
-            validate.remember(self, **{name: array})
-        validate.remember(self, rewards=rewards)
+            validate.set_frozen(self, **{name: array})
+        validate.set_frozen(self, rewards=rewards)
 
     def __len__(self) -> int:
         return len(self.rewards)

@@ -134,19 +134,19 @@ class PrimalDual:
     slater: float | None = None
 
     def __post_init__(self) -> None:
-        validate.remember(self, budgets=Books.of(self.budgets, self.horizon).budgets)
+        validate.set_frozen(self, budgets=Books.of(self.budgets, self.horizon).budgets)
         if self.books.rate > 1:
             raise InputError(
                 "budgets",
                 f"no sequence of {self.horizon} requests can reach the limit of any of them",
                 "Leave out a budget that cannot bind, or check its limit and largest cost",
             )
-        validate.fields(self, validate.positive_scalar, "radius", "slater", optional=True)
+        validate.validate_fields(self, validate.positive_scalar, "radius", "slater", optional=True)
         if np.any(self.books.sign < 0) and not self.stop and self.slater is None and self.radius is None:
             raise InputError(
                 "slater", "is not given, and there are floors", "Say by how much they can be met, per request"
             )
-        validate.remember(self, primal=self.primal.fitted(self.game), dual=self.dual.fitted(self.game))
+        validate.set_frozen(self, primal=self.primal.fitted(self.game), dual=self.dual.fitted(self.game))
 
     @cached_property
     def books(self) -> Books:

@@ -236,7 +236,7 @@ class FixedMixture(Primal[LossState]):
         shares = validate.vector("shares", self.shares)
         if np.any(shares < 0) or abs(shares.sum() - 1) > 1e-9:
             raise InputError("shares", f"{self.shares!r} are not probabilities", "Give numbers ≥ 0 that add up to 1")
-        validate.remember(self, shares=tuple(shares.tolist()))
+        validate.set_frozen(self, shares=tuple(shares.tolist()))
 
     @property
     def actions(self) -> int:  # type: ignore[override]

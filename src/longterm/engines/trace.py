@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import Array, FloatArray, namespace
-from longterm._display import Table, figure
+from longterm._display import Table, format_number
 from longterm.errors import InputError, SnapshotError
 from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
@@ -380,5 +380,5 @@ def _spread(values: FloatArray) -> str:
     if values.size == 0:
         return "–"
     if values.size == 1:
-        return figure(float(values.reshape(())))
-    return f"{figure(float(values.mean()))} ({figure(float(values.min()))} to {figure(float(values.max()))})"
+        return format_number(float(values.reshape(())))
+    return f"{format_number(float(values.mean()))} ({format_number(float(values.min()))} to {format_number(float(values.max()))})"

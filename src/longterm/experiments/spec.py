@@ -102,7 +102,7 @@ class LearnerSpec:
     def __post_init__(self) -> None:
         _require(self)
         # In order, however they were written: a grid has the same names when it is read from a manifest.
-        validate.remember(self, parameters={str(k): _no_list(v) for k, v in sorted(self.parameters.items())})
+        validate.set_frozen(self, parameters={str(k): _no_list(v) for k, v in sorted(self.parameters.items())})
         if self.role not in get_args(Role):
             raise InputError("learners.role", f"{self.role!r} is not known", f"Choose from {list(get_args(Role))}")
         _require_plain(self.parameters, f"learners.{self.learner}")
@@ -117,7 +117,7 @@ class LearnerSpec:
         if not self.name:
             given = ", ".join(f"{k} = {_short(v)}" for k, v in self.parameters.items() if not isinstance(v, tuple))
             title = entry_title(self.learner)
-            validate.remember(self, name=f"{title}, {given}" if given else title)
+            validate.set_frozen(self, name=f"{title}, {given}" if given else title)
 
     @property
     def is_grid(self) -> bool:
@@ -197,7 +197,7 @@ class ExperimentSpec:
         else:
             seeds = checked_seeds(given)
         learners = tuple(self.learners) if isinstance(self.learners, Sequence) else ()
-        validate.remember(self, seeds=seeds, learners=learners, title=self.title or self.name)
+        validate.set_frozen(self, seeds=seeds, learners=learners, title=self.title or self.name)
         _require(self)
         if len(set(self.seeds)) < len(self.seeds):
             raise InputError("seeds", f"{given!r} has a seed twice", "Give each once: two equal sequences tell nothing")

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longterm._arrays import Array, FloatArray, column, dot, like, namespace
+from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace
 from longterm.constraints.prox import ElasticNetProx
 from longterm.errors import InputError
 from longterm.learners.duals import numbers, positive_or_one
@@ -87,16 +87,16 @@ def begin(shape: tuple[int, ...], xp: Any, dtype: Any) -> Hedge:
 def factors(prox: ElasticNetProx, w: Array, multiplier_sum: Array, square_sum: Array) -> Array:
     """s_k, shape (..., 9); 0 for the expert at 0, and for all while every gradient was 0."""
     xp, R = namespace(w), like(radii(prox.over.radius), w)
-    root, length = column(xp.sqrt(square_sum)), column(xp.sqrt(dot(w, w)))
+    root, length = as_column(xp.sqrt(square_sum)), as_column(xp.sqrt(dot(w, w)))
     seen = root * like(np.append(np.ones(SCALES), 0.0), w) > 0
-    inside = 1 / positive_or_one(root / R + column(multiplier_sum) * prox.constraint.l2)
+    inside = 1 / positive_or_one(root / R + as_column(multiplier_sum) * prox.constraint.l2)
     longest = xp.where(length > 0, R / positive_or_one(length), inside)
     return xp.where(seen, xp.minimum(inside, longest), xp.zeros_like(inside))
 
 
 def direction(prox: ElasticNetProx, gradient_sum: Array, multiplier_sum: Array) -> Array:
     """W = −soft(z, Λl1)."""
-    threshold, maximum = column(multiplier_sum) * prox.constraint.l1, namespace(gradient_sum).maximum
+    threshold, maximum = as_column(multiplier_sum) * prox.constraint.l1, namespace(gradient_sum).maximum
     return maximum(-gradient_sum - threshold, 0.0) - maximum(gradient_sum - threshold, 0.0)
 
 
@@ -114,7 +114,7 @@ def rate(hedge: Hedge) -> Array:
 def shares(hedge: Hedge, radius: float, log_prior: FloatArray) -> Array:
     """p, by Newton's steps on the logarithm of the sum, from a ν where one term is 1 already: they fall to the root."""
     xp, Q = namespace(hedge.losses), hedge.losses
-    prior, units = like(log_prior, Q), column(rate(hedge)) * like(radii(radius), Q)
+    prior, units = like(log_prior, Q), as_column(rate(hedge)) * like(radii(radius), Q)
     started = units > 0
     per_unit = xp.where(started, 1 / positive_or_one(units), xp.zeros_like(units))
     pivot = xp.min(Q - units * prior, axis=-1, keepdims=True)
@@ -131,9 +131,9 @@ def charged(
 ) -> tuple[Hedge, Array]:
     """The mixture after round t, in which ⟨n, w⟩ was `along`, and whether a block ended: then p is to be made anew."""
     xp, R = namespace(s), like(radii(radius), s)
-    losses, alpha = column(along) * s, rate(hedge)
+    losses, alpha = as_column(along) * s, rate(hedge)
     b = xp.max(xp.abs(losses) / R, axis=-1)
-    kept = losses * column(xp.where(b > hedge.clip, hedge.clip / positive_or_one(b), xp.ones_like(b)))
+    kept = losses * as_column(xp.where(b > hedge.clip, hedge.clip / positive_or_one(b), xp.ones_like(b)))
     open_block = hedge._replace(
         clip_cost=hedge.clip_cost + xp.maximum(b - hedge.clip, 0.0) * dot(p, xp.broadcast_to(R, p.shape)),
         waiting=hedge.waiting + along * (factor(hedge, p, s, radius) - dot(p, s)),
@@ -151,7 +151,7 @@ def charged(
 def paid(hedge: Hedge, p: Array, radius: float) -> Hedge:
     """The mixture after scales have paid what they owe, for rounds in which they had the weights p."""
     xp, R, alpha = namespace(hedge.owed), like(radii(radius), hedge.owed), rate(hedge)
-    units, nothing = column(alpha) * R, xp.zeros_like(hedge.owed)
+    units, nothing = as_column(alpha) * R, xp.zeros_like(hedge.owed)
     safe = positive_or_one(units)
     h = xp.where(units > 0, hedge.owed / safe, nothing)
     excess = xp.where(units > 0, (h**2 - hedge.owed_squares / safe**2) / 2, nothing)
@@ -173,14 +173,14 @@ def settled(hedge: Hedge, p: Array, s: Array, ends: Array, radius: float, log_pr
     anew = shares(hedge, radius, log_prior)
     xp = namespace(p)
     lean = xp.where(ends, tilt(hedge, anew, s, radius), hedge.tilt)
-    return hedge._replace(tilt=lean), xp.where(column(ends), anew, p)
+    return hedge._replace(tilt=lean), xp.where(as_column(ends), anew, p)
 
 
 def _where(ends: Array, closed: Hedge, open_block: Hedge) -> Hedge:
     """The one or the other, number by number."""
     xp = namespace(ends)
     pairs = zip(closed, open_block, strict=True)
-    return Hedge(*(xp.where(ends if one.ndim == ends.ndim else column(ends), one, other) for one, other in pairs))
+    return Hedge(*(xp.where(ends if one.ndim == ends.ndim else as_column(ends), one, other) for one, other in pairs))
 
 
 def tilt(hedge: Hedge, p: Array, s: Array, radius: float) -> Array:

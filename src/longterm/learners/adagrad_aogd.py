@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, like, namespace, norm
+from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace, norm
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.base import Learner
@@ -124,8 +124,8 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
     }
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "dual_scale")
-        validate.fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.positive, "dual_scale")
+        validate.validate_fields(self, validate.open_unit_interval, "beta")
 
     @classmethod
     def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, dual_scale: Hyper | None = None) -> AdaGradAOGD:
@@ -171,13 +171,13 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
         return state.x
 
     def update(self, state: AdaGradAOGDState, feedback: Feedback) -> AdaGradAOGDState:
-        descent = feedback.loss_gradient + column(state.multiplier) * feedback.constraint_gradient
+        descent = feedback.loss_gradient + as_column(state.multiplier) * feedback.constraint_gradient
         square_sum = state.square_sum + dot(descent, descent)
         largest = namespace(state.x).maximum(state.largest_gradient, norm(feedback.loss_gradient))
         steps = dual_steps(state.round, largest, self.dual_scale, self.beta)
         return AdaGradAOGDState(
             round=state.round + 1,
-            x=self.enclosing_set.project(state.x - column(self._eta(square_sum)) * descent),
+            x=self.enclosing_set.project(state.x - as_column(self._eta(square_sum)) * descent),
             multiplier=ascend_maximum(state.multiplier, feedback.constraint, steps),
             square_sum=square_sum,
             largest_gradient=largest,
@@ -247,9 +247,9 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
         if not isinstance(self.enclosing_set, Box):
             what = f"is a {type(self.enclosing_set).__name__}, and coordinates can only move alone in a box"
             raise InputError("enclosing_set", what, "Use a Box, or A-OGD with AdaGrad-norm steps on other sets")
-        validate.fields(self, validate.positive, "theta_0")
-        validate.fields(self, validate.open_unit_interval, "beta")
-        validate.remember(self, widths=tuple((self.enclosing_set.upper - self.enclosing_set.lower).tolist()))
+        validate.validate_fields(self, validate.positive, "theta_0")
+        validate.validate_fields(self, validate.open_unit_interval, "beta")
+        validate.set_frozen(self, widths=tuple((self.enclosing_set.upper - self.enclosing_set.lower).tolist()))
 
     @classmethod
     def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, theta_0: Hyper | None = None) -> DiagonalAdaGradAOGD:
@@ -314,7 +314,7 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
     def update(self, state: DiagonalAdaGradAOGDState, feedback: Feedback) -> DiagonalAdaGradAOGDState:
         xp = namespace(state.x)
         theta, mu = self._dual_steps(state)
-        descent = feedback.loss_gradient + column(state.multiplier) * feedback.constraint_gradient
+        descent = feedback.loss_gradient + as_column(state.multiplier) * feedback.constraint_gradient
         square_sums = state.square_sums + descent**2
         eta = xp.asarray(self.widths, dtype=state.x.dtype) / xp.sqrt(2 * xp.where(square_sums > 0, square_sums, 1.0))
         ascent = feedback.constraint - theta * state.multiplier

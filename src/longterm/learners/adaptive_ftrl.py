@@ -48,7 +48,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, like, namespace
+from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import PenaltyProx, Prox
 from longterm.errors import InputError
@@ -136,8 +136,8 @@ class AdaptiveAFTRL(OnlineProxLearner[AdaptiveAFTRLState]):
     }
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "dual_scale")
-        validate.fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.positive, "dual_scale")
+        validate.validate_fields(self, validate.open_unit_interval, "beta")
         super().__post_init__()
 
     @classmethod
@@ -284,7 +284,7 @@ class AdaptivePenalisedFTRL(OnlineProxLearner[AdaptivePenalisedFTRLState]):
     }
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "weight_scale", "growth")
+        validate.validate_fields(self, validate.positive, "weight_scale", "growth")
         super().__post_init__()
         if np.any(self.prox.constraint.values(self.enclosing_set.centre) > 0):
             what = "the centre of its set, where it waits for the first gradient, breaks the constraint"
@@ -339,7 +339,7 @@ class AdaptivePenalisedFTRL(OnlineProxLearner[AdaptivePenalisedFTRLState]):
         curvature = positive_or_one(xp.sqrt(square_sum) / self.enclosing_set.radius)
         slope = about(self.enclosing_set.centre, gradient_sum, curvature)
         weight = xp.minimum(self.prox.least_weight(slope, curvature), weight_sum)
-        x = self.prox.argmin(slope, column(weight), curvature)
+        x = self.prox.argmin(slope, as_column(weight), curvature)
         return AdaptivePenalisedFTRLState(
             following, x, weight, gradient_sum, weight_sum, square_sum, largest, inverse_sum
         )

@@ -52,7 +52,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, float_dtype, like, namespace
+from longterm._arrays import Array, FloatArray, as_column, float_dtype, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import PenaltyProx
 from longterm.learners.aogd import Steps
@@ -179,13 +179,13 @@ class AFTRL(DecoupledLearner[AFTRLState]):
         multiplier_sum = state.multiplier_sum + multiplier
         gradient, t = feedback.loss_gradient, state.round
         if isinstance(self.schedule, StronglyConvexDecoupledSchedule):
-            sigma = column(like(np.asarray(self.schedule.strong_convexity), state.x))
+            sigma = as_column(like(np.asarray(self.schedule.strong_convexity), state.x))
             slope = gradient_sum = state.gradient_sum + (gradient - sigma * state.x)
             curvature = 1 / self.schedule.at(t, state.x).eta
         else:
             gradient_sum = state.gradient_sum + gradient
             curvature = 1 / self.schedule.at(t + 1, state.x).eta
-            slope = gradient_sum - column(curvature) * like(self.enclosing_set.centre, gradient_sum)
+            slope = gradient_sum - as_column(curvature) * like(self.enclosing_set.centre, gradient_sum)
         x = self.prox.argmin(slope, multiplier_sum, curvature)
         return AFTRLState(t + 1, x, multiplier, gradient_sum, multiplier_sum)
 
@@ -241,7 +241,7 @@ class PenalisedFTRL(ProxLearner[PenalisedFTRLState]):
     promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1)"}
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "step", "w_0", "growth")
+        validate.validate_fields(self, validate.positive, "step", "w_0", "growth")
         super().__post_init__()
 
     @classmethod
@@ -304,9 +304,9 @@ class PenalisedFTRL(ProxLearner[PenalisedFTRLState]):
         t = xp.astype(following, gradient_sum.dtype)
         weight_sum = state.weight_sum + like(self.w_0, t) * t ** (1 + like(self.growth, t))
         curvature = t**0.5 / like(self.step, t)
-        slope = gradient_sum - column(curvature) * like(self.enclosing_set.centre, gradient_sum)
+        slope = gradient_sum - as_column(curvature) * like(self.enclosing_set.centre, gradient_sum)
         weight = xp.minimum(self.prox.least_weight(slope, curvature), weight_sum)
-        x = self.prox.argmin(slope, column(weight), curvature)
+        x = self.prox.argmin(slope, as_column(weight), curvature)
         return PenalisedFTRLState(following, x, weight, gradient_sum, weight_sum)
 
     def report(self, state: PenalisedFTRLState) -> dict[str, Array]:

@@ -40,7 +40,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import Array, FloatArray, at_least, column, scaled
+from longterm._arrays import Array, FloatArray, as_column, clamp_min, scale_rows
 from longterm._validate import Hyper
 from longterm.learners.base import Learner, require_strong_convexity
 from longterm.learners.duals import (
@@ -178,12 +178,12 @@ class AOGD(Learner[AOGDState]):
 
     def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
         theta, eta, mu = self.schedule.at(state.round, state.x)
-        descent = feedback.loss_gradient + scaled(state.multiplier, feedback.constraint_gradient)
+        descent = feedback.loss_gradient + scale_rows(state.multiplier, feedback.constraint_gradient)
         ascent = feedback.constraint - theta * self.penalty.derivative(state.multiplier)
         return AOGDState(
             round=state.round + 1,
-            x=self.enclosing_set.project(state.x - scaled(eta, descent)),
-            multiplier=at_least(state.multiplier + mu * ascent, 0.0),
+            x=self.enclosing_set.project(state.x - scale_rows(eta, descent)),
+            multiplier=clamp_min(state.multiplier + mu * ascent, 0.0),
         )
 
     def report(self, state: AOGDState) -> dict[str, Array]:
@@ -282,5 +282,5 @@ class ProximalAOGD(DecoupledLearner[AOGDState]):
         steps = self.schedule.at(state.round, state.x)
         multiplier = ascend(state.multiplier, values_of(feedback, self.prox.constraint.count), steps)
         curvature = 1 / steps.eta
-        slope = feedback.loss_gradient - column(curvature) * state.x
+        slope = feedback.loss_gradient - as_column(curvature) * state.x
         return AOGDState(state.round + 1, self.prox.argmin(slope, multiplier, curvature), multiplier)

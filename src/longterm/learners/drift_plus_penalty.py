@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, like, namespace
+from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.base import MadeForHorizon, Need, OnBrokenBound
@@ -110,8 +110,8 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"preset": "yu-neely-wei"})
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "horizon", "V", "alpha")
-        validate.fields(self, validate.positive_scalar, "lipschitz", "value_bound")
+        validate.validate_fields(self, validate.positive, "horizon", "V", "alpha")
+        validate.validate_fields(self, validate.positive_scalar, "lipschitz", "value_bound")
 
     @classmethod
     def for_problem(
@@ -261,8 +261,8 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
 
     def update(self, state: DriftPlusPenaltyState, feedback: Feedback) -> DriftPlusPenaltyState:
         V, alpha = self._steps(state.x)
-        descent = column(V) * feedback.loss_gradient + self.queues.pullback(feedback, state.queue)
-        x = self.enclosing_set.project(state.x - descent / column(2 * alpha))
+        descent = as_column(V) * feedback.loss_gradient + self.queues.pullback(feedback, state.queue)
+        x = self.enclosing_set.project(state.x - descent / as_column(2 * alpha))
         linearised = self.queues.values(feedback) + self.queues.pushforward(feedback, x - state.x)
         return DriftPlusPenaltyState(state.round + 1, x, namespace(x).maximum(state.queue + linearised, 0.0))
 

@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, like, namespace, to_numpy
-from longterm._validate import Hyper, positive_scalar, remember
+from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace, to_numpy
+from longterm._validate import Hyper, positive_scalar, set_frozen
 from longterm.constraints.derived import SmoothProx
 from longterm.constraints.prox import PenaltyProx, Prox
 from longterm.errors import InputError, NonFiniteError
@@ -87,7 +87,7 @@ class OnePerConstraint(Duals):
     count: int
 
     def __post_init__(self) -> None:
-        validate.remember(self, count=validate.dimension("count", self.count), shape=(self.count,))
+        validate.set_frozen(self, count=validate.dimension("count", self.count), shape=(self.count,))
 
     def values(self, feedback: Feedback) -> Array:
         return feedback.constraint_values
@@ -114,7 +114,7 @@ class OnePerConstraint(Duals):
             )
 
     def spread(self, step: Array) -> Array:
-        return column(step)
+        return as_column(step)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class OneForTheMaximum(Duals):
         return feedback.constraint
 
     def pullback(self, feedback: Feedback, multiplier: Array) -> Array:
-        return column(multiplier) * feedback.constraint_gradient
+        return as_column(multiplier) * feedback.constraint_gradient
 
     def pushforward(self, feedback: Feedback, direction: Array) -> Array:
         return dot(feedback.constraint_gradient, direction)
@@ -176,7 +176,7 @@ def default_theta(problem: Problem, prox: Prox, theta_0: Hyper | None) -> Hyper:
 def values_of(feedback: Feedback, count: int) -> Array:
     """(g_1(x_t), …, g_m(x_t)), shape (..., m)."""
     if count == 1:
-        return column(feedback.constraint)
+        return as_column(feedback.constraint)
     if feedback.constraint_values is None:
         what = f"is missing, and the learner has {count} multipliers"
         raise InputError("constraint_values", what, "Tell it g_j(x_t) for every constraint, as `observe` does")
@@ -185,8 +185,8 @@ def values_of(feedback: Feedback, count: int) -> Array:
 
 def ascend(multiplier: Array, values: Array, steps: Steps) -> Array:
     """The paper's dual step, one multiplier per constraint: [λ_t + μ_t (g(x_t) − θ_t λ_t)]₊."""
-    ascent = values - column(steps.theta) * multiplier
-    return namespace(values).maximum(multiplier + column(steps.mu) * ascent, 0.0)
+    ascent = values - as_column(steps.theta) * multiplier
+    return namespace(values).maximum(multiplier + as_column(steps.mu) * ascent, 0.0)
 
 
 def as_reported(multiplier: Array) -> Array:
@@ -230,7 +230,7 @@ class ProxLearner(Learner[S]):
     needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PROX})
 
     def __post_init__(self) -> None:
-        remember(self, enclosing_set=self.prox.over)
+        set_frozen(self, enclosing_set=self.prox.over)
 
     def require_playable(self, problem: Problem) -> None:
         super().require_playable(problem)
@@ -317,7 +317,7 @@ def ascend_maximum(multiplier: Array, constraint: Array, steps: Steps) -> Array:
 
 def about(centre: Array, slope: Array, curvature: Array) -> Array:
     """The slope at 0 of ⟨slope, x⟩ + (a/2)‖x − centre‖²."""
-    return slope - column(curvature) * like(centre, slope)
+    return slope - as_column(curvature) * like(centre, slope)
 
 
 class OnlineState(Protocol):

@@ -289,7 +289,7 @@ class FeedbackCheck:
         """The feedback of round t, ready for `update`: it matches the state, is finite and within the limits.
 
         Called by what users call: warnings point at their line. To be called with NumPy's own warnings switched off
-        (`_arrays.quiet`): what is not finite is refused in words.
+        (`numpy.errstate`): what is not finite is refused in words.
         """
         x = self._x
         if self._is_plain:

@@ -49,17 +49,17 @@ from longterm import _validate as validate
 from longterm._arrays import (
     Array,
     FloatArray,
-    across,
+    all_below_if_concrete,
+    as_column,
     as_float,
-    column,
+    clamp_to_divisor,
     dot,
     dots,
-    floored,
+    expand_last,
     least_divisor,
     like,
     namespace,
-    product,
-    surely_below,
+    times_table,
     to_numpy,
 )
 from longterm._validate import Hyper
@@ -162,10 +162,10 @@ class HedgedCuts(Learner[HedgedCutsState]):
         factors = tuple(float(validate.positive_scalar("factors", factor)) for factor in self.factors)
         if not factors and not self.curved:
             raise InputError("factors", "is empty", "Give at least one step factor")
-        validate.fields(self, validate.count, "constraints", "cuts")
-        validate.fields(self, validate.non_negative, "bank", "sigma")
-        validate.fields(self, validate.non_negative_scalar, "path")
-        validate.remember(self, factors=factors)
+        validate.validate_fields(self, validate.count, "constraints", "cuts")
+        validate.validate_fields(self, validate.non_negative, "bank", "sigma")
+        validate.validate_fields(self, validate.non_negative_scalar, "path")
+        validate.set_frozen(self, factors=factors)
 
     @classmethod
     def for_problem(
@@ -381,7 +381,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         x, gradient = state.x, feedback.loss_gradient
         square = dots(gradient, gradient)
         square_sum = state.square_sum + square
-        divisor = floored(square_sum)  # while S is 0 so is the gradient, and any step will do
+        divisor = clamp_to_divisor(square_sum)  # while S is 0 so is the gradient, and any step will do
         totals = self.with_round(state.totals, feedback)
         ahead, memory, weights = _front(state.experts) - x, state.memory, None
         if self.experts > 1:
@@ -418,8 +418,8 @@ class HedgedCuts(Learner[HedgedCutsState]):
             curved = xp.reshape(curved, (-1, *(1,) * axes)) if axes else curved
             share = curved / as_float(t, gradient)  # learners of a fleet have rounds of their own
             steps = steps + share / like(self.sigma, gradient)
-            ahead = ahead * column(1 - share) if self.factors else ahead  # its gradient is n + σ(x^k − x)
-        return ahead - column(steps) * gradient
+            ahead = ahead * as_column(1 - share) if self.factors else ahead  # its gradient is n + σ(x^k − x)
+        return ahead - as_column(steps) * gradient
 
     def with_round(self, totals: Array, feedback: Feedback) -> Array:
         """Σ g_j with this round, where they are kept."""
@@ -432,7 +432,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         if not totals.shape[-1]:
             return values
         saved = namespace(values).maximum(-totals, 0.0)
-        return values - column(like(self.bank, values) + 0 * values[..., 0]) * saved
+        return values - as_column(like(self.bank, values) + 0 * values[..., 0]) * saved
 
     def _cut(
         self, ahead: Array, x: Array, totals: Array, told: Feedback, weights: Array = None, *, look: bool = False
@@ -460,14 +460,14 @@ class HedgedCuts(Learner[HedgedCutsState]):
         if totals.shape[-1]:
             value = self.relaxed(value[..., None], totals)[..., 0]
         offset = value - dots(normal, x)
-        square = floored(dots(normal, normal))
-        way, nothing = normal / across(square), ROUNDING * self.enclosing_set.diameter * xp.sqrt(square)
+        square = clamp_to_divisor(dots(normal, normal))
+        way, nothing = normal / expand_last(square), ROUNDING * self.enclosing_set.diameter * xp.sqrt(square)
 
         def onto(y: Array, cut: int) -> Array | None:
             excess = offset + dots(y, normal)
-            if cut and surely_below(excess, nothing):
+            if cut and all_below_if_concrete(excess, nothing):
                 return None
-            return y - column(xp.maximum(excess, 0.0)) * way
+            return y - as_column(xp.maximum(excess, 0.0)) * way
 
         return onto
 
@@ -485,9 +485,9 @@ class HedgedCuts(Learner[HedgedCutsState]):
         def onto(y: Array, cut: int) -> Array | None:
             excess, normal = excess_along(y)
             share = excess / xp.maximum(dot(normal, normal), least)
-            if cut == 1 and surely_below(share * excess, (ROUNDING * self.enclosing_set.diameter) ** 2):
+            if cut == 1 and all_below_if_concrete(share * excess, (ROUNDING * self.enclosing_set.diameter) ** 2):
                 return None
-            return y - column(share) * normal
+            return y - as_column(share) * normal
 
         return onto
 
@@ -517,7 +517,7 @@ def _mixed(weights: Array | None, experts: Array) -> Array:
     """Σ_k p_k x^k of (..., K, d); one expert is its own mixture."""
     if weights is None:
         return experts[..., 0, :]
-    return product(weights, experts) if weights.ndim == 1 else (weights[..., None, :] @ experts)[..., 0, :]
+    return times_table(weights, experts) if weights.ndim == 1 else (weights[..., None, :] @ experts)[..., 0, :]
 
 
 def _numbers(value: Array) -> FloatArray:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, floored, like, namespace, norm, to_numpy
+from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, like, namespace, norm, to_numpy
 from longterm.constraints import Constraint
 from longterm.errors import InputError
 from longterm.learners.base import Learner, Need
@@ -89,7 +89,7 @@ class HintedCuts(Learner[HintedCutsState]):
         if np.any(np.asarray(self.cuts.sigma) > 0) or not isinstance(self.cuts.meta, AdaHedge):
             raise InputError("cuts", "has steps 1/(σt) or another meta rule", "Give HedgedCuts without them")
         reaches = tuple(float(validate.positive_scalar("reaches", one)) for one in self.reaches)
-        validate.remember(self, enclosing_set=self.cuts.enclosing_set, reaches=reaches)
+        validate.set_frozen(self, enclosing_set=self.cuts.enclosing_set, reaches=reaches)
 
     @classmethod
     def for_problem(
@@ -158,7 +158,7 @@ class HintedCuts(Learner[HintedCutsState]):
         x, gradient, K = state.x, feedback.loss_gradient, len(self.cuts.factors)
         square = dot(gradient, gradient)
         square_sum = state.square_sum + square
-        divisor = floored(square_sum)
+        divisor = clamp_to_divisor(square_sum)
         totals = self.cuts.with_round(state.totals, feedback)
         experts = self.cuts.moved(state.experts[..., :K, :], state.round, divisor, x, totals, feedback)
         values = feedback.constraint[..., None] if self.cuts.constraints == 1 else feedback.constraint_values
@@ -183,19 +183,19 @@ class HintedCuts(Learner[HintedCutsState]):
         xp, K, project = namespace(experts), len(self.cuts.factors), self.enclosing_set.project
         weights = self.cuts.meta.weights(state.memory)
         plain = weights[..., :K]
-        sure = plain + floored(0 * plain)
+        sure = plain + clamp_to_divisor(0 * plain)
         centre = (sure[..., None, :] @ experts)[..., 0, :] / xp.sum(sure, axis=-1, keepdims=True)
-        unit = self.enclosing_set.diameter * state.hint / column(floored(norm(state.hint)))
+        unit = self.enclosing_set.diameter * state.hint / as_column(clamp_to_divisor(norm(state.hint)))
         z = centre[..., None, :] - like(np.asarray(self.reaches), experts)[:, None] * unit[..., None, :]
         for _ in range(self.cuts.cuts):
             z = project(z)
             if self.constraint is None:
                 normal = state.latest_normal[..., None, :]
                 broken = xp.maximum(state.latest_value[..., None] + dot(z, normal), 0.0)
-                z = project(z - column(broken / floored(dot(normal, normal))) * normal)
+                z = project(z - as_column(broken / clamp_to_divisor(dot(normal, normal))) * normal)
             else:
                 excess, normal = self.constraint.squared_excess(z)
-                z = project(z - column(excess / floored(dot(normal, normal))) * normal)
+                z = project(z - as_column(excess / clamp_to_divisor(dot(normal, normal))) * normal)
         every = xp.concat([experts, z], axis=-2)
         return state._replace(x=(weights[..., None, :] @ every)[..., 0, :], experts=every)
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, floored, like, namespace
+from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints import VaryingAffine
 from longterm.errors import InputError
@@ -102,9 +102,9 @@ class LatestCut(Learner[LatestCutState]):
     def __post_init__(self) -> None:
         if self.onto not in ("cut", "set"):
             raise InputError("onto", f"{self.onto!r} is not known", "Choose 'cut' or 'set'")
-        validate.fields(self, validate.positive, "first_step")
-        validate.fields(self, validate.non_negative, "decay", "sigma")
-        validate.fields(self, validate.non_negative_scalar, "path")
+        validate.validate_fields(self, validate.positive, "first_step")
+        validate.validate_fields(self, validate.non_negative, "decay", "sigma")
+        validate.validate_fields(self, validate.non_negative_scalar, "path")
 
     @classmethod
     def for_problem(
@@ -168,19 +168,19 @@ class LatestCut(Learner[LatestCutState]):
 
     def update(self, state: LatestCutState, feedback: Feedback) -> LatestCutState:
         x, xp, project = state.x, namespace(state.x), self.enclosing_set.project
-        y = project(x - column(self._eta(state)) * feedback.loss_gradient)
+        y = project(x - as_column(self._eta(state)) * feedback.loss_gradient)
         normal = feedback.constraint_gradient
         excess = xp.maximum(feedback.constraint + dot(y - x, normal), 0.0)
-        multiplier = excess / floored(dot(normal, normal))
+        multiplier = excess / clamp_to_divisor(dot(normal, normal))
         if self.onto == "cut":
-            return LatestCutState(state.round + 1, project(y - column(multiplier) * normal))
+            return LatestCutState(state.round + 1, project(y - as_column(multiplier) * normal))
         # ⟨∇g, Π_B(y − λ∇g)⟩ falls in λ, which runs from 0 to ∞ as λ_1 s/(1 − s), s in [0, 1]. Where it is never low
         # enough nothing in B is feasible, and what comes nearest to it is taken.
-        unit = self.enclosing_set.diameter / xp.sqrt(floored(dot(normal, normal)))
+        unit = self.enclosing_set.diameter / xp.sqrt(clamp_to_divisor(dot(normal, normal)))
         low, high = xp.zeros_like(excess), xp.ones_like(excess)
 
         def moved(share: Array) -> Array:
-            return project(y - column(unit * share / (1 - share + SMALL)) * normal)
+            return project(y - as_column(unit * share / (1 - share + SMALL)) * normal)
 
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, float_dtype, namespace, resolution, to_numpy
+from longterm._arrays import Array, FloatArray, as_column, float_dtype, namespace, resolution, to_numpy
 from longterm._validate import Hyper
 from longterm.errors import BrokenBoundError, InputError
 from longterm.learners.base import Learner, Need, OnBrokenBound
@@ -191,8 +191,8 @@ class LEWA(Learner[LEWAState]):
     def update(self, state: LEWAState, feedback: Feedback) -> LEWAState:
         xp = namespace(state.log_x)
         theta, eta, mu = self.schedule.at(state.round, state.log_x)
-        descent = feedback.loss_gradient + column(state.multiplier) * feedback.constraint_gradient
-        moved = state.log_x - column(eta) * descent
+        descent = feedback.loss_gradient + as_column(state.multiplier) * feedback.constraint_gradient
+        moved = state.log_x - as_column(eta) * descent
         moved = moved - xp.max(moved, axis=-1, keepdims=True)
         ascent = feedback.constraint - theta * state.multiplier
         return LEWAState(

@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, namespace
+from longterm._arrays import Array, FloatArray, as_column, namespace
 from longterm._validate import Hyper
 from longterm.constraints import DoublyStochastic, ElasticNetBudget
 from longterm.errors import InputError
@@ -312,7 +312,7 @@ class MahdaviOGD(Learner[AOGDState]):
         ascent = self.duals.values(feedback) - spread(theta) * state.multiplier
         return AOGDState(
             round=state.round + 1,
-            x=self.enclosing_set.project(state.x - column(eta) * descent),
+            x=self.enclosing_set.project(state.x - as_column(eta) * descent),
             multiplier=namespace(state.x).maximum(state.multiplier + spread(mu) * ascent, 0.0),
         )
 

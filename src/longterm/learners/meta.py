@@ -16,16 +16,16 @@ import numpy as np
 from longterm._arrays import (
     Array,
     FloatArray,
-    across,
-    at_least,
-    chosen,
-    column,
-    farthest,
-    floored,
-    lowest,
+    as_column,
+    clamp_min,
+    clamp_to_divisor,
+    expand_last,
+    max_abs,
+    min_last,
     namespace,
-    scaled,
-    total,
+    scale_rows,
+    sum_last,
+    where_rows,
 )
 from longterm.errors import InputError
 
@@ -87,16 +87,16 @@ class AdaHedge(Meta):
         log = math.log(K)
         gap, before = memory[..., 2 * K], memory[..., 2 * K + 1]  # of one learner plain numbers, which cost little
         sums = memory[..., :K] + losses
-        least = lowest(sums)
-        behind = sums - across(least)
+        least = min_last(sums)
+        behind = sums - expand_last(least)
         # 1/α of this round; where Γ is 0 so small that e^{−α·behind} is 1 for those who lead and 0 for the others.
-        slow = floored(gap) / log
-        after = total(xp.exp(behind / across(-slow)))
+        slow = clamp_to_divisor(gap) / log
+        after = sum_last(xp.exp(behind / expand_last(-slow)))
         # δ = Φ_α(L) − Φ_α(L + ℓ), both with that α; never below 0 but for rounding.
-        gap = gap + at_least(slow * xp.log(after / before) - least, 0.0)
-        powers = xp.exp(behind / across(floored(gap) / -log))
-        whole = total(powers)
-        return xp.concat([behind, powers / across(whole), column(gap), column(whole)], axis=-1)
+        gap = gap + clamp_min(slow * xp.log(after / before) - least, 0.0)
+        powers = xp.exp(behind / expand_last(clamp_to_divisor(gap) / -log))
+        whole = sum_last(powers)
+        return xp.concat([behind, powers / expand_last(whole), as_column(gap), as_column(whole)], axis=-1)
 
     def regret(self, memory: FloatArray) -> FloatArray:
         return np.asarray(2 * memory[..., -2:-1])
@@ -143,18 +143,18 @@ class AdaptMLProd(Meta):
         log = math.log(max(K, 2))
         logs, squares, rates = memory[..., :K], memory[..., K : 2 * K], memory[..., 2 * K : 3 * K]
         reach, risen = memory[..., -2], memory[..., -1]
-        farther = at_least(farthest(losses), reach)
-        divisor = floored(farther)
-        gains = scaled(reach / -divisor, losses)
+        farther = clamp_min(max_abs(losses), reach)
+        divisor = clamp_to_divisor(farther)
+        gains = scale_rows(reach / -divisor, losses)
         squares = squares + gains * gains
         least = divisor * divisor
-        after = xp.sqrt(log / xp.maximum(squares + across(least), across(4 * log * least)))
-        falls = chosen(reach > 0, rates, after) / after  # as long as nothing was seen there is no rate
+        after = xp.sqrt(log / xp.maximum(squares + expand_last(least), expand_last(4 * log * least)))
+        falls = where_rows(reach > 0, rates, after) / after  # as long as nothing was seen there is no rate
         logs = (logs + xp.log1p(rates * gains)) / falls
         powers = after * xp.exp(logs)  # Σ w is at least 1 and at most K + A/e: nothing overflows, and not all underflow
-        risen = risen + (total(falls) - K)
-        weights = powers / across(total(powers))
-        return xp.concat([logs, squares, after, weights, column(farther), column(risen)], axis=-1)
+        risen = risen + (sum_last(falls) - K)
+        weights = powers / expand_last(sum_last(powers))
+        return xp.concat([logs, squares, after, weights, as_column(farther), as_column(risen)], axis=-1)
 
     def regret(self, memory: FloatArray) -> FloatArray:
         K = memory.shape[-1] // 4

@@ -47,7 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, namespace
+from longterm._arrays import Array, FloatArray, as_column, namespace
 from longterm.constraints import Affine
 from longterm.errors import InputError
 from longterm.learners.base import Learner, Need, require_needs
@@ -193,12 +193,12 @@ class MirrorProx(Learner[MirrorProxState]):
 
     def _step(self, t: Array, anchor: Array, descent: Array) -> Array:
         eta = self.schedule.at(t, anchor).eta
-        return self.enclosing_set.project(anchor - column(eta) * descent)
+        return self.enclosing_set.project(anchor - as_column(eta) * descent)
 
     def _dual_step(self, t: Array, start: Array, x: Array, multiplier: Array) -> Array:
         theta, _, mu = self.schedule.at(t, x)
-        ascent = self.polyhedron.values(x) - column(theta) * multiplier
-        return namespace(x).maximum(start + column(mu) * ascent, 0.0)
+        ascent = self.polyhedron.values(x) - as_column(theta) * multiplier
+        return namespace(x).maximum(start + as_column(mu) * ascent, 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, like, namespace
+from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace
 from longterm.constraints.prox import ElasticNetProx
 from longterm.learners import _scale_mixture as mixture
 from longterm.learners._scale_mixture import Hedge
@@ -149,8 +149,8 @@ class MixedAFTRL(OnlineProxLearner[MixedAFTRLState]):
     }
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive_scalar, "dual_scale", "typical_size")
-        validate.remember(
+        validate.validate_fields(self, validate.positive_scalar, "dual_scale", "typical_size")
+        validate.set_frozen(
             self,
             prox=mixture.require_ray(type(self).__name__, self.prox),
             beta=validate.scalar("beta", validate.open_unit_interval("beta", self.beta)),
@@ -256,12 +256,12 @@ class MixedAFTRL(OnlineProxLearner[MixedAFTRLState]):
         multiplier_sum, gradient_sum = state.multiplier_sum + multiplier, state.gradient_sum + gradient
         w, s = self._experts(gradient_sum, multiplier_sum, square_sum)
         if self.priced:
-            g = self.prox.constraint.values(w[..., None, :] * column(s))[..., 0]
+            g = self.prox.constraint.values(w[..., None, :] * as_column(s))[..., 0]
             hedge = hedge._replace(losses=hedge.losses + multiplier * g)
         hedge, p = mixture.settled(hedge, state.shares, before, ends, R, self._log_priors)
         return MixedAFTRLState(
             round=state.round + 1,
-            x=column(mixture.factor(hedge, p, s, R)) * w,
+            x=as_column(mixture.factor(hedge, p, s, R)) * w,
             multiplier=multiplier,
             gradient_sum=gradient_sum,
             multiplier_sum=multiplier_sum,
@@ -362,8 +362,10 @@ class MixedPenalisedFTRL(OnlineProxLearner[MixedPenalisedFTRLState]):
     }
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive_scalar, "weight_scale", "typical_size", "growth")
-        validate.remember(self, prox=mixture.require_ray(type(self).__name__, self.prox), enclosing_set=self.prox.over)
+        validate.validate_fields(self, validate.positive_scalar, "weight_scale", "typical_size", "growth")
+        validate.set_frozen(
+            self, prox=mixture.require_ray(type(self).__name__, self.prox), enclosing_set=self.prox.over
+        )
 
     @classmethod
     def for_problem(
@@ -438,7 +440,7 @@ class MixedPenalisedFTRL(OnlineProxLearner[MixedPenalisedFTRLState]):
         gradient_sum = state.gradient_sum + gradient
         weight = self._raised(state.multiplier, weight_sum, gradient_sum, square_sum, hedge, p)
         w, s = mixture.leaders(self.prox, gradient_sum, weight, square_sum)
-        x = column(mixture.factor(hedge, p, s, R)) * w
+        x = as_column(mixture.factor(hedge, p, s, R)) * w
         return MixedPenalisedFTRLState(
             following, x, weight, gradient_sum, weight_sum, square_sum, largest, inverse_sum, p, *hedge
         )
@@ -448,16 +450,16 @@ class MixedPenalisedFTRL(OnlineProxLearner[MixedPenalisedFTRLState]):
     ) -> Array:
         """The smallest ν ≥ `weight` whose mixture has g ≤ 0, or W: g falls in ν, so points between enclose the root."""
         xp = namespace(gradient_sum)
-        low, high = column(weight), column(weight_sum)
+        low, high = as_column(weight), as_column(weight_sum)
         if self.prox.constraint.l1 > 0:  # from there on x = 0
             gone = xp.max(xp.abs(gradient_sum), axis=-1, keepdims=True) / self.prox.constraint.l1
             high = xp.minimum(high, xp.maximum(gone, low))
-        hedge = hedge._replace(tilt=column(hedge.tilt), owed=hedge.owed[..., None, :])
+        hedge = hedge._replace(tilt=as_column(hedge.tilt), owed=hedge.owed[..., None, :])
         grid = like(np.linspace(0.0, 1.0, POINTS), gradient_sum)
         for _ in range(STAGES):
             points = low + (high - low) * grid
             w, s = mixture.leaders(self.prox, gradient_sum[..., None, :], points, square_sum[..., None])
-            x = column(mixture.factor(hedge, p[..., None, :], s, self.prox.over.radius)) * w
+            x = as_column(mixture.factor(hedge, p[..., None, :], s, self.prox.over.radius)) * w
             over = self.prox.constraint.values(x)[..., 0] > 0
             lowest = xp.max(xp.where(over, points, low), axis=-1, keepdims=True)
             highest = xp.min(xp.where(over, high, points), axis=-1, keepdims=True)

@@ -45,7 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, floored, like, namespace, norm
+from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, like, namespace, norm
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.base import Learner, Need
@@ -105,9 +105,9 @@ class MovementBudget(Learner[MovementBudgetState]):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "eta")
-        validate.fields(self, validate.non_negative_scalar, "price", "path")
-        validate.fields(self, validate.non_negative, "dead_zone")
+        validate.validate_fields(self, validate.positive, "eta")
+        validate.validate_fields(self, validate.non_negative_scalar, "price", "path")
+        validate.validate_fields(self, validate.non_negative, "dead_zone")
 
     @classmethod
     def for_problem(
@@ -163,8 +163,8 @@ class MovementBudget(Learner[MovementBudgetState]):
 
     def update(self, state: MovementBudgetState, feedback: Feedback) -> MovementBudgetState:
         x, xp, gradient = state.x, namespace(state.x), feedback.loss_gradient
-        kept = xp.maximum(1 - like(self.dead_zone, x) / floored(norm(gradient)), 0.0)
-        following = self.enclosing_set.project(x - column(like(self.eta, x) * kept) * gradient)
+        kept = xp.maximum(1 - like(self.dead_zone, x) / clamp_to_divisor(norm(gradient)), 0.0)
+        following = self.enclosing_set.project(x - as_column(like(self.eta, x) * kept) * gradient)
         return MovementBudgetState(state.round + 1, following, state.moved + norm(following - x))
 
     def report(self, state: MovementBudgetState) -> dict[str, Array]:
@@ -242,9 +242,9 @@ class PathBudget(Learner[PathBudgetState]):
     drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({"path": 5.0},)
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "reach", "threshold", "ratio")
-        validate.fields(self, validate.count, "horizon", "block")
-        validate.fields(self, validate.non_negative_scalar, "path")
+        validate.validate_fields(self, validate.positive, "reach", "threshold", "ratio")
+        validate.validate_fields(self, validate.count, "horizon", "block")
+        validate.validate_fields(self, validate.non_negative_scalar, "path")
 
     @classmethod
     def for_problem(
@@ -299,7 +299,7 @@ class PathBudget(Learner[PathBudgetState]):
     def update(self, state: PathBudgetState, feedback: Feedback) -> PathBudgetState:
         x, xp = state.x, namespace(state.x)
         worst = feedback.constraint
-        broken = column(xp.astype(worst > 0, x.dtype))
+        broken = as_column(xp.astype(worst > 0, x.dtype))
         gradient = state.loss_gradient + feedback.loss_gradient
         hard = state.hard + xp.maximum(worst, 0.0)
         hard_gradient = state.hard_gradient + broken * feedback.constraint_gradient
@@ -307,12 +307,12 @@ class PathBudget(Learner[PathBudgetState]):
         ratio, threshold = like(self.ratio, x), like(self.threshold, x)
         violation = state.violation + over * ratio * hard
         price = 0.5 * ratio * xp.exp(xp.minimum(violation / (2 * threshold), LARGEST_EXPONENT))
-        descent = over * (gradient + column(price) * hard_gradient)
+        descent = over * (gradient + as_column(price) * hard_gradient)
         square_sum = state.square_sum + dot(descent, descent)
-        step = like(self.reach, x) / xp.sqrt(floored(square_sum))
+        step = like(self.reach, x) / xp.sqrt(clamp_to_divisor(square_sum))
         return PathBudgetState(
             round=state.round + 1,
-            x=self.enclosing_set.project(x - column(step) * descent),
+            x=self.enclosing_set.project(x - as_column(step) * descent),
             violation=violation,
             square_sum=square_sum,
             loss_gradient=(1 - over) * gradient,

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, like, namespace
+from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints import Consensus
 from longterm.errors import InputError
@@ -114,7 +114,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
             raise InputError(
                 "multiplier_set", "is not a ball about 0 with the size of one agent", f"Give Ball({k}, radius)"
             )
-        validate.remember(self, eta=validate.positive("eta", self.eta), mu=validate.positive("mu", self.mu))
+        validate.set_frozen(self, eta=validate.positive("eta", self.eta), mu=validate.positive("mu", self.mu))
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int) -> NetworkedSaddlePoint:
@@ -208,7 +208,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
 
     def update(self, state: NetworkedSaddlePointState, feedback: Feedback) -> NetworkedSaddlePointState:
         xp = namespace(state.x)
-        eta, mu = column(like(np.asarray(self.eta), state.x)), column(like(np.asarray(self.mu), state.x))
+        eta, mu = as_column(like(np.asarray(self.eta), state.x)), as_column(like(np.asarray(self.mu), state.x))
         descent = feedback.loss_gradient + self.consensus.adjoint(state.multiplier)
         raised = state.multiplier + mu * self.consensus.differences(state.x)
         by_edge = xp.reshape(raised, (*raised.shape[:-1], len(self.consensus.edges), self.consensus.size))

@@ -66,7 +66,7 @@ class Tightened(Learner[AOGDState]):
     needs: ClassVar[frozenset[Need]] = frozenset({Need.SLATER_POINT})
 
     def __post_init__(self) -> None:
-        validate.remember(self, enclosing_set=self.learner.enclosing_set)
+        validate.set_frozen(self, enclosing_set=self.learner.enclosing_set)
 
     def require_playable(self, problem: Problem) -> None:
         super().require_playable(problem)
@@ -107,7 +107,7 @@ def slater_of(problem: Problem, given: SlaterPoint | None) -> SlaterPoint:
     """The user's Slater point, or the problem's; refused, in words, where there is none."""
     if given is None:
         return problem.slater_point or find_slater_point(problem.constraint, problem.enclosing_set)
-    validate.at_most("slater", given.epsilon, problem.constants.constraint_bound, "|g| is never above D")
+    validate.require_at_most("slater", given.epsilon, problem.constants.constraint_bound, "|g| is never above D")
     require_slack(given, problem.constraint, problem.enclosing_set)
     return given
 
@@ -229,7 +229,7 @@ class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
     def __post_init__(self) -> None:
         super().__post_init__()
         made = validate.positive("gamma", self.gamma), validate.positive("horizon", self.horizon)
-        validate.remember(self, gamma=made[0], horizon=made[1])
+        validate.set_frozen(self, gamma=made[0], horizon=made[1])
 
     @property
     def shortest_horizon(self) -> int | None:

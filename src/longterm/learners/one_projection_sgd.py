@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, namespace
+from longterm._arrays import Array, FloatArray, as_column, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGD, AOGDState
@@ -193,7 +193,7 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
     def update(self, state: OneProjectionSGDState, feedback: Feedback) -> OneProjectionSGDState:
         after = self._rule.update(AOGDState(state.round, state.x, state.multiplier), feedback)
         played = namespace(state.x).astype(state.round, state.x.dtype)
-        return OneProjectionSGDState(*after, mean=state.mean + (state.x - state.mean) / column(played))
+        return OneProjectionSGDState(*after, mean=state.mean + (state.x - state.mean) / as_column(played))
 
     def report(self, state: OneProjectionSGDState) -> dict[str, Array]:
         return self._rule.report(AOGDState(state.round, state.x, state.multiplier))

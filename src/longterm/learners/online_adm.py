@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, like
+from longterm._arrays import Array, FloatArray, as_column, like
 from longterm._validate import Hyper
 from longterm.learners.base import Learner, Need
 from longterm.learners.feedback import Feedback
@@ -110,7 +110,7 @@ class OnlineADM(Learner[OnlineADMState]):
     """Whether z_t is played, which then has to lie in B."""
 
     def __post_init__(self) -> None:
-        validate.remember(self, eta=validate.non_negative("eta", self.eta), rho=validate.positive("rho", self.rho))
+        validate.set_frozen(self, eta=validate.non_negative("eta", self.eta), rho=validate.positive("rho", self.rho))
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, projection: Projection | None = None) -> Self:
@@ -187,7 +187,7 @@ class OnlineADM(Learner[OnlineADMState]):
         return state.x
 
     def update(self, state: OnlineADMState, feedback: Feedback) -> OnlineADMState:
-        eta, rho = column(like(np.asarray(self.eta), state.x)), column(like(np.asarray(self.rho), state.x))
+        eta, rho = as_column(like(np.asarray(self.eta), state.x)), as_column(like(np.asarray(self.rho), state.x))
         pull = eta * state.x + rho * state.copy - state.multiplier - feedback.loss_gradient
         x = self.enclosing_set.project(pull / (eta + rho))
         copy = self.project(x + state.multiplier / rho)

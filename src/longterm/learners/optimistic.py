@@ -45,7 +45,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, like, namespace, rows_at, to_numpy
+from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace, rows_at, to_numpy
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.errors import InputError
@@ -134,7 +134,7 @@ class Seasonal(HintModel):
     period: int
 
     def __post_init__(self) -> None:
-        validate.remember(self, period=validate.count("period", self.period))
+        validate.set_frozen(self, period=validate.count("period", self.period))
 
     def start(self, x: Array) -> Array:
         return namespace(x).zeros((*x.shape[:-1], self.period, x.shape[-1]), dtype=x.dtype)
@@ -167,7 +167,7 @@ class GivenHints(HintModel):
         table = np.asarray(self.table, dtype=np.float64)
         if table.ndim != 2 or not np.all(np.isfinite(table)):
             raise InputError("table", f"has shape {table.shape}, or numbers that are not", "Give one row a round")
-        validate.remember(self, table=validate.frozen(np.concatenate([table, np.zeros((1, table.shape[1]))])))
+        validate.set_frozen(self, table=validate.frozen(np.concatenate([table, np.zeros((1, table.shape[1]))])))
 
     def start(self, x: Array) -> Array:
         return namespace(x).zeros_like(x[..., :1])
@@ -242,7 +242,7 @@ class OptimisticOGD(Learner[OptimisticOGDState]):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __post_init__(self) -> None:
-        validate.remember(self, size=validate.positive_scalar("size", self.size))
+        validate.set_frozen(self, size=validate.positive_scalar("size", self.size))
 
     @classmethod
     def for_problem(cls, problem: Problem, *, hints: HintModel | None = None) -> OptimisticOGD:
@@ -291,7 +291,7 @@ class OptimisticOGD(Learner[OptimisticOGDState]):
 
     def _stepped(self, y: Array, direction: Array, errors: Array) -> Array:
         eta = 2**-0.75 * self.enclosing_set.diameter / namespace(y).sqrt(errors + TINY_OF_OGD * self.size**2)
-        return self._project(y - column(eta) * direction)
+        return self._project(y - as_column(eta) * direction)
 
     def _project(self, x: Array) -> Array:
         return self.enclosing_set.project(x) if self.projection is None else self.projection(x)
@@ -344,7 +344,7 @@ class OptimisticAFTRL(ProxLearner[OptimisticAFTRLState]):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
 
     def __post_init__(self) -> None:
-        validate.remember(self, enclosing_set=self.prox.over, size=validate.positive_scalar("size", self.size))
+        validate.set_frozen(self, enclosing_set=self.prox.over, size=validate.positive_scalar("size", self.size))
 
     @classmethod
     def for_problem(
@@ -398,7 +398,7 @@ class OptimisticAFTRL(ProxLearner[OptimisticAFTRLState]):
         curvature = (
             2**0.5 / self.enclosing_set.radius * namespace(hint).sqrt(state.errors + TINY_OF_AFTRL * self.size**2)
         )
-        centre = column(curvature) * like(self.enclosing_set.centre, hint)
+        centre = as_column(curvature) * like(self.enclosing_set.centre, hint)
         x = self.prox.argmin(state.gradient_sum + hint - centre, state.multiplier_sum, curvature)
         return state._replace(x=x, hint=hint)
 

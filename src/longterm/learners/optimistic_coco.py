@@ -34,7 +34,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, at_least, column, dot, floored, namespace, norm, resolution, to_numpy
+from longterm._arrays import (
+    Array,
+    FloatArray,
+    as_column,
+    clamp_min,
+    clamp_to_divisor,
+    dot,
+    namespace,
+    norm,
+    resolution,
+    to_numpy,
+)
 from longterm.constraints import Constraint
 from longterm.constraints.base import largest
 from longterm.learners.base import Learner
@@ -137,7 +148,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
 
     def __post_init__(self) -> None:
         sizes = ("loss_size", "constraint_size", "constraint_bound", "loss_range")
-        validate.remember(self, **{name: validate.positive_scalar(name, getattr(self, name)) for name in sizes})
+        validate.set_frozen(self, **{name: validate.positive_scalar(name, getattr(self, name)) for name in sizes})
 
     @classmethod
     def for_problem(
@@ -190,7 +201,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     def _growth(self, level: Array) -> Array:
         """ω, by which the price grows with the violation."""
         steep = 4 * OF_STEPS * self.enclosing_set.diameter * namespace(level).sqrt(level + 4 * self.constraint_size**2)
-        return 1 / at_least(steep, self.constraint_bound / math.log(2))
+        return 1 / clamp_min(steep, self.constraint_bound / math.log(2))
 
     def _lines(self, errors: Array, level: Array, rounds: Array) -> tuple[Array, Array]:
         """What an epoch adds to the two bounds."""
@@ -223,10 +234,10 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
 
     def update(self, state: OptimisticCOCOState, feedback: Feedback) -> OptimisticCOCOState:
         xp, x = namespace(state.x), state.x
-        normal = column(xp.astype(feedback.constraint > 0, x.dtype)) * feedback.constraint_gradient
+        normal = as_column(xp.astype(feedback.constraint > 0, x.dtype)) * feedback.constraint_gradient
         y = self._stepped(state, feedback.loss_gradient, normal)
         wrong, wrong_about = feedback.loss_gradient - state.hint, normal - state.constraint_hint
-        both = wrong + column(self._weight(state)) * wrong_about
+        both = wrong + as_column(self._weight(state)) * wrong_about
         errors, violation = state.errors + dot(both, both), state.violation + xp.maximum(feedback.constraint, 0.0)
         loss_errors = state.loss_errors + dot(wrong, wrong)
         constraint_errors = state.constraint_errors + dot(wrong_about, wrong_about)
@@ -269,7 +280,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         size = 2**-0.75 * self.enclosing_set.diameter
         eta = size / namespace(state.anchor).sqrt(state.errors + TINY * self.loss_size**2)
         return self.enclosing_set.project(
-            state.anchor - column(eta) * (loss + column(self._weight(state)) * constraint)
+            state.anchor - as_column(eta) * (loss + as_column(self._weight(state)) * constraint)
         )
 
     def _foreseen(self, memory: Array, t: Array, y: Array) -> Array:
@@ -282,12 +293,12 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         else:
             worst, index = largest(values, resolution(y) * self.constraint_bound)
             normal = self.constraint.gradient_of(y, index)
-        return column(xp.astype(worst > 0, y.dtype)) * normal
+        return as_column(xp.astype(worst > 0, y.dtype)) * normal
 
     def _shortened(self, hint: Array) -> Array:
         """No longer than G_g: nearer to any gradient, then."""
-        reach = self.constraint_size / floored(norm(hint))
-        return hint * column(namespace(hint).minimum(reach, 1.0))
+        reach = self.constraint_size / clamp_to_divisor(norm(hint))
+        return hint * as_column(namespace(hint).minimum(reach, 1.0))
 
     def report(self, state: OptimisticCOCOState) -> dict[str, Array]:
         return {"errors": state.errors, "weight": self._weight(state)}

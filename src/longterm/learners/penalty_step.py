@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from longterm._arrays import Array, column, dot, like, namespace, norm
+from longterm._arrays import Array, as_column, dot, like, namespace, norm
 from longterm.constraints import VaryingAffine
 from longterm.constraints.prox import PenaltyProx
 from longterm.errors import InputError
@@ -56,9 +56,9 @@ class BudgetStep(PenaltyStep):
         return self.prox.over
 
     def step(self, x: Array, feedback: Feedback, weight: Array, curvature: Array) -> Stepped:
-        slope = feedback.loss_gradient - column(curvature) * x
+        slope = feedback.loss_gradient - as_column(curvature) * x
         least = namespace(x).minimum(self.prox.least_weight(slope, curvature), weight)
-        moved = self.prox.argmin(slope, column(least), curvature)
+        moved = self.prox.argmin(slope, as_column(least), curvature)
         return Stepped(moved, self.prox.constraint.values(moved)[..., 0], least)
 
 
@@ -81,14 +81,14 @@ class HalfSpaceStep(PenaltyStep):
 
     def step(self, x: Array, feedback: Feedback, weight: Array, curvature: Array) -> Stepped:
         slope = feedback.constraint_gradient
-        free = x - feedback.loss_gradient / column(curvature)
+        free = x - feedback.loss_gradient / as_column(curvature)
         offset = dot(slope, x) - feedback.constraint  # g_t(x) = ⟨s, x⟩ − offset
         if isinstance(self.over, Ball):
             far = _far_in_ball(self.over, free, slope, offset)
         else:
             far = _far_in_box(self.over, free, slope, offset)
         least = namespace(x).minimum(curvature * far, weight)
-        moved = self.over.project(free - column(least / curvature) * slope)
+        moved = self.over.project(free - as_column(least / curvature) * slope)
         return Stepped(moved, dot(slope, moved) - offset, least)
 
 
@@ -101,7 +101,7 @@ def _far_in_ball(over: Ball, y: Array, slope: Array, offset: Array) -> Array:
     safe = xp.where(length > 0, length, 1.0)
     away = (y - centre) / over.radius
     along = dot(slope, away) / safe
-    across = norm(away - column(along / safe) * slope)
+    across = norm(away - as_column(along / safe) * slope)
     beta = (offset - dot(slope, centre)) / (safe * over.radius)
     inside = xp.abs(beta) < 1
     rest = xp.sqrt(xp.where(inside, 1 - beta**2, 1.0))
@@ -119,13 +119,13 @@ def _far_in_box(over: Box, y: Array, slope: Array, offset: Array) -> Array:
     ends = xp.concat([(y - lower) / safe, (y - upper) / safe], axis=-1)
     both = xp.concat([moving, moving], axis=-1)
     ends = xp.concat([xp.zeros_like(y[..., :1]), xp.where(both, xp.maximum(ends, 0.0), 0.0)], axis=-1)
-    points = over.project(y[..., None, :] - column(ends) * slope[..., None, :])  # (..., 2d + 1, d)
-    height = dot(points, slope[..., None, :]) - column(offset)
+    points = over.project(y[..., None, :] - as_column(ends) * slope[..., None, :])  # (..., 2d + 1, d)
+    height = dot(points, slope[..., None, :]) - as_column(offset)
     above = height > 0
     start = xp.max(xp.where(above, ends, 0.0), axis=-1)  # the last end that is still above, the first that is not
     stop = xp.min(xp.where(above, xp.inf, ends), axis=-1)
-    high = xp.max(xp.where(ends == column(start), height, -xp.inf), axis=-1)
-    low = xp.max(xp.where(ends == column(stop), height, -xp.inf), axis=-1)
+    high = xp.max(xp.where(ends == as_column(start), height, -xp.inf), axis=-1)
+    low = xp.max(xp.where(ends == as_column(stop), height, -xp.inf), axis=-1)
     drop = high - low
     share = high / xp.where(drop > 0, drop, 1.0)
     width = xp.where(xp.isfinite(stop), stop - start, 0.0)

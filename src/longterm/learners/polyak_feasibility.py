@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, float_dtype, like, namespace
+from longterm._arrays import Array, FloatArray, as_column, dot, float_dtype, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.base import Learner, Need, require_needs
@@ -96,7 +96,7 @@ class PolyakFeasibility(Learner[PolyakFeasibilityState]):
         if np.any(np.asarray(margin) >= self.slater.epsilon):
             what = f"{self.margin!r} is not below ε = {self.slater.epsilon:.6g}: no point is known with g ≤ −ϱ"
             raise InputError("margin", what, "Give a smaller ϱ, or a Slater point with more slack")
-        validate.remember(self, eta=eta, margin=margin)
+        validate.set_frozen(self, eta=eta, margin=margin)
 
     @classmethod
     def for_problem(
@@ -171,11 +171,11 @@ class PolyakFeasibility(Learner[PolyakFeasibilityState]):
 
     def update(self, state: PolyakFeasibilityState, feedback: Feedback) -> PolyakFeasibilityState:
         xp, slope = namespace(state.x), feedback.constraint_gradient
-        step = -column(like(np.asarray(self.eta), state.x)) * feedback.loss_gradient
+        step = -as_column(like(np.asarray(self.eta), state.x)) * feedback.loss_gradient
         excess = xp.maximum(feedback.constraint + dot(slope, step) + like(self.margin, state.x), 0.0)
         square = dot(slope, slope)  # 0 only at a minimum of g, where the excess is 0 too
         back = excess / xp.where(square > 0, square, 1.0)
-        x = self.enclosing_set.project(state.x + step - column(back) * slope)
+        x = self.enclosing_set.project(state.x + step - as_column(back) * slope)
         return PolyakFeasibilityState(state.round + 1, x)
 
     def report(self, state: PolyakFeasibilityState) -> dict[str, Array]:

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, like, namespace
+from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import Steps
@@ -155,8 +155,8 @@ class ProjectedOGD(Learner[ProjectedOGDState]):
     needs: ClassVar[frozenset[Need]] = frozenset({Need.PROJECTION, Need.FIXED_CONSTRAINT})
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "first_step")
-        validate.fields(self, validate.non_negative, "decay")
+        validate.validate_fields(self, validate.positive, "first_step")
+        validate.validate_fields(self, validate.non_negative, "decay")
 
     @classmethod
     def for_problem(
@@ -239,7 +239,7 @@ class ProjectedOGD(Learner[ProjectedOGDState]):
         return state.x
 
     def update(self, state: ProjectedOGDState, feedback: Feedback) -> ProjectedOGDState:
-        moved = state.x - column(self._eta(state)) * feedback.loss_gradient
+        moved = state.x - as_column(self._eta(state)) * feedback.loss_gradient
         return ProjectedOGDState(round=state.round + 1, x=self.projection(moved))
 
     def report(self, state: ProjectedOGDState) -> dict[str, Array]:

@@ -92,8 +92,8 @@ class PenaltyFamily(Learner[PenaltyState]):
     promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "alpha", "power")
-        validate.remember(self, enclosing_set=self.penalty_step.over)
+        validate.validate_fields(self, validate.positive, "alpha", "power")
+        validate.set_frozen(self, enclosing_set=self.penalty_step.over)
 
     @property
     def strong_convexity(self) -> Hyper:
@@ -241,7 +241,7 @@ class ProxPenalty(PenaltyFamily):
     def __post_init__(self) -> None:
         super().__post_init__()
         w_0, growth = validate.positive("w_0", self.w_0), validate.positive("growth", self.growth)
-        validate.remember(self, w_0=w_0, growth=growth)
+        validate.set_frozen(self, w_0=w_0, growth=growth)
 
     @classmethod
     def for_problem(
@@ -324,8 +324,8 @@ class RECOO(PenaltyFamily):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validate.fields(self, validate.positive, "gamma", "floor")
-        validate.fields(self, validate.non_negative, "gamma_power", "floor_power")
+        validate.validate_fields(self, validate.positive, "gamma", "floor")
+        validate.validate_fields(self, validate.non_negative, "gamma_power", "floor_power")
 
     @classmethod
     def for_problem(cls, problem: Problem, *, gamma: Hyper = 1.0, floor: Hyper | None = None) -> RECOO:
@@ -404,7 +404,7 @@ class COLDQ(PenaltyFamily):
     def __post_init__(self) -> None:
         super().__post_init__()
         rounds, floor = validate.count("rounds", self.rounds), validate.positive("floor", self.floor)
-        validate.remember(self, rounds=rounds, floor=floor)
+        validate.set_frozen(self, rounds=rounds, floor=floor)
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, share: Hyper | None = None, alpha: Hyper = 1.0) -> COLDQ:

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, namespace, resolution
+from longterm._arrays import Array, FloatArray, as_column, namespace, resolution
 from longterm._validate import Hyper
 from longterm.errors import AssumptionWarning
 from longterm.learners.aogd import Steps
@@ -223,7 +223,7 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
         theta, eta, _ = self.schedule.at(state.round, state.x)
         broken = self._positive_part(self.penalised.values(feedback), state.x)
         penalty = self.penalised.pullback(feedback, broken / self.penalised.spread(theta))
-        moved = state.x - column(eta) * (feedback.loss_gradient + penalty)
+        moved = state.x - as_column(eta) * (feedback.loss_gradient + penalty)
         return QuadraticPenaltyState(state.round + 1, self.enclosing_set.project(moved))
 
     def report(self, state: QuadraticPenaltyState) -> dict[str, Array]:

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, like, namespace
+from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.base import Learner, MadeForHorizon, Need, OnBrokenBound
@@ -189,7 +189,7 @@ class Restarted(Restarts):
 
     def __post_init__(self) -> None:
         every, given = validate.count("every", self.every), self.learner
-        validate.remember(self, every=every, enclosing_set=given.enclosing_set, needs=given.needs)
+        validate.set_frozen(self, every=every, enclosing_set=given.enclosing_set, needs=given.needs)
 
     def rule_of(self, state: Any) -> Learner[Any]:
         return self.learner
@@ -312,7 +312,7 @@ class DoublingRestarts(Restarts):
             raise InputError("learner", what, "Play it as it is, or use Restarted")
         first = validate.count("first_epoch", self.first_epoch)
         needs = given.needs - {Need.HORIZON}
-        validate.remember(self, first_epoch=first, enclosing_set=given.enclosing_set, needs=needs)
+        validate.set_frozen(self, first_epoch=first, enclosing_set=given.enclosing_set, needs=needs)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -330,7 +330,7 @@ class DoublingRestarts(Restarts):
     def length_of(self, t: Array) -> Array:
         """L_k of the epoch that round t is in: N 2^k for N (2^k − 1) < t ≤ N (2^{k+1} − 1)."""
         xp, powers = namespace(t), like(POWERS, t)
-        reached = column((t - 1) // self.first_epoch + 1) >= powers
+        reached = as_column((t - 1) // self.first_epoch + 1) >= powers
         return self.first_epoch * xp.max(xp.where(reached, powers, xp.zeros_like(powers)), axis=-1)
 
     def rule_of(self, state: Any) -> Learner[Any]:

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, like, namespace, resolution
+from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace, resolution
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import Steps
@@ -96,7 +96,7 @@ class AdaGradNorm(AdaptiveInner):
     enclosing_set: Set
 
     def __post_init__(self) -> None:
-        validate.remember(self, constant=2**0.5 * self.enclosing_set.diameter)
+        validate.set_frozen(self, constant=2**0.5 * self.enclosing_set.diameter)
 
     def memory(self, x: Array) -> Array:
         return namespace(x).zeros_like(x[..., 0])
@@ -104,7 +104,7 @@ class AdaGradNorm(AdaptiveInner):
     def step(self, x: Array, memory: Array, gradient: Array, t: Array) -> tuple[Array, Array]:
         squares = memory + dot(gradient, gradient)
         eta = self.enclosing_set.diameter / 2**0.5 / root_or_one(squares)
-        return self.enclosing_set.project(x - column(eta) * gradient), squares
+        return self.enclosing_set.project(x - as_column(eta) * gradient), squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class AdaGradDiagonal(AdaptiveInner):
         if not isinstance(box, Box):
             what = f"is a {type(box).__name__}, which does not fall apart into coordinates"
             raise InputError("enclosing_set", what, "Give a Box, or use AdaGradNorm")
-        validate.remember(self, constant=2**0.5 * box.diameter, widths=validate.frozen(box.upper - box.lower))
+        validate.set_frozen(self, constant=2**0.5 * box.diameter, widths=validate.frozen(box.upper - box.lower))
 
     def memory(self, x: Array) -> Array:
         return namespace(x).zeros_like(x)
@@ -155,14 +155,14 @@ class StronglyConvexOGD(Inner):
 
     def __post_init__(self) -> None:
         sigma = validate.positive_scalar("strong_convexity", self.strong_convexity)
-        validate.remember(self, strong_convexity=sigma)
+        validate.set_frozen(self, strong_convexity=sigma)
 
     def memory(self, x: Array) -> Array:
         return namespace(x).zeros_like(x[..., 0])
 
     def step(self, x: Array, memory: Array, gradient: Array, t: Array) -> tuple[Array, Array]:
         eta = 1 / (self.strong_convexity * namespace(x).astype(t, x.dtype))
-        return self.enclosing_set.project(x - column(eta) * gradient), memory
+        return self.enclosing_set.project(x - as_column(eta) * gradient), memory
 
 
 def root_or_one(squares: Array) -> Array:
@@ -204,7 +204,7 @@ class ExponentialPrice(Price):
     constraint_scale: float
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive_scalar, "loss_scale", "constraint_scale")
+        validate.validate_fields(self, validate.positive_scalar, "loss_scale", "constraint_scale")
 
     def at(self, violation: Array, horizon: Array) -> Array:
         xp, omega = namespace(violation), 0.5 / horizon**0.5
@@ -222,7 +222,7 @@ class QuadraticPrice(Price):
     def __post_init__(self) -> None:
         G_g = validate.positive_scalar("constraint_gradient_bound", self.constraint_gradient_bound)
         sigma = validate.positive_scalar("strong_convexity", self.strong_convexity)
-        validate.remember(self, constraint_gradient_bound=G_g, strong_convexity=sigma)
+        validate.set_frozen(self, constraint_gradient_bound=G_g, strong_convexity=sigma)
 
     def at(self, violation: Array, horizon: Array) -> Array:
         logarithm = 1 + namespace(violation).log(horizon)
@@ -286,7 +286,7 @@ class SinhaVaze(MadeForHorizon[SinhaVazeState]):
 
     def __post_init__(self) -> None:
         horizon = validate.positive("horizon", self.horizon)
-        validate.remember(self, horizon=horizon, enclosing_set=self.inner.enclosing_set)
+        validate.set_frozen(self, horizon=horizon, enclosing_set=self.inner.enclosing_set)
 
     @classmethod
     def for_problem(
@@ -398,7 +398,7 @@ class SinhaVaze(MadeForHorizon[SinhaVazeState]):
         # The gradient is that of some g_j within rounding of the maximum, so what is below rounding is not charged.
         allowed = 0.0 if self.made_for is None else resolution(state.x) * self.made_for.constraint_bound
         broken = xp.astype(feedback.constraint > allowed, state.x.dtype)
-        gradient = feedback.loss_gradient + column(self._price(violation) * broken) * feedback.constraint_gradient
+        gradient = feedback.loss_gradient + as_column(self._price(violation) * broken) * feedback.constraint_gradient
         x, memory = self.inner.step(state.x, state.memory, gradient, state.round)
         return SinhaVazeState(state.round + 1, x, violation, memory)
 

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, floored, namespace, norm, smallest
+from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, min_keepdims, namespace, norm
 from longterm.errors import InputError
 from longterm.learners.base import Learner, Need
 from longterm.learners.feedback import Feedback
@@ -59,8 +59,8 @@ class Tracker(Inner):
     """Onto the set that the comparator lives in, where that is smaller than B."""
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive_scalar, "gradient_bound")
-        validate.fields(self, validate.count, "horizon")
+        validate.validate_fields(self, validate.positive_scalar, "gradient_bound")
+        validate.validate_fields(self, validate.count, "horizon")
 
     def project(self, x: Array) -> Array:
         """Onto that set, or onto B."""
@@ -112,13 +112,13 @@ class Ader(Tracker):
         xp, G, wide = namespace(x), self.gradient_bound, self.enclosing_set.diameter
         points, logs = memory[..., :-1], memory[..., -1]
         logs = logs - math.sqrt(8 / self.horizon) / (G * wide) * dot(points, gradient[..., None, :])
-        logs = logs + smallest(-logs)
+        logs = logs + min_keepdims(-logs)
         steps = wide / (G * math.sqrt(self.horizon)) * 2.0 ** np.arange(self.experts)
         moved = points - xp.asarray(steps, dtype=x.dtype)[:, None] * gradient[..., None, :]
         points = self.project(moved)
         weights = xp.exp(logs)
         mixed = (weights[..., None, :] @ points)[..., 0, :] / xp.sum(weights, axis=-1, keepdims=True)
-        return mixed, xp.concat([points, column(logs)], axis=-1)
+        return mixed, xp.concat([points, as_column(logs)], axis=-1)
 
     def dynamic_regret(self, rounds: FloatArray, path: float) -> FloatArray:
         G, T, wide = self.gradient_bound, float(self.horizon), self.enclosing_set.diameter
@@ -182,9 +182,9 @@ class StronglyAdaptive(Tracker):
         begins = (t + 1) % xp.asarray(lengths, dtype=xp.int64) == 0
         logs = xp.where(begins, xp.zeros_like(logs), logs)
         points = xp.where(begins[:, None], x[..., None, :], points)
-        weights = rates * xp.exp(logs + smallest(-logs))
+        weights = rates * xp.exp(logs + min_keepdims(-logs))
         mixed = (weights[..., None, :] @ points)[..., 0, :] / xp.sum(weights, axis=-1, keepdims=True)
-        return mixed, xp.concat([points, column(logs)], axis=-1)
+        return mixed, xp.concat([points, as_column(logs)], axis=-1)
 
     def interval_regret(self, length: FloatArray) -> FloatArray:
         """What is promised on any interval of that length."""
@@ -256,20 +256,22 @@ class HedgedRestarts(Tracker):
         points, starts, sums = (memory[..., i * d : (i + 1) * d] for i in range(3))
         squares, weights, gap = memory[..., -3], memory[..., -2], memory[..., :1, -1]
         losses = dot(points - x[..., None, :], gradient[..., None, :])
-        least, slow = smallest(losses), floored(gap) / self.complexity
+        least, slow = min_keepdims(losses), clamp_to_divisor(gap) / self.complexity
         powers = weights * xp.exp((least - losses) / slow)
         mass = xp.sum(powers, axis=-1, keepdims=True)
-        gap = gap + xp.maximum(slow * xp.log(floored(mass)) - least, 0.0)
+        gap = gap + xp.maximum(slow * xp.log(clamp_to_divisor(mass)) - least, 0.0)
         rounds = xp.astype(t, x.dtype)
-        weights = (rounds * powers / floored(mass) + 1 / N) / (rounds + 1)
-        sums, squares = sums - gradient[..., None, :], squares + column(dot(gradient, gradient))
-        points = self.project(starts + self.enclosing_set.diameter * sums / column(xp.sqrt(floored(squares))))
+        weights = (rounds * powers / clamp_to_divisor(mass) + 1 / N) / (rounds + 1)
+        sums, squares = sums - gradient[..., None, :], squares + as_column(dot(gradient, gradient))
+        points = self.project(
+            starts + self.enclosing_set.diameter * sums / as_column(xp.sqrt(clamp_to_divisor(squares)))
+        )
         ends = t % xp.asarray(2 ** np.arange(N), dtype=xp.int64) == 0
         anew, start = ends[:, None], weights[..., None, :] @ points
         points, starts = (xp.where(anew, start, one) for one in (points, starts))
         sums, squares = xp.where(anew, xp.zeros_like(sums), sums), xp.where(ends, xp.zeros_like(squares), squares)
         mixed = (weights[..., None, :] @ points)[..., 0, :]
-        kept = (points, starts, sums, column(squares), column(weights), column(gap + xp.zeros_like(weights)))
+        kept = (points, starts, sums, as_column(squares), as_column(weights), as_column(gap + xp.zeros_like(weights)))
         return mixed, xp.concat(kept, axis=-1)
 
     def dynamic_regret(self, rounds: FloatArray, path: float) -> FloatArray:
@@ -351,8 +353,8 @@ class TrackedPenalty(Learner[TrackedPenaltyState]):
     )
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.non_negative_scalar, "price", "distance_price", "path")
-        validate.remember(self, enclosing_set=self.tracker.enclosing_set)
+        validate.validate_fields(self, validate.non_negative_scalar, "price", "distance_price", "path")
+        validate.set_frozen(self, enclosing_set=self.tracker.enclosing_set)
 
     @classmethod
     def for_problem(
@@ -438,12 +440,12 @@ class TrackedPenalty(Learner[TrackedPenaltyState]):
 
     def update(self, state: TrackedPenaltyState, feedback: Feedback) -> TrackedPenaltyState:
         x, xp, descent = state.x, namespace(state.x), feedback.loss_gradient
-        broken = column(xp.astype(feedback.constraint > 0, x.dtype))
+        broken = as_column(xp.astype(feedback.constraint > 0, x.dtype))
         if self.price > 0:
             descent = descent + self.price * broken * feedback.constraint_gradient
         if self.projection is not None:
             away = x - self.projection(x)
-            descent = descent + self.distance_price * broken * away / column(floored(norm(away)))
+            descent = descent + self.distance_price * broken * away / as_column(clamp_to_divisor(norm(away)))
         x, memory = self.tracker.step(x, state.memory, descent, state.round)
         return TrackedPenaltyState(state.round + 1, x, memory)
 

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, like, namespace, norm
+from longterm._arrays import Array, FloatArray, as_column, like, namespace, norm
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGDState
@@ -98,7 +98,7 @@ class TwoPointBandit(Learner[AOGDState]):
         if np.any(np.asarray(distance) >= radius):
             what = f"{self.distance!r} is not below {radius:g}, the radius of a ball about the centre inside the set"
             raise InputError("distance", what, "Take a smaller ζ, or a set with an interior")
-        validate.remember(self, distance=distance, seed=checked_seed(self.seed))
+        validate.set_frozen(self, distance=distance, seed=checked_seed(self.seed))
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, seed: int | NDArray[Any] = 0) -> TwoPointBandit:
@@ -205,18 +205,18 @@ class TwoPointBandit(Learner[AOGDState]):
         theta, eta, mu = self.schedule.at(state.round, state.x)
         zeta = like(np.asarray(self.distance), state.x)
         direction = unit_direction(self.seed, state.round, state.x)
-        ahead, behind = (g(state.x + sign * column(zeta) * direction) for sign in (1.0, -1.0))
-        slope = column(self.enclosing_set.dimension / (2 * zeta) * (ahead - behind)) * direction
+        ahead, behind = (g(state.x + sign * as_column(zeta) * direction) for sign in (1.0, -1.0))
+        slope = as_column(self.enclosing_set.dimension / (2 * zeta) * (ahead - behind)) * direction
         ascent = (ahead + behind) / 2 - theta * state.multiplier
         return AOGDState(
             round=state.round + 1,
-            x=self._project(state.x - column(eta) * (feedback.loss_gradient + column(state.multiplier) * slope)),
+            x=self._project(state.x - as_column(eta) * (feedback.loss_gradient + as_column(state.multiplier) * slope)),
             multiplier=namespace(state.x).maximum(state.multiplier + mu * ascent, 0.0),
         )
 
     def _project(self, x: Array) -> Array:
         """Π onto (1 − ξ)B."""
-        shrinkage, centre = column(like(np.asarray(self.shrinkage), x)), like(self.enclosing_set.centre, x)
+        shrinkage, centre = as_column(like(np.asarray(self.shrinkage), x)), like(self.enclosing_set.centre, x)
         inner = self.enclosing_set.project((x - shrinkage * centre) / (1 - shrinkage))
         return shrinkage * centre + (1 - shrinkage) * inner
 
@@ -252,13 +252,13 @@ def unit_direction(seed: int | NDArray[Any], t: Array, x: Array) -> Array:
     array([ 0.516, -0.857,  0.001])
     """
     xp, d = namespace(x), x.shape[-1]
-    start = _mixed(column(xp.asarray(seed, dtype=xp.uint64)) + xp.asarray([GOLDEN], dtype=xp.uint64), xp)
-    start = _mixed(start + column(xp.astype(t, xp.uint64)) * xp.asarray([GOLDEN], dtype=xp.uint64), xp)
+    start = _mixed(as_column(xp.asarray(seed, dtype=xp.uint64)) + xp.asarray([GOLDEN], dtype=xp.uint64), xp)
+    start = _mixed(start + as_column(xp.astype(t, xp.uint64)) * xp.asarray([GOLDEN], dtype=xp.uint64), xp)
     counter = xp.asarray(np.arange(1, 2 * d + 1, dtype=np.uint64) * np.uint64(GOLDEN))
     words = xp.bitwise_right_shift(_mixed(start + counter, xp), xp.asarray([11], dtype=xp.uint64))
     uniform = (xp.astype(words, xp.float64) + 0.5) * 2.0**-53
     normal = xp.sqrt(-2 * xp.log(uniform[..., :d])) * xp.cos(2 * pi * uniform[..., d:])
-    return xp.astype(normal / column(norm(normal)), x.dtype)
+    return xp.astype(normal / as_column(norm(normal)), x.dtype)
 
 
 def _mixed(words: Array, xp: Any) -> Array:

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, dot, like, namespace, resolution
+from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace, resolution
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import Steps
@@ -72,7 +72,7 @@ class Rates(PerLearner, ABC):
     """κ of the two conditions."""
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "diameter", "gradient_bound", "constraint_bound")
+        validate.validate_fields(self, validate.positive, "diameter", "gradient_bound", "constraint_bound")
 
     @property
     @abstractmethod
@@ -203,7 +203,7 @@ class YuLeeLee(Learner[YuLeeLeeState]):
 
     def __post_init__(self) -> None:
         if np.any(np.asarray(self.strong_convexity) != 0):
-            validate.remember(self, strong_convexity=validate.positive("strong_convexity", self.strong_convexity))
+            validate.set_frozen(self, strong_convexity=validate.positive("strong_convexity", self.strong_convexity))
 
     @classmethod
     def for_problem(
@@ -291,7 +291,7 @@ class YuLeeLee(Learner[YuLeeLeeState]):
         feedback = self._positive_part(feedback) if self.hard else feedback
         gamma, weight = self._weight(state)
         weight_square_sum = state.weight_square_sum + weight**2
-        descent = feedback.loss_gradient + column(weight) * feedback.constraint_gradient
+        descent = feedback.loss_gradient + as_column(weight) * feedback.constraint_gradient
         gradient_square_sum = state.gradient_square_sum + dot(descent, descent)
         eta = self._eta(state.round, weight_square_sum, gradient_square_sum)
         roots = xp.sqrt(weight_square_sum) + xp.sqrt(state.weight_square_sum)
@@ -299,7 +299,7 @@ class YuLeeLee(Learner[YuLeeLeeState]):
         spared = self.rates.spared * gamma * D**2 + 4 * steepness * weight / roots
         return YuLeeLeeState(
             round=state.round + 1,
-            x=self.enclosing_set.project(state.x - column(eta) * descent),
+            x=self.enclosing_set.project(state.x - as_column(eta) * descent),
             queue=state.queue + feedback.constraint - spared,
             weight_square_sum=weight_square_sum,
             gradient_square_sum=gradient_square_sum,
@@ -329,7 +329,7 @@ class YuLeeLee(Learner[YuLeeLeeState]):
         broken = g > resolution(g) * like(self.rates.constraint_bound, g)
         return feedback._replace(
             constraint=xp.maximum(g, 0.0),
-            constraint_gradient=xp.where(column(broken), feedback.constraint_gradient, 0.0),
+            constraint_gradient=xp.where(as_column(broken), feedback.constraint_gradient, 0.0),
         )
 
     def report(self, state: YuLeeLeeState) -> dict[str, Array]:

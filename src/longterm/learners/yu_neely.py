@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, column, like, namespace
+from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.errors import InputError
@@ -102,9 +102,9 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "published"})
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "horizon", "gamma", "alpha")
-        validate.fields(self, validate.positive_scalar, "lipschitz")
-        validate.remember(self, enclosing_set=self.prox.over)
+        validate.validate_fields(self, validate.positive, "horizon", "gamma", "alpha")
+        validate.validate_fields(self, validate.positive_scalar, "lipschitz")
+        validate.set_frozen(self, enclosing_set=self.prox.over)
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, steps: Literal["tuned", "published"] = "tuned") -> YuNeely:
@@ -219,15 +219,15 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
 
     def update(self, state: YuNeelyState, feedback: Feedback) -> YuNeelyState:
         gamma, alpha = self._steps(state.x)
-        scaled = column(gamma) * values_of(feedback, self.prox.constraint.count)
+        scaled = as_column(gamma) * values_of(feedback, self.prox.constraint.count)
         queue = namespace(scaled).maximum(-scaled, state.queue + scaled)
-        weights = column(gamma) * (queue + scaled)
-        slope = feedback.loss_gradient - column(2 * alpha) * state.x
+        weights = as_column(gamma) * (queue + scaled)
+        slope = feedback.loss_gradient - as_column(2 * alpha) * state.x
         return YuNeelyState(state.round + 1, self.prox.argmin(slope, weights, 2 * alpha), queue)
 
     def report(self, state: YuNeelyState) -> dict[str, Array]:
         gamma, alpha = self._steps(state.x)
-        return {"multiplier": as_reported(column(gamma) * state.queue), "gamma": gamma, "alpha": alpha}
+        return {"multiplier": as_reported(as_column(gamma) * state.queue), "gamma": gamma, "alpha": alpha}
 
     def _steps(self, x: Array) -> tuple[Array, Array]:
         """γ and α, one for each learner."""

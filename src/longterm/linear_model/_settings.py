@@ -77,7 +77,7 @@ class Settings:
             raise InputError("scales", "only a-ftrl has a multiplier to pay", 'Use scales="mixed"')
         if self.offset not in OFFSETS:
             raise InputError("offset", f"{self.offset!r} is not known", f"Choose one of {', '.join(OFFSETS)}")
-        validate.remember(
+        validate.set_frozen(
             self,
             dimension=constraint.dimension,
             budget=constraint.budget,

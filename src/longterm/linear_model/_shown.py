@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from longterm import _validate as validate
-from longterm._display import Table, figure
+from longterm._display import Table, format_number
 
 if TYPE_CHECKING:
     from longterm.linear_model.path import PathPoint
@@ -44,8 +44,8 @@ class SummarisedModel:
             names = [f"x{k}" for k in range(weights.shape[1])]
         sizes = np.abs(weights).max(axis=0)
         shown = [k for k in np.argsort(-sizes, kind="stable")[:top] if sizes[k] > 0]
-        rows = [(INTERCEPT, *map(figure, intercepts))] if self.fit_intercept else []
-        rows += [(str(names[k]), *map(figure, weights[:, k])) for k in shown]
+        rows = [(INTERCEPT, *map(format_number, intercepts))] if self.fit_intercept else []
+        rows += [(str(names[k]), *map(format_number, weights[:, k])) for k in shown]
         left = int(np.count_nonzero(sizes)) - len(shown)
         if left > 0:
             rows.append((f"… {left:,} more", *("" for _ in intercepts)))
@@ -64,8 +64,8 @@ class SummarisedModel:
         most, prices = max(sizes), np.atleast_1d(self.multiplier_)
         each = "" if len(sizes) == 1 else " (largest of a class)"
         binds = "" if np.any(self.budget_binds_) else "; the budget does not bind"
-        two = f"budget {figure(self.budget_)}, used {figure(most)} ({most / self.budget_:.1%}){each}"
-        return f"{one}\n{two}, price {figure(float(prices.max()))}{binds}"
+        two = f"budget {format_number(self.budget_)}, used {format_number(most)} ({most / self.budget_:.1%}){each}"
+        return f"{one}\n{two}, price {format_number(float(prices.max()))}{binds}"
 
 
 def draw_path(points: Sequence[PathPoint], axis: Any = None) -> Any:

@@ -59,7 +59,7 @@ class SoftmaxSettings:
         if self.rule not in RULES:
             raise InputError("rule", f"{self.rule!r} is not a rule", f"Choose one of {', '.join(RULES)}")
         made = self.constraint
-        validate.remember(
+        validate.set_frozen(
             self,
             budget=made.budget,
             l1=made.l1,

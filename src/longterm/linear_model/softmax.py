@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm._display import figure
+from longterm._display import format_number
 from longterm.errors import InputError
 from longterm.linear_model._estimator import MODELS, is_full
 from longterm.linear_model._estimator_files import (
@@ -241,8 +241,8 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
         one = f"{type(self).__name__}: {features:,} of {weights.shape[1]:,} features, {self.n_rounds_:,} rounds"
         used = self._learner.size(weights.reshape(-1))
         binds = "" if self.budget_binds_ else "; the budget does not bind"
-        two = f"budget {figure(self.budget_)}, used {figure(used)} ({used / self.budget_:.1%}) by all classes"
-        return f"{one}\n{two}, price {figure(self.multiplier_)}{binds}"
+        two = f"budget {format_number(self.budget_)}, used {format_number(used)} ({used / self.budget_:.1%}) by all classes"
+        return f"{one}\n{two}, price {format_number(self.multiplier_)}{binds}"
 
     # --- files ------------------------------------------------------------------------------------------------
 

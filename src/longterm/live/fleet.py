@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import FEW
+from longterm._arrays import SHORT_ROW
 from longterm.errors import BrokenBoundError, InputError, NonFiniteError, SnapshotError
 from longterm.learners.base import Learner, require_learner
 from longterm.learners.feedback import Feedback, FeedbackCheck, OnBrokenBound, require_known
@@ -409,7 +409,7 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 def _ends(numbers: NDArray[np.int64]) -> tuple[int, int]:
     """The least and the largest: of a few, Python finds them sooner."""
-    if len(numbers) > FEW:
+    if len(numbers) > SHORT_ROW:
         return int(numbers.min()), int(numbers.max())
     few = numbers.tolist()
     return min(few, default=0), max(few, default=0)
@@ -417,7 +417,7 @@ def _ends(numbers: NDArray[np.int64]) -> tuple[int, int]:
 
 def _names_twice(numbers: NDArray[np.int64], size: int) -> bool:
     """Whether a number appears more than once: a few are a set, more are sorted, many are ticked off a list of all."""
-    if len(numbers) <= FEW:
+    if len(numbers) <= SHORT_ROW:
         return len(set(numbers.tolist())) < len(numbers)
     if len(numbers) < size // 64:
         ordered = np.sort(numbers)

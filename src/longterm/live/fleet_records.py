@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import LINE, zeros_in_lines
+from longterm._arrays import LINE, cache_aligned_zeros
 
 MANY = 4096
 """Records from which on what NumPy takes long for is compiled, where Numba is there."""
@@ -44,7 +44,7 @@ class Records:
         if rest:
             kind = np.dtype([*kinds, ("rest", np.uint8, (rest,))], align=True)
         count = len(next(iter(fields.values())))
-        self._all: NDArray[np.void] = zeros_in_lines(count * kind.itemsize).view(kind)
+        self._all: NDArray[np.void] = cache_aligned_zeros(count * kind.itemsize).view(kind)
         for name, array in fields.items():
             self._all[name] = array
         self._layouts: dict[tuple[str, ...], tuple[NDArray[np.int64], NDArray[np.int64]]] = {}

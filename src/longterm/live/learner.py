@@ -26,7 +26,7 @@ from typing import Any, Self
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, as_before, quiet
+from longterm._arrays import Array
 from longterm._display import Table, short
 from longterm.errors import InputError
 from longterm.learners.base import Learner, require_learner
@@ -210,8 +210,7 @@ class LiveLearner(Durable[Memory]):
                 constraint_parameters=constraint_parameters,
             )
         with self._turn():
-            before = quiet()  # what is not finite is refused, in words
-            try:
+            with np.errstate(all="ignore"):  # non-finite numbers are refused below, with a message
                 recorded = self._recorded
                 if recorded.interrupted is not None:
                     recorded.finish_interrupted()
@@ -223,8 +222,6 @@ class LiveLearner(Durable[Memory]):
                 state = self._learner.update(memory.state, feedback)
                 change = memory.change_of_tell(number, state, feedback.constraint, feedback.loss)
                 recorded.apply(change, self._lock)
-            finally:
-                as_before(before)
 
     def skip(self, token: Token | str) -> None:
         """Give up a round whose feedback will not come; the learner does not move.

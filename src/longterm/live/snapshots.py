@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from longterm._arrays import Array, length
+from longterm._arrays import Array, safe_norm
 from longterm.errors import InputError, SnapshotError
 from longterm.learners.base import Learner
 from longterm.storage.lock import FileLock, writing
@@ -121,7 +121,7 @@ def require_near(learner: Learner[Any], *decisions: Array) -> None:
     B = learner.enclosing_set
     for x in decisions:
         with np.errstate(all="ignore"):
-            near = length(np.asarray(x) - B.centre) <= FAR * B.diameter
+            near = safe_norm(np.asarray(x) - B.centre) <= FAR * B.diameter
         _require(bool(np.all(near)), "a decision is far outside of the learner's set")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from longterm._arrays import Array
-from longterm._display import Shown
+from longterm._display import ReprMixin
 from longterm.engines.run import require_fit
 from longterm.errors import InputError
 from longterm.learners.feedback import Feedback, observe
@@ -75,7 +75,7 @@ def _called(name: str, function: Oracle | None, x: Array, number: int) -> tuple[
 
 
 @dataclass(frozen=True, eq=False)
-class LiveState(Shown):
+class LiveState(ReprMixin):
     """One moment of a live learner; it does not change when the learner does.
 
     Violations and losses are sums over the rounds told, at the decisions that were played in them. They are

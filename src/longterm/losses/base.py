@@ -15,12 +15,12 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, dot, like, namespace
-from longterm._display import Shown
+from longterm._display import ReprMixin
 from longterm.errors import InputError
 from longterm.sets import Ball, Set
 
 
-class Loss(Shown, ABC):
+class Loss(ReprMixin, ABC):
     """A family of convex functions x ↦ f(x; parameters), batched over leading axes."""
 
     dimension: int
@@ -97,10 +97,10 @@ class CustomLoss(Loss):
     parameters: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.dimension, "dimension")
-        validate.fields(self, validate.positive_scalar, "declared_gradient_bound")
-        validate.fields(self, validate.non_negative_scalar, "declared_range", "strong_convexity")
-        validate.remember(self, parameters=dict(self.parameters))
+        validate.validate_fields(self, validate.dimension, "dimension")
+        validate.validate_fields(self, validate.positive_scalar, "declared_gradient_bound")
+        validate.validate_fields(self, validate.non_negative_scalar, "declared_range", "strong_convexity")
+        validate.set_frozen(self, parameters=dict(self.parameters))
 
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         return self.function(x, *parameters), self.derivative(x, *parameters)
@@ -129,8 +129,8 @@ class Linear(Loss):
 
     def __post_init__(self) -> None:
         dimension = validate.dimension("dimension", self.dimension)
-        validate.fields(self, validate.positive_scalar, "cost_norm")
-        validate.remember(self, dimension=dimension, parameters={"cost": (dimension,)})
+        validate.validate_fields(self, validate.positive_scalar, "cost_norm")
+        validate.set_frozen(self, dimension=dimension, parameters={"cost": (dimension,)})
 
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         (cost,) = parameters
@@ -165,7 +165,7 @@ class SquaredDistance(Loss):
         if self.targets is not None and getattr(self.targets, "dimension", None) != dimension:
             what = f"{self.targets!r} is no set of dimension {dimension}"
             raise InputError("targets", what, "Give a set that holds every target, Ball(dimension, radius) for example")
-        validate.remember(self, dimension=dimension, parameters={"target": (dimension,)})
+        validate.set_frozen(self, dimension=dimension, parameters={"target": (dimension,)})
 
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         (target,) = parameters
@@ -225,7 +225,7 @@ class PricedUtility(Loss):
         lowest, highest = validate.vector("prices", self.prices, 2).tolist()
         if not lowest <= highest:
             raise InputError("prices", f"{self.prices!r} is no interval", "Give the lowest and the highest price")
-        validate.remember(
+        validate.set_frozen(
             self,
             weights=weights,
             gains=gains,

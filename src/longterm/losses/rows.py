@@ -16,7 +16,7 @@ import array_api_compat
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, dot, namespace
+from longterm._arrays import Array, as_column, dot, namespace
 from longterm.errors import InputError
 from longterm.losses.base import Loss
 from longterm.sets import Set
@@ -31,8 +31,8 @@ class RowLoss(Loss):
 
     def __post_init__(self) -> None:
         dimension = validate.dimension("dimension", self.dimension)
-        validate.fields(self, validate.positive_scalar, "feature_norm")
-        validate.remember(self, dimension=dimension, parameters={"features": (dimension,), "label": ()})
+        validate.validate_fields(self, validate.positive_scalar, "feature_norm")
+        validate.set_frozen(self, dimension=dimension, parameters={"features": (dimension,), "label": ()})
 
     def _scores(self, over: Set) -> tuple[float, float]:
         """The largest |⟨features, centre⟩|, and how far a score can be from it on the set."""
@@ -57,7 +57,7 @@ class MarginLoss(RowLoss):
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         features, label = parameters
         value, pull = self.phi(label * dot(features, x))
-        return value, column(-label * pull) * features
+        return value, as_column(-label * pull) * features
 
     def gradient_bound(self, over: Set) -> float:
         return self.feature_norm
@@ -141,7 +141,7 @@ class ResidualLoss(RowLoss):
     def __post_init__(self) -> None:
         super().__post_init__()
         bound = validate.non_negative_scalar("label_bound", self.label_bound)
-        validate.remember(self, label_bound=bound)
+        validate.set_frozen(self, label_bound=bound)
 
     def _largest_residual(self, over: Set) -> float:
         return sum(self._scores(over)) + self.label_bound
@@ -167,7 +167,7 @@ class Absolute(ResidualLoss):
         features, label = parameters
         residual = dot(features, x) - label
         xp = namespace(residual)
-        return xp.abs(residual), column(xp.sign(residual)) * features
+        return xp.abs(residual), as_column(xp.sign(residual)) * features
 
     def gradient_bound(self, over: Set) -> float:
         return self.feature_norm
@@ -191,7 +191,7 @@ class LeastSquares(ResidualLoss):
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         features, label = parameters
         residual = dot(features, x) - label
-        return 0.5 * residual * residual, column(residual) * features
+        return 0.5 * residual * residual, as_column(residual) * features
 
     def gradient_bound(self, over: Set) -> float:
         return self.feature_norm * self._largest_residual(over)
@@ -226,7 +226,7 @@ class Huber(ResidualLoss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validate.remember(self, threshold=validate.positive_scalar("threshold", self.threshold))
+        validate.set_frozen(self, threshold=validate.positive_scalar("threshold", self.threshold))
 
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         features, label = parameters
@@ -234,7 +234,7 @@ class Huber(ResidualLoss):
         xp = namespace(residual)
         inside = xp.minimum(xp.abs(residual), self.threshold)  # |r| itself, or the threshold: one formula for both
         slope = xp.minimum(xp.maximum(residual, -self.threshold), self.threshold)
-        return inside * (xp.abs(residual) - 0.5 * inside), column(slope) * features
+        return inside * (xp.abs(residual) - 0.5 * inside), as_column(slope) * features
 
     def gradient_bound(self, over: Set) -> float:
         return self.feature_norm * min(self.threshold, self._largest_residual(over))
@@ -277,7 +277,7 @@ class Quantile(ResidualLoss):
             raise InputError(
                 "level", f"{self.level!r} is outside (0, 1)", "Use 0.5 for the median, 0.9 for the ninth decile"
             )
-        validate.remember(self, level=level)
+        validate.set_frozen(self, level=level)
 
     def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
         features, label = parameters
@@ -285,7 +285,7 @@ class Quantile(ResidualLoss):
         xp = namespace(residual)
         below, above = xp.astype(residual < 0, residual.dtype), xp.astype(residual > 0, residual.dtype)
         slope = (1 - self.level) * above - self.level * below
-        return slope * residual, column(slope) * features
+        return slope * residual, as_column(slope) * features
 
     def gradient_bound(self, over: Set) -> float:
         return self.feature_norm * max(self.level, 1 - self.level)
@@ -330,8 +330,8 @@ class Softmax(Loss):
         classes, features = validate.count("classes", self.classes), validate.dimension("features", self.features)
         if classes < 2:
             raise InputError("classes", f"{classes} is too few to choose from", "Give at least 2")
-        validate.fields(self, validate.positive_scalar, "feature_norm")
-        validate.remember(
+        validate.validate_fields(self, validate.positive_scalar, "feature_norm")
+        validate.set_frozen(
             self,
             classes=classes,
             features=features,
@@ -364,7 +364,7 @@ class Softmax(Loss):
         """
         xp, device = namespace(scores), array_api_compat.device(scores)
         label = xp.asarray(label, dtype=scores.dtype, device=device)
-        own = xp.astype(xp.arange(self.classes, dtype=scores.dtype, device=device) == column(label), scores.dtype)
+        own = xp.astype(xp.arange(self.classes, dtype=scores.dtype, device=device) == as_column(label), scores.dtype)
         lowered = scores - xp.max(scores, axis=-1, keepdims=True)  # no exponential overflows
         powers = xp.exp(lowered)
         total = xp.sum(powers, axis=-1, keepdims=True)

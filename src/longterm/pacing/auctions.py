@@ -59,7 +59,7 @@ class Auctions:
             array = validate.vector(name, getattr(self, name), len(prices))
             if np.any(array < 0):
                 raise InputError(name, f"is negative in auction {int(np.argmax(array < 0)) + 1}", "Give numbers ≥ 0")
-            validate.remember(self, **{name: array})
+            validate.set_frozen(self, **{name: array})
 
     @classmethod
     def from_csv(
@@ -190,7 +190,7 @@ class PriceHistory:
         if np.any(counts < 0) or counts @ prices <= 0:
             raise InputError("counts", "have nothing at any positive price", "Count at least one paid auction")
         mean_value = validate.positive_scalar("mean_value", self.mean_value)
-        validate.remember(self, prices=prices, counts=counts, mean_value=mean_value)
+        validate.set_frozen(self, prices=prices, counts=counts, mean_value=mean_value)
 
     def __repr__(self) -> str:
         between = f"prices {self.prices[0]:.4g} to {self.prices[-1]:.4g}"

@@ -68,10 +68,10 @@ class ProportionalController(Pacer[ControllerState]):
     every: int
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.dimension, "horizon", "every")
-        validate.fields(self, validate.positive, "budget", "base_bid")
-        validate.fields(self, validate.positive_scalar, "mean_value")
-        validate.fields(self, validate.non_negative, "gain")
+        validate.validate_fields(self, validate.dimension, "horizon", "every")
+        validate.validate_fields(self, validate.positive, "budget", "base_bid")
+        validate.validate_fields(self, validate.positive_scalar, "mean_value")
+        validate.validate_fields(self, validate.non_negative, "gain")
 
     @classmethod
     def calibrated(

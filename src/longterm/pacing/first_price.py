@@ -93,8 +93,8 @@ class FirstPricePacer:
     spread: float = 4.0
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive_scalar, "budget", "start", "step", "mean_value", "spread")
-        validate.fields(self, validate.non_negative_scalar, "cost_weight")
+        validate.validate_fields(self, validate.positive_scalar, "budget", "start", "step", "mean_value", "spread")
+        validate.validate_fields(self, validate.non_negative_scalar, "cost_weight")
         validate.count("horizon", self.horizon)
         if self.mirror not in ("entropic", "euclidean"):
             raise InputError("mirror", f"{self.mirror!r} is not known", "Choose 'entropic' or 'euclidean'")

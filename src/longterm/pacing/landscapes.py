@@ -53,9 +53,9 @@ class Landscape(ABC):
         bids = validate.vector("bids", self.bids)
         if len(bids) < 2 or bids[0] != 0 or np.any(np.diff(bids) <= 0):
             raise InputError("bids", "do not increase from 0", "Give a grid, numpy.arange(301.0) for example")
-        validate.remember(self, bids=bids)
-        validate.fields(self, validate.count, "cells")
-        validate.fields(self, validate.non_negative_scalar, "weight")
+        validate.set_frozen(self, bids=bids)
+        validate.validate_fields(self, validate.count, "cells")
+        validate.validate_fields(self, validate.non_negative_scalar, "weight")
 
     def init(self) -> Counts:
         """Nothing seen."""
@@ -190,7 +190,7 @@ class WonOrLost(Landscape):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        validate.fields(self, validate.positive_scalar, "smooth")
+        validate.validate_fields(self, validate.positive_scalar, "smooth")
         if not 0 <= self.straight <= 1:
             raise InputError("straight", f"{self.straight} is no part of the way", "Give a number from 0 to 1")
 

@@ -123,9 +123,9 @@ class DualMirrorDescent(Pacer[DualState]):
     cost_weight: Hyper = 0.0
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.dimension, "horizon")
-        validate.fields(self, validate.positive, "budget", "step", "start")
-        validate.fields(self, validate.non_negative, "floor", "cost_weight")
+        validate.validate_fields(self, validate.dimension, "horizon")
+        validate.validate_fields(self, validate.positive, "budget", "step", "start")
+        validate.validate_fields(self, validate.non_negative, "floor", "cost_weight")
         if self.mirror not in ("euclidean", "entropic"):
             raise InputError("mirror", f"{self.mirror!r} is not known", "Choose 'euclidean' or 'entropic'")
         if np.any(np.asarray(self.floor) > np.asarray(self.budget)):
@@ -371,8 +371,8 @@ class PlannedMirrorDescent(Pacer[PlannedState]):
     history_days: Hyper = 1.0
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.dimension, "horizon")
-        validate.fields(self, validate.positive, "budget", "step", "start", "history_days")
+        validate.validate_fields(self, validate.dimension, "horizon")
+        validate.validate_fields(self, validate.positive, "budget", "step", "start", "history_days")
 
     @classmethod
     def calibrated(

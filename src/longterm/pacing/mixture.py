@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, column, dot, like, namespace, rows_at
+from longterm._arrays import Array, as_column, dot, like, namespace, rows_at
 from longterm._validate import Hyper
 from longterm.constraints import VaryingAffine
 from longterm.errors import InputError
@@ -98,10 +98,10 @@ class PriceMixture(Pacer[MixtureState]):
         ratios = validate.positive("ratios", self.ratios)
         if not isinstance(ratios, np.ndarray) or ratios.ndim != 1 or len(ratios) < 2 or np.any(np.diff(ratios) <= 0):
             raise InputError("ratios", f"{self.ratios!r} is not a grid", "Give at least two increasing multiples")
-        validate.remember(self, ratios=tuple(ratios.tolist()))
-        validate.fields(self, validate.dimension, "horizon")
-        validate.fields(self, validate.positive, "budget", "start", "highest_bid")
-        validate.fields(self, validate.non_negative_scalar, "offset")
+        validate.set_frozen(self, ratios=tuple(ratios.tolist()))
+        validate.validate_fields(self, validate.dimension, "horizon")
+        validate.validate_fields(self, validate.positive, "budget", "start", "highest_bid")
+        validate.validate_fields(self, validate.non_negative_scalar, "offset")
 
     @classmethod
     def calibrated(cls, budget: Hyper, horizon: int, history: PriceHistory, *, offset: float = 0.5) -> PriceMixture:
@@ -166,8 +166,8 @@ class PriceMixture(Pacer[MixtureState]):
         xp = namespace(x)
         unit = xp.broadcast_to(xp.asarray(self.highest_bid, dtype=x.dtype), x.shape[:-1])
         worth, price = outcome.value / (like(self.start, x) * unit), outcome.price / unit
-        bids = xp.minimum(column(worth) / self._ratios(x), 1.0)
-        won = xp.astype(bids >= column(price), x.dtype)
-        cost = column(-xp.minimum(worth, 1.0)) * won
-        spend = (column(price) * won)[..., None, :]
-        return observe(self.problem, x, [cost], [spend, column(like(self.rate, x) / unit)])
+        bids = xp.minimum(as_column(worth) / self._ratios(x), 1.0)
+        won = xp.astype(bids >= as_column(price), x.dtype)
+        cost = as_column(-xp.minimum(worth, 1.0)) * won
+        spend = (as_column(price) * won)[..., None, :]
+        return observe(self.problem, x, [cost], [spend, as_column(like(self.rate, x) / unit)])

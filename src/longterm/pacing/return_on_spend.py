@@ -111,7 +111,7 @@ class ReturnOnSpend:
     price_step: float | None = None
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive_scalar, "target", "largest_value", "largest_bid", "start")
+        validate.validate_fields(self, validate.positive_scalar, "target", "largest_value", "largest_bid", "start")
         validate.count("horizon", self.horizon)
         if self.rule not in ("joint", "min", "guarded"):
             raise InputError("rule", f"{self.rule!r} is not known", "Choose 'joint', 'min' or 'guarded'")
@@ -121,12 +121,12 @@ class ReturnOnSpend:
         reach = max(value, most)
         if self.step is None:
             usual = min(np.sqrt(self.start / (2 * reach * value * T)), 0.5 / reach)
-            validate.remember(self, step=float(usual))
-        validate.fields(self, validate.positive_scalar, "step")
+            validate.set_frozen(self, step=float(usual))
+        validate.validate_fields(self, validate.positive_scalar, "step")
         if self.budget is not None:
             budget = validate.positive_scalar("budget", self.budget)
             usual = value / (budget / T * most * np.sqrt(T)) if self.price_step is None else self.price_step
-            validate.remember(self, budget=budget, price_step=validate.positive_scalar("price_step", float(usual)))
+            validate.set_frozen(self, budget=budget, price_step=validate.positive_scalar("price_step", float(usual)))
 
     @property
     def _value(self) -> float:

@@ -90,12 +90,12 @@ class SeveralBudgets:
         if self.taste != "none":
             validate.positive_scalar("weight", self.weight)
         validate.count("horizon", self.horizon)
-        validate.remember(self, budgets=budgets, largest_use=use)
-        validate.fields(self, validate.positive_scalar, "largest_reward")
+        validate.set_frozen(self, budgets=budgets, largest_use=use)
+        validate.validate_fields(self, validate.positive_scalar, "largest_reward")
         if self.step is None:
             usual = self.largest_reward / (self._reach * np.sqrt(len(budgets) * self.horizon))
-            validate.remember(self, step=float(usual))
-        validate.fields(self, validate.positive_scalar, "step")
+            validate.set_frozen(self, step=float(usual))
+        validate.validate_fields(self, validate.positive_scalar, "step")
 
     @property
     def _reach(self) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 
 from longterm import problems, streams
 from longterm._arrays import FloatArray
-from longterm._display import Shown
+from longterm._display import ReprMixin
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.data import Labelled, load, load_elec2, load_mapped, load_table
 from longterm.data.tables import Missing
@@ -35,7 +35,7 @@ FEMALE, MALE = 71, 72
 
 
 @dataclass(frozen=True, eq=False)
-class Game(Shown):
+class Game(ReprMixin):
     """All that is played.
 
     Parameters

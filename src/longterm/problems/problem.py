@@ -27,7 +27,7 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm._display import Shown
+from longterm._display import ReprMixin
 from longterm.constraints import Affine, Constraint
 from longterm.constraints.prox import AffineProx
 from longterm.errors import InputError
@@ -40,7 +40,7 @@ from longterm.theory.slater import SlaterPoint, find_slater_point
 
 
 @dataclass(frozen=True, eq=False)
-class Problem(Shown):
+class Problem(ReprMixin):
     """Minimise Σ f_t(x_t) with Σ g(x_t) small, x_t in B.
 
     Parameters

@@ -272,7 +272,7 @@ class Network:
         paths = tuple(itertools.chain(*by_demand))
         incidence = np.array([[float(edge in path) for path in paths] for edge in self.capacities])
         counts = tuple(len(found) for found in by_demand)
-        validate.remember(self, paths=paths, counts=counts, incidence=validate.frozen(incidence))
+        validate.set_frozen(self, paths=paths, counts=counts, incidence=validate.frozen(incidence))
 
     def _from(self, node: int, target: int, visited: tuple[int, ...]) -> list[tuple[Edge, ...]]:
         if node == target:

@@ -102,7 +102,7 @@ class Polyhedron:
         radius = np.inf if self.ball is None else self.ball.radius * (1 + ROUNDING)
         if apart > radius or np.any(limits[~kept] < -RELATIVE_GAP * (1 + np.abs(offset[~kept]))):
             raise _empty(self.ball)
-        validate.remember(
+        validate.set_frozen(
             self,
             matrix=matrix,
             offset=offset,

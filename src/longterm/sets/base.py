@@ -14,8 +14,20 @@ from functools import cached_property
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import FEW, Array, FloatArray, at_least, column, dot, length, like, namespace, norm, scaled
-from longterm._display import Shown
+from longterm._arrays import (
+    SHORT_ROW,
+    Array,
+    FloatArray,
+    as_column,
+    clamp_min,
+    dot,
+    like,
+    namespace,
+    norm,
+    safe_norm,
+    scale_rows,
+)
+from longterm._display import ReprMixin
 
 SAME = 1e-9
 """Sets that differ by this share of their size are one."""
@@ -23,7 +35,7 @@ AXES_TRIED = 256
 """Up to this dimension every axis is looked along."""
 
 
-class Set(Shown, ABC):
+class Set(ReprMixin, ABC):
     """A closed convex bounded set of vectors, batched over leading axes."""
 
     dimension: int
@@ -57,7 +69,7 @@ class Set(Shown, ABC):
 
     def contains(self, x: Array, tolerance: float = 1e-9) -> Array:
         """Whether x is in the set, up to `tolerance` times the diameter; shape (...,)."""
-        return length(x - self.project(x)) <= tolerance * self.diameter
+        return safe_norm(x - self.project(x)) <= tolerance * self.diameter
 
     def same_as(self, other: Set) -> bool:
         """Whether the two are one set, as far as their extents along the axes and in 32 other directions tell.
@@ -139,7 +151,7 @@ class Ball(Set):
             centre = np.broadcast_to(np.float64(0.0), (dimension,))  # one number, however many coordinates
         else:
             centre = validate.vector("centre", given, dimension)
-        validate.remember(
+        validate.set_frozen(
             self,
             dimension=dimension,
             radius=radius,
@@ -167,7 +179,7 @@ class Ball(Set):
 
     def _surely_holds_few(self, offset: Array) -> bool:
         """Whether these are a few points, all inside with room to spare: seen without arrays of their lengths."""
-        if not (type(offset) is np.ndarray and offset.ndim == 2 and 0 < len(offset) <= FEW and self._unit == 1.0):
+        if not (type(offset) is np.ndarray and offset.ndim == 2 and 0 < len(offset) <= SHORT_ROW and self._unit == 1.0):
             return False
         reach = self.radius * self.radius * (1 - ROUNDING)
         together = np.vdot(offset, offset)  # at least each of them; of squares that overflow `vecdot` would warn
@@ -192,15 +204,15 @@ class Ball(Set):
         near = norm(offset if self._unit == 1.0 else offset * self._unit)
         if not isinstance(offset, np.ndarray):
             xp = namespace(offset)
-            shrunk = offset * column(reach / xp.maximum(near, reach))
-            return xp.where(column(near < math.inf), shrunk, self._compiled_from_afar(offset))
+            shrunk = offset * as_column(reach / xp.maximum(near, reach))
+            return xp.where(as_column(near < math.inf), shrunk, self._compiled_from_afar(offset))
         farthest = near if near.ndim == 0 else np.maximum.reduce(near, axis=None, initial=0.0)
         if farthest <= reach:
             return offset.copy()
-        shrunk = scaled(reach / at_least(near, reach), offset)
+        shrunk = scale_rows(reach / clamp_min(near, reach), offset)
         if farthest < np.inf:
             return shrunk
-        return np.where(column(np.isfinite(near)), shrunk, self._from_afar(offset))
+        return np.where(as_column(np.isfinite(near)), shrunk, self._from_afar(offset))
 
     def _compiled_from_afar(self, offset: Array) -> Array:
         """`_from_afar` where it is worked out for every point: with one reduction, which goes along with `near`.
@@ -212,17 +224,17 @@ class Ball(Set):
             return self._from_afar(offset)
         least = 2.0**-9 if "32" in str(offset.dtype) else 2.0**-49
         small = offset * (least * 2.0 ** (-63 if least > 2.0**-40 else -511))
-        return small * column(self.radius / namespace(offset).maximum(norm(small), least))
+        return small * as_column(self.radius / namespace(offset).maximum(norm(small), least))
 
     def _from_afar(self, offset: Array) -> Array:
         """The projection of points so far away that the square of their distance overflows."""
         xp = namespace(offset)
         largest = xp.max(xp.abs(offset), axis=-1, keepdims=True)
         unit = offset / xp.where(largest > 0, largest, 1.0)
-        return unit * column(self.radius / xp.maximum(norm(unit), 1.0))
+        return unit * as_column(self.radius / xp.maximum(norm(unit), 1.0))
 
     def extreme_point(self, direction: Array) -> Array:
-        size = column(length(direction))
+        size = as_column(safe_norm(direction))
         unit = direction / namespace(direction).where(size > 0, size, 1.0)
         return like(self.centre, direction) + self.radius * unit
 

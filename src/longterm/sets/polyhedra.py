@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, largest, like, namespace, sums_of_largest
+from longterm._arrays import Array, FloatArray, like, max_keepdims, namespace, sums_of_largest
 from longterm.errors import InputError
 from longterm.sets.base import Set
 
@@ -41,7 +41,7 @@ class Box(Set):
             k = int(np.argmax(lower > upper))
             raise InputError("lower", f"exceeds upper in coordinate {k} ({lower[k]} > {upper[k]})", "Swap the two")
         diameter = float(np.linalg.norm(upper - lower))
-        validate.remember(
+        validate.set_frozen(
             self,
             lower=lower,
             upper=upper,
@@ -97,7 +97,7 @@ class Product(Set):
         factors = tuple(self.factors)
         if not factors or not all(isinstance(factor, Set) for factor in factors):
             raise InputError("factors", f"{self.factors!r} is not a sequence of sets", "Give at least one set")
-        validate.remember(
+        validate.set_frozen(
             self,
             factors=factors,
             dimension=sum(factor.dimension for factor in factors),
@@ -151,9 +151,9 @@ def project_onto_simplex(x: Array, total: float) -> Array:
     after it, so τ is its maximum: no search for k, no branch that depends on the data.
     """
     xp = namespace(x)
-    x = x - largest(x)  # moves nothing, and keeps large numbers from drowning `total`
+    x = x - max_keepdims(x)  # moves nothing, and keeps large numbers from drowning `total`
     counts = like(_counts(x.shape[-1]), x)
-    threshold = largest((sums_of_largest(x) - total) / counts)
+    threshold = max_keepdims((sums_of_largest(x) - total) / counts)
     return xp.maximum(x - threshold, 0.0)
 
 
@@ -201,7 +201,7 @@ class Simplex(Set):
     def __post_init__(self) -> None:
         dimension = validate.dimension("dimension", self.dimension)
         total = validate.positive_scalar("total", self.total)
-        validate.remember(
+        validate.set_frozen(
             self,
             dimension=dimension,
             total=total,
@@ -248,7 +248,7 @@ class RowStochastic(Set):
 
     def __post_init__(self) -> None:
         rows, columns = validate.dimension("rows", self.rows), validate.dimension("columns", self.columns)
-        validate.remember(
+        validate.set_frozen(
             self,
             dimension=rows * columns,
             centre=validate.frozen(np.full(rows * columns, 1 / columns)),

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array
-from longterm._display import Shown
+from longterm._display import ReprMixin
 from longterm.errors import InputError
 
 Seeds = int | Sequence[int]
@@ -56,7 +56,7 @@ class Block(NamedTuple):
         return Block(loss, constraint, min(stop, self.rounds) - start)
 
 
-class Stream(Shown, ABC):
+class Stream(ReprMixin, ABC):
     """A sequence of rounds, entered anywhere."""
 
     length: int | None = None

@@ -96,7 +96,7 @@ class LateReversal(Stream):
     def __post_init__(self) -> None:
         beta = validate.scalar("beta", validate.open_unit_interval("beta", self.beta))
         norm = validate.positive_scalar("norm", self.norm)
-        validate.remember(self, beta=beta, norm=norm, length=validate.count("rounds", self.rounds))
+        validate.set_frozen(self, beta=beta, norm=norm, length=validate.count("rounds", self.rounds))
 
     def draw(self, seed: int, start: int, stop: int) -> Block:
         rounds = np.arange(start + 1, stop + 1)
@@ -106,8 +106,8 @@ class LateReversal(Stream):
 
 
 def _checked(stream: RandomCosts | SwitchingCosts) -> None:
-    validate.fields(stream, validate.dimension, "dimension")
-    validate.fields(stream, validate.positive_scalar, "norm")
+    validate.validate_fields(stream, validate.dimension, "dimension")
+    validate.validate_fields(stream, validate.positive_scalar, "norm")
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class SwitchingConstraints(Stream):
     norm: float = 1.0
 
     def __post_init__(self) -> None:
-        validate.remember(self, norm=validate.positive_scalar("norm", self.norm))
+        validate.set_frozen(self, norm=validate.positive_scalar("norm", self.norm))
         if np.any(np.linalg.norm(self.pool.matrix, axis=1) == 0):
             raise InputError("pool", "has a row of zeros, across which nothing can pull", "Leave the row out")
 
@@ -191,7 +191,9 @@ class DriftingCosts(ChunkedStream):
 
     def __post_init__(self) -> None:
         rounds = validate.count("rounds", self.rounds)
-        validate.remember(self, dimension=validate.dimension("dimension", self.dimension), rounds=rounds, length=rounds)
+        validate.set_frozen(
+            self, dimension=validate.dimension("dimension", self.dimension), rounds=rounds, length=rounds
+        )
 
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
         return rng.random((CHUNK, 2, self.dimension))
@@ -239,7 +241,7 @@ class EdgeLatencies(ChunkedStream):
     incidence: FloatArray
 
     def __post_init__(self) -> None:
-        validate.remember(self, incidence=validate.matrix("incidence", self.incidence))
+        validate.set_frozen(self, incidence=validate.matrix("incidence", self.incidence))
 
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
         edges = len(self.incidence)
@@ -286,7 +288,7 @@ class JobsAndPrices(ChunkedStream):
 
     def __post_init__(self) -> None:
         speeds = validate.vector("speeds", validate.positive("speeds", self.speeds))
-        validate.remember(self, speeds=speeds, zones=validate.dimension("zones", self.zones))
+        validate.set_frozen(self, speeds=speeds, zones=validate.dimension("zones", self.zones))
 
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
         n = len(self.speeds)
@@ -335,9 +337,9 @@ class TurningHalfPlane(Stream):
     noise: float = 0.3
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.non_negative_scalar, "turns", "noise")
-        validate.fields(self, validate.positive_scalar, "offset")
-        validate.fields(self, validate.count, "rounds")
+        validate.validate_fields(self, validate.non_negative_scalar, "turns", "noise")
+        validate.validate_fields(self, validate.positive_scalar, "offset")
+        validate.validate_fields(self, validate.count, "rounds")
 
     def draw(self, seed: int, start: int, stop: int) -> Block:
         rows = _turning(seed, start, stop, self.turns, self.rounds)
@@ -368,9 +370,9 @@ class TurningTargets(Stream):
     rounds: int = 4096
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.dimension, "dimension")
-        validate.fields(self, validate.non_negative_scalar, "turns")
-        validate.fields(self, validate.count, "rounds")
+        validate.validate_fields(self, validate.dimension, "dimension")
+        validate.validate_fields(self, validate.non_negative_scalar, "turns")
+        validate.validate_fields(self, validate.count, "rounds")
 
     def draw(self, seed: int, start: int, stop: int) -> Block:
         targets = np.array(RandomCosts(self.dimension, 0.3).draw(seed, start, stop).loss[0])

@@ -35,7 +35,7 @@ class RandomPermutations(ChunkedStream):
     size: int
 
     def __post_init__(self) -> None:
-        validate.remember(self, size=validate.dimension("size", self.size))
+        validate.set_frozen(self, size=validate.dimension("size", self.size))
 
     @property
     def uniforms_per_round(self) -> int:  # type: ignore[override]
@@ -83,9 +83,9 @@ class NoisyPermutations(ChunkedStream):
         hidden = validate.non_negative_scalar("hidden", self.hidden)
         if hidden > 1:
             raise InputError("hidden", f"{self.hidden!r} is no probability", "Give a number from 0 to 1")
-        validate.fields(self, validate.dimension, "size")
-        validate.fields(self, validate.non_negative_scalar, "noise")
-        validate.remember(self, hidden=hidden)
+        validate.validate_fields(self, validate.dimension, "size")
+        validate.validate_fields(self, validate.non_negative_scalar, "noise")
+        validate.set_frozen(self, hidden=hidden)
 
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
         # Of each round: whether it is the hidden permutation, the numbers that sort into another, the noise.
@@ -130,8 +130,8 @@ class NoisyTargets(ChunkedStream):
     spread: float
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.vector, "means")
-        validate.fields(self, validate.non_negative_scalar, "spread")
+        validate.validate_fields(self, validate.vector, "means")
+        validate.validate_fields(self, validate.non_negative_scalar, "spread")
 
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
         return rng.uniform(-1.0, 1.0, (CHUNK, len(self.means)))
@@ -171,7 +171,7 @@ class PairwiseSigns(ChunkedStream):
         decay = validate.non_negative_scalar("decay", self.decay)
         if decay > 1:
             raise InputError("decay", f"{self.decay!r} is above 1", "Give the correlation of neighbours, in [0, 1]")
-        validate.remember(self, size=validate.dimension("size", self.size), decay=decay)
+        validate.set_frozen(self, size=validate.dimension("size", self.size), decay=decay)
 
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
         first, second = np.triu_indices(self.size, k=1)

@@ -58,7 +58,7 @@ class Penalty:
 
     def __post_init__(self) -> None:
         kappa = validate.non_negative_scalar("strong_convexity", self.strong_convexity)
-        validate.remember(self, strong_convexity=kappa)
+        validate.set_frozen(self, strong_convexity=kappa)
         require_penalty(self)
 
 

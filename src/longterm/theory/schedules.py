@@ -33,12 +33,12 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_float, like, namespace
-from longterm._display import Shown
+from longterm._display import ReprMixin
 from longterm._validate import Hyper
 from longterm.errors import InputError, ScheduleError
 
 
-class PerLearner(Shown):
+class PerLearner(ReprMixin):
     """Mixin of the frozen dataclasses whose array fields run over the leading axes."""
 
     def _varying(self) -> Iterator[tuple[str, Any]]:
@@ -129,8 +129,8 @@ class ConvexSchedule(Schedule):
     beta: Hyper = 2 / 3
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "diameter", "gradient_bound")
-        validate.fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.positive, "diameter", "gradient_bound")
+        validate.validate_fields(self, validate.open_unit_interval, "beta")
 
     def at(self, t: Array, x: Array) -> Steps:
         t = as_float(t, x)
@@ -152,8 +152,8 @@ class StronglyConvexSchedule(Schedule):
     beta: Hyper = 2 / 3
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "gradient_bound", "strong_convexity")
-        validate.fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.positive, "gradient_bound", "strong_convexity")
+        validate.validate_fields(self, validate.open_unit_interval, "beta")
 
     def at(self, t: Array, x: Array) -> Steps:
         t = as_float(t, x)
@@ -171,9 +171,9 @@ class ConstantSchedule(Schedule):
     gradient_bound: Hyper | None = None
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.non_negative, "theta")
-        validate.fields(self, validate.positive, "eta", "mu")
-        validate.fields(self, validate.positive, "gradient_bound", optional=True)
+        validate.validate_fields(self, validate.non_negative, "theta")
+        validate.validate_fields(self, validate.positive, "eta", "mu")
+        validate.validate_fields(self, validate.positive, "gradient_bound", optional=True)
 
     def at(self, t: Array, x: Array) -> Steps:
         one = as_float(t, x) ** 0
@@ -197,7 +197,7 @@ class CustomSchedule(Schedule):
     gradient_bound: Hyper | None = None
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "gradient_bound", optional=True)
+        validate.validate_fields(self, validate.positive, "gradient_bound", optional=True)
         rounds = np.unique(np.concatenate([np.arange(1, 1001), 2 ** np.arange(10, 40)]))
         with np.errstate(all="ignore"):
             steps = self.at(rounds, np.zeros(1))
@@ -227,8 +227,8 @@ class DecoupledSchedule(Schedule):
     gradient_bound: Hyper | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "step", "theta_0")
-        validate.fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.positive, "step", "theta_0")
+        validate.validate_fields(self, validate.open_unit_interval, "beta")
 
     def at(self, t: Array, x: Array) -> Steps:
         t = as_float(t, x)
@@ -246,8 +246,8 @@ class StronglyConvexDecoupledSchedule(Schedule):
     gradient_bound: Hyper | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "strong_convexity", "theta_0")
-        validate.fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.positive, "strong_convexity", "theta_0")
+        validate.validate_fields(self, validate.open_unit_interval, "beta")
 
     def at(self, t: Array, x: Array) -> Steps:
         t = as_float(t, x)
@@ -275,8 +275,8 @@ class PenaltySchedule(Schedule):
     gradient_bound: Hyper | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        validate.fields(self, validate.positive, "step", "decay", "curvature", "factor")
-        validate.fields(self, validate.non_negative, "strong_convexity")
+        validate.validate_fields(self, validate.positive, "step", "decay", "curvature", "factor")
+        validate.validate_fields(self, validate.non_negative, "strong_convexity")
         if np.any(np.asarray(self.factor) <= 1):
             raise InputError("factor", f"{self.factor!r} is not above 1", "Give 2, with which the bound is smallest")
 

@@ -64,7 +64,7 @@ class SlaterPoint:
     x: FloatArray | None = field(default=None)
 
     def __post_init__(self) -> None:
-        validate.remember(self, epsilon=validate.positive_scalar("epsilon", self.epsilon))
+        validate.set_frozen(self, epsilon=validate.positive_scalar("epsilon", self.epsilon))
 
 
 def slater_point_at(constraint: Constraint, over: Set, x: FloatArray) -> SlaterPoint:

@@ -50,7 +50,7 @@ class ArenaSpec:
 
     def __post_init__(self) -> None:
         curves = tuple(curve for one in self.learners for curve in one.curves)
-        validate.remember(self, learners=curves, problems=tuple(self.problems), seeds=checked_seeds(self.seeds))
+        validate.set_frozen(self, learners=curves, problems=tuple(self.problems), seeds=checked_seeds(self.seeds))
         if validate.count("rounds", self.rounds) < max(KEPT):
             raise InputError("rounds", f"{self.rounds} is too few", f"Play at least {max(KEPT)}")
         for argument, names in (

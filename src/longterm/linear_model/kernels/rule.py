@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray, zeros_in_lines
+from longterm._arrays import FloatArray, cache_aligned_zeros
 from longterm.learners._scale_mixture import RATIO, SCALES
 from longterm.linear_model.kernels import heap
 from longterm.linear_model.kernels.heap import room
@@ -129,7 +129,7 @@ class CompiledRule(ABC):
         self.scalars["round"], self.scalars["scale"] = 1, 1.0  # before round 1: x_1 = 0, λ_1 = 0, nothing seen
         self.scalars["waits"] = 1.0
         self.parameters: Any = np.zeros(1, dtype=PARAMETERS)
-        self.mixture = zeros_in_lines(8 * ROWS * LANES).view(np.float64).reshape(ROWS, LANES)
+        self.mixture = cache_aligned_zeros(8 * ROWS * LANES).view(np.float64).reshape(ROWS, LANES)
         self.mixture[RADIUS] = self.mixture[INVERSE] = 1.0
         self.mixture[PRIOR] = NEVER
         own = {"parameters": self.parameters, "scalars": self.scalars, "mixture": self.mixture}
