@@ -163,7 +163,7 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
         return {REGRET: regret, SIGNED: violation}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AdaGradAOGDState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         zero, never = (xp.zeros(x.shape[:-1], dtype=dtype) for dtype in (x.dtype, xp.int64))
         return AdaGradAOGDState(xp.asarray(1, dtype=xp.int64), x, zero, zero, zero, zero, never)
 
@@ -304,7 +304,7 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
         return {REGRET: regret, SIGNED: np.sqrt(2 * weight * (regret + c.loss_range * T))}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DiagonalAdaGradAOGDState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         zero = xp.zeros(x.shape[:-1], dtype=x.dtype)
         return DiagonalAdaGradAOGDState(xp.asarray(1, dtype=xp.int64), x, zero, xp.zeros_like(x))
 

@@ -51,9 +51,11 @@ from longterm._validate import Hyper
 from longterm.constraints import DoublyStochastic, ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGDState
-from longterm.learners.base import Learner, Need, OnBrokenBound
+from longterm.learners.base import Learner
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import OnBrokenBound
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED
@@ -292,7 +294,7 @@ class MahdaviOGD(Learner[AOGDState]):
         return SIGNED if self.duals.count == 1 else LONG_TERM
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         return AOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros((*x.shape[:-1], *self.duals.shape), dtype=x.dtype))
 
     def ask(self, state: AOGDState) -> Array:

@@ -35,8 +35,9 @@ from longterm._arrays import Array, FloatArray, as_column, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGD, AOGDState
-from longterm.learners.base import Learner, Need
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need
 from longterm.learners.no_violation import slater_of
 from longterm.learners.projected_ogd import known_projection, require_projection
 from longterm.problems import Problem
