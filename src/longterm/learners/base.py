@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, float_dtype
+from longterm._arrays import ROUNDING, Array, FloatArray, float_dtype
 from longterm._validate import Hyper
 from longterm.constraints.prox import PenaltyProx
 from longterm.errors import AssumptionWarning, InputError, ScheduleError, kind_of
@@ -31,7 +31,7 @@ from longterm.learners.feedback import OnBrokenBound as OnBrokenBound
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
-from longterm.theory.facts import ROUNDING, Assumption
+from longterm.theory.facts import Assumption
 from longterm.theory.schedules import PerLearner
 
 

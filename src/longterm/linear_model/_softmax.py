@@ -65,7 +65,7 @@ class SoftmaxSettings:
             l1=made.l1,
             l2=made.l2,
             fit_intercept=bool(self.fit_intercept),
-            beta=validate.scalar("beta", validate.open_unit_interval("beta", self.beta)),
+            beta=validate.scalar("beta", validate.trade_off("beta", self.beta)),
             growth=validate.positive_scalar("growth", self.growth),
         )
 

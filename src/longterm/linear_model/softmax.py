@@ -241,7 +241,8 @@ class BudgetSoftmaxClassifier(BudgetLinearClassifier):
         one = f"{type(self).__name__}: {features:,} of {weights.shape[1]:,} features, {self.n_rounds_:,} rounds"
         used = self._learner.size(weights.reshape(-1))
         binds = "" if self.budget_binds_ else "; the budget does not bind"
-        two = f"budget {format_number(self.budget_)}, used {format_number(used)} ({used / self.budget_:.1%}) by all classes"
+        budget, size = format_number(self.budget_), format_number(used)
+        two = f"budget {budget}, used {size} ({used / self.budget_:.1%}) by all classes"
         return f"{one}\n{two}, price {format_number(self.multiplier_)}{binds}"
 
     # --- files ------------------------------------------------------------------------------------------------
