@@ -381,4 +381,5 @@ def _spread(values: FloatArray) -> str:
         return "–"
     if values.size == 1:
         return format_number(float(values.reshape(())))
-    return f"{format_number(float(values.mean()))} ({format_number(float(values.min()))} to {format_number(float(values.max()))})"
+    mean, low, high = (format_number(float(value)) for value in (values.mean(), values.min(), values.max()))
+    return f"{mean} ({low} to {high})"

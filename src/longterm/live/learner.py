@@ -209,19 +209,18 @@ class LiveLearner(Durable[Memory]):
                 loss_parameters=loss_parameters,
                 constraint_parameters=constraint_parameters,
             )
-        with self._turn():
-            with np.errstate(all="ignore"):  # non-finite numbers are refused below, with a message
-                recorded = self._recorded
-                if recorded.interrupted is not None:
-                    recorded.finish_interrupted()
-                memory = recorded.memory
-                number = memory.window.find(token).number
-                if hint is not None:
-                    feedback = feedback._replace(hint=hint)
-                feedback = self._check.accept(feedback, number)
-                state = self._learner.update(memory.state, feedback)
-                change = memory.change_of_tell(number, state, feedback.constraint, feedback.loss)
-                recorded.apply(change, self._lock)
+        with self._turn(), np.errstate(all="ignore"):  # non-finite numbers are refused below, with a message
+            recorded = self._recorded
+            if recorded.interrupted is not None:
+                recorded.finish_interrupted()
+            memory = recorded.memory
+            number = memory.window.find(token).number
+            if hint is not None:
+                feedback = feedback._replace(hint=hint)
+            feedback = self._check.accept(feedback, number)
+            state = self._learner.update(memory.state, feedback)
+            change = memory.change_of_tell(number, state, feedback.constraint, feedback.loss)
+            recorded.apply(change, self._lock)
 
     def skip(self, token: Token | str) -> None:
         """Give up a round whose feedback will not come; the learner does not move.
