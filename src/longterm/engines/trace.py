@@ -381,5 +381,5 @@ def _spread(values: FloatArray) -> str:
         return "–"
     if values.size == 1:
         return format_number(float(values.reshape(())))
-    mean, low, high = (format_number(float(one)) for one in (values.mean(), values.min(), values.max()))
+    mean, low, high = (format_number(float(value)) for value in (values.mean(), values.min(), values.max()))
     return f"{mean} ({low} to {high})"
