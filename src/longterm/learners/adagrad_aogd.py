@@ -125,7 +125,7 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "dual_scale")
-        validate.validate_fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.trade_off, "beta")
 
     @classmethod
     def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, dual_scale: Hyper | None = None) -> AdaGradAOGD:
@@ -248,7 +248,7 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
             what = f"is a {type(self.enclosing_set).__name__}, and coordinates can only move alone in a box"
             raise InputError("enclosing_set", what, "Use a Box, or A-OGD with AdaGrad-norm steps on other sets")
         validate.validate_fields(self, validate.positive, "theta_0")
-        validate.validate_fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.trade_off, "beta")
         validate.set_frozen(self, widths=tuple((self.enclosing_set.upper - self.enclosing_set.lower).tolist()))
 
     @classmethod

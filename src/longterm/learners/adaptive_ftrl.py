@@ -137,7 +137,7 @@ class AdaptiveAFTRL(OnlineProxLearner[AdaptiveAFTRLState]):
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "dual_scale")
-        validate.validate_fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.trade_off, "beta")
         super().__post_init__()
 
     @classmethod

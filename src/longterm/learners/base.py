@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, float_dtype
+from longterm._arrays import ROUNDING, Array, FloatArray, float_dtype
 from longterm._validate import Hyper
 from longterm.errors import AssumptionWarning, InputError, ScheduleError, kind_of
 from longterm.learners.feedback import Feedback
@@ -27,7 +27,7 @@ from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
-from longterm.theory.facts import ROUNDING, Assumption, Constants
+from longterm.theory.facts import Assumption, Constants
 from longterm.theory.schedules import PerLearner
 
 

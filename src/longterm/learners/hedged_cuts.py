@@ -47,6 +47,7 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import (
+    ROUNDING,
     Array,
     FloatArray,
     all_below_if_concrete,
@@ -74,8 +75,6 @@ from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, LONG_TERM, REGRET, SQUARED, NoTheoremError, horizons_of
 
-ROUNDING = 1e-12
-"""A cut that moves no expert by more than this share of Δ is left out, where that can be seen."""
 ONE = validate.frozen(np.ones(1))
 """The weight of a single constraint."""
 AT_FIRST = 200

@@ -129,7 +129,7 @@ class LatestCut(Learner[LatestCutState]):
         if steps != "convex":
             sigma = require_strong_convexity(problem, steps)
             return cls(problem.enclosing_set, 1 / sigma, 1.0, onto, sigma, path)
-        decay = validate.open_unit_interval("beta", beta)
+        decay = validate.trade_off("beta", beta)
         return cls(problem.enclosing_set, c.diameter / c.loss_gradient_bound, decay, onto, 0.0, path)
 
     @property

@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, namespace
+from longterm._arrays import ROUNDING, Array, FloatArray, as_column, namespace
 from longterm._validate import Hyper
 from longterm.constraints import DoublyStochastic, ElasticNetBudget
 from longterm.errors import InputError
@@ -59,7 +59,7 @@ from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED
-from longterm.theory.facts import ROUNDING, Assumption, Constants
+from longterm.theory.facts import Assumption, Constants
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule
 

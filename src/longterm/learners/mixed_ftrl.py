@@ -153,7 +153,7 @@ class MixedAFTRL(OnlineProxLearner[MixedAFTRLState]):
         validate.set_frozen(
             self,
             prox=mixture.require_ray(type(self).__name__, self.prox),
-            beta=validate.scalar("beta", validate.open_unit_interval("beta", self.beta)),
+            beta=validate.scalar("beta", validate.trade_off("beta", self.beta)),
             enclosing_set=self.prox.over,
         )
 

@@ -122,7 +122,7 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
         every : bool
             Whether each constraint has a penalty of its own, instead of their maximum.
         """
-        c, decay = problem.constants, validate.open_unit_interval("beta", beta)
+        c, decay = problem.constants, validate.trade_off("beta", beta)
         penalised = OnePerConstraint(problem.constraint.count) if every else OneForTheMaximum()
         curvature = _curvature(problem, penalised)
         if steps == "convex":
