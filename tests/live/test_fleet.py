@@ -138,7 +138,14 @@ def test_asking_for_none_and_telling_none(engine):
 
 @pytest.mark.parametrize(
     ("rows", "argument"),
-    [([0, 0], "rows"), ([N], "rows"), ([-1], "rows"), ([0.5], "rows"), ([[0]], "rows"), (np.ones(3, dtype=bool), "rows")],
+    [
+        ([0, 0], "rows"),
+        ([N], "rows"),
+        ([-1], "rows"),
+        ([0.5], "rows"),
+        ([[0]], "rows"),
+        (np.ones(3, dtype=bool), "rows"),
+    ],
 )
 def test_numbers_that_name_nobody(rows, argument):
     fleet = Fleet(learner(), N)

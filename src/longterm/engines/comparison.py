@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._arrays import FloatArray
-from longterm._display import Table
+from longterm._display import TextTable
 from longterm.engines.trace import MEASURES, Comparator, Trace, _spread
 from longterm.errors import InputError
 
@@ -62,9 +62,9 @@ class Comparison(Mapping[str, Trace]):
         return str(self.summary())
 
     def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
+        return self.summary().to_html()
 
-    def summary(self, comparator: Comparator | ArrayLike | None = None) -> Table:
+    def summary(self, comparator: Comparator | ArrayLike | None = None) -> TextTable:
         """Regret (or loss) and violations after the last round; the mean and the range where there are several seeds.
 
         Parameters
@@ -74,7 +74,7 @@ class Comparison(Mapping[str, Trace]):
 
         Returns
         -------
-        Table
+        TextTable
             It prints itself, in a notebook too.
         """
         rounds = {trace.last_round for trace in self.values()}
@@ -86,7 +86,7 @@ class Comparison(Mapping[str, Trace]):
             scale = max(float(np.abs(sums).max()) for sums in (trace.cumulative_loss, trace.per_constraint_violation))
             sums = (trace.signed_violation, trace.hard_violation, trace.largest_violation)
             rows.append((name, *(_spread(_without_rounding(values[-1:], scale)) for values in (first, *sums))))
-        return Table(headings, rows)
+        return TextTable(headings, rows)
 
     def plot(self, comparator: Comparator | ArrayLike | None = None, *, axes: Any = None) -> Any:
         """Draw all learners with Matplotlib: regret (or loss) and violation against the round.

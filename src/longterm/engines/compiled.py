@@ -21,7 +21,8 @@ from longterm.engines.reference import Recorder
 from longterm.engines.trace import Sums, Trace
 from longterm.errors import BrokenBoundError, InputError
 from longterm.learners.base import Learner
-from longterm.learners.feedback import BOUNDED, Limits, OnBrokenBound, observe, require_match
+from longterm.learners.feedback import observe
+from longterm.learners.feedback_check import BOUNDED, Limits, OnBrokenBound, require_match
 from longterm.problems import Problem
 from longterm.streams import Block
 from longterm.streams.base import ChunkedStream
@@ -81,7 +82,7 @@ def _compiled(
         feedback = observe(problem, x, *_parameters(stream, block, here, x.dtype))
         require_match(feedback, x, None)
         limits = Limits.declared(learner, x, problem)
-        acceptable = (limits if stop_at_broken_bound else Limits.around(x)).acceptable(feedback)
+        acceptable = (limits if stop_at_broken_bound else Limits.from_bounds(x)).acceptable(feedback)
         state, sums = learner.update(carry.state, feedback), carry.sums.add(feedback)
         if hasty:
             return carry._replace(position=here + 1, state=state, sums=sums, sound=carry.sound & acceptable)

@@ -17,7 +17,8 @@ from longterm._arrays import Array, namespace, to_numpy
 from longterm.engines.trace import SUM_OF_COLUMN, SeedsPlayed, Sums, Trace
 from longterm.errors import BrokenBoundError, InputError
 from longterm.learners.base import Learner
-from longterm.learners.feedback import Feedback, Limits, OnBrokenBound, observe, require_match
+from longterm.learners.feedback import Feedback, observe
+from longterm.learners.feedback_check import Limits, OnBrokenBound, require_match
 from longterm.problems import Problem
 from longterm.streams import Block, Stream
 

@@ -17,7 +17,7 @@ from longterm.engines.reference import Player, Recorder
 from longterm.engines.trace import SeedsPlayed, StateUnknown, Trace
 from longterm.errors import InputError, StreamEndedError, kind_of
 from longterm.learners.base import Learner, require_learner
-from longterm.learners.feedback import OnBrokenBound, require_known
+from longterm.learners.feedback_check import OnBrokenBound, require_known
 from longterm.losses import CustomLoss
 from longterm.problems import Problem
 from longterm.progress import Progress, reporter

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import Array, FloatArray, namespace
-from longterm._display import Table, format_number
+from longterm._display import TextTable, format_number
 from longterm.errors import InputError, SnapshotError
 from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
@@ -160,7 +160,7 @@ class Trace:
 
     def _repr_html_(self) -> str:
         rows = [(name.replace("_", " "), _spread(getattr(self, name)[-1:])) for name in MEASURES]
-        return Table(("", "at the last round"), rows, title=f"Trace of {self.last_round} rounds")._repr_html_()
+        return TextTable(("", "at the last round"), rows, title=f"Trace of {self.last_round} rounds").to_html()
 
     def plot(self, comparator: Comparator | ArrayLike | None = None, *, axes: Any = None, label: str = "") -> Any:
         """Draw the run with Matplotlib: regret (or loss) and violation against the round.
@@ -250,7 +250,7 @@ class Trace:
         >>> run(problem, learner, RandomPermutations(2), 20, resume=trace).last_round
         20
         """
-        stored, _ = read_snapshot(Path(path), KIND, VERSION)
+        stored = read_snapshot(Path(path), KIND, VERSION)
         arrays = stored.arrays
         if learner is None:
             state: Any = StateUnknown(arrays["state.round"])
@@ -381,4 +381,5 @@ def _spread(values: FloatArray) -> str:
         return "–"
     if values.size == 1:
         return format_number(float(values.reshape(())))
-    return f"{format_number(float(values.mean()))} ({format_number(float(values.min()))} to {format_number(float(values.max()))})"
+    mean, low, high = (format_number(float(value)) for value in (values.mean(), values.min(), values.max()))
+    return f"{mean} ({low} to {high})"

@@ -6,10 +6,11 @@ from longterm.learners.adagrad_aogd import AdaGradAOGD, DiagonalAdaGradAOGD
 from longterm.learners.adaptive_ftrl import AdaptiveAFTRL, AdaptivePenalisedFTRL
 from longterm.learners.aftrl import AFTRL, PenalisedFTRL
 from longterm.learners.aogd import AOGD, ProximalAOGD
-from longterm.learners.base import Learner, MadeForHorizon, Need, OnBrokenBound, State
+from longterm.learners.base import Learner, MadeForHorizon, State
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback, observe
+from longterm.learners.feedback_check import OnBrokenBound
 from longterm.learners.hedged_cuts import HedgedCuts
 from longterm.learners.hinted_cuts import HintedCuts
 from longterm.learners.latest_cut import LatestCut
@@ -19,6 +20,7 @@ from longterm.learners.mahdavi_ogd import MahdaviOGD, smallest_root, twice
 from longterm.learners.mirror_prox import MirrorProx, NoViolationMirrorProx
 from longterm.learners.mixed_ftrl import MixedAFTRL, MixedPenalisedFTRL
 from longterm.learners.movement_budget import MovementBudget, PathBudget
+from longterm.learners.needs import Need
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
 from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
 from longterm.learners.one_projection_sgd import OneProjectionSGD

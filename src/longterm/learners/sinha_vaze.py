@@ -41,9 +41,9 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace, resolution
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.aogd import Steps
-from longterm.learners.base import MadeForHorizon, Need, require_strong_convexity
+from longterm.learners.base import MadeForHorizon
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need, StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Box, Set
 from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
@@ -294,7 +294,7 @@ class SinhaVaze(MadeForHorizon[SinhaVazeState]):
         problem: Problem,
         *,
         horizon: int,
-        steps: Steps = "convex",
+        steps: StepKind = "convex",
         inner: Literal["norm", "diagonal"] | Inner = "norm",
     ) -> SinhaVaze:
         """Sinha and Vaze: gradient descent on loss plus an exponential price of the violation so far, known horizon.
@@ -385,7 +385,7 @@ class SinhaVaze(MadeForHorizon[SinhaVazeState]):
         return isinstance(self.inner, StronglyConvexOGD) and self.inner.strong_convexity == price.strong_convexity
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> SinhaVazeState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         nothing = xp.zeros(x.shape[:-1], dtype=x.dtype)
         return SinhaVazeState(xp.asarray(1, dtype=xp.int64), x, nothing, self.inner.memory(x))
 

@@ -36,8 +36,9 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, min_keepdims, namespace, norm
 from longterm.errors import InputError
-from longterm.learners.base import Learner, Need
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need
 from longterm.learners.sinha_vaze import Inner
 from longterm.problems import Problem
 from longterm.projections import Projection
@@ -432,7 +433,7 @@ class TrackedPenalty(Learner[TrackedPenaltyState]):
         return self.tracker.dynamic_regret(t, path)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> TrackedPenaltyState:
-        x = self.tracker.project(self.at_the_centre(batch_shape, xp, dtype))
+        x = self.tracker.project(self.initial_x(batch_shape, xp, dtype))
         return TrackedPenaltyState(xp.asarray(1, dtype=xp.int64), x, self.tracker.memory(x))
 
     def ask(self, state: TrackedPenaltyState) -> Array:

@@ -38,9 +38,9 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace, resolution
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.aogd import Steps
-from longterm.learners.base import Learner, require_strong_convexity
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, SIGNED, horizons_of
@@ -210,7 +210,7 @@ class YuLeeLee(Learner[YuLeeLeeState]):
         cls,
         problem: Problem,
         *,
-        steps: Steps = "convex",
+        steps: StepKind = "convex",
         rates: Literal["sharp", "published"] = "sharp",
         hard: bool = False,
     ) -> YuLeeLee:
@@ -279,7 +279,7 @@ class YuLeeLee(Learner[YuLeeLeeState]):
         return isinstance(self.strong_convexity, float) and self.strong_convexity == 0
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> YuLeeLeeState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         zero = xp.zeros(x.shape[:-1], dtype=x.dtype)
         return YuLeeLeeState(xp.asarray(1, dtype=xp.int64), x, zero, zero, zero)
 

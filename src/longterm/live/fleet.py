@@ -1,7 +1,7 @@
 """Fleets: many independent learners in one object, each with its own round and hyper-parameters.
 
-All learners follow the same rule. A request reaches a few rows at a time: `ask` reads their decisions and `tell` updates
-only them. A row is a campaign, a device or a user.
+All learners follow the same rule. A request reaches a few rows at a time: `ask` reads their decisions and `tell`
+updates only them. A row is a campaign, a device or a user.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from longterm import _validate as validate
 from longterm._arrays import SHORT_ROW
 from longterm.errors import BrokenBoundError, InputError, NonFiniteError, SnapshotError
 from longterm.learners.base import Learner, require_learner
-from longterm.learners.feedback import Feedback, FeedbackCheck, OnBrokenBound, require_known
+from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound, require_known
 from longterm.live.fleet_numpy import NumpyRows
 from longterm.live.snapshots import require_near
 from longterm.storage.one_thread import OneThread
@@ -87,7 +88,7 @@ class Fleet:
         engine: Literal["numpy", "jax"] = "numpy",
     ) -> None:
         require_learner(learner)
-        self._exclusive = OneThread("fleet")
+        self._guard = OneThread("fleet")
         self.size = validate.dimension("size", size)
         if learner.batch_shape not in ((), (self.size,)):
             what = f"its hyper-parameters have shape {learner.batch_shape}"
@@ -169,7 +170,7 @@ class Fleet:
         array
             One decision in each row.
         """
-        with self._exclusive():
+        with self._guard():
             self._raise_refused()
             if on_device:
                 if self._device is None:
@@ -199,7 +200,7 @@ class Fleet:
         InputError
             If the feedback cannot be used, or `rows` has a number out of range or twice.
         """
-        with self._exclusive():
+        with self._guard():
             if not wait and self._on_broken_bound != "raise":
                 raise InputError("wait", "a warning comes before the update", "Wait, or refuse broken bounds")
             self._raise_refused(wait=wait)
@@ -219,7 +220,7 @@ class Fleet:
         InputError
             As `tell` would have raised.
         """
-        with self._exclusive():
+        with self._guard():
             self._raise_refused()
 
     def _read_outcomes(self) -> None:
@@ -249,7 +250,7 @@ class Fleet:
         """Apply feedback on the device. Return False if it is not there, has wrong shapes, or was refused."""
         if not device.is_on_device(feedback) or type(self.learner).require is not Learner.require:
             return False
-        numbers: Any = rows if _is_jax(rows) and getattr(rows, "dtype", None) != bool else self._numbers(rows)
+        numbers: Any = rows if _is_jax(rows) else self._numbers(rows)
         count = self.size if numbers is None else numbers.shape[0]
         shape = (count, *self._template.shape)
         for value, expected in (
@@ -280,7 +281,7 @@ class Fleet:
             The file.
         """
         metadata = {"learner": specification(self.learner), "size": self.size, "dtype": self._template.dtype.name}
-        with self._exclusive():
+        with self._guard():
             self._raise_refused()
             arrays = state_arrays(self.state) | self._rows.totals
             write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
@@ -318,7 +319,7 @@ class Fleet:
             If the file is not whole, not of a fleet, newer than this library, or of another learner.
         """
         path = Path(path)
-        stored, _ = read_snapshot(path, KIND, VERSION)
+        stored = read_snapshot(path, KIND, VERSION)
         try:
             size, dtype = stored.metadata["size"], np.dtype(stored.metadata["dtype"])
             _require_totals(stored.arrays, size)
@@ -401,8 +402,8 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _is_jax(rows: Rows) -> bool:
-    """Return whether a selection can stay on the device: None, or an array of JAX."""
-    return rows is None or type(rows).__module__.startswith("jax")
+    """Return whether a selection can stay on the device: None, or a JAX array of numbers."""
+    return rows is None or (type(rows).__module__.startswith("jax") and rows.dtype.kind in "iu")  # type: ignore[union-attr]
 
 
 def _has_duplicates(numbers: NDArray[np.int64], size: int) -> bool:

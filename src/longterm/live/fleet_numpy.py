@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from longterm.errors import NonFiniteError
 from longterm.learners.base import Learner
-from longterm.learners.feedback import Feedback, FeedbackCheck, Limits, require_match
+from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import FeedbackCheck, Limits, require_match
 from longterm.live.fleet_records import Fields, Records, Rows
 
 BLOCK_BYTES = 2**20
@@ -80,9 +81,7 @@ class NumpyRows:
                 return
         self._update(numbers, make_check().accept(feedback, None), x, check=False)
 
-    def _update(
-        self, numbers: NDArray[np.int64] | None, feedback: Feedback, x: NDArray[Any], *, check: bool
-    ) -> bool:
+    def _update(self, numbers: NDArray[np.int64] | None, feedback: Feedback, x: NDArray[Any], *, check: bool) -> bool:
         """Update these rows. Return False, with nothing changed, if `check` finds unacceptable feedback."""
         undo: list[tuple[Rows, Fields]] = []
         finished = False

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import LINE, cache_aligned_zeros
+from longterm._arrays import CACHE_LINE, cache_aligned_zeros
 
 Rows = slice | NDArray[np.int64]
 """A selection of rows. Numbers are in range and distinct."""
@@ -32,7 +32,7 @@ class Records:
     def __init__(self, fields: Fields) -> None:
         layout: list[Any] = [(name, array.dtype, array.shape[1:]) for name, array in fields.items()]
         dtype = np.dtype(layout, align=True)
-        padding = -dtype.itemsize % LINE
+        padding = -dtype.itemsize % CACHE_LINE
         if padding:
             dtype = np.dtype([*layout, ("padding", np.uint8, (padding,))], align=True)
         count = len(next(iter(fields.values())))
