@@ -8,7 +8,7 @@ import pytest
 from longterm import AOGD, Feedback, Fleet, InputError, observe
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, NonFiniteError, SnapshotError
 from longterm.learners import MahdaviOGD, ProjectedOGD
-from longterm.learners.feedback import Limits
+from longterm.learners.feedback_check import Limits
 from longterm.live import fleet_numpy, fleet_records
 from longterm.problems import doubly_stochastic, two_dimensional
 from longterm.sets import Ball, Simplex
@@ -378,7 +378,7 @@ def test_the_compiled_check_refuses_what_the_limits_do(dtype):
 
     rng = np.random.default_rng(4)
     bad_numbers = [np.nan, np.inf, -np.inf, np.finfo(dtype).max, 1e30]
-    limits = Limits.around(np.zeros(D, dtype), rng.uniform(1, 2, 6), 1.5, 0.9)
+    limits = Limits.from_bounds(np.zeros(D, dtype), rng.uniform(1, 2, 6), 1.5, 0.9)
     each = [np.atleast_1d(np.asarray(limit, dtype)) for limit in limits]
     seen = set()
     with np.errstate(all="ignore"):

@@ -22,7 +22,6 @@ from longterm.learners import (
     NoViolationAOGD,
     ProjectedOGD,
     QuadraticPenaltyOGD,
-    SinhaVaze,
     YuNeely,
 )
 from longterm.problems import two_dimensional
@@ -40,7 +39,6 @@ LEARNERS = {
     "yu_neely": lambda: YuNeely.for_problem(PROBLEM, horizon=1000),
     "projected_ogd": lambda: ProjectedOGD.for_problem(PROBLEM),
     "penalised_quadratic": lambda: QuadraticPenaltyOGD.for_problem(PROBLEM),
-    "sinha_vaze": lambda: SinhaVaze.for_problem(PROBLEM, horizon=1000),
     "mahdavi_ogd": lambda: MahdaviOGD.for_problem(PROBLEM, horizon=1000, multipliers="each"),
     "drift_plus_penalty": lambda: DriftPlusPenalty.for_problem(PROBLEM, horizon=1000),
     "adaptive_aftrl": lambda: AdaptiveAFTRL.for_problem(PROBLEM),

@@ -44,7 +44,6 @@ from longterm.linear_model import (
     BudgetLinearClassifier,
     BudgetLinearLearner,
     BudgetLinearRegressor,
-    BudgetSoftmaxClassifier,
     EvolvingLinearLearner,
 )
 from longterm.problems import two_dimensional
@@ -253,7 +252,6 @@ KINDS = {
     "evolving": Evolves(),
     "classifier": Fits(lambda: BudgetLinearClassifier(budget=5.0), two),
     "regressor": Fits(lambda: BudgetLinearRegressor(budget=5.0), lambda y: y),
-    "softmax": Fits(lambda: BudgetSoftmaxClassifier(budget=5.0), lambda y: np.digitize(y, [-0.5, 0.5])),
 }
 
 

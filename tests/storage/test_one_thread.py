@@ -19,7 +19,6 @@ from longterm.linear_model import (
     BudgetLinearLearner,
     BudgetLinearRegressor,
     BudgetPath,
-    BudgetSoftmaxClassifier,
 )
 from longterm.pacing import DualMirrorDescent, Outcome
 from longterm.problems import two_dimensional
@@ -113,7 +112,7 @@ def test_estimators(model):
 
 @pytest.mark.parametrize(
     "model",
-    [BudgetLinearClassifier(passes=1), BudgetLinearRegressor(passes=1), BudgetSoftmaxClassifier(passes=1)],
+    [BudgetLinearClassifier(passes=1), BudgetLinearRegressor(passes=1)],
     ids=lambda m: type(m).__name__,
 )
 def test_predictions_and_copies_beside_learning(model):

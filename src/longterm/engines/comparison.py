@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from longterm._display import Table
+from longterm._display import TextTable
 from longterm.engines.figure import draw
 from longterm.engines.sums import zero_rounding
 from longterm.engines.trace import MEASURES, Comparator, Trace, format_spread
@@ -59,9 +59,9 @@ class Comparison(Mapping[str, Trace]):
         return str(self.summary())
 
     def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
+        return self.summary().to_html()
 
-    def summary(self, comparator: Comparator | ArrayLike | None = None) -> Table:
+    def summary(self, comparator: Comparator | ArrayLike | None = None) -> TextTable:
         """Return a table of regret (or loss) and violations after the last round.
 
         Parameters
@@ -71,7 +71,7 @@ class Comparison(Mapping[str, Trace]):
 
         Returns
         -------
-        Table
+        TextTable
             With several seeds, the mean and the range.
         """
         rounds = {trace.last_round for trace in self.values()}
@@ -83,7 +83,7 @@ class Comparison(Mapping[str, Trace]):
             scale = max(float(np.abs(sums).max()) for sums in (trace.cumulative_loss, trace.per_constraint_violation))
             sums = (trace.signed_violation, trace.hard_violation, trace.largest_violation)
             rows.append((name, *(format_spread(zero_rounding(values[-1:], scale)) for values in (first, *sums))))
-        return Table(headings, rows)
+        return TextTable(headings, rows)
 
     def plot(self, comparator: Comparator | ArrayLike | None = None, *, axes: Any = None) -> Any:
         """Draw all learners with Matplotlib: regret (or loss) and violation against the round.

@@ -21,7 +21,8 @@ from longterm.engines.sums import Sums
 from longterm.engines.trace import Trace
 from longterm.errors import BrokenBoundError, InputError
 from longterm.learners.base import Learner
-from longterm.learners.feedback import BOUNDED, Limits, OnBrokenBound, observe, require_match
+from longterm.learners.feedback import observe
+from longterm.learners.feedback_check import BOUNDED, Limits, OnBrokenBound, require_match
 from longterm.problems import Problem
 from longterm.streams import Block
 from longterm.streams.base import ChunkedStream
@@ -75,7 +76,7 @@ def _compile(
         feedback = observe(problem, x, *_round_parameters(stream, block, position, x.dtype))
         require_match(feedback, x, None)
         limits = Limits.declared(learner, x, problem)
-        acceptable = (limits if stop_at_broken_bound else Limits.around(x)).acceptable(feedback)
+        acceptable = (limits if stop_at_broken_bound else Limits.from_bounds(x)).acceptable(feedback)
         first_broken = carry.first_broken
         if not stop_at_broken_bound:
             within = jnp.stack([jnp.all(inside) for inside in limits.within(feedback)])

@@ -19,7 +19,7 @@ from longterm.engines.trace import SeedsPlayed, Trace
 from longterm.engines.validation import require_fit, require_kinds, require_mapping, require_resumable
 from longterm.errors import InputError, StreamEndedError
 from longterm.learners.base import Learner
-from longterm.learners.feedback import OnBrokenBound, require_known
+from longterm.learners.feedback_check import OnBrokenBound, require_known
 from longterm.problems import Problem
 from longterm.progress import Progress, reporter
 from longterm.streams import Block, Seeds, Stream

@@ -12,7 +12,8 @@ from longterm.engines.sums import Sums
 from longterm.engines.trace import Trace
 from longterm.errors import BrokenBoundError
 from longterm.learners.base import Learner
-from longterm.learners.feedback import Feedback, Limits, OnBrokenBound, observe, require_match
+from longterm.learners.feedback import Feedback, observe
+from longterm.learners.feedback_check import Limits, OnBrokenBound, require_match
 from longterm.problems import Problem
 from longterm.streams import Block
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm._arrays import Array, FloatArray
-from longterm._display import Table, format_number
+from longterm._display import TextTable, format_number
 from longterm.engines.sums import Sums
 from longterm.errors import InputError, SnapshotError
 from longterm.problems import Problem
@@ -123,7 +123,7 @@ class Trace:
 
     def _repr_html_(self) -> str:
         rows = [(name.replace("_", " "), format_spread(getattr(self, name)[-1:])) for name in MEASURES]
-        return Table(("", "at the last round"), rows, title=f"Trace of {self.last_round} rounds")._repr_html_()
+        return TextTable(("", "at the last round"), rows, title=f"Trace of {self.last_round} rounds").to_html()
 
     def plot(self, comparator: Comparator | ArrayLike | None = None, *, axes: Any = None, label: str = "") -> Any:
         """Draw the run with Matplotlib: regret (or loss) and violation against the round.

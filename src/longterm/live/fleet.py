@@ -18,7 +18,8 @@ from longterm import _validate as validate
 from longterm._arrays import SHORT_ROW
 from longterm.errors import BrokenBoundError, InputError, NonFiniteError, SnapshotError
 from longterm.learners.base import Learner, require_learner
-from longterm.learners.feedback import Feedback, FeedbackCheck, OnBrokenBound, require_known
+from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound, require_known
 from longterm.live.fleet_numpy import NumpyRows
 from longterm.live.snapshots import require_near
 from longterm.storage.one_thread import OneThread

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from longterm._arrays import Array
 from longterm.learners.base import Learner
-from longterm.learners.feedback import Feedback, FeedbackCheck, Limits
+from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import FeedbackCheck, Limits
 
 try:
     import jax

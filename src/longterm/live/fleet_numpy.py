@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from longterm.errors import NonFiniteError
 from longterm.learners.base import Learner
-from longterm.learners.feedback import Feedback, FeedbackCheck, Limits, require_match
+from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import FeedbackCheck, Limits, require_match
 from longterm.live.fleet_records import Fields, Records, Who, compiled_passes
 
 PART_BYTES = 2**20

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import LINE, cache_aligned_zeros
+from longterm._arrays import CACHE_LINE, cache_aligned_zeros
 
 MANY = 4096
 """Records from which on what NumPy takes long for is compiled, where Numba is there."""
@@ -40,7 +40,7 @@ class Records:
     def __init__(self, fields: Fields) -> None:
         kinds: list[Any] = [(name, array.dtype, array.shape[1:]) for name, array in fields.items()]
         kind = np.dtype(kinds, align=True)
-        rest = -kind.itemsize % LINE
+        rest = -kind.itemsize % CACHE_LINE
         if rest:
             kind = np.dtype([*kinds, ("rest", np.uint8, (rest,))], align=True)
         count = len(next(iter(fields.values())))

@@ -14,7 +14,8 @@ from jax.experimental.pallas import triton
 
 from longterm._arrays import Array
 from longterm.learners.base import Learner
-from longterm.learners.feedback import Feedback, Limits
+from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import Limits
 
 TILE = 16
 """Rows that a block of a GPU plays, where all are told."""
