@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm._arrays import Array
-from longterm.engines.trace import Sums
+from longterm.engines.sums import Sums
 from longterm.errors import NonFiniteError, SnapshotError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
