@@ -178,13 +178,13 @@ class InUseError(LongtermError, RuntimeError):
         super().__init__(f"{what}. {remedy}.")
 
 
-class SnapshotError(LongtermError):
-    """A snapshot file that cannot be used. Neither the file nor any learner was changed.
+class StorageError(LongtermError):
+    """A file or database that cannot be used. Neither it nor any object was changed.
 
     Attributes
     ----------
-    path : the file.
-    reason : one or two words: "truncated", "corrupted", "foreign", "newer", "another learner", "missing", …
+    path : the file or URL.
+    reason : one or two words: "truncated", "corrupted", "foreign", "busy", "another learner", "missing", …
     remedy : how to correct it.
     """
 
@@ -193,6 +193,17 @@ class SnapshotError(LongtermError):
         self.reason = reason
         self.remedy = remedy
         super().__init__(f"{path} ({reason}): {what}. {remedy}.")
+
+
+class SnapshotError(StorageError):
+    """A snapshot file that cannot be used."""
+
+
+class DatabaseError(StorageError):
+    """A database that cannot be used, or not now.
+
+    The call that raised it has not happened, unless the connection broke while its transaction was committed.
+    """
 
 
 class JournalError(SnapshotError):

@@ -33,7 +33,8 @@ from longterm.errors import (
     UnknownTokenError,
     WindowFullError,
 )
-from longterm.storage.snapshot import Snapshot, pack, read_snapshot, write_snapshot
+from longterm.storage.packing import pack
+from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from timer_signals import Alarm
 
 

@@ -16,7 +16,8 @@ from longterm.errors import JournalError, SnapshotError
 from longterm.live.journal import Journal, JournalReader
 from longterm.live.memory import KIND, VERSION
 from longterm.storage.lock import FileLock
-from longterm.storage.snapshot import MalformedError, Snapshot, pack, read_snapshot, unpack, write_snapshot
+from longterm.storage.packing import MalformedError, pack, unpack
+from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.storage.specification import specification
 
 each_number_of_flips = pytest.mark.parametrize("flips", [300, pytest.param(10_000, marks=pytest.mark.cross)])

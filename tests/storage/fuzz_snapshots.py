@@ -47,7 +47,8 @@ from longterm.linear_model import (
     EvolvingLinearLearner,
 )
 from longterm.problems import two_dimensional
-from longterm.storage.snapshot import DTYPES, MAGIC
+from longterm.storage.packing import DTYPES
+from longterm.storage.snapshot import MAGIC
 
 PRELUDE, LENGTH = struct.Struct("<8sIQ"), struct.Struct("<I")
 ROUNDS = int(os.environ.get("FUZZ_ROUNDS", "1000"))

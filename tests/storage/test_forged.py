@@ -30,7 +30,8 @@ from longterm.linear_model.kernels.mixture import (
 )
 from longterm.linear_model.kernels.vectors import LANES
 from longterm.problems import two_dimensional
-from longterm.storage.snapshot import MalformedError, Snapshot, pack, read_snapshot, unpack, write_snapshot
+from longterm.storage.packing import MalformedError, pack, unpack
+from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 PROBLEM = two_dimensional()
 

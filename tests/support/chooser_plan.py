@@ -8,7 +8,7 @@ from functools import cache, partial
 import numpy as np
 
 from longterm.decisions import Budget, Chooser, EntropicDual, PrimalDual, ThompsonSampling
-from longterm.storage.snapshot import pack
+from longterm.storage.packing import pack
 
 
 @cache

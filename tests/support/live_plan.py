@@ -20,7 +20,7 @@ import numpy as np
 
 from longterm import AOGD, LiveLearner
 from longterm.problems import two_dimensional
-from longterm.storage.snapshot import pack
+from longterm.storage.packing import pack
 
 PROBLEM = two_dimensional()
 SAVE_EVERY = 5

@@ -22,7 +22,8 @@ from longterm.errors import SnapshotError
 from longterm.live.journal import Follows
 from longterm.live.recorded import IDENTITY, Restored
 from longterm.live.tokens import Lives, life_of, lives_with
-from longterm.storage.snapshot import Snapshot, pack, read_snapshot, require_sound, restored_state, state_arrays, unpack
+from longterm.storage.packing import pack, require_sound, restored_state, state_arrays, unpack
+from longterm.storage.snapshot import Snapshot, read_snapshot
 from longterm.storage.specification import difference, specification
 
 KIND = "chooser"

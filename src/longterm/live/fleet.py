@@ -23,14 +23,8 @@ from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound, requi
 from longterm.live.fleet_numpy import NumpyRows
 from longterm.live.snapshots import require_near
 from longterm.storage.one_thread import OneThread
-from longterm.storage.snapshot import (
-    Snapshot,
-    read_snapshot,
-    require_sound,
-    restored_state,
-    state_arrays,
-    write_snapshot,
-)
+from longterm.storage.packing import require_sound, restored_state, state_arrays
+from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
 
 if TYPE_CHECKING:

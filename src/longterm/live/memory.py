@@ -27,7 +27,8 @@ from longterm.live.records import SkipRecord, StateLayout, TellRecord, encode_as
 from longterm.live.snapshots import check_counters, require_near
 from longterm.live.state import LiveState
 from longterm.live.tokens import Closed, Lives, Token, Window
-from longterm.storage.snapshot import Snapshot, pack, read_snapshot, require_sound, restored_state, state_arrays, unpack
+from longterm.storage.packing import pack, require_sound, restored_state, state_arrays, unpack
+from longterm.storage.snapshot import Snapshot, read_snapshot
 from longterm.storage.specification import difference, specification
 
 KIND = "live learner"

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm._arrays import Array
-from longterm.storage.snapshot import MalformedError, filled_state, pack, restored_state, state_arrays, unpack
+from longterm.storage.packing import MalformedError, filled_state, pack, restored_state, state_arrays, unpack
 
 _MARK = b"\xff\xff\xff"
 _ASK, _SKIP, _TELL = (letter + _MARK for letter in (b"A", b"S", b"T"))

@@ -17,7 +17,8 @@ from longterm._arrays import Array, safe_norm
 from longterm.errors import InputError, SnapshotError
 from longterm.learners.base import Learner
 from longterm.storage.lock import FileLock, writing
-from longterm.storage.snapshot import LARGEST_COUNT, read_snapshot
+from longterm.storage.packing import LARGEST_COUNT
+from longterm.storage.snapshot import read_snapshot
 
 COUNTERS = ("told", "skipped", "expired", "losses_told", "largest_delay")
 FAR = 10.0
