@@ -37,7 +37,9 @@ def climate():
     """Return scores and groups of Delhi's daily temperature with four forecasts."""
     table = pd.read_csv(DATA / "cts" / "daily-climate.csv", parse_dates=["date"])
     y, date = table["meantemp"].to_numpy(), table["date"].dt
-    groups = np.column_stack([np.ones(len(y)), *one_hot(date.quarter), *one_hot(date.month), *one_hot(date.day_of_week)])
+    groups = np.column_stack(
+        [np.ones(len(y)), *one_hot(date.quarter), *one_hot(date.month), *one_hot(date.day_of_week)]
+    )
     for name in ("ar", "prophet", "theta", "transformer"):
         forecast = np.load(DATA / "cts" / f"daily-climate_{name}.npz")["forecasts"]
         start = int(np.flatnonzero(forecast)[0]) + 5
@@ -75,7 +77,11 @@ def blocks(rounds=10_000, seed=0):
         scores += [*(size * (1 + 0.01 * rng.random(length))), *(0.01 * size * rng.random(length))]
         size, length = 3 * size, 2 * length
     t = np.arange(rounds)
-    yield "blocks", np.array(scores[:rounds]), np.column_stack([t >= 0, t % 2 == 0, t % 3 == 0, t % 7 == 0]).astype(float)
+    yield (
+        "blocks",
+        np.array(scores[:rounds]),
+        np.column_stack([t >= 0, t % 2 == 0, t % 3 == 0, t % 7 == 0]).astype(float),
+    )
 
 
 def one_hot(values):

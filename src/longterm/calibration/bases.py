@@ -113,6 +113,7 @@ HALF_LIVES = tuple(2.0**i for i in range(8))
 SCALE_HALF_LIVES = (32.0, 1024.0)
 _SLOW_SHARE = 1.0 / 32.0
 _DEVIATION_STEP = 0.1
+_GROUP_GAIN = 4.0
 _LARGEST_EXPONENT = 700.0
 _SMALLEST_GAP = 1e-200
 
@@ -186,8 +187,9 @@ class MixtureState(NamedTuple):
 class Mixture(ReprMixin):
     """The default base: AdaHedge over quantile trackers and mean-plus-deviation predictors, without a step size.
 
-    The experts are eight trackers with gains 1 … 1/128 (times the scale), eight predictors μ_h + ρ_h d_h with
-    half-lives 1 … 128, and with groups eight trackers that are linear in the groups. AdaHedge weighs them by the pinball
+    The experts are eight trackers with gains 1 … 1/128 (times the scale), eight predictors μ_h + ρ_h d_h whose
+    mean μ_h has the rate 1/h (h = 1 is the last score) and whose mean deviation d_h has the half-life h = 1 … 128, and with
+    groups eight trackers that are linear in the groups. AdaHedge weighs them by the pinball
     loss of what they predicted when the threshold was asked for. The scale is a running mean of |score − b|.
     The rule is equivariant under s → as + b, a > 0.
     """
@@ -237,12 +239,16 @@ class Mixture(ReprMixin):
         constants = _constants(xp, state.means.dtype)
         began = state.rounds[..., None] > 0.0
         s, alpha = score[..., None], miss_rate[..., None]
-        counted = 1.0 - xp.astype(first, state.means.dtype)
-        error = counted * xp.abs(score - prediction.base)
+        predicted = 1.0 - xp.astype(first, state.means.dtype)
+        # A round asked before any score was told has no prediction; its distance from the present mean sets the scale.
+        error = xp.abs(score - xp.where(first, state.means[..., -1], prediction.base))
+        counted = xp.astype(began[..., 0], state.means.dtype)
         scale = state.scale.add(error, counted)
 
-        # Trackers and multiples move by their own misses on what they predict now.
-        experts, n = self._experts(state, groups), len(GAINS)
+        # Trackers move by their miss at the ask; multiples of the deviation by the miss of what they predict now.
+        n, now = len(GAINS), self._experts(state, groups)
+        then = xp.where(first[..., None], now, prediction.experts)
+        experts = xp.concat([then[..., :n], now[..., n : 2 * n], then[..., 2 * n :]], axis=-1)
         push = xp.astype(s > experts, state.means.dtype) - alpha
         trackers = state.trackers + constants.gains * scale.value()[..., None] * push[..., :n]
         share = (groups / xp.sum(groups, axis=-1, keepdims=True))[..., None, :]
@@ -252,13 +258,16 @@ class Mixture(ReprMixin):
         distance = s - state.means
         means = state.means + constants.mean_rates * distance
         past = state.rounds[..., None]
-        rate = constants.mean_rates / (1.0 - 2.0 ** (-xp.maximum(past, 1.0) / constants.half_lives))
+        rate = _rate(xp.maximum(past, 1.0), constants.half_lives)
         deviations = xp.where(began, state.deviations + rate * (xp.abs(distance) - state.deviations), 0.0)
 
         group_trackers, group_scale = state.group_trackers, state.group_scale
         if group_trackers.shape[-1]:
             group_scale = group_scale.add(error[..., None], groups * counted[..., None])
-            step = constants.gains[:, None] * group_scale.value()[..., None, :] * share
+            # The rarest group of the round takes most of the step: frequent ones are held in place by other rounds.
+            rarity = groups / (group_scale.rounds + 1.0)
+            blame = (rarity / xp.sum(rarity, axis=-1, keepdims=True))[..., None, :]
+            step = _GROUP_GAIN * constants.gains[:, None] * group_scale.value()[..., None, :] * blame
             moved = group_trackers + step * push[..., 2 * n :, None]
             group_trackers = xp.where(began[..., None], moved, s[..., None] * constants.unit(groups.shape[-1], xp))
         return MixtureState(
@@ -270,7 +279,7 @@ class Mixture(ReprMixin):
             group_trackers,
             scale,
             group_scale,
-            _hedge(state.hedge, counted[..., None] * pinball(s - prediction.experts, alpha)),
+            _hedge(state.hedge, predicted[..., None] * pinball(s - prediction.experts, alpha)),
         )
 
 
@@ -290,7 +299,7 @@ def _constants(xp: Any, dtype: Any) -> _Constants:
     found = _CONSTANTS.get(key)
     if found is None:
         half_lives = xp.asarray(HALF_LIVES, dtype=dtype)
-        found = _Constants(xp.asarray(GAINS, dtype=dtype), half_lives, 1.0 - 2.0 ** (-1.0 / half_lives))
+        found = _Constants(xp.asarray(GAINS, dtype=dtype), half_lives, 1.0 / half_lives)
         if "jax" not in key[0]:  # inside a trace these are tracers, which must not outlive it
             _CONSTANTS[key] = found
     return found

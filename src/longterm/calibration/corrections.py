@@ -149,7 +149,9 @@ class Saturating(ReprMixin):
         angle = counts.excess(miss_rate)[..., 0] * self._slope(counts.rounds[..., 0]) / spread
         edge = 0.5 * xp.pi
         inside = xp.abs(angle) < edge
-        return xp.where(inside, self.gain * xp.tan(xp.where(inside, angle, 0.0)), xp.where(angle > 0.0, xp.inf, -xp.inf))
+        return xp.where(
+            inside, self.gain * xp.tan(xp.where(inside, angle, 0.0)), xp.where(angle > 0.0, xp.inf, -xp.inf)
+        )
 
     def inverse(self, z: Array, told: Array, spread: Array) -> Array:
         """Return the excess at which the correction equals z, after this many counted rounds."""

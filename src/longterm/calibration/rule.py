@@ -170,7 +170,7 @@ class Calibration(ReprMixin):
         Returns
         -------
         Asked
-            Its `threshold` is +∞ until two scores have been told to the default base.
+            With the default base the threshold is +∞ until 1/α − 1 scores have been told.
         """
         xp = namespace(state.told)
         c = self._groups(state, groups)
@@ -180,7 +180,7 @@ class Calibration(ReprMixin):
         shift = self._shift(state, c, spread)
         threshold = prediction.base + prediction.scale * shift
         if isinstance(self.base, Mixture):
-            threshold = xp.where(state.told < 2.0, xp.inf, threshold)
+            threshold = xp.where(self._is_free(state.told), xp.inf, threshold)
         return Asked(threshold, prediction, c, spread, state.told)
 
     def tell(self, state: CalibrationState, asked: Asked, score: Array) -> CalibrationState:
@@ -203,13 +203,19 @@ class Calibration(ReprMixin):
             )  # fmt: skip
         missed, alpha = s > asked.threshold, self._alpha(state)
         residual = xp.where(s == asked.threshold, 0.0, xp.astype(missed, s.dtype) - alpha)
-        free = xp.isinf(asked.threshold) & (asked.told < 2.0)
+        free = self._is_free(asked.told)
         return CalibrationState(
             state.told + 1.0,
             state.counts.add(residual, missed, asked.groups, alpha),
             self.base.update(state.base, asked.prediction, s, asked.groups, alpha, asked.told == 0.0),
             self._evidence(state, asked, s, residual, free),
         )
+
+    def _is_free(self, told: Array) -> Array:
+        """Return where the threshold is infinite: fewer than 1/α − 1 scores hold no 1 − α quantile."""
+        if not isinstance(self.base, Mixture):
+            return told < 0.0
+        return told < np.maximum(1.0 / np.asarray(self.miss_rate) - 1.0, 2.0)
 
     def _alpha(self, state: CalibrationState) -> Array:
         return namespace(state.told).asarray(self.miss_rate, dtype=state.told.dtype) + 0.0 * state.told
@@ -241,9 +247,7 @@ class Calibration(ReprMixin):
         old = state.evidence
         late = xp.maximum(old.late, state.told - asked.told)
         if isinstance(self.correction, NoCorrection):
-            return old._replace(
-                lowest=xp.minimum(old.lowest, score), highest=xp.maximum(old.highest, score), late=late
-            )
+            return old._replace(lowest=xp.minimum(old.lowest, score), highest=xp.maximum(old.highest, score), late=late)
         z = (score - asked.prediction.base) / asked.prediction.scale
         if self.groups == 1 and isinstance(self.correction, (Sinh, Linear, Saturating)):
             # The sum grows at a miss and falls at a cover, each time towards f⁻¹(z) or, if free, from where it is.
@@ -321,9 +325,7 @@ class Calibration(ReprMixin):
         rounds = xp.where(counts.rounds > 0.0, counts.rounds, 1.0)
         information = (xp.log(k * potential)[..., None] + xp.log(2.0 * xp.sqrt(rounds))) / rounds
         lower, upper = _kl_interval(information, alpha[..., None])
-        return Bound(
-            xp.maximum(-reach, -counts.rounds * lower), xp.minimum(reach, counts.rounds * upper), "Theorem 3"
-        )
+        return Bound(xp.maximum(-reach, -counts.rounds * lower), xp.minimum(reach, counts.rounds * upper), "Theorem 3")
 
 
 def _kl_interval(information: Array, alpha: Array) -> tuple[Array, Array]:
