@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 from longterm import _validate as validate
 from longterm._arrays import Array
-from longterm.calibration._namespace import namespace
 from longterm._display import ReprMixin
+from longterm.calibration._namespace import namespace
 
 SMALLEST_SCALE = 1e-100
 LARGEST_SCORE = 1e100
@@ -281,6 +281,35 @@ class Mixture(ReprMixin):
             group_scale,
             _hedge(state.hedge, predicted[..., None] * pinball(s - prediction.experts, alpha)),
         )
+
+    def add_group(self, state: MixtureState) -> MixtureState:
+        """Return the state with one more group. The first one adds the trackers that are linear in the groups."""
+        group_trackers, group_scale, hedge = state.group_trackers, state.group_scale, state.hedge
+        if not group_trackers.shape[-1]:
+            xp = namespace(state.means)
+            group_trackers = state.trackers[..., None]
+            group_scale = Scale(*(part[..., None] for part in state.scale))
+            losses = xp.concat([hedge.losses, hedge.losses[..., : len(GAINS)]], axis=-1)
+            hedge = Weights(losses, hedge.gap, *_mix(losses, hedge.gap))
+        return state._replace(
+            multiples=append_zero(state.multiples),
+            group_trackers=append_zero(group_trackers),
+            group_scale=Scale(*(append_zero(part) for part in group_scale)),
+            hedge=hedge,
+        )
+
+    def with_experts(self, prediction: Prediction, count: int) -> Prediction:
+        """Return a prediction with as many experts as there are now: new ones predicted what the trackers did."""
+        experts = prediction.experts
+        if experts.shape[-1] == count:
+            return prediction
+        return prediction._replace(experts=namespace(experts).concat([experts, experts[..., : len(GAINS)]], axis=-1))
+
+
+def append_zero(values: Array) -> Array:
+    """Return values with one more entry, 0, along the last axis."""
+    xp = namespace(values)
+    return xp.concat([values, 0.0 * values[..., :1]], axis=-1)
 
 
 class _Constants(NamedTuple):

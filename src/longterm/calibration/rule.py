@@ -7,7 +7,6 @@ bounded on every sequence; `bound` evaluates how far.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,7 +16,16 @@ from longterm import _validate as validate
 from longterm._arrays import Array
 from longterm._display import ReprMixin
 from longterm.calibration._namespace import namespace
-from longterm.calibration.bases import LARGEST_SCORE, Base, Mixture, NoBase, Prediction, Tracker, pinball
+from longterm.calibration.bases import (
+    GAINS,
+    LARGEST_SCORE,
+    Base,
+    Mixture,
+    Prediction,
+    Tracker,
+    append_zero,
+    pinball,
+)
 from longterm.calibration.corrections import (
     Bets,
     Correction,
@@ -264,6 +272,36 @@ class Calibration(ReprMixin):
         squares = residual**2 * active / xp.maximum(state.counts.most_active, active)
         return old._replace(pinball=old.pinball + loss, squares=old.squares + squares, late=late)
 
+    def add_group(self, state: CalibrationState) -> tuple[Calibration, CalibrationState]:
+        """Return the rule and the state with one more group, which has no round yet; for the default rule only.
+
+        The potential of Theorem 3 grows by at most 1/k. The certificate counts this, and what the sums are where the
+        rule had no groups before.
+        """
+        if not isinstance(self.base, Mixture) or not isinstance(self.correction, (Sinh, LinearAndBets)):
+            raise InputError("groups", "can be added to the default rule only", "Make the rule with all groups at once")
+        xp = namespace(state.told)
+        larger, counts = Calibration(self.miss_rate, self.groups + 1, self.base), state.counts
+        added = 1.0 / larger.groups
+        if self.groups == 1:
+            gain = LinearAndBets().gain
+            excess, wealth = counts.excess(self._alpha(state))[..., 0], xp.exp(counts.log_wealth[..., 0])
+            added = added + 0.5 * gain * excess**2 + xp.maximum(wealth - 1.0, 0.0)
+        grown = Counts(
+            append_zero(counts.rounds), append_zero(counts.misses), append_zero(counts.log_wealth), counts.most_active
+        )
+        evidence = state.evidence._replace(pinball=state.evidence.pinball + added)
+        return larger, CalibrationState(state.told, grown, self.base.add_group(state.base), evidence)
+
+    def with_all_groups(self, asked: Asked) -> Asked:
+        """Return an ask that was made before groups were added, with zeros for the new ones."""
+        while asked.groups.shape[-1] < self.groups:
+            asked = asked._replace(groups=append_zero(asked.groups))
+            if isinstance(self.base, Mixture):
+                count = (3 if self.groups > 1 else 2) * len(GAINS)
+                asked = asked._replace(prediction=self.base.with_experts(asked.prediction, count))
+        return asked
+
     def excess(self, state: CalibrationState) -> Array:
         """Return Σ (1{miss} − α) per group, shape (..., k). Rounds with a tie are left out."""
         return state.counts.excess(self._alpha(state))
@@ -346,14 +384,3 @@ def _kl_interval(information: Array, alpha: Array) -> tuple[Array, Array]:
             inside, outside = xp.where(within, middle, inside), xp.where(within, outside, middle)
         found.append(outside)
     return found[0], found[1]
-
-
-def default_rule(confidence_level: float, groups: int = 1) -> Calibration:
-    """Return the default rule for a confidence level such as 0.9."""
-    level = validate.number("confidence_level", confidence_level)
-    if isinstance(level, np.ndarray) or not 0.0 < level < 1.0 or math.isnan(level):
-        raise InputError("confidence_level", f"{confidence_level!r} is outside (0, 1)", "Give 0.9 for 90 % coverage")
-    return Calibration(1.0 - level, groups)
-
-
-__all__ = ["Asked", "Bound", "Calibration", "CalibrationState", "NoBase", "default_rule"]
