@@ -239,20 +239,19 @@ class Mixture(ReprMixin):
         constants = _constants(xp, state.means.dtype)
         began = state.rounds[..., None] > 0.0
         s, alpha = score[..., None], miss_rate[..., None]
-        predicted = 1.0 - xp.astype(first, state.means.dtype)
         # A round asked before any score was told has no prediction; its distance from the present mean sets the scale.
         error = xp.abs(score - xp.where(first, state.means[..., -1], prediction.base))
-        counted = xp.astype(began[..., 0], state.means.dtype)
+        counted = xp.minimum(state.rounds, 1.0)
         scale = state.scale.add(error, counted)
 
         # Trackers move by their miss at the ask; multiples of the deviation by the miss of what they predict now.
         n, now = len(GAINS), self._experts(state, groups)
         then = xp.where(first[..., None], now, prediction.experts)
         experts = xp.concat([then[..., :n], now[..., n : 2 * n], then[..., 2 * n :]], axis=-1)
-        push = xp.astype(s > experts, state.means.dtype) - alpha
+        push = xp.where(s > experts, 1.0 - alpha, -alpha)
         trackers = state.trackers + constants.gains * scale.value()[..., None] * push[..., :n]
         share = (groups / xp.sum(groups, axis=-1, keepdims=True))[..., None, :]
-        step = _DEVIATION_STEP * xp.astype(began, state.means.dtype)
+        step = _DEVIATION_STEP * counted[..., None]
         multiples = state.multiples + (step * push[..., n : 2 * n])[..., None] * share
 
         distance = s - state.means
@@ -279,7 +278,7 @@ class Mixture(ReprMixin):
             group_trackers,
             scale,
             group_scale,
-            _hedge(state.hedge, predicted[..., None] * pinball(s - prediction.experts, alpha)),
+            _hedge(state.hedge, xp.where(first[..., None], 0.0, pinball(s - then, alpha))),
         )
 
     def add_group(self, state: MixtureState) -> MixtureState:

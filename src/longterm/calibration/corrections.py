@@ -54,11 +54,11 @@ class Counts(NamedTuple):
     def add(self, residual: Array, missed: Array, groups: Array, miss_rate: Array) -> Counts:
         """Return the counts after a round with this residual (0 at a tie) in these groups."""
         xp = namespace(self.rounds)
-        counted = xp.where((residual == 0.0)[..., None], 0.0 * groups, groups)
+        counted = xp.where((residual == 0.0)[..., None], 0.0, groups)
         grown = xp.log1p(self.bet(miss_rate) * residual[..., None] * counted)
         return Counts(
             self.rounds + counted,
-            self.misses + counted * xp.astype(missed, self.rounds.dtype)[..., None],
+            self.misses + xp.where(missed[..., None], counted, 0.0),
             self.log_wealth + grown,
             xp.maximum(self.most_active, xp.sum(groups, axis=-1)),
         )
@@ -116,8 +116,11 @@ class Linear(ReprMixin):
         validate.validate_fields(self, validate.positive_scalar, "gain")
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
-        total = namespace(groups).sum(counts.excess(miss_rate) * groups, axis=-1)
-        return self.gain * total / (spread * counts.most_active if self.normalised else spread)
+        xp = namespace(groups)
+        total = xp.vecdot(counts.excess(miss_rate), groups)
+        if not self.normalised:
+            return self.gain * total / spread
+        return self.gain * total / (spread * xp.maximum(counts.most_active, xp.sum(groups, axis=-1)))
 
     def inverse(self, z: Array, told: Array, spread: Array) -> Array:
         """Return the excess at which the correction equals z, for one group."""
@@ -165,7 +168,7 @@ class Bets(ReprMixin):
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
         xp = namespace(groups)
         wealth = xp.exp(xp.clip(counts.log_wealth / spread[..., None], -LARGEST_EXPONENT, LARGEST_LOG_WEALTH))
-        return xp.sum(groups * wealth * counts.bet(miss_rate), axis=-1) / groups.shape[-1]
+        return xp.vecdot(groups, wealth * counts.bet(miss_rate)) / groups.shape[-1]
 
 
 @dataclass(frozen=True, repr=False)

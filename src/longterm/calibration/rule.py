@@ -62,9 +62,10 @@ class Evidence(NamedTuple):
 
 
 class CalibrationState(NamedTuple):
-    """State of a `Calibration`: rounds told, counts per group, the base's state and the certificate's sums."""
+    """State of a `Calibration`: rounds told, nominal miss rate, counts per group, the base's state and the certificate's sums."""
 
     told: Array
+    miss_rate: Array
     counts: Counts
     base: Any
     evidence: Evidence
@@ -133,6 +134,7 @@ class Calibration(ReprMixin):
     groups: int = 1
     base: Base = field(default_factory=Mixture)
     correction: Correction | None = None
+    _infinite_rounds: Any = field(init=False, default=0.0)
 
     def __post_init__(self) -> None:
         rate = validate.number("miss_rate", self.miss_rate)
@@ -146,7 +148,9 @@ class Calibration(ReprMixin):
             raise InputError(
                 "correction", f"{type(correction).__name__} has no groups", "Use Linear, Bets or LinearAndBets"
             )
+        infinite = np.maximum(1.0 / np.asarray(rate) - 1.0, 2.0) if isinstance(self.base, Mixture) else np.asarray(0.0)
         validate.set_frozen(self, miss_rate=rate, groups=count, correction=correction)
+        validate.set_frozen(self, _infinite_rounds=infinite if infinite.ndim else float(infinite))
 
     def init(self, shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> CalibrationState:
         """Return the state before the first round, for learners over the leading axes `shape`."""
@@ -155,6 +159,7 @@ class Calibration(ReprMixin):
         zero = xp.zeros(shape, dtype=dtype)
         return CalibrationState(
             zero,
+            xp.asarray(self.miss_rate, dtype=dtype) + zero,
             Counts.zeros(shape, self.groups, xp, dtype),
             self.base.init(shape, self.groups, xp, dtype),
             Evidence(zero, zero, zero, zero, zero),
@@ -209,11 +214,12 @@ class Calibration(ReprMixin):
                 "score", f"{score!r} is not a number of magnitude at most 1e100", "Give the score that was observed",
                 round=int(np.min(np.asarray(state.told))) + 1,
             )  # fmt: skip
-        missed, alpha = s > asked.threshold, self._alpha(state)
-        residual = xp.where(s == asked.threshold, 0.0, xp.astype(missed, s.dtype) - alpha)
+        missed, alpha = s > asked.threshold, state.miss_rate
+        residual = xp.where(s == asked.threshold, 0.0, xp.where(missed, 1.0 - alpha, -alpha))
         free = self._is_free(asked.told)
         return CalibrationState(
             state.told + 1.0,
+            alpha,
             state.counts.add(residual, missed, asked.groups, alpha),
             self.base.update(state.base, asked.prediction, s, asked.groups, alpha, asked.told == 0.0),
             self._evidence(state, asked, s, residual, free),
@@ -221,16 +227,11 @@ class Calibration(ReprMixin):
 
     def _is_free(self, told: Array) -> Array:
         """Return where the threshold is infinite: fewer than 1/α − 1 scores hold no 1 − α quantile."""
-        if not isinstance(self.base, Mixture):
-            return told < 0.0
-        return told < np.maximum(1.0 / np.asarray(self.miss_rate) - 1.0, 2.0)
-
-    def _alpha(self, state: CalibrationState) -> Array:
-        return namespace(state.told).asarray(self.miss_rate, dtype=state.told.dtype) + 0.0 * state.told
+        return told < self._infinite_rounds
 
     def _shift(self, state: CalibrationState, groups: Array, spread: Array) -> Array:
         assert self.correction is not None
-        return self.correction(state.counts, groups, self._alpha(state), spread)
+        return self.correction(state.counts, groups, state.miss_rate, spread)
 
     def _groups(self, state: CalibrationState, groups: Array) -> Array:
         xp = namespace(state.told)
@@ -260,7 +261,7 @@ class Calibration(ReprMixin):
         if self.groups == 1 and isinstance(self.correction, (Sinh, Linear, Saturating)):
             # The sum grows at a miss and falls at a cover, each time towards f⁻¹(z) or, if free, from where it is.
             position = self.correction.inverse(z, state.counts.rounds[..., 0], asked.spread)
-            position = xp.where(free, state.counts.excess(self._alpha(state))[..., 0], position)
+            position = xp.where(free, state.counts.excess(state.miss_rate)[..., 0], position)
             return old._replace(
                 lowest=xp.where(residual < 0.0, xp.minimum(old.lowest, position), old.lowest),
                 highest=xp.where(residual > 0.0, xp.maximum(old.highest, position), old.highest),
@@ -268,7 +269,7 @@ class Calibration(ReprMixin):
             )
         active = xp.sum(asked.groups, axis=-1)
         shift = self._shift(state, asked.groups, asked.spread)
-        loss = xp.where(free, xp.maximum(residual * shift, 0.0), pinball(z, self._alpha(state)))
+        loss = xp.where(free, xp.maximum(residual * shift, 0.0), pinball(z, state.miss_rate))
         squares = residual**2 * active / xp.maximum(state.counts.most_active, active)
         return old._replace(pinball=old.pinball + loss, squares=old.squares + squares, late=late)
 
@@ -285,13 +286,13 @@ class Calibration(ReprMixin):
         added = 1.0 / larger.groups
         if self.groups == 1:
             gain = LinearAndBets().gain
-            excess, wealth = counts.excess(self._alpha(state))[..., 0], xp.exp(counts.log_wealth[..., 0])
+            excess, wealth = counts.excess(state.miss_rate)[..., 0], xp.exp(counts.log_wealth[..., 0])
             added = added + 0.5 * gain * excess**2 + xp.maximum(wealth - 1.0, 0.0)
         grown = Counts(
             append_zero(counts.rounds), append_zero(counts.misses), append_zero(counts.log_wealth), counts.most_active
         )
         evidence = state.evidence._replace(pinball=state.evidence.pinball + added)
-        return larger, CalibrationState(state.told, grown, self.base.add_group(state.base), evidence)
+        return larger, CalibrationState(state.told, state.miss_rate, grown, self.base.add_group(state.base), evidence)
 
     def with_all_groups(self, asked: Asked) -> Asked:
         """Return an ask that was made before groups were added, with zeros for the new ones."""
@@ -304,7 +305,7 @@ class Calibration(ReprMixin):
 
     def excess(self, state: CalibrationState) -> Array:
         """Return Σ (1{miss} − α) per group, shape (..., k). Rounds with a tie are left out."""
-        return state.counts.excess(self._alpha(state))
+        return state.counts.excess(state.miss_rate)
 
     def coverage(self, state: CalibrationState) -> Array:
         """Return the share of covered scores per group, shape (..., k); NaN where a group has no round."""
@@ -319,7 +320,7 @@ class Calibration(ReprMixin):
         Theorem 3. `InputError` where there is no theorem: several groups with late labels.
         """
         xp = namespace(state.told)
-        alpha, evidence = self._alpha(state), state.evidence
+        alpha, evidence = state.miss_rate, state.evidence
         if isinstance(self.correction, NoCorrection):
             if not isinstance(self.base, Tracker):
                 raise InputError("correction", "none, so nothing controls the coverage", "Use Sinh or Linear")
