@@ -116,9 +116,7 @@ def test_panel_of_series_with_two_steps_ahead():
     inside = np.zeros(2)
     ids = [f"series {i}" for i in range(20)]
     for t in range(150):
-        frame = pd.DataFrame(
-            {"unique_id": np.repeat(ids, 2), "ds": np.tile([t, t + 1], 20), "Naive": 0.0, "Mean": 1.0}
-        )
+        frame = pd.DataFrame({"unique_id": np.repeat(ids, 2), "ds": np.tile([t, t + 1], 20), "Naive": 0.0, "Mean": 1.0})
         result = panel.predict(frame)
         y = rng.normal(size=20)
         settled = panel.update(pd.DataFrame({"unique_id": ids, "ds": t, "y": y}))

@@ -42,7 +42,9 @@ def test_pogo_wealth_is_the_likelihood_ratio():
     rng = np.random.default_rng(0)
     _, state = play(published.pogo(0.1, 1), rng.exponential(size=50))
     n, misses = float(state.counts.rounds[0]), float(state.counts.misses[0])
-    expected = betaln(misses + 0.5, n - misses + 0.5) - np.log(np.pi) - misses * np.log(0.1) - (n - misses) * np.log(0.9)
+    expected = (
+        betaln(misses + 0.5, n - misses + 0.5) - np.log(np.pi) - misses * np.log(0.1) - (n - misses) * np.log(0.9)
+    )
     np.testing.assert_allclose(state.counts.log_wealth[0], expected, rtol=1e-9)
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from longterm import _validate as validate
-from longterm._arrays import Array
+from longterm._arrays import Array, namespace
 from longterm._display import ReprMixin
-from longterm.calibration._namespace import namespace
 
 SMALLEST_SCALE = 1e-100
 LARGEST_SCORE = 1e100

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from longterm import _validate as validate
-from longterm._arrays import Array
+from longterm._arrays import Array, namespace
 from longterm._display import ReprMixin
-from longterm.calibration._namespace import namespace
 
 LARGEST_EXPONENT = 700.0
 LARGEST_LOG_WEALTH = 600.0

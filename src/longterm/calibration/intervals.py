@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -9,8 +10,12 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._display import ReprMixin
+from longterm.calibration.plot import Settled, plot_coverage
 from longterm.calibration.rule import Asked, Bound, Calibration, CalibrationState
 from longterm.errors import InputError
+
+HISTORY = 20_000
+"""Settled intervals that `Intervals.plot` can draw."""
 
 
 class Interval(NamedTuple):
@@ -20,6 +25,7 @@ class Interval(NamedTuple):
     upper: float
     prediction: float
     asked: Asked
+    groups: tuple[str, ...] = ()
 
 
 class Intervals(ReprMixin):
@@ -59,6 +65,7 @@ class Intervals(ReprMixin):
         self.state: CalibrationState = self.rule.init()
         self.names: dict[str, int] = {}
         self.open_rounds = 0
+        self._history: deque[Settled] = deque(maxlen=HISTORY)
         for name in groups:
             self._add_group(name)
 
@@ -67,6 +74,7 @@ class Intervals(ReprMixin):
         center = float(prediction)
         if not np.isfinite(center):
             raise InputError("prediction", f"{prediction!r} is not finite", "Give a finite number")
+        names = tuple(groups) if not isinstance(groups, str) else (groups,)
         members = self._columns(groups)
         asked = self.rule.ask(self.state, self._one_hot(members), open_rounds=self.open_rounds)
         self.open_rounds += 1
@@ -74,7 +82,7 @@ class Intervals(ReprMixin):
         lower, upper = center - float(below), center + float(above)
         if lower > upper:  # the two sides crossed: both thresholds are negative together
             lower = upper = 0.5 * (lower + upper)
-        return Interval(lower, upper, center, asked)
+        return Interval(lower, upper, center, asked, names)
 
     def tell(self, interval: Interval, outcome: float) -> None:
         """Take the outcome of an interval, in any order; outcomes that never come are given to `skip`."""
@@ -85,6 +93,8 @@ class Intervals(ReprMixin):
         score: Any = abs(error) if self.symmetric else np.array([-error, error])
         self.state = self.rule.tell(self.state, self.rule.with_all_groups(interval.asked), score)
         self.open_rounds -= 1
+        covered = interval.lower <= y <= interval.upper
+        self._history.append(Settled(covered, interval.upper - interval.lower, interval.groups))
 
     def skip(self, interval: Interval) -> None:
         """Give up an interval whose outcome will not come."""
@@ -105,6 +115,14 @@ class Intervals(ReprMixin):
     def bound(self) -> Bound:
         """Return limits of the misses minus their nominal number that hold on every sequence; see `Calibration.bound`."""
         return self.rule.bound(self.state)
+
+    def plot(self, *, window: int = 200, axes: Any = None) -> Any:
+        """Draw rolling coverage overall and by group, the width, and the sum of errors within its certificate."""
+        try:
+            bound = self.bound()
+        except InputError:
+            bound = None
+        return plot_coverage(self._history, self.confidence_level, bound, window=window, axes=axes)
 
     def _of_sides(self, values: Any) -> Any:
         return values if self.symmetric else values.sum(axis=0)

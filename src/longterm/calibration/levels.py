@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from longterm._arrays import Array
+from longterm._arrays import Array, namespace
 from longterm._display import ReprMixin
-from longterm.calibration._namespace import namespace
 from longterm.calibration.rule import Asked, Calibration, CalibrationState
 from longterm.errors import InputError
 

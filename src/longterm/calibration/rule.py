@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array
+from longterm._arrays import Array, namespace
 from longterm._display import ReprMixin
-from longterm.calibration._namespace import namespace
 from longterm.calibration.bases import (
     GAINS,
     LARGEST_SCORE,
