@@ -126,6 +126,10 @@ class OverspentWarning(UserWarning):
     """A pacer was charged more than what was left. It is recorded; nothing more is bid."""
 
 
+class HorizonWarning(UserWarning):
+    """More requests come than a rule was made for. Its caps still hold."""
+
+
 class AssumptionWarning(UserWarning):
     """A theorem's assumption does not hold for these hyper-parameters; the run goes on without the theorem."""
 
