@@ -285,7 +285,7 @@ def test_a_covariance_that_is_none_is_refused(tmp_path, change):
     """The file's checksum is right: whoever forged it made it anew."""
     chooser = Chooser(rules()["thompson"], seed=5)
     chooser.save(tmp_path / "s")
-    stored, _ = read_snapshot(tmp_path / "s", KIND, VERSION)
+    stored = read_snapshot(tmp_path / "s", KIND, VERSION)
     (name,) = [name for name in stored.arrays if name.endswith("covariance")]
     arrays = {**stored.arrays, name: change(stored.arrays[name])}
     write_snapshot(tmp_path / "s", Snapshot(KIND, VERSION, stored.metadata, arrays))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, Problem, compare, run
+from longterm import _validate as validate
 from longterm.constraints import Affine, CustomConstraint
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, NonFiniteError, StreamEndedError
 from longterm.learners.feedback import Feedback
@@ -319,3 +320,11 @@ def test_every_broken_bound_is_recorded_once_with_its_first_round_however_the_ru
     assert "round 1:" in whole.warnings["constraint_gradient"]
     part = run(problem, learner, stream, 50, on_broken_bound="warn")
     assert run(problem, learner, stream, 80, on_broken_bound="warn", resume=part).warnings == whole.warnings
+
+
+def test_an_interval_error_speaks_of_beta_only_for_beta() -> None:
+    with pytest.raises(InputError, match="Table 1"):
+        validate.trade_off("beta", 1.5)
+    with pytest.raises(InputError, match="loss_parameter above 0 and below 1") as caught:
+        validate.open_unit_interval("loss_parameter", 1.5)
+    assert "Table 1" not in str(caught.value)

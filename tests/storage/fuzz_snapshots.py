@@ -44,7 +44,6 @@ from longterm.linear_model import (
     BudgetLinearClassifier,
     BudgetLinearLearner,
     BudgetLinearRegressor,
-    BudgetSoftmaxClassifier,
     EvolvingLinearLearner,
 )
 from longterm.problems import two_dimensional
@@ -139,7 +138,7 @@ class Rows:
             few = None if i % 3 else [i % fleet.size]
             n = fleet.size if few is None else 1
             told = np.tile([0.1 * math.cos(i), 0.1], (n, 1)), np.full(n, 0.1 * math.sin(i)), np.full((n, 2), 0.1)
-            fleet.tell(Feedback(*told), who=few)
+            fleet.tell(Feedback(*told), rows=few)
 
     def play(self, path):
         fleet = Fleet.load(path, AOGD.for_problem(PROBLEM))
@@ -253,7 +252,6 @@ KINDS = {
     "evolving": Evolves(),
     "classifier": Fits(lambda: BudgetLinearClassifier(budget=5.0), two),
     "regressor": Fits(lambda: BudgetLinearRegressor(budget=5.0), lambda y: y),
-    "softmax": Fits(lambda: BudgetSoftmaxClassifier(budget=5.0), lambda y: np.digitize(y, [-0.5, 0.5])),
 }
 
 

@@ -16,7 +16,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace, rows_at, times_table
+from longterm._arrays import ROUNDING, Array, FloatArray, as_column, dot, like, namespace, rows_at, times_table
 from longterm.constraints.base import Affine, Constraint, Linearised
 from longterm.constraints.extreme_eigenvector import ExtremeEigenvector, full_decomposition
 from longterm.errors import InputError
@@ -26,7 +26,6 @@ from longterm.projections import (
     project_onto_doubly_stochastic,
     project_onto_psd_in_ball,
 )
-from longterm.projections.base import ROUNDING
 from longterm.projections.psd import as_symmetric
 from longterm.sets import Ball, Box, RowStochastic, Set
 

@@ -21,7 +21,7 @@ from longterm.decisions.primal_dual import PrimalDual, RuleState
 from longterm.decisions.primals import ActionOutcomes, OpenChoice
 from longterm.errors import SnapshotError
 from longterm.live.journal import Follows
-from longterm.live.recorded import Restored
+from longterm.live.recorded import IDENTITY, Restored
 from longterm.live.tokens import Lives, life_of, lives_with
 from longterm.storage.snapshot import Snapshot, pack, read_snapshot, require_sound, restored_state, state_arrays, unpack
 from longterm.storage.specification import difference, specification
@@ -191,7 +191,8 @@ class ChooserMemory:
 
     def load(self, path: Path) -> Restored:
         """Restore the snapshot at `path`; raise a SnapshotError unless it belongs to this rule and can be used."""
-        snapshot, identity = read_snapshot(path, KIND, VERSION)
+        snapshot = read_snapshot(path, KIND, VERSION)
+        identity = path.read_bytes()[-IDENTITY:]
         metadata = snapshot.metadata
         other = difference(metadata.get("rule"), specification(self.rule), "rule")
         if other is not None:

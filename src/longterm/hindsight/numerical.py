@@ -47,7 +47,7 @@ MOST_KEPT = 6
 """Planes kept for each coordinate, besides those that the latest bound is made of."""
 LEVEL = 0.4
 """Where the next point is looked for, between the lower bound (0) and the best value (1)."""
-ROUNDING = 1e-13
+GAP_ROUNDING = 1e-13
 """A gap within this share of ‖∇F‖ Δ is made of rounding."""
 NEAR = 1e-8
 """How near to the best point the first planes are laid, in diameters."""
@@ -106,7 +106,7 @@ class _Search:
         """Whether the gap is small enough, or no more than rounding."""
         if self.x is None:
             return self.empty
-        rounding = ROUNDING * self.over.diameter * max(float(np.linalg.norm(slope)) for slope in self.slopes)
+        rounding = GAP_ROUNDING * self.over.diameter * max(float(np.linalg.norm(slope)) for slope in self.slopes)
         return self.value - self.lower <= max(self.relative_gap * abs(self.value), rounding)
 
     def solution(self) -> Solution | None:

@@ -50,8 +50,9 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace
 from longterm.constraints import Affine
 from longterm.errors import InputError
-from longterm.learners.base import Learner, Need, require_needs
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
@@ -166,7 +167,7 @@ class MirrorProx(Learner[MirrorProxState]):
         return regret, np.sqrt(2 * (theta * T + 1 / eta) * (regret + c.loss_range * T))
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MirrorProxState:
-        anchor = self.at_the_centre(batch_shape, xp, dtype)
+        anchor = self.initial_x(batch_shape, xp, dtype)
         multiplier = xp.zeros((*anchor.shape[:-1], self.polyhedron.count), dtype=anchor.dtype)
         return self._look_ahead(xp.asarray(1, dtype=xp.int64), anchor, multiplier)
 

@@ -211,7 +211,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         return steps + theta / 4, xp.log(2 + 4 * (steps + self.loss_range * rounds) / theta) / omega
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OptimisticCOCOState:
-        y = self.at_the_centre(batch_shape, xp, dtype)
+        y = self.initial_x(batch_shape, xp, dtype)
         t, zero = xp.asarray(1, dtype=xp.int64), xp.zeros(y.shape[:-1], dtype=y.dtype)
         memory, constraint_memory = self.hints.start(y), self.constraint_hints.start(y)
         hint, about = self.hints.predict(memory, t, y), self._foreseen(constraint_memory, t, y)

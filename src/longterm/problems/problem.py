@@ -26,14 +26,13 @@ from functools import cached_property
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import FloatArray
+from longterm._arrays import ROUNDING, FloatArray
 from longterm._display import ReprMixin
 from longterm.constraints import Affine, Constraint
 from longterm.constraints.prox import AffineProx
 from longterm.errors import InputError
 from longterm.losses import Loss
 from longterm.projections import Projection
-from longterm.projections.base import ROUNDING
 from longterm.sets import Set
 from longterm.theory.facts import Constants
 from longterm.theory.slater import SlaterPoint, find_slater_point

@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import Array, FloatArray, through_numpy
+from longterm._arrays import ROUNDING, Array, FloatArray, through_numpy
 from longterm.errors import InputError
 from longterm.sets import Ball, Box, Set
 
 Projection = Callable[[Array], Array]
 """x ↦ the nearest point of a closed convex set, shape (..., d) to (..., d), each row by itself."""
 
-ROUNDING = 1e-12
-"""How much a number may exceed a limit, relatively, and still count as rounded rather than beyond it."""
 FARTHEST = 1e12
 """Searches end at 1e-16 of the numbers that they are given: of larger ones too few digits of the answer are left."""
 

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray
+from longterm._arrays import ROUNDING, Array, FloatArray
 from longterm.errors import InputError
-from longterm.projections.base import ROUNDING, on_cpu
+from longterm.projections.base import on_cpu
 from longterm.sets import Ball
 
 RELATIVE_GAP = 1e-9

@@ -110,7 +110,7 @@ class Set(ReprMixin, ABC):
         return np.asarray(self.project(points))
 
 
-ROUNDING = 1e-5
+SQUARE_MARGIN = 1e-5
 """Of squared lengths in float32 or float64, with room to spare."""
 
 
@@ -181,7 +181,7 @@ class Ball(Set):
         """Whether these are a few points, all inside with room to spare: seen without arrays of their lengths."""
         if not (type(offset) is np.ndarray and offset.ndim == 2 and 0 < len(offset) <= SHORT_ROW and self._unit == 1.0):
             return False
-        reach = self.radius * self.radius * (1 - ROUNDING)
+        reach = self.radius * self.radius * (1 - SQUARE_MARGIN)
         together = np.vdot(offset, offset)  # at least each of them; of squares that overflow `vecdot` would warn
         return bool(together < reach or (together < math.inf and max(np.vecdot(offset, offset).tolist()) < reach))
 

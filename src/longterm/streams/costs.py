@@ -94,7 +94,7 @@ class LateReversal(Stream):
     norm: float = 1.0
 
     def __post_init__(self) -> None:
-        beta = validate.scalar("beta", validate.open_unit_interval("beta", self.beta))
+        beta = validate.scalar("beta", validate.trade_off("beta", self.beta))
         norm = validate.positive_scalar("norm", self.norm)
         validate.set_frozen(self, beta=beta, norm=norm, length=validate.count("rounds", self.rounds))
 
