@@ -225,7 +225,7 @@ def test_a_grid_and_a_fleet_run_as_if_alone():
         x = fleet.ask()
         told = observe(problem, x, [np.tile(cost, (3, 1))])
         for k in range(3):  # one after another, so that rounds differ on the way; g_j is left out
-            fleet.tell(Feedback(told.loss_gradient[[k]], told.constraint[[k]], told.constraint_gradient[[k]]), who=[k])
+            fleet.tell(Feedback(told.loss_gradient[[k]], told.constraint[[k]], told.constraint_gradient[[k]]), rows=[k])
     for k in range(3):
         alone = run(problem, AFTRL.for_problem(problem, theta_0=theta[k]), Replay([costs]))
         np.testing.assert_allclose(together.state.x[k], alone.state.x, atol=1e-12)

@@ -138,7 +138,7 @@ class Rows:
             few = None if i % 3 else [i % fleet.size]
             n = fleet.size if few is None else 1
             told = np.tile([0.1 * math.cos(i), 0.1], (n, 1)), np.full(n, 0.1 * math.sin(i)), np.full((n, 2), 0.1)
-            fleet.tell(Feedback(*told), who=few)
+            fleet.tell(Feedback(*told), rows=few)
 
     def play(self, path):
         fleet = Fleet.load(path, AOGD.for_problem(PROBLEM))

@@ -20,14 +20,13 @@ from longterm.decisions.primal_dual import Open, PrimalDual, State
 from longterm.decisions.primals import Request
 from longterm.errors import SnapshotError
 from longterm.live.journal import Follows
-from longterm.live.recorded import Restored
+from longterm.live.recorded import IDENTITY, Restored
 from longterm.live.tokens import Lives, life_of, lives_with
 from longterm.storage.snapshot import Snapshot, pack, read_snapshot, require_sound, restored_state, state_arrays, unpack
 from longterm.storage.specification import difference, specification
 
 KIND = "chooser"
-VERSION = 2
-"""Of snapshots. Version 1 knew a new life only where a chooser was loaded without its journal."""
+VERSION = 1
 CHECKPOINT_AFTER = (2_000, 2**25)
 """Records and bytes: about a second of recovery, in which every call is made again."""
 Drawn = tuple[int, FloatArray]
@@ -189,14 +188,13 @@ class ChooserMemory:
 
     def load(self, path: Path) -> Restored:
         """Become what the snapshot of this rule says; a SnapshotError unless it can be played on."""
-        snapshot, identity = read_snapshot(path, KIND, VERSION)
+        snapshot = read_snapshot(path, KIND, VERSION)
+        identity = path.read_bytes()[-IDENTITY:]
         kept = snapshot.metadata
         other = difference(kept.get("rule"), specification(self.rule), "rule")
         if other is not None:
             raise SnapshotError(path, "another rule", other, "Make the rule with the saved hyper-parameters")
         try:
-            if snapshot.version == 1:  # lives were written the other way round, and the first had none
-                kept = dict(kept) | {"lives": [[first, life] for life, first in kept["lives"] if life]}
             with np.errstate(all="ignore"):  # what is not finite is refused, in words
                 self._restore(kept, snapshot.arrays)
             return Restored.of(identity, kept)
