@@ -122,7 +122,7 @@ def test_the_faster_engine_is_chosen_where_it_is_known(monkeypatch, caplog):
     assert faster_engine(10**6, parts) == "jax"
     assert faster_engine(1000, parts) == "numpy"  # compiling takes longer
     assert faster_engine(None, parts) == "numpy"
-    own = CustomLoss(9, lambda x: x[..., 0], lambda x: x, declared_gradient_bound=1.0, declared_range=1.0)
+    own = CustomLoss(9, lambda x: x[..., 0], lambda x: x, gradient_bound=1.0, value_range=1.0)
     assert faster_engine(10**6, (own, *parts)) == "numpy"
     assert faster_engine(10**6, (test_best_wants_to_know_what_was_played, *parts)) == "numpy"  # a builder of one's own
     monkeypatch.setattr("longterm.engines.selection.find_spec", lambda name: None)
