@@ -30,7 +30,7 @@ help:
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
 	@echo "make bench-models  linear models with default settings beside scikit-learn, River and Vowpal Wabbit: losses, non-zeros, time"
 	@echo "make bench-scale many learners at once: paths of budgets, memory, pacing of whole logs; what docs/what_it_costs.md quotes"
-	@echo "make bench-gpu   the part of it that wants a GPU (extra cuda); make test-gpu: the tests that do"
+	@echo "make bench-gpu   the part of it that wants a GPU; make test-gpu: the tests that do"
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -137,7 +137,7 @@ bench-gpu:
 	PYTHONPATH=src $(PYTHON) benchmarks/scale_gpu.py
 
 test-gpu:
-	PYTHONPATH=src:tests/support $(PYTHON) -m pytest -q -o addopts= tests/linear_model/test_linear_gpu.py tests/live/test_fleet_on_device.py
+	PYTHONPATH=src:tests/support $(PYTHON) -m pytest -q -o addopts= tests/live/test_fleet_on_device.py
 
 clean:
 	rm -rf $(VENV) results build dist docs/_build docs/reference docs/gallery_pages .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,8 +1,8 @@
-"""The part of benchmarks/scale.py that wants a GPU: `make bench-gpu`. Rows like those of covtype, or covtype itself.
+"""Measure fleets and streams on a GPU: `make bench-gpu`.
 
-    python benchmarks/scale_gpu.py [rows.npz with X and y, or -] [gpu.json]
+    python benchmarks/scale_gpu.py [gpu.json]
 
-With a second name the points of the figure are written there (benchmarks/draw_costs.py).
+With a file name, the points of the figure are written there (benchmarks/draw_costs.py).
 """
 
 from __future__ import annotations
@@ -17,18 +17,7 @@ from typing import Any
 
 import numpy as np
 
-BUDGETS, SEQUENCES, LEARNERS, DIMENSION = 16_384, 4096, 1_000_000, 64
-
-
-def rows_like_covtype(count: int = 581_012) -> tuple[Any, Any]:
-    """54 columns, ten of them dense in [0, 1], two ones among the rest."""
-    rng = np.random.default_rng(0)
-    X = np.zeros((count, 54), dtype=np.float32)
-    X[:, :10] = rng.random((count, 10))
-    X[np.arange(count), 10 + rng.integers(4, size=count)] = 1.0
-    X[np.arange(count), 14 + rng.integers(40, size=count)] = 1.0
-    weights = rng.standard_normal(54)
-    return X, np.where(X @ weights - np.median(X @ weights) + rng.logistic(size=count) > 0, 1.0, -1.0)
+LEARNERS, DIMENSION = 1_000_000, 64
 
 
 def seconds(work: Callable[[], object], repeats: int = 3) -> float:
@@ -40,29 +29,6 @@ def seconds(work: Callable[[], object], repeats: int = 3) -> float:
         work()
         times.append(time.perf_counter() - begin)
     return statistics.median(times)
-
-
-def paths(X: Any, y: Any) -> None:
-    from longterm.linear_model import BudgetPath
-
-    budgets = np.geomspace(0.05, 2000, BUDGETS)
-    for dtype in ("float64", "float32"):
-        begin = time.perf_counter()
-        path = BudgetPath(X.shape[1], budgets, device="gpu", dtype=dtype)
-        made = time.perf_counter() - begin
-        path.learn(X[:1000], y[:1000])
-        taken = seconds(lambda path=path: path.learn(X, y), 1)
-        print(f"{BUDGETS} budgets, {dtype}: learn {taken:.2f} s (goal 2), making the learners {made:.2f} s")
-
-
-def sequences(X: Any, y: Any) -> None:
-    from longterm.linear_model.sequences import random_sequences
-
-    longest = float(np.linalg.norm(X.astype(np.float64), axis=1).max())
-    for dtype in ("float32", "float64"):
-        options = {"constants": {"feature_norm": longest}, "fit_intercept": False, "device": "gpu", "dtype": dtype}
-        taken = seconds(lambda options=options: random_sequences(X, y, budget=6.987, sequences=SEQUENCES, **options))
-        print(f"{SEQUENCES} sequences, A-OGD, {dtype}: {taken:.3f} s (goal 0.6), rows sent and checked with it")
 
 
 POINTS: list[dict[str, Any]] = []
@@ -148,17 +114,10 @@ def streams() -> None:
 
 
 def main() -> None:
-    if len(sys.argv) > 1 and sys.argv[1] != "-":
-        with np.load(sys.argv[1]) as given:
-            X, y = given["X"], given["y"]
-    else:
-        X, y = rows_like_covtype()
     fleets()
     streams()
-    if len(sys.argv) > 2:
-        Path(sys.argv[2]).write_text(json.dumps({"points": POINTS}, indent=1))
-    paths(X, y)
-    sequences(X, y)
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(json.dumps({"points": POINTS}, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Snapshots that an earlier version wrote still load, and the learner goes on as it did then."""
+"""Files of version 1 load, and the learner continues as it did when they were written.
+
+`python tests/linear_model/test_linear_golden.py` writes the files again, after a deliberate change of the layout.
+"""
 
 import json
 from pathlib import Path
@@ -7,27 +10,46 @@ import numpy as np
 import pytest
 
 from longterm import linear_model
-from longterm.errors import SnapshotError
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model import _memory as memory
 from longterm.storage.snapshot import read_snapshot
 
 GOLDEN = Path(__file__).parent / "golden"
-MARGINS = json.loads((GOLDEN / "margins.json").read_text(encoding="utf-8"))
+GIVEN = {"feature_norm": 5.0, "rounds": 1000}
+LEARNERS = {
+    "a-ftrl_dense": {"scales": "one"},
+    "a-ftrl_sparse": {"scales": "one", "sparse": True},
+    "a-ogd_dense": {"rule": "a-ogd"},
+    "mahdavi_dense": {"rule": "mahdavi", "constants": GIVEN},
+    "penalised-ftrl_dense": {"rule": "penalised-ftrl", "scales": "one"},
+    "mixed_a-ftrl_dense": {},
+    "mixed_a-ftrl_sparse": {"sparse": True},
+    "mixed_penalised-ftrl_dense": {"rule": "penalised-ftrl"},
+    "priced_a-ftrl_dense": {"scales": "priced"},
+    "scaled_a-ftrl_dense": {"scale_features": True},
+}
 
 
-@pytest.mark.parametrize("name", MARGINS)
-def test_a_snapshot_of_an_earlier_version_loads_and_goes_on_as_it_did(name):
+def rows():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 6))
-    y = np.sign(X[:, 0] + 0.3 * rng.standard_normal(50))
+    return X, np.sign(X[:, 0] + 0.3 * rng.standard_normal(50))
+
+
+def continue_learning(learner, name):
+    """Return the margins of five more rows."""
+    X, y = rows()
+    if name.endswith("sparse"):
+        return [learner.step(np.arange(6), X[i], y[i]) for i in range(5)]
+    return [learner.step_dense(X[i], y[i]) for i in range(5)]
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_golden_file_loads_and_the_learner_continues(name):
+    margins = json.loads((GOLDEN / "margins.json").read_text(encoding="utf-8"))
     learner = BudgetLinearLearner.load(GOLDEN / f"{name}.snapshot")
     assert learner.rounds == 50
-    if name.endswith("sparse"):
-        margins = [learner.step(np.arange(6), X[i], y[i]) for i in range(5)]
-    else:
-        margins = [learner.step_dense(X[i], y[i]) for i in range(5)]
-    np.testing.assert_allclose(margins, MARGINS[name], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(continue_learning(learner, name), margins[name], rtol=1e-9, atol=1e-12)
 
 
 def test_a_state_of_another_length_is_refused():
@@ -38,115 +60,97 @@ def test_a_state_of_another_length_is_refused():
         learner.__setstate__({"specification": learner._specification(), "arrays": stored})
 
 
-@pytest.mark.parametrize("form", ["dense", "sparse"])
-def test_a_file_of_the_first_layout_says_who_wrote_it(form):
-    with pytest.raises(SnapshotError, match=r"a longterm before 0\.1\.0 wrote it") as caught:
-        BudgetLinearLearner.load(GOLDEN / "older" / f"layout_14_{form}.snapshot")
-    assert caught.value.reason == "older"
-
-
-SETTINGS = ["dimension", "budget", "l1", "l2", "loss", "loss_parameter", "rule", "intercept_bound", "beta", "growth"]
-LAYOUTS = {
-    1: {
-        "metadata": ["settings", "widens", "sparse", "level", "seed"],
-        "settings": [*SETTINGS, "given"],
-        "dense": {
-            "game.round": ("<i8", 1),
-            "game.numbers": ("<f8", 15),
-            "game.vector": ("<f8", 6),
-            "average.stretches": ("<i8", 1),
-            "average.total": ("<f8", 0),
-        },
-        "sparse": {
-            "game.round": ("<i8", 4),
-            "game.numbers": ("<f8", 17),
-            "game.memory": ("<f8", 12),
-            "game.heap": ("<u8", 0),
-            "average.stretches": ("<i8", 1),
-            "average.total": ("<f8", 0),
-        },
-    },
-    2: {
-        "metadata": ["settings", "widens", "sparse", "level", "seed"],
-        "settings": [*SETTINGS, "given", "scales", "offset", "max_features", "residual_radius"],
-        "dense": {
-            "game.round": ("<i8", 1),
-            "game.numbers": ("<f8", 15),
-            "game.mixed": ("<f8", 11),
-            "game.mixture": ("<f8", 128),
-            "game.vector": ("<f8", 6),
-            "average.stretches": ("<i8", 1),
-            "average.total": ("<f8", 0),
-        },
-        "sparse": {
-            "game.round": ("<i8", 4),
-            "game.numbers": ("<f8", 17),
-            "game.mixed": ("<f8", 11),
-            "game.mixture": ("<f8", 128),
-            "game.memory": ("<f8", 12),
-            "game.heap": ("<u8", 0),
-            "average.stretches": ("<i8", 1),
-            "average.total": ("<f8", 0),
-        },
-    },
-    3: {
-        "metadata": ["settings", "widens", "sparse", "level", "seed"],
-        "settings": [*SETTINGS, "given", "scales", "offset", "max_features", "residual_radius"],
-        "dense": {
-            "game.round": ("<i8", 1),
-            "game.numbers": ("<f8", 15),
-            "game.mixed": ("<f8", 12),
-            "game.mixture": ("<f8", 128),
-            "game.vector": ("<f8", 6),
-            "average.stretches": ("<i8", 1),
-            "average.total": ("<f8", 0),
-        },
-        "sparse": {
-            "game.round": ("<i8", 4),
-            "game.numbers": ("<f8", 17),
-            "game.mixed": ("<f8", 12),
-            "game.mixture": ("<f8", 128),
-            "game.memory": ("<f8", 12),
-            "game.heap": ("<u8", 0),
-            "average.stretches": ("<i8", 1),
-            "average.total": ("<f8", 0),
-        },
-    },
+SETTINGS = [
+    "dimension", "budget", "l1", "l2", "loss", "loss_parameter", "rule", "intercept_bound", "beta", "growth", "given",
+    "scales", "offset", "max_features", "residual_radius",
+]  # fmt: skip
+DENSE = {
+    "game.round": ("<i8", 1),
+    "game.numbers": ("<f8", 15),
+    "game.mixed": ("<f8", 25),
+    "game.mixture": ("<f8", 128),
+    "game.vector": ("<f8", 6),
+    "average.stretches": ("<i8", 1),
+    "average.total": ("<f8", 0),
 }
-LAYOUTS[4] = LAYOUTS[3] | {
-    "scaled": LAYOUTS[3]["dense"]
+LAYOUT = {
+    "dense": DENSE,
+    "sparse": {name: value for name, value in DENSE.items() if name != "game.vector"}
+    | {"game.round": ("<i8", 4), "game.numbers": ("<f8", 17)}
+    | {"game.memory": ("<f8", 12), "game.heap": ("<u8", 0)},
+    "scaled": DENSE
     | {f"scale.{name}": ("<f8", 6) for name in ("factors", "squares", "seen", "most", "means", "sums")}
-    | {"scale.counts": ("<i8", 1), "scale.slopes": ("<f8", 1), "scale.steepness": ("<f8", 7)}
+    | {"scale.counts": ("<i8", 1), "scale.slopes": ("<f8", 1), "scale.steepness": ("<f8", 7)},
 }
-LAYOUTS[5] = LAYOUTS[4] | {
-    form: LAYOUTS[4][form] | {"game.mixed": ("<f8", 25)} for form in ("dense", "sparse", "scaled")
-}
-"""What a fresh learner of six weights stores in each version. Never change one: add the next, with its golden files."""
+"""The arrays that a new learner of six weights stores."""
 
 
-@pytest.mark.parametrize("form", ["dense", "sparse", "scaled"])
-def test_a_change_of_layout_raises_the_version(tmp_path, form):
+@pytest.mark.parametrize("form", LAYOUT)
+def test_the_layout_of_a_file(tmp_path, form):
     BudgetLinearLearner(6, 2.0, sparse=form == "sparse", scale_features=form == "scaled").save(tmp_path / "file")
-    stored, _ = read_snapshot(tmp_path / "file", memory.KIND, memory.VERSION)
-    layout = LAYOUTS[stored.version]
-    assert list(stored.metadata) == layout["metadata"]
-    assert list(stored.metadata["settings"]) == layout["settings"]
-    assert {name: (array.dtype.str, array.size) for name, array in stored.arrays.items()} == layout[form]
-    assert max(LAYOUTS) == memory.VERSION
+    stored = read_snapshot(tmp_path / "file", memory.KIND, memory.VERSION)
+    assert stored.version == 1
+    assert list(stored.metadata) == ["settings", "widens", "sparse", "level", "seed"]
+    assert list(stored.metadata["settings"]) == SETTINGS
+    assert {name: (array.dtype.str, array.size) for name, array in stored.arrays.items()} == LAYOUT[form]
 
 
-ESTIMATORS = json.loads((GOLDEN / "estimators" / "predictions.json").read_text(encoding="utf-8"))
+ESTIMATORS = {
+    "classifier_stream": ("BudgetLinearClassifier", "two", {"budget": 5.0}),
+    "forgetful_stream": ("BudgetLinearClassifier", "two", {"half_life": 20.0}),
+    "regressor_stream": ("BudgetLinearRegressor", "targets", {}),
+    "classes_stream": ("BudgetLinearClassifier", "three", {"budget": 5.0}),
+    "path_stream": ("BudgetPathClassifier", "two", {"budgets": [0.5, 5.0]}),
+}
+
+
+def estimator_rows():
+    X = np.random.default_rng(0).standard_normal((60, 4)) + 3.0
+    return X, {
+        "two": np.where(X[:, 0] > X[:, 1], 1, 0),
+        "three": X[:, :3].argmax(axis=1),
+        "targets": 50 + 3 * X[:, 0],
+    }
+
+
+def scores(model):
+    X, _ = estimator_rows()
+    return np.ravel(getattr(model, "decision_function", model.predict)(X[:3]))
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_an_estimator_of_an_earlier_version_loads_and_goes_on_as_it_did(name):
-    """Files begin with the version of the learners in them."""
-    known = ESTIMATORS[name]
-    X = np.random.default_rng(0).standard_normal((60, 4)) + 3.0
-    y = {"two": np.where(X[:, 0] > X[:, 1], 1, 0), "three": X[:, :3].argmax(axis=1), "targets": 50 + 3 * X[:, 0]}
-    model = getattr(linear_model, known["class"]).load(GOLDEN / "estimators" / f"{name}.snapshot")
-    scores = getattr(model, "decision_function", model.predict)
-    exact = 1e-12 if name.startswith("5_") else 1e-9  # earlier ones were written with other kernels
-    np.testing.assert_allclose(np.ravel(scores(X[:3])), known["before"], rtol=exact)
-    model.partial_fit(X[:3], y[known["labels"]][:3])
-    np.testing.assert_allclose(np.ravel(scores(X[:3])), known["after"], rtol=1e-9)
+def test_a_golden_estimator_loads_and_continues(name):
+    known = json.loads((GOLDEN / "estimators" / "predictions.json").read_text(encoding="utf-8"))[name]
+    kind, labels, _ = ESTIMATORS[name]
+    X, y = estimator_rows()
+    model = getattr(linear_model, kind).load(GOLDEN / "estimators" / f"{name}.snapshot")
+    np.testing.assert_allclose(scores(model), known["before"], rtol=1e-12)
+    model.partial_fit(X[:3], y[labels][:3])
+    np.testing.assert_allclose(scores(model), known["after"], rtol=1e-9)
+
+
+def write_golden_files():
+    """Write all golden files and the numbers that they are compared with."""
+    X, y = rows()
+    margins = {}
+    for name, options in LEARNERS.items():
+        learner = BudgetLinearLearner(6, 2.0, **options)
+        learner.learn(X, y)
+        learner.save(GOLDEN / f"{name}.snapshot")
+        margins[name] = continue_learning(learner, name)
+    (GOLDEN / "margins.json").write_text(json.dumps(margins, indent=1) + "\n", encoding="utf-8")
+    X, targets = estimator_rows()
+    predictions = {}
+    for name, (kind, labels, options) in ESTIMATORS.items():
+        model = getattr(linear_model, kind)(**options)
+        classes = {} if labels == "targets" else {"classes": np.unique(targets[labels])}
+        model.partial_fit(X, targets[labels], **classes)
+        model.save(GOLDEN / "estimators" / f"{name}.snapshot")
+        before = scores(model).tolist()
+        model.partial_fit(X[:3], targets[labels][:3])
+        predictions[name] = {"before": before, "after": scores(model).tolist()}
+    (GOLDEN / "estimators" / "predictions.json").write_text(json.dumps(predictions, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_golden_files()

@@ -1,7 +1,6 @@
 """Linear models trained one row at a time under a budget (extra `linear`: numba, scikit-learn).
 
 BudgetLinearClassifier, BudgetLinearRegressor     scikit-learn's interface
-BudgetSoftmaxClassifier                           several classes in one model, one budget for all of them
 BudgetPathClassifier, BudgetPathRegressor         the same with the budget chosen out of many, in one pass
 BudgetLinearLearner                               one row at a time, for services; scikit-learn is not imported
 EvolvingLinearLearner                             the same where the past fades and features appear
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from longterm.linear_model.path import BudgetPath, PathPoint, budgets_for
     from longterm.linear_model.path_estimators import BudgetPathClassifier, BudgetPathRegressor
     from longterm.linear_model.regressor import BudgetLinearRegressor
-    from longterm.linear_model.softmax import BudgetSoftmaxClassifier
     from longterm.linear_model.streaming import BudgetLinearLearner
 
 __all__ = [
@@ -33,7 +31,6 @@ __all__ = [
     "BudgetPath",
     "BudgetPathClassifier",
     "BudgetPathRegressor",
-    "BudgetSoftmaxClassifier",
     "EvolvingLinearLearner",
     "PathPoint",
     "budgets_for",
@@ -43,7 +40,6 @@ __all__ = [
 _MODULES = {
     "BudgetLinearClassifier": "classifier",
     "BudgetLinearRegressor": "regressor",
-    "BudgetSoftmaxClassifier": "softmax",
     "BudgetLinearLearner": "streaming",
     "EvolvingLinearLearner": "evolving",
     "compile_all": "ahead",

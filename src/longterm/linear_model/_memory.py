@@ -12,29 +12,20 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-import longterm
 from longterm._arrays import FloatArray
 from longterm.errors import SnapshotError
 from longterm.linear_model._feature_scale import MOST_FACTOR, FeatureScale
 from longterm.linear_model._settings import Settings
-from longterm.linear_model._stored import checked_settings, older_layout, stretch_length
-from longterm.linear_model._stored_scales import up_to_date
+from longterm.linear_model._stored import checked_settings, stretch_length
 from longterm.linear_model.kernels.layout import ORDINARY, Parameters
 from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
 from longterm.projections import project_onto_elastic_net
-from longterm.storage.one_thread import OneThread, one_thread_at_a_time
+from longterm.storage.one_thread import OneThread, exclusive
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"
-VERSION = 5
-"""Raise it with every change of what is stored: `test_linear_golden.py` has the layout of each version.
-
-1: before there were mixtures of scales; such a file has the settings "one" and goes on as it did. Before files said who
-wrote them there were two layouts of version 1: `older_layout` knows the other one.
-2: before features were centred, and margins of targets cut off: `_stored.up_to_date` adds what is missing.
-3: before the steepness of losses was known feature by feature: as if none had been seen.
-4: before scales paid in blocks of rounds: such a learner goes on paying in every round.
-"""
+VERSION = 1
+"""The version of the file layout."""
 FAR = 1e20
 """Decisions farther from 0 make more numbers large."""
 _MASK = 2**64 - 1
@@ -45,7 +36,7 @@ class LearnerMemory:
 
     kind: ClassVar[str] = KIND
     """What its files are of."""
-    _turn: OneThread
+    _guard: OneThread
     _rule: CompiledRule
     _average: Average
     _sparse: bool
@@ -197,14 +188,14 @@ class LearnerMemory:
 
     # --- snapshots --------------------------------------------------------------------------------------------
 
-    @one_thread_at_a_time
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
         return {"specification": self._specification(), "arrays": self._arrays()}
 
     def __setstate__(self, stored: dict[str, Any]) -> None:
         self._restore(stored["specification"], stored["arrays"])
 
-    @one_thread_at_a_time
+    @exclusive
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to `path`, atomically: a crash leaves the old file or the new one."""
         write_snapshot(Path(path), Snapshot(self.kind, VERSION, self._specification(), self._arrays()))
@@ -212,11 +203,7 @@ class LearnerMemory:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """The learner that was saved; it goes on bit for bit. A SnapshotError says what is wrong with a bad file."""
-        stored, _ = read_snapshot(Path(path), cls.kind, VERSION)
-        if stored.version == 1 and older_layout(stored.metadata, stored.arrays):
-            what = "a longterm before 0.1.0 wrote it, in which the intercept had no step of its own"
-            remedy = f"Go on with that version, or learn anew: this is longterm {longterm.__version__}"
-            raise SnapshotError(Path(path), "older", what, remedy)
+        stored = read_snapshot(Path(path), cls.kind, VERSION)
         made = cls.__new__(cls)
         try:
             made._restore(dict(stored.metadata), dict(stored.arrays))
@@ -235,7 +222,6 @@ class LearnerMemory:
         }
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        # "game" is what snapshots of version 1 call the rule's state
         return (
             {f"game.{name}": array for name, array in self._rule.arrays().items()}
             | {f"average.{name}": array for name, array in self._average.sampled._asdict().items()}
@@ -243,8 +229,7 @@ class LearnerMemory:
         )
 
     def _restore(self, specification: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self._turn = OneThread(type(self).__name__)
-        arrays = up_to_date(specification, arrays)
+        self._guard = OneThread(type(self).__name__)
         settings = checked_settings(specification, arrays)
         self._widens, self._sparse = bool(specification["widens"]), bool(specification["sparse"])
         level = specification["level"]

@@ -86,15 +86,6 @@ def checked_settings(specification: Mapping[str, Any], arrays: Mapping[str, NDAr
     return settings
 
 
-def older_layout(specification: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bool:
-    """Whether this is a file of the first layout, which has no `intercept_squares`."""
-    given, numbers = specification.get("settings"), arrays.get("game.numbers")
-    if not isinstance(given, dict) or not isinstance(numbers, np.ndarray):
-        return False
-    made = rule_class(str(given.get("rule")), specification.get("sparse") is True)
-    return numbers.shape == (len(made.numbers) - 1,)
-
-
 def _checked_scalars(
     settings: Settings, made: type[CompiledRule], state: Mapping[str, NDArray[Any]]
 ) -> dict[str, float]:

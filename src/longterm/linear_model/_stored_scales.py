@@ -1,7 +1,4 @@
-"""A stored mixture of scales: one of an earlier version brought up to date, and whether one could be what it says.
-
-`_stored` looks at it where there is one.
-"""
+"""Validation of a stored mixture of scales, for `_stored`."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from longterm._arrays import FloatArray
 from longterm.learners._scale_mixture import LONGEST_BLOCK, PACE, PATIENCE, SCALES
 from longterm.linear_model._feature_scale import MOST_FACTOR
 from longterm.linear_model._settings import Settings
-from longterm.linear_model.kernels.layout import MIXED_NUMBERS, NUMBERS, PENALISED_FTRL
+from longterm.linear_model.kernels.layout import PENALISED_FTRL
 from longterm.linear_model.kernels.mixture import (
     FACTOR,
     IDLE,
@@ -43,40 +40,6 @@ FARTHEST = 1e200
 """Losses of scales that are larger could overflow in a few rounds; gradients are at most 1e90."""
 MOVING = ((0, SCALES), (RESIDUAL, IDLE - 1))
 """The lanes of the weights' scales, and of the residual's: without the experts at 0."""
-IN_BLOCKS = MIXED_NUMBERS.index("waits")
-"""Numbers from here on are for blocks of rounds, which began with version 5."""
-
-
-def up_to_date(specification: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """A state of version 2 with its reach, what it would have been after its last round; of 3 with a steepness of 0; of
-    4 with scales that do not wait, and owe nothing.
-    """
-    mixed, means, given = arrays.get("game.mixed"), arrays.get("scale.means"), specification.get("settings")
-    if isinstance(mixed, np.ndarray) and mixed.shape == (IN_BLOCKS - 1,) and isinstance(given, dict):
-        reach = float(given.get("residual_radius", 0.0)) if given.get("offset") == "mean" else 0.0
-        mixed = np.append(mixed, reach)
-    if isinstance(mixed, np.ndarray) and mixed.shape == (IN_BLOCKS,) and isinstance(given, dict):
-        lanes, numbers = arrays.get("game.mixture"), arrays.get("game.numbers")
-        if isinstance(lanes, np.ndarray) and lanes.shape == (ROWS, LANES) and isinstance(numbers, np.ndarray):
-            weight = NUMBERS.index("multiplier" if given.get("rule") == "penalised-ftrl" else "multiplier_sum")
-            unlike = numbers.ndim == 1 and len(numbers) > weight and numbers[weight] * given.get("l2", 0.0) > 0
-            paying = _paying_at_once(lanes, bool(unlike))
-            arrays = {**arrays, "game.mixed": np.append(mixed, paying[1]), "game.mixture": paying[0]}
-    if isinstance(means, np.ndarray) and "scale.steepness" not in arrays:
-        arrays = {**arrays, "scale.steepness": np.zeros(means.size + 1)}
-    return arrays
-
-
-def _paying_at_once(lanes: FloatArray, unlike: bool) -> tuple[FloatArray, FloatArray]:
-    """The lanes of version 4, and the numbers that they lack; `unlike` says that Λl2 > 0."""
-    lanes, last = lanes.copy(), (SCALES - 1, IDLE - 2)
-    numbers = dict.fromkeys(MIXED_NUMBERS[IN_BLOCKS:], 0.0)
-    for of, first, end in (("", 0, last[0]), ("residual_", RESIDUAL, last[1])):
-        numbers[of + "factor"] = float(lanes[FACTOR, end] * lanes[INVERSE, end])
-        numbers[of + "mean_radius"] = float(lanes[SHARE, first : end + 1] @ lanes[RADIUS, first : end + 1])
-    lanes[FACTOR, SCALES if unlike else 0 :] = 0.0
-    lanes[OWED:] = 0.0  # there was room for a round
-    return lanes, np.array(list(numbers.values()))
 
 
 def _mixture(state: Mapping[str, NDArray[Any]]) -> FloatArray:

@@ -17,7 +17,6 @@ from longterm.linear_model.kernels.score import (
     sparse_squares,
     unsorted_row_kernel,
 )
-from longterm.linear_model.kernels.softmax import softmax_rounds
 
 VALUES, INDICES = ("float64", "float32"), (None, "int32", "int64")
 
@@ -48,7 +47,7 @@ def compile_all(*rules: str) -> int:
                     block_kernel(code, *kind)
                     ready += 1
         if code == SPARSE_AFTRL:
-            others: list[Callable[[], Any]] = [sparse_row_kernel, softmax_rounds, margin_kernel, unsorted_row_kernel]
+            others: list[Callable[[], Any]] = [sparse_row_kernel, margin_kernel, unsorted_row_kernel]
         else:
             others = [partial(row_kernel, code)]
         ready += _made(others)

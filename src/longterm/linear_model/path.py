@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,10 +21,7 @@ from longterm.linear_model._rows import IN_ORDER, RowBlock, labels_for, row_bloc
 from longterm.linear_model._together import FEWEST, Stretch, groups_of, play
 from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS
 from longterm.linear_model.streaming import BudgetLinearLearner
-from longterm.storage.one_thread import one_thread_at_a_time, waits_its_turn
-
-if TYPE_CHECKING:
-    from longterm.linear_model.gpu.path import GpuPath
+from longterm.storage.one_thread import exclusive, serialised
 
 CHUNK = 2**14
 """Rows that all learners play before the next ones are read."""
@@ -88,10 +85,6 @@ class BudgetPath:
         As `BudgetLinearLearner` has it, but "one" unless given: here the grid tries the radii, one for each budget.
     n_jobs : int, optional
         Threads; as many as there are cores unless given.
-    device : {"cpu", "gpu"}
-        "gpu" (extra `cuda`: CuPy, an NVIDIA GPU) plays thousands of A-FTRL learners at once, of one scale and seed.
-    dtype : {"float64", "float32"}
-        On a GPU: of the state and the arithmetic; sums are float64 always. Rows are float32 there.
     **options
         What else `BudgetLinearLearner` takes, the same for all: l1, l2, loss, loss_parameter, fit_intercept,
         intercept_bound, constants, growth, max_features, sparse.
@@ -126,12 +119,8 @@ class BudgetPath:
         seeds: Sequence[int] | None = None,
         scales: str = "one",
         n_jobs: int | None = None,
-        device: str = "cpu",
-        dtype: str = "float64",
         **options: Any,
     ) -> None:
-        if device not in ("cpu", "gpu"):
-            raise InputError("device", f"{device!r} is not known", "Choose 'cpu' or 'gpu'")
         wanted = np.asarray(budgets, dtype=np.float64)
         if wanted.ndim != 1 or wanted.size == 0:
             raise InputError("budgets", f"has shape {wanted.shape}", "Give a sequence of budgets")
@@ -156,17 +145,12 @@ class BudgetPath:
         self._jobs = cores() if n_jobs is None else validate.count("n_jobs", n_jobs)
         self._groups = groups_of(self.learners)
         self._scores = Scores(len(self.learners))
-        self._gpu: GpuPath | None = None
-        if device == "gpu":
-            from longterm.linear_model.gpu.path import GpuPath
 
-            self._gpu = GpuPath(self.learners, dtype)
-
-    @one_thread_at_a_time
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
         return deepcopy(self.__dict__)  # what is handed out is read when the turn is over
 
-    @one_thread_at_a_time
+    @exclusive
     def learn(
         self,
         X: Any,
@@ -218,10 +202,6 @@ class BudgetPath:
         """`learn` for what `row_block`, `labels_for` and `weights_for` made."""
         max(self.learners, key=lambda learner: learner._radius).require(block, labels, weights, order)  # the strictest
         count = len(order) if order is not IN_ORDER else block.count
-        if self._gpu is not None:
-            if count:
-                self._learn_chunk(Stretch(block, order, labels, weights, NO_ROUNDS), scored, None)
-            return
         with ThreadPoolExecutor(self._jobs) as threads:
             for start in range(0, count, CHUNK):
                 stop = min(start + CHUNK, count)
@@ -232,7 +212,7 @@ class BudgetPath:
         record = scores.rounds_after(first - 1, len(stretch)) if scored else NO_ROUNDS
         stretch = Stretch(stretch.block, stretch.order, stretch.labels, stretch.weights, record)
         before = self._sums()
-        losses = self._gpu.play(stretch) if self._gpu is not None else self._play_groups(stretch, threads)
+        losses = self._play_groups(stretch, threads)
         if scored:
             scores.add(len(stretch), losses, self._sums())
         else:
@@ -257,7 +237,7 @@ class BudgetPath:
     # --- what is known ----------------------------------------------------------------------------------------
 
     @property
-    @waits_its_turn
+    @serialised
     def points(self) -> tuple[PathPoint, ...]:
         """Every learner with what it has cost and what it is, in the order of the grid, budgets innermost."""
         losses, errors = self._scores.means(), self._scores.standard_errors()
@@ -286,7 +266,7 @@ class BudgetPath:
         ]
         made._dimension, made._classifies = settings[0].dimension, settings[0].classifies
         made._jobs = cores() if n_jobs is None else validate.count("n_jobs", n_jobs)
-        made._groups, made._gpu = groups_of(made.learners), None
+        made._groups = groups_of(made.learners)
         made._scores = Scores(len(learners))
         made._scores.restore(scores, learners[0].rounds)
         return made

@@ -27,10 +27,11 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array
-from longterm._display import Table, short
+from longterm._display import TextTable, short
 from longterm.errors import InputError
 from longterm.learners.base import Learner, require_learner
-from longterm.learners.feedback import Feedback, FeedbackCheck, OnBrokenBound
+from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound
 from longterm.live.checkpoints import CHECKPOINT_AFTER, CheckpointAfter
 from longterm.live.durable import Durable
 from longterm.live.memory import Memory
@@ -123,7 +124,7 @@ class LiveLearner(Durable[Memory]):
         now = self.state
         names = ("asked", "told", "in_flight", "skipped", "expired", "largest_delay", "signed_violation")
         rows = [(name, short(np.asarray(getattr(now, name)))) for name in names]
-        return Table(("", ""), rows, title=f"LiveLearner: {type(self._learner).__name__}")._repr_html_()
+        return TextTable(("", ""), rows, title=f"LiveLearner: {type(self._learner).__name__}").to_html()
 
     # --- the rounds ------------------------------------------------------------------------------------------
 
@@ -209,19 +210,18 @@ class LiveLearner(Durable[Memory]):
                 loss_parameters=loss_parameters,
                 constraint_parameters=constraint_parameters,
             )
-        with self._turn():
-            with np.errstate(all="ignore"):  # non-finite numbers are refused below, with a message
-                recorded = self._recorded
-                if recorded.interrupted is not None:
-                    recorded.finish_interrupted()
-                memory = recorded.memory
-                number = memory.window.find(token).number
-                if hint is not None:
-                    feedback = feedback._replace(hint=hint)
-                feedback = self._check.accept(feedback, number)
-                state = self._learner.update(memory.state, feedback)
-                change = memory.change_of_tell(number, state, feedback.constraint, feedback.loss)
-                recorded.apply(change, self._lock)
+        with self._turn(), np.errstate(all="ignore"):  # non-finite numbers are refused below, with a message
+            recorded = self._recorded
+            if recorded.interrupted is not None:
+                recorded.finish_interrupted()
+            memory = recorded.memory
+            number = memory.window.find(token).number
+            if hint is not None:
+                feedback = feedback._replace(hint=hint)
+            feedback = self._check.accept(feedback, number)
+            state = self._learner.update(memory.state, feedback)
+            change = memory.change_of_tell(number, state, feedback.constraint, feedback.loss)
+            recorded.apply(change, self._lock)
 
     def skip(self, token: Token | str) -> None:
         """Give up a round whose feedback will not come; the learner does not move.
