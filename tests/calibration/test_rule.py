@@ -76,7 +76,7 @@ def test_array_api_strict_takes_the_same_steps(groups):
     xp, rule = array_api_strict, Calibration(0.2, groups)
     scores = np.random.default_rng(3).exponential(size=30)
     c = np.ones((30, groups))
-    plain, state = play(rule, scores, c)
+    plain, _ = play(rule, scores, c)
     other, thresholds = rule.init(xp=xp), []
     for t, score in enumerate(scores):
         asked = rule.ask(other, xp.asarray(c[t]))
@@ -159,9 +159,10 @@ def test_late_labels_cost_an_additive_term(delay):
     require_certified(rule, state)
     assert rule.bound(state).theorem == "Theorem 5"
     assert float(state.evidence.late) == delay
+    grouped = Calibration(0.1, 2)
+    _, late = play(grouped, rng.exponential(size=60), np.ones((60, 2)), delay=2)
     with pytest.raises(InputError, match="late"):
-        grouped = Calibration(0.1, 2)
-        grouped.bound(play(grouped, rng.exponential(size=60), np.ones((60, 2)), delay=2)[1])
+        grouped.bound(late)
 
 
 def test_the_certificate_is_tight_for_constant_scores():

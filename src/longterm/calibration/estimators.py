@@ -122,7 +122,7 @@ class OnlineConformalRegressor(_Online):
 class OnlineConformalClassifier(_Online):
     """Prediction sets around a fitted classifier that keep their coverage on every sequence.
 
-    The score of a label is 1 − its predicted probability, and the set holds the labels with a score up to the threshold.
+    The score of a label is 1 − its predicted probability, and the set holds the labels with at most the threshold.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class ExcessHold(ReprMixin):
         key : hashable
             Model, group, or a tuple of both.
         largest : float, optional
-            The worst case. It is held until `warm_up` costs are known, and is never exceeded. Needed before the first cost.
+            The worst case. It is held until `warm_up` costs are known. Needed before the first cost.
         """
         worst = None if largest is None else validate.non_negative_scalar("largest", largest)
         account = self._accounts.get(key)

@@ -113,7 +113,7 @@ class Intervals(ReprMixin):
         return {name: float(sums[column]) for name, column in {"": 0, **self.names}.items()}
 
     def bound(self) -> Bound:
-        """Return limits of the misses minus their nominal number that hold on every sequence; see `Calibration.bound`."""
+        """Return limits of `error` that hold on every sequence; see `Calibration.bound`."""
         return self.rule.bound(self.state)
 
     def plot(self, *, window: int = 200, axes: Any = None) -> Any:

@@ -17,8 +17,8 @@ from longterm.errors import InputError
 class Levels(ReprMixin):
     """Thresholds of several nested levels: the running maximum of the thresholds of one rule per level.
 
-    Sorting the thresholds instead would lose the calibration: a level that is played in another's place is corrected for
-    misses that are not its own. With the running maximum a level is played too high only while a lower level asks for it.
+    Sorting the thresholds instead would lose the calibration, because a level would be corrected for the misses of
+    another one. With the running maximum a level is played too high only while a lower level asks for it.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from longterm.calibration.levels import Levels
 from longterm.calibration.rule import Asked
 from longterm.errors import InputError
 
-if TYPE_CHECKING:
-    import pandas as pd
+Frame = Any
+"""A pandas DataFrame; pandas is an extra."""
 
 
 def _map(function: Any, *trees: Any) -> Any:
@@ -54,7 +54,7 @@ class PanelIntervals(ReprMixin):
         self._open: dict[tuple[Any, Any], list[tuple[int, float, Asked]]] = {}
         self._open_of_row = np.zeros(0, dtype=np.int64)
 
-    def predict(self, forecasts: pd.DataFrame) -> pd.DataFrame:
+    def predict(self, forecasts: Frame) -> Frame:
         """Return the forecasts with columns `MODEL-lo-LEVEL` and `MODEL-hi-LEVEL` for every model and level.
 
         Parameters
@@ -82,7 +82,7 @@ class PanelIntervals(ReprMixin):
                 self._open.setdefault(key, []).append((int(rows[k]), float(centers[k]), one))
         return result
 
-    def update(self, actuals: pd.DataFrame) -> int:
+    def update(self, actuals: Frame) -> int:
         """Take outcomes (columns unique_id, ds, y) and return how many intervals they settled.
 
         Outcomes of other rounds are ignored, so a whole history may be given again and again.
@@ -96,7 +96,9 @@ class PanelIntervals(ReprMixin):
                for row, center, asked in self._open.pop((i, ds), [])]  # fmt: skip
         waiting = due
         while waiting:  # one outcome per rule and pass, in the order given
-            batch, later, seen = [], [], set()
+            batch: list[tuple[int, float, Asked]] = []
+            later: list[tuple[int, float, Asked]] = []
+            seen: set[int] = set()
             for one in waiting:
                 (later if one[0] in seen else batch).append(one)
                 seen.add(one[0])
@@ -126,7 +128,7 @@ class PanelIntervals(ReprMixin):
             one: float(1.0 - m / n) if n else float("nan") for one, n, m in zip(self.level, rounds, misses, strict=True)
         }
 
-    def _models(self, forecasts: pd.DataFrame) -> list[str]:
+    def _models(self, forecasts: Frame) -> list[str]:
         if {"unique_id", "ds"} - set(forecasts.columns):
             raise InputError("forecasts", f"has columns {list(forecasts.columns)}", "Give unique_id, ds and the models")
         models = [c for c in forecasts.columns if c not in ("unique_id", "ds", "y", "cutoff")]

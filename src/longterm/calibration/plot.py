@@ -1,4 +1,4 @@
-"""The figure of `Intervals`: rolling coverage overall and by group, width, and the sum of errors with its certificate."""
+"""The figure of `Intervals`: rolling coverage, width, and the sum of errors with its certificate."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Evidence(NamedTuple):
 
 
 class CalibrationState(NamedTuple):
-    """State of a `Calibration`: rounds told, nominal miss rate, counts per group, the base's state and the certificate's sums."""
+    """State of a `Calibration`: rounds told, miss rate, counts per group, base, and sums of the certificate."""
 
     told: Array
     miss_rate: Array
@@ -71,7 +71,7 @@ class CalibrationState(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A threshold and what `tell` needs to score it later: prediction, groups, spread and the round number at the ask."""
+    """A threshold, with the prediction, groups, spread and round number that `tell` needs later."""
 
     threshold: Array
     prediction: Prediction
@@ -126,7 +126,7 @@ class Calibration(ReprMixin):
 
     References
     ----------
-    Gibbs and Candès 2021 (ACI); Angelopoulos, Candès and Tibshirani 2023 (conformal PID); de Rooij et al. 2014 (AdaHedge).
+    Gibbs and Candès 2021 (ACI); Angelopoulos, Candès and Tibshirani 2023 (conformal PID); de Rooij et al. 2014.
     """
 
     miss_rate: validate.Hyper = 0.1
