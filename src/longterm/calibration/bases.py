@@ -186,11 +186,11 @@ class MixtureState(NamedTuple):
 class Mixture(ReprMixin):
     """The default base: AdaHedge over quantile trackers and mean-plus-deviation predictors, without a step size.
 
-    The experts are eight trackers with gains 1 … 1/128 (times the scale) and eight predictors μ_h + ρ_h d_h. Their mean
-    μ_h has the rate 1/h (h = 1 is the last score), and their mean deviation d_h has the half-life h = 1 … 128. With groups
-    there are eight more trackers, which are linear in the groups. AdaHedge weighs all of them by the pinball loss of what
-    they predicted when the threshold was asked for. The scale is a running mean of |score − b|. The rule is equivariant
-    under s → as + b, a > 0.
+    The experts are eight trackers with gains 1 … 1/128 (times the scale) and eight predictors μ_h + ρ_h d_h.
+    Their mean μ_h has the rate 1/h (h = 1 is the last score), and their mean deviation d_h the half-life
+    h = 1 … 128. With groups there are eight more trackers, which are linear in the groups. AdaHedge weighs all of
+    them by the pinball loss of what they predicted when the threshold was asked for. The scale is a running mean
+    of |score − b|. The rule is equivariant under s → as + b, a > 0.
     """
 
     def init(self, shape: tuple[int, ...], groups: int, xp: Any, dtype: Any) -> MixtureState:
