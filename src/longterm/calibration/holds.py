@@ -57,7 +57,7 @@ class ExcessHold(ReprMixin):
     share: float = 0.02
     step: float = 0.1
     warm_up: int = 30
-    _accounts: dict[Hashable, _Account] = field(default_factory=dict)
+    _accounts: dict[Hashable, _Account] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.share = validate.positive_scalar("share", self.share)

@@ -19,7 +19,15 @@ HISTORY = 20_000
 
 
 class Interval(NamedTuple):
-    """An interval [lower, upper] for one outcome, and the ask that `Intervals.tell` needs."""
+    """An interval for one outcome.
+
+    Parameters
+    ----------
+    lower, upper, prediction : float
+    asked : Asked
+        The ask that `Intervals.tell` needs.
+    groups : tuple of str
+    """
 
     lower: float
     upper: float

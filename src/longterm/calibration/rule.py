@@ -61,7 +61,18 @@ class Evidence(NamedTuple):
 
 
 class CalibrationState(NamedTuple):
-    """State of a `Calibration`: rounds told, miss rate, counts per group, base, and sums of the certificate."""
+    """State of a `Calibration`.
+
+    Parameters
+    ----------
+    told, miss_rate : array (...)
+    counts : Counts
+        Rounds and misses per group.
+    base : object
+        State of the base.
+    evidence : Evidence
+        Sums of the certificate.
+    """
 
     told: Array
     miss_rate: Array
@@ -71,7 +82,17 @@ class CalibrationState(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A threshold, with the prediction, groups, spread and round number that `tell` needs later."""
+    """A threshold, and what `tell` needs later.
+
+    Parameters
+    ----------
+    threshold : array (...)
+    prediction : Prediction
+        Base, scale and experts at the ask.
+    groups : array (..., k)
+    spread, told : array (...)
+        Divisor of the correction while labels are late, and rounds told at the ask.
+    """
 
     threshold: Array
     prediction: Prediction
@@ -83,9 +104,9 @@ class Asked(NamedTuple):
 class Bound(NamedTuple):
     """A certificate: the sum of residuals 1{miss} − α lies in [lower, upper] on the sequence played so far.
 
-    Attributes
+    Parameters
     ----------
-    lower, upper : array (...) or (..., k)
+    lower, upper : array (..., k)
         Limits of the sum, per group where the rule has groups.
     theorem : str
         Name of the theorem.
