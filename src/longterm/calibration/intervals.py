@@ -24,9 +24,11 @@ class Interval(NamedTuple):
     Parameters
     ----------
     lower, upper, prediction : float
+        Limits, and the forecast they surround.
     asked : Asked
         The ask that `Intervals.tell` needs.
     groups : tuple of str
+        Names of the groups of the round.
     """
 
     lower: float

@@ -66,6 +66,7 @@ class CalibrationState(NamedTuple):
     Parameters
     ----------
     told, miss_rate : array (...)
+        Rounds told and the nominal rate α.
     counts : Counts
         Rounds and misses per group.
     base : object
@@ -87,9 +88,11 @@ class Asked(NamedTuple):
     Parameters
     ----------
     threshold : array (...)
+        A score above it is a miss.
     prediction : Prediction
         Base, scale and experts at the ask.
     groups : array (..., k)
+        Groups of the round, 0 or 1.
     spread, told : array (...)
         Divisor of the correction while labels are late, and rounds told at the ask.
     """
