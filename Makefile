@@ -102,7 +102,7 @@ tables: $(READY)
 # What runs the code of the pages; with the docstrings' these are the doctests of the site. `make test` has them, too, so
 # after it DOCTESTS=no leaves them out.
 RUN_PAGES := tests/docs/test_readme.py tests/learners/test_outside.py tests/live/test_live_docs.py \
-	tests/pacing/test_pacing_data.py tests/problems/test_games.py tests/examples/test_linear_model.py \
+	tests/pacing/test_pacing_data.py tests/problems/test_scenarios.py tests/examples/test_linear_model.py \
 	tests/examples/test_routing_example.py tests/cli/test_cli.py tests/calibration/test_page.py
 DOCTESTS ?= yes
 docs: $(READY)
