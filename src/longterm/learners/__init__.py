@@ -8,6 +8,7 @@ from longterm.learners.ader import Ader
 from longterm.learners.aftrl import AFTRL, PenalisedFTRL
 from longterm.learners.aogd import AOGD, ProximalAOGD
 from longterm.learners.base import Learner, MadeForHorizon, State
+from longterm.learners.coldq import COLDQ
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback, observe
@@ -40,8 +41,9 @@ from longterm.learners.optimistic import (
 from longterm.learners.optimistic_coco import OptimisticCOCO
 from longterm.learners.polyak_feasibility import PolyakFeasibility
 from longterm.learners.projected_ogd import ProjectedOGD
-from longterm.learners.prox_penalty import COLDQ, RECOO, ProxPenalty
+from longterm.learners.prox_penalty import ProxPenalty
 from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
+from longterm.learners.recoo import RECOO
 from longterm.learners.restarts import DoublingRestarts, Restarted
 from longterm.learners.sinha_vaze import SinhaVaze
 from longterm.learners.strongly_adaptive import StronglyAdaptive
