@@ -201,7 +201,7 @@ def test_bounds_with_a_fixed_constraint(kind, seed, T, which, member, scale, gro
     if which == "box":
         best = best_in_box(-np.ones(3), np.ones(3), problem.constraint.matrix, problem.constraint.limit, total)
     elif which == "half-ball":  # along the first axis at most −½: on the edge, or farther if that is better
-        first = min(-0.5, -1.5 * total[0] / np.linalg.norm(total))
+        first = min(-0.5, -1.5 * total[0] / max(np.linalg.norm(total), 1e-300))
         best = first * total[0] - np.sqrt(1.5**2 - first**2) * np.linalg.norm(total[1:])
     else:
         best = best_of(problem.constraint, total)
