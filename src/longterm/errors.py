@@ -208,7 +208,3 @@ class DatabaseError(StorageError):
 
     The call that raised it has not happened, unless the connection broke while its transaction was committed.
     """
-
-
-class JournalError(SnapshotError):
-    """A journal that cannot be read or written."""

@@ -1,7 +1,7 @@
 """Live learners: decisions are asked for, and feedback comes late, in any order, or never.
 
-Round s is the s-th `ask`; it plays x_s, the learner's decision at that moment. The k-th `tell`, of whichever round s, is
-the k-th update of the learner, with the steps of its own counter k and the feedback that f_s and g_s give at x_s:
+Round s is the s-th `ask`; it plays x_s, the learner's decision at that moment. The k-th `tell`, of whichever round s,
+is the k-th update of the learner, with the steps of its own counter k and the feedback that f_s and g_s give at x_s:
 
     (state after k tells) = update( state after k − 1 tells, feedback of round s at x_s )
 
@@ -29,12 +29,10 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound
 from longterm.live.rounds import LearnerCopy, RoundClosed, RoundOpened, RoundRepeated
 from longterm.live.state import LiveState, Oracle, feedback_at
-from longterm.live.tokens import Token
+from longterm.live.tokens import Token, require_key
 from longterm.problems import Problem
 from longterm.storage.database import Durability
 from longterm.storage.replica import Replica, Stored
-
-LONGEST_KEY = 200
 
 
 class LiveLearner(Stored[LearnerCopy]):
@@ -92,9 +90,7 @@ class LiveLearner(Stored[LearnerCopy]):
         self._learner = learner
         self._problem = problem
         age = None if max_age is None else validate.positive_scalar("max_age", max_age)
-        copy = LearnerCopy(
-            learner, validate.dimension("max_in_flight", max_in_flight), _require_age(expire_after), age
-        )
+        copy = LearnerCopy(learner, validate.dimension("max_in_flight", max_in_flight), _require_age(expire_after), age)
         self._check = FeedbackCheck(learner, learner.ask(copy.state), problem, on_broken_bound)
         self._replica = Replica(copy, learner)
 
@@ -187,9 +183,7 @@ class LiveLearner(Stored[LearnerCopy]):
         WindowFullError
             If as many rounds are in flight as were allowed.
         """
-        if key is not None and (not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY):
-            raise InputError("key", f"{key!r:.60} is not a key", f"Give a text of 1 to {LONGEST_KEY} characters")
-        return self._replica.transact(self._opening, key).round.token
+        return self._replica.transact(self._opening, require_key(key)).round.token
 
     def _opening(self, key: str | None) -> RoundOpened | RoundRepeated:
         replica = self._replica
@@ -241,10 +235,11 @@ class LiveLearner(Stored[LearnerCopy]):
             and loss_parameters is None
             and len(constraint_parameters) == 0
         ):
-            token = self._replica.look(self._find, token)
+            found: Token = self._replica.look(self._find, token)
+            token = found
             feedback = feedback_at(
-                token.x,
-                token.number,
+                found.x,
+                found.number,
                 self._problem,
                 feedback=feedback,
                 loss=loss,

@@ -1,9 +1,9 @@
 """The state of a live learner with its open rounds, and the changes that calls make to it.
 
-A round is opened by `ask` and closed once: told, skipped or expired. Opening inserts a row. Closing writes the new state,
-which holds the numbers of the last `RECENT` closed rounds, so that one statement is enough. The status of closed rounds
-is written to their rows for `FLUSH_EVERY` of them at once. Other replicas learn from the same numbers which rounds to
-drop. Rows of closed rounds are deleted when they are older than `expire_after`.
+A round is opened by `ask` and closed once: told, skipped or expired. Opening inserts a row. Closing writes the new
+state, which holds the numbers of the last `RECENT` closed rounds, so that one statement is enough. The status of closed
+rounds is written to their rows for `FLUSH_EVERY` of them at once. Other replicas learn from the same numbers which
+rounds to drop. Rows of closed rounds are deleted when they are older than `expire_after`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longterm._arrays import Array, safe_norm
-from longterm.engines.trace import Sums
+from longterm._arrays import Array
+from longterm.engines.sums import Sums
 from longterm.errors import (
     AlreadyToldError,
     ExpiredTokenError,
@@ -30,7 +30,7 @@ from longterm.errors import (
 )
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.live.state import LiveState
+from longterm.live.state import LiveState, require_near
 from longterm.live.tokens import REMEDY, Token
 from longterm.storage import database as sql
 from longterm.storage.database import Database, RoundRow, Statement
@@ -41,8 +41,6 @@ TOLD, SKIPPED, EXPIRED = 1, 2, 3
 """The status of a closed round."""
 RECENT = 64
 FLUSH_EVERY = 32
-MAX_DIAMETERS = 10.0
-"""A stored decision further from the centre of the set, in diameters, is refused."""
 _SUMS = ("loss", "signed", "hard", "squared", "largest")
 
 
@@ -80,7 +78,7 @@ class RoundOpened(NamedTuple):
         """Return the statements that write it."""
         token, closing = self.round.token, self.closing
         version = copy.version if closing is None else closing.version
-        values = token.number, token.epoch, self.round.opened, self.key, raw_bytes(token.x), name, version
+        values = token.number, sql.OPEN, token.epoch, self.round.opened, self.key, raw_bytes(token.x), name, version
         insert = sql.INSERT_ROUND, values
         if closing is None:
             return (insert,), 1
@@ -372,11 +370,12 @@ class LearnerCopy:
         new = restored_state(self._start, arrays)
         require_sound(self._start, new)
         _require(int(np.max(np.asarray(new.round))) <= counters.told + 1, "the state is of more rounds than were told")
-        self._require_near(self._learner.ask(new))
+        require_near(self._learner, self._learner.ask(new))
         rounds = self._rounds(database, name, version, asked, recent, flushed)
         _require(len(rounds) + version == asked, "the rounds do not add up")
         self.state, self.counters, self.recent, self.flushed = new, counters, recent, flushed
-        self.sums = Sums(*(total if self._is_single else np.array(total) for total in sums), self.sums.per_constraint)
+        loss, signed, hard, squared, largest = sums
+        self.sums = Sums(loss, signed, hard, squared, largest, self.sums.per_constraint)
         self.open, self.version, self.asked, self.closed = rounds, version, asked, None
 
     def _rounds(
@@ -386,7 +385,7 @@ class LearnerCopy:
         is_known = self.closed is None and 0 <= version - self.version <= RECENT and self.asked <= asked
         found = dict(self.open) if is_known else {}
         for row in database.rounds(sql.READ_ROUNDS, name, self.asked if is_known else 0, asked):
-            _require(1 <= row.number and 0 <= row.epoch < 2**63, "a round has an absurd number")
+            _require(row.number >= 1 and 0 <= row.epoch < 2**63, "a round has an absurd number")
             found[row.number] = self._round_of(row)
         for v in range(min(self.version, flushed) if is_known else flushed, version):
             found.pop(recent[v % RECENT] // 4, None)
@@ -396,16 +395,9 @@ class LearnerCopy:
         stored = np.frombuffer(row.content, dtype=self._x.dtype.newbyteorder("<"))
         x = stored.astype(self._x.dtype).reshape(self._x.shape)
         _require(bool(np.isfinite(x).all()), "an open decision is not finite")
-        self._require_near(x)
+        require_near(self._learner, x)
         x.setflags(write=False)
         return OpenRound(Token(row.number, x, row.epoch), row.opened)
-
-    def _require_near(self, x: Array) -> None:
-        """Raise a ValueError if a decision is so far from the learner's set that its rounds would overflow."""
-        B = self._learner.enclosing_set
-        with np.errstate(all="ignore"):
-            is_near = safe_norm(np.asarray(x) - B.centre) <= MAX_DIAMETERS * B.diameter
-        _require(bool(np.all(is_near)), "a decision is far outside of the learner's set")
 
     # --- views -----------------------------------------------------------------------------------------------
 

@@ -11,10 +11,11 @@ import re
 from typing import NamedTuple
 
 from longterm._arrays import Array
-from longterm.errors import UnknownTokenError
+from longterm.errors import InputError, UnknownTokenError
 from longterm.storage.replica import EPOCH_BITS
 
 _TEXT = re.compile(rf"([0-9a-f]{{{EPOCH_BITS // 4}}})-([1-9][0-9]{{0,17}})")
+LONGEST_KEY = 200
 REMEDY = "Give what ask() returned, or its text, str(token)"
 
 
@@ -64,3 +65,10 @@ class Token(NamedTuple):
 
     def __hash__(self) -> int:
         return hash((self.number, self.epoch))
+
+
+def require_key(key: str | None) -> str | None:
+    """Return an idempotency key, or raise an InputError."""
+    if key is not None and (not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY or "\0" in key):
+        raise InputError("key", f"{key!r:.60} is not a key", f"Give a text of 1 to {LONGEST_KEY} characters")
+    return key

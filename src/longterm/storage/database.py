@@ -1,8 +1,9 @@
 """The database of live objects: one schema and one set of statements for SQLite and PostgreSQL.
 
 An object is a row of `longterm_objects`: its name, kind, specification, version and packed state. Its rounds are rows
-of `longterm_rounds`. A change of the state raises the version, and a statement names the version that it starts from. So
-a statement of a replica with an old copy changes no row, and that replica reads again.
+of `longterm_rounds`, and large pieces of its state rows of `longterm_parts`. A change of the state raises the version,
+and a statement names the version that it starts from. So a statement of a replica with an old copy changes no row, and
+that replica reads again.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ Statement = tuple[str, Sequence[Any]]
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 30.0
 """The time that a call waits for another process's transaction."""
+OPEN = 0
+"""The status of an open round. Objects have their own codes for closed ones."""
 MOVED_SECONDS = 0.001
 """A file that was moved or replaced is noticed after this time."""
 CHECKPOINT_PAGES = 8000
@@ -39,8 +42,11 @@ _SCHEMA = (
     "CREATE TABLE longterm_rounds (object TEXT NOT NULL, number BIGINT NOT NULL, status SMALLINT NOT NULL, "
     "epoch BIGINT NOT NULL, opened DOUBLE PRECISION NOT NULL, key TEXT, content {bytes} NOT NULL, "
     "PRIMARY KEY (object, number)){clustered}",
+    "CREATE TABLE longterm_parts (object TEXT NOT NULL, number BIGINT NOT NULL, content {bytes} NOT NULL, "
+    "PRIMARY KEY (object, number))",
     "CREATE UNIQUE INDEX longterm_keys ON longterm_rounds (object, key) WHERE key IS NOT NULL",
 )
+_MAGIC = b"SQLite format 3\0"
 _SQLITE_TYPES = {"bytes": "BLOB", "clustered": " WITHOUT ROWID"}
 _POSTGRES_TYPES = {"bytes": "BYTEA", "clustered": ""}
 
@@ -55,7 +61,7 @@ INSERT_OBJECT = (
 UPDATE_OBJECT = "UPDATE longterm_objects SET version = ?, changed = ?, state = ? WHERE name = ? AND version = ?"
 INSERT_ROUND = (
     "INSERT INTO longterm_rounds (object, number, status, epoch, opened, key, content) "
-    "SELECT name, ?, 0, ?, ?, ?, ? FROM longterm_objects WHERE name = ? AND version = ?"
+    "SELECT name, ?, ?, ?, ?, ?, ? FROM longterm_objects WHERE name = ? AND version = ?"
 )
 UPDATE_ROUND = "UPDATE longterm_rounds SET content = ? WHERE object = ? AND number = ?"
 READ_ROUND = "SELECT number, status, epoch, opened, content FROM longterm_rounds WHERE object = ? AND number = ?"
@@ -65,6 +71,9 @@ READ_ROUNDS = (
     "WHERE object = ? AND number > ? AND number <= ? AND status = 0 ORDER BY number"
 )
 DELETE_ROUNDS = "DELETE FROM longterm_rounds WHERE object = ? AND number < ? AND status <> 0"
+READ_PARTS = "SELECT content FROM longterm_parts WHERE object = ? AND number > ? AND number <= ? ORDER BY number"
+INSERT_PART = "INSERT INTO longterm_parts (object, number, content) VALUES (?, ?, ?)"
+DELETE_PARTS = "DELETE FROM longterm_parts WHERE object = ?"
 _LOCK_OBJECT = "SELECT version FROM longterm_objects WHERE name = ? FOR UPDATE"
 
 
@@ -141,8 +150,12 @@ class Database:
         self.disconnect()
 
     def _connect_sqlite(self) -> sqlite3.Connection:
-        if self.path.exists() and not self.path.is_file():
-            raise DatabaseError(self.path, "foreign", "it is a folder or a device", "Give a file")
+        if self.path.exists():
+            if not self.path.is_file():
+                raise DatabaseError(self.path, "foreign", "it is a folder or a device", "Give a file")
+            with self.path.open("rb") as file:
+                if file.read(len(_MAGIC)) not in (b"", _MAGIC):
+                    raise DatabaseError(self.path, "foreign", "it is no SQLite database", "Give another file")
         connection = None
         try:
             connection = sqlite3.connect(
@@ -219,6 +232,13 @@ class Database:
             rows.append(RoundRow(number, status, epoch, opened, content))
         return rows
 
+    def parts(self, name: str, after: int, last: int) -> list[bytes]:
+        """Return the parts of an object with numbers in (after, last]. Raise a DatabaseError if one is not bytes."""
+        contents = [content for (content,) in self.read(READ_PARTS, name, after, last)]
+        if not all(isinstance(content, bytes) for content in contents):
+            raise DatabaseError(self.path, "corrupted", "a part has the wrong type", "Restore a backup")
+        return contents
+
     def write(self, statements: Sequence[Statement], guarded: int) -> bool:
         """Execute statements in one transaction. Return False, with nothing changed, if another process was first.
 
@@ -229,7 +249,7 @@ class Database:
         self._require_unmoved()
         try:
             if len(statements) == 1:
-                return self._execute(*statements[0]).rowcount == 1
+                return bool(self._execute(*statements[0]).rowcount == 1)
             with self._transaction():
                 self.write_locked(statements, guarded)
         except ConflictError:

@@ -1,9 +1,9 @@
 """Replicas: one process's copy of an object whose state lives in a database.
 
 A call computes a change from the copy, writes it in one transaction, and applies it to the copy. The write names the
-version that the change was computed from. If another process has written since, the call reads the state again, computes
-the change again, and writes it while it holds the object. So the calls of all threads and processes happen in the order
-of the database's transactions.
+version that the change was computed from. If another process has written since, the call reads the state again,
+computes the change again, and writes it while it holds the object. So the calls of all threads and processes happen in
+the order of the database's transactions.
 
 An exception may be raised at any instruction, by a signal handler for example. The copy is marked stale before the
 write, and fresh after the change was applied. A stale copy is read again, so it shows the change if and only if the
@@ -23,7 +23,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from longterm.errors import DatabaseError, InputError, LongtermError
+from longterm.errors import DatabaseError, InputError, InUseError, LongtermError
 from longterm.storage import database as sql
 from longterm.storage.database import ConflictError, Database, Durability, Statement
 from longterm.storage.one_thread import OneThread
@@ -47,9 +47,14 @@ class Copy(Protocol):
     """One process's copy of the state of an object."""
 
     kind: str
-    version: int
-    asked: int
-    """The number of the last round; 0 before the first."""
+
+    @property
+    def version(self) -> int:
+        """The version of the state."""
+
+    @property
+    def asked(self) -> int:
+        """The number of the last round; 0 before the first."""
 
     def encode(self) -> bytes:
         """Return the state as bytes, without the rounds."""
@@ -71,9 +76,11 @@ class Replica(Generic[C]):
         The state of a new object.
     definition : object
         The learner or rule. A stored object is restored only with the same.
+    may_fork : bool
+        False: without a database, a forked child may not use its copy.
     """
 
-    def __init__(self, copy: C, definition: Any) -> None:
+    def __init__(self, copy: C, definition: Any, *, may_fork: bool = True) -> None:
         self.copy = copy
         self.guard = OneThread(copy.kind)
         self.database: Database | None = None
@@ -81,6 +88,8 @@ class Replica(Generic[C]):
         self.epoch = draw_epoch()
         """A random number of this process's rounds: after a backup was restored, lost rounds stay unknown."""
         self._definition = specification(definition)
+        self._may_fork = may_fork
+        self._is_forked = False
         self._is_stale = False
         self._unfinished: Change | None = None
         """A change that is being applied without a database."""
@@ -110,6 +119,8 @@ class Replica(Generic[C]):
                     self._repair()
                 database, copy = self.database, self.copy
                 if database is None:
+                    if self._is_forked and not self._may_fork:
+                        raise _forked(copy.kind)
                     change = compute(*arguments)
                     self._unfinished = change
                     change.apply(copy)
@@ -213,6 +224,12 @@ class Replica(Generic[C]):
         self.guard = OneThread(self.copy.kind)
         self.epoch = draw_epoch()
         self._is_stale = self.database is not None
+        self._is_forked = True
+
+
+def _forked(kind: str) -> InUseError:
+    what = f"this {kind} is a copy that a fork made, and both copies would spend the whole budget"
+    return InUseError(what, "Give it a database with open(), which processes share, or make it after the fork")
 
 
 class Stored(Generic[C]):
