@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from longterm._arrays import FloatArray
 from longterm.linear_model._passes import RecentAverage
 from longterm.linear_model.streaming import BudgetLinearLearner
-from longterm.storage.one_thread import waits_its_turn
+from longterm.storage.one_thread import serialised
 
 MODELS = ("auto", "recent", "last", "average", "within_budget")
 """The values of `predict_with`."""
@@ -46,12 +46,12 @@ class FittedAttributes:
             return self._averages[number].model(learner)
         return learner.weights, learner.intercept
 
-    @waits_its_turn
+    @serialised
     def _read_models(self, which: str) -> tuple[FloatArray, FloatArray]:
         """Return `_models` once no other thread is learning."""
         return self._models(which)
 
-    @waits_its_turn
+    @serialised
     def _chosen_models(self) -> tuple[FloatArray, FloatArray]:
         """Return the models that predict, and keep them until something is learned."""
         check_is_fitted(self)

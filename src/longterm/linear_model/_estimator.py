@@ -6,28 +6,22 @@ An error is raised before anything is learned, and leaves the estimator unchange
 
 from __future__ import annotations
 
-import inspect
 import math
-import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sklearn
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-import longterm
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.errors import InputError
+from longterm.errors import InputError, warn_caller
 from longterm.linear_model._attributes import MODELS, FittedAttributes
 from longterm.linear_model._estimator_files import StoredModel, require, stored_names, take_names
 from longterm.linear_model._memory import VERSION as LEARNER_VERSION
@@ -39,7 +33,7 @@ from longterm.linear_model._settings import LEADERS
 from longterm.linear_model._summary import SummarisedModel
 from longterm.linear_model.evolving import EvolvingLinearLearner
 from longterm.linear_model.streaming import BudgetLinearLearner
-from longterm.storage.one_thread import one_thread_at_a_time
+from longterm.storage.one_thread import exclusive
 
 PLAIN_TYPES = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
 GENEROUS_RADIUS = 250.0
@@ -50,7 +44,6 @@ DENSE_SHARE, NARROW = 0.25, 512
 """A sparse matrix is centred if so many of its entries are stored, or if it has at most so many columns."""
 UNEVEN = 100.0
 """Features that are not scaled are reported if their sizes differ by more than this factor."""
-PACKAGES = tuple(f"{Path(str(package.__file__)).parent}{os.sep}" for package in (longterm, sklearn))
 
 
 class BudgetWarning(UserWarning):
@@ -250,7 +243,7 @@ class BudgetLinearModel(FittedAttributes, StoredModel, SummarisedModel, BaseEsti
                     f"The features differ in size by a factor of {ratio}: scale them, with StandardScaler for example"
                 )
         if remedy:
-            _warn_caller(f"{what}. {remedy}")
+            warn_caller(f"{what}. {remedy}", BudgetWarning)
 
     # --- input ------------------------------------------------------------------------------------------------
 
@@ -290,7 +283,7 @@ class BudgetLinearModel(FittedAttributes, StoredModel, SummarisedModel, BaseEsti
 
     # --- files ------------------------------------------------------------------------------------------------
 
-    @one_thread_at_a_time
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
         """Return a copy of the state, for pickles and copies: it is read after the lock is released."""
         return deepcopy(super().__getstate__())
@@ -385,11 +378,3 @@ def _feature_sizes(block: RowBlock, dimension: int) -> FloatArray:
         squares = np.square(block.rows, dtype=np.float64).sum(axis=0)
     sizes = np.sqrt(squares[squares > 0] / max(block.count, 1))
     return sizes if sizes.size else np.ones(1)
-
-
-def _warn_caller(message: str) -> None:
-    """Issue a BudgetWarning at the first line outside this package and scikit-learn."""
-    frame, level = inspect.currentframe(), 1
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGES):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, BudgetWarning, stacklevel=level)

@@ -21,7 +21,7 @@ from longterm.linear_model._rows import IN_ORDER, RowBlock, labels_for, row_bloc
 from longterm.linear_model.kernels.layout import TRACE
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner
-from longterm.storage.one_thread import one_thread_at_a_time, waits_its_turn
+from longterm.storage.one_thread import exclusive, serialised
 
 SMALLEST_MARGIN, LARGEST_MARGIN = 0.05, 50.0
 """The margins that the smallest and the largest budget of `budgets_for` allow."""
@@ -114,12 +114,12 @@ class BudgetPath:
         what = f"dimension={settings.dimension}, budgets={shown}, loss={settings.loss!r}"
         return f"{type(self).__name__}({what}, rounds={self.learners[0].rounds})"
 
-    @one_thread_at_a_time
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
         """Return a copy of the state: it is read after the lock is released."""
         return deepcopy(self.__dict__)
 
-    @one_thread_at_a_time
+    @exclusive
     def learn(
         self,
         X: Any,
@@ -191,7 +191,7 @@ class BudgetPath:
     # --- results ----------------------------------------------------------------------------------------------
 
     @property
-    @waits_its_turn
+    @serialised
     def points(self) -> tuple[PathPoint, ...]:
         """The learners with their losses, in the order of the budgets."""
         losses, errors = self.scores.means(), self.scores.standard_errors()

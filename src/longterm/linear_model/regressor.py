@@ -18,7 +18,7 @@ from longterm.linear_model._estimator import BudgetLinearModel
 from longterm.linear_model._passes import TrainingRows
 from longterm.linear_model._rows import labels_for, row_block, weights_for
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
-from longterm.storage.one_thread import one_thread_at_a_time
+from longterm.storage.one_thread import exclusive
 
 
 class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[misc]
@@ -143,7 +143,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         self.warm_start = warm_start
         self.predict_with = predict_with
 
-    @one_thread_at_a_time
+    @exclusive
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows in `passes` passes, and predict with the average of the decisions.
 
@@ -168,7 +168,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
             self._fit_rows(X, rows, check_random_state(self.random_state), continues=continues)
         return self
 
-    @one_thread_at_a_time
+    @exclusive
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows once, in their order.
 
