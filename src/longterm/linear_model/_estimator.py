@@ -26,7 +26,7 @@ from longterm.linear_model._attributes import MODELS, FittedAttributes
 from longterm.linear_model._estimator_files import StoredModel, require, stored_names, take_names
 from longterm.linear_model._memory import VERSION as LEARNER_VERSION
 from longterm.linear_model._multiplier import budget_multiplier
-from longterm.linear_model._passes import PASSES, PASSES_WITH_BUDGET, RecentAverage, TrainingRows, learn_passes
+from longterm.linear_model._passes import RecentAverage, TrainingRows, default_passes, learn_passes
 from longterm.linear_model._rows import IN_ORDER, RowBlock
 from longterm.linear_model._selection import largest_features, restricted_rows
 from longterm.linear_model._settings import LEADERS
@@ -195,7 +195,8 @@ class BudgetLinearModel(FittedAttributes, StoredModel, SummarisedModel, BaseEsti
             for _ in range(self._count_passes(1)):
                 self._learn_stream(rows)
             return
-        passes, count = self._count_passes(PASSES if self._budget() is None else PASSES_WITH_BUDGET), rows.block.count
+        count = rows.block.count
+        passes = self._count_passes(default_passes(count, self._budget() is not None))
         orders = [random.permutation(count) if self.shuffle else np.arange(count) for _ in range(passes)]
         if not self._averages:
             self._averages = [RecentAverage() for _ in self._learners]

@@ -12,8 +12,9 @@ from longterm._arrays import FloatArray
 from longterm.linear_model._rows import RowBlock
 from longterm.linear_model.streaming import BudgetLinearLearner
 
-PASSES, PASSES_WITH_BUDGET = 5, 10
-"""Passes of `fit` unless the caller gives another number. A budget needs more of them until its multiplier settles."""
+PASSES, PASSES_WITH_BUDGET, ENOUGH_ROUNDS = 5, 10, 100_000
+"""Passes of `fit` unless the caller gives a number, at most so many rounds, but at least one pass. A budget needs more
+passes until its multiplier settles."""
 SAMPLES, COLUMNS_PER_ROUND = 256, 1024
 """Decisions that are averaged; fewer where copying the weights would cost more than learning the rows."""
 
@@ -25,6 +26,11 @@ class TrainingRows:
     block: RowBlock
     targets: list[FloatArray]
     weights: FloatArray
+
+
+def default_passes(rows: int, has_budget: bool) -> int:
+    """Return the number of passes of `fit` over so many rows."""
+    return min(PASSES_WITH_BUDGET if has_budget else PASSES, max(ENOUGH_ROUNDS // max(rows, 1), 1))
 
 
 class RecentAverage:

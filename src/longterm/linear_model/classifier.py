@@ -76,7 +76,8 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     growth : float
         Penalised FTRL: its weights are w_t ∝ t^(1 + growth).
     passes : int, optional
-        The number of passes of `fit` over its rows. None: 5, or 10 with a budget. `partial_fit` makes one pass.
+        The number of passes of `fit` over its rows. None: 5, or 10 with a budget, but at most 100,000 rounds or one
+        pass. `partial_fit` makes one pass.
     shuffle : bool
         Whether every pass of `fit` has an order of its own.
     random_state : int, RandomState instance or None
@@ -233,8 +234,10 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         """Return the rows with labels ±1 for each learner, and with their weights times those of their classes."""
         block, classes = row_block(X, X.shape[1]), self.classes_
         positive = [y == one for one in (classes[1:] if len(classes) == 2 else classes)]
-        known = np.logical_or.reduce([y == classes[0], *positive])
-        if not np.all(known):
+        known = y == classes[0]
+        for one in positive:
+            known = known | one
+        if not known.all():
             raise ValueError(f"y has classes that were not there before: {np.unique(y[~known])[:5].tolist()}")
         weights = weights_for(sample_weight, block.count)
         if self.class_weight is not None:

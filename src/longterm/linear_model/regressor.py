@@ -69,7 +69,8 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     growth : float
         Penalised FTRL: its weights are w_t ∝ t^(1 + growth).
     passes : int, optional
-        The number of passes of `fit` over its rows. None: 5, or 10 with a budget. `partial_fit` makes one pass.
+        The number of passes of `fit` over its rows. None: 5, or 10 with a budget, but at most 100,000 rounds or one
+        pass. `partial_fit` makes one pass.
     shuffle : bool
         Whether every pass of `fit` has an order of its own.
     random_state : int, RandomState instance or None
