@@ -17,7 +17,7 @@ from longterm.errors import DataError, InputError
 from longterm.experiments import load_result
 from longterm.pacing import Auctions, best_in_hindsight, synthetic_auctions
 from longterm.pacing.__main__ import main as pacing
-from longterm.problems import games
+from longterm.problems import scenarios
 
 MINE = '''
 from longterm import AOGD
@@ -241,20 +241,20 @@ def test_parquet(tmp_path, capsys, monkeypatch):
 def test_fair_logistic_on_a_table_of_ones_own(tmp_path):
     file = tmp_path / "people.csv"
     file.write_text("age,sex,plan,left\n30,f,a,no\n40,m,b,yes\n20,f,b,yes\n60,m,a,no\n")
-    game = games.fair_logistic(str(file), sensitive="sex", label="left", scale=False)
+    scenario = scenarios.fair_logistic(str(file), sensitive="sex", label="left", scale=False)
     male = np.array([0.0, 1.0, 0.0, 1.0])
     rows = load_table(file, "left", drop=["sex"]).features
     direct = problems.fair_logistic(rows, male, 10.0, 0.01)
     x = np.linspace(0.1, 0.3, 3)
-    assert np.array_equal(game.problem.constraint.values(x), direct.constraint.values(x))
-    assert game.facts["sensitive"] == "sex=m"
+    assert np.array_equal(scenario.problem.constraint.values(x), direct.constraint.values(x))
+    assert scenario.facts["sensitive"] == "sex=m"
     with pytest.raises(InputError, match="Name one: sensitive=sex"):
-        games.fair_logistic(str(file), label="left")
+        scenarios.fair_logistic(str(file), label="left")
     with pytest.raises(InputError, match="did you mean 'sex'"):
-        games.fair_logistic(str(file), sensitive="sec", label="left")
+        scenarios.fair_logistic(str(file), sensitive="sec", label="left")
     file.write_text("age,plan,left\n30,a,no\n40,b,yes\n20,c,yes\n")
     with pytest.raises(InputError, match="'plan' has 3 values"):
-        games.fair_logistic(str(file), sensitive="plan", label="left")
+        scenarios.fair_logistic(str(file), sensitive="plan", label="left")
 
 
 def test_auctions_of_ones_own(tmp_path):

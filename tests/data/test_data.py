@@ -13,7 +13,7 @@ import pytest
 
 from longterm import InputError, data
 from longterm.data import DataError, files, load, load_adult, load_elec2, load_sample, registry, tables
-from longterm.problems import games
+from longterm.problems import scenarios
 
 TEXT = b"2 1:0.5 3:2\n1 2:1\n2 3:4\n"
 TINY = registry.DataSet(
@@ -293,7 +293,7 @@ def test_elec2_that_is_missing_says_what_to_put_where(tmp_path, monkeypatch):
     address = "http://127.0.0.1:9/elec.csv"  # nobody listens there
     monkeypatch.setattr(registry, "DATA_SETS", {"elec2": replace(registry.DATA_SETS["elec2"], address=address)})
     with pytest.raises(DataError, match=r"elec\.csv.*LONGTERM_DATA"):
-        games.power_allocation()
+        scenarios.power_allocation()
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from longterm.hindsight import (
     OnAverage,
 )
 from longterm.learners import AFTRL, MahdaviOGD, ProjectedOGD
-from longterm.problems import budgeted_logistic, fair_logistic, games, mean_of_arrivals, power_allocation
-from longterm.problems.games import Game
+from longterm.problems import budgeted_logistic, fair_logistic, mean_of_arrivals, power_allocation, scenarios
+from longterm.problems.scenarios import Scenario
 from longterm.streams import (
     ResampledRows,
     Windows,
@@ -30,26 +30,26 @@ LABELS = np.sign(2 * ROWS[:, 0] - ROWS[:, 1] - 0.5 + RNG.standard_normal(300))
 
 def power_game():
     problem, stream = power_allocation(PRICES, 3), Windows(PRICES)
-    return Game(problem, stream)
+    return Scenario(problem, stream)
 
 
 def fair_game():
     problem, stream = fair_logistic(ROWS, SENSITIVE, 1.5, 0.01), ResampledRows(ROWS, LABELS)
-    return Game(problem, stream)
+    return Scenario(problem, stream)
 
 
-SMALL_GAMES = {
-    "noisy doubly stochastic": games.noisy_doubly_stochastic(3),
-    "online linear program": games.online_linear_program(400),
+SMALL_SCENARIOS = {
+    "noisy doubly stochastic": scenarios.noisy_doubly_stochastic(3),
+    "online linear program": scenarios.online_linear_program(400),
     "power": power_game(),
-    "routing": games.routing(),
+    "routing": scenarios.routing(),
     "fair logistic": fair_game(),
-    "switching constraints": games.switching_constraints(),
-    "switching constraints on average": games.switching_constraints(instance=1, benchmark="on average"),
-    "jobs": games.job_scheduling(6),
-    "jobs in every round": games.job_scheduling(6, benchmark="every round"),
+    "switching constraints": scenarios.switching_constraints(),
+    "switching constraints on average": scenarios.switching_constraints(instance=1, benchmark="on average"),
+    "jobs": scenarios.job_scheduling(6),
+    "jobs in every round": scenarios.job_scheduling(6, benchmark="every round"),
 }
-each_game = pytest.mark.parametrize("game", SMALL_GAMES.values(), ids=SMALL_GAMES)
+each_scenario = pytest.mark.parametrize("case", SMALL_SCENARIOS.values(), ids=SMALL_SCENARIOS)
 BENCHMARK = {
     "switching constraints": EveryRound(),
     "switching constraints on average": OnAverage(),
@@ -58,12 +58,12 @@ BENCHMARK = {
 }
 
 
-@each_game
-def test_no_counterexample_to_the_constants(game):
-    problem, B, c = game.problem, game.problem.enclosing_set, game.problem.constants
+@each_scenario
+def test_no_counterexample_to_the_constants(case):
+    problem, B, c = case.problem, case.problem.enclosing_set, case.problem.constants
     points = B.sample(np.random.default_rng(0), 400)
     assert np.linalg.norm(points - B.centre, axis=1).max() <= c.radius * (1 + 1e-12)
-    block = game.stream.draw(1, 0, 400)
+    block = case.stream.draw(1, 0, 400)
     for t in (0, 1, 2, 150, 399):
         loss, constraint = ([array[t] for array in arrays] for arrays in (block.loss, block.constraint))
         assert challenge(problem.loss, B, parameters=loss, samples=400) == []
@@ -75,59 +75,59 @@ def test_no_counterexample_to_the_constants(game):
         assert np.abs(problem.constraint.values(points, *constraint)).max() <= c.constraint_bound * (1 + 1e-12)
 
 
-@each_game
-def test_rounds_are_the_same_however_they_are_reached(game):
-    whole = game.stream.draw(3, 0, 300)
+@each_scenario
+def test_rounds_are_the_same_however_they_are_reached(case):
+    whole = case.stream.draw(3, 0, 300)
     arrays = whole.loss + whole.constraint
     for start, stop in ((0, 1), (5, 70), (63, 65), (127, 300)):
-        part = game.stream.draw(3, start, stop)
+        part = case.stream.draw(3, start, stop)
         for one, other in zip(part.loss + part.constraint, arrays, strict=True):
             np.testing.assert_array_equal(one, other[start:stop])
-    (batch,) = game.stream.blocks([3, 9], 0, 300)
+    (batch,) = case.stream.blocks([3, 9], 0, 300)
     for one, other in zip(batch.loss + batch.constraint, arrays, strict=True):
         np.testing.assert_array_equal(one[:, 0], other)
     assert any(not np.array_equal(one[:, 0], one[:, 1]) for one in batch.loss)
 
 
-EVERY_GAME = SMALL_GAMES | {
-    "doubly stochastic": games.doubly_stochastic(3),
-    "doubly stochastic in rows": games.doubly_stochastic(3, enclosing="rows"),
-    "correlation": games.covariance(3),
-    "covariance": games.covariance(3, unit_diagonal=False),
-    "consensus": games.consensus(3),
-    "expert advice": games.expert_advice(4),
-    "budgeted logistic": Game(budgeted_logistic(ROWS, 1.5), ResampledRows(ROWS, LABELS)),
+EVERY_SCENARIO = SMALL_SCENARIOS | {
+    "doubly stochastic": scenarios.doubly_stochastic(3),
+    "doubly stochastic in rows": scenarios.doubly_stochastic(3, enclosing="rows"),
+    "correlation": scenarios.covariance(3),
+    "covariance": scenarios.covariance(3, unit_diagonal=False),
+    "consensus": scenarios.consensus(3),
+    "expert advice": scenarios.expert_advice(4),
+    "budgeted logistic": Scenario(budgeted_logistic(ROWS, 1.5), ResampledRows(ROWS, LABELS)),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EVERY_GAME)
+@pytest.mark.parametrize("name", EVERY_SCENARIO)
 def test_the_best_in_hindsight_is_certified_and_agrees_with_cvxpy(name):
-    game = EVERY_GAME[name]
-    best = hindsight.best(game.problem, game.stream, [6, 300], seeds=[0, 1], benchmark=game.benchmark)
+    case = EVERY_SCENARIO[name]
+    best = hindsight.best(case.problem, case.stream, [6, 300], seeds=[0, 1], benchmark=case.benchmark)
     benchmark = BENCHMARK.get(name)
-    slow = hindsight.best(game.problem, game.stream, [6, 300], seeds=[0, 1], benchmark=benchmark, method="cvxpy")
-    scale = np.array([6, 300])[:, None] * game.problem.constants.loss_range
+    slow = hindsight.best(case.problem, case.stream, [6, 300], seeds=[0, 1], benchmark=benchmark, method="cvxpy")
+    scale = np.array([6, 300])[:, None] * case.problem.constants.loss_range
     np.testing.assert_allclose(best.loss / scale, slow.loss / scale, atol=1e-6)
     tight = 1e-6 if "logistic" in name else 1e-12
     assert np.all(best.gap <= tight * scale)
-    assert np.all(game.problem.enclosing_set.contains(best.x))
-    again = hindsight.best(game.problem, game.stream, [300], seeds=1, benchmark=game.benchmark)
+    assert np.all(case.problem.enclosing_set.contains(best.x))
+    again = hindsight.best(case.problem, case.stream, [300], seeds=1, benchmark=case.benchmark)
     np.testing.assert_allclose(again.loss[0], best.loss[1, 1], atol=1e-6 * scale[1, 0])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in SMALL_GAMES if name != "switching constraints on average"])
+@pytest.mark.parametrize("name", [name for name in SMALL_SCENARIOS if name != "switching constraints on average"])
 def test_learners_keep_their_bounds_against_what_their_theory_allows(name):
-    game, rounds = SMALL_GAMES[name], [20, 100, 400]
-    problem, c = game.problem, game.problem.constants
-    best = hindsight.best(game.problem, game.stream, rounds, seeds=[0, 1], benchmark=game.benchmark)
+    case, rounds = SMALL_SCENARIOS[name], [20, 100, 400]
+    problem, c = case.problem, case.problem.constants
+    best = hindsight.best(case.problem, case.stream, rounds, seeds=[0, 1], benchmark=case.benchmark)
     fixed = not problem.constraint.parameters
 
     def held(learner):
         bounds = learner.bound(problem, rounds)
         assert len(bounds) >= 2, bounds.reason
-        trace = run(problem, learner, game.stream, 400, seeds=[0, 1], record=rounds)
+        trace = run(problem, learner, case.stream, 400, seeds=[0, 1], record=rounds)
         regret = trace.regret(best) + best.gap
         # Against a comparator that is feasible in expectation, the bound is on the expected regret.
         regret = regret.mean(axis=1, keepdims=True) if name == "jobs" else regret
@@ -146,18 +146,18 @@ def test_learners_keep_their_bounds_against_what_their_theory_allows(name):
         held(AFTRL.for_problem(problem))
 
 
-@pytest.mark.parametrize("build", [games.noisy_doubly_stochastic, games.routing, games.job_scheduling])
+@pytest.mark.parametrize("build", [scenarios.noisy_doubly_stochastic, scenarios.routing, scenarios.job_scheduling])
 def test_a_game_can_be_sent_to_another_process(build):
-    game = build()
-    copy = pickle.loads(pickle.dumps(game))
+    case = build()
+    copy = pickle.loads(pickle.dumps(case))
     np.testing.assert_array_equal(
         hindsight.best(copy.problem, copy.stream, [50], seeds=2, benchmark=copy.benchmark).loss,
-        hindsight.best(game.problem, game.stream, [50], seeds=2, benchmark=game.benchmark).loss,
+        hindsight.best(case.problem, case.stream, [50], seeds=2, benchmark=case.benchmark).loss,
     )
 
 
 def test_every_game_is_built_by_its_name():
-    assert set(games.GAMES) == {
+    assert set(scenarios.SCENARIOS) == {
         "doubly_stochastic",
         "budgeted_logistic",
         "covariance",
@@ -173,9 +173,9 @@ def test_every_game_is_built_by_its_name():
         "turning_half_plane",
         "drifting_targets",
     }
-    assert games.GAMES["online_linear_program"](100).length == 100
+    assert scenarios.SCENARIOS["online_linear_program"](100).length == 100
     with pytest.raises(InputError, match="benchmark"):
-        games.switching_constraints(benchmark="in expectation")
+        scenarios.switching_constraints(benchmark="in expectation")
 
 
 @pytest.mark.slow
@@ -185,5 +185,5 @@ def test_the_example_of_the_page_on_problems_runs():
     played = {}
     exec(compile(code, "problems.md", "exec"), played)
     assert played["regret"].shape == (*played["trace"].rounds.shape, 3)
-    for name in games.GAMES:
+    for name in scenarios.SCENARIOS:
         assert f"| `{name}` |" in page
