@@ -288,7 +288,7 @@ def test_pacing_from_the_command_line(tmp_path, capsys):
     assert pacing([str(log)]) == 2
     assert "no column 'value'" in capsys.readouterr().err
     assert pacing(["--auctions", "400"]) == 0
-    assert "Invented auctions" in capsys.readouterr().out
+    assert "Synthetic auctions" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("word", ["[" * 5000, "9" * 6000])

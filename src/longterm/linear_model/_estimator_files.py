@@ -69,7 +69,7 @@ class StoredModel:
         try:
             made = cls(**_parameters_of(cls, metadata.pop("parameters", None)))
             with np.errstate(all="ignore"):
-                made._take_parts(metadata, dict(stored.arrays))
+                cls._take_parts(made, metadata, dict(stored.arrays))
         except (KeyError, IndexError, TypeError, ValueError, ArithmeticError) as error:
             reason = f"it does not describe a {cls.__name__} ({error})"
             raise SnapshotError(Path(path), "damaged", reason, "Give a file that save() made") from None
@@ -163,17 +163,6 @@ def taken_classes(stored: Any) -> NDArray[Any]:
     made = np.array(values, dtype=dtype)
     require(bool((made[1:] > made[:-1]).all()), "the classes are not in order, each once")
     return made
-
-
-def with_prefix(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """These arrays under longer names."""
-    return {f"{prefix}.{name}": array for name, array in arrays.items()}
-
-
-def without_prefix(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Those that have this prefix, without it; they are taken out of `arrays`."""
-    names = [name for name in arrays if name.startswith(f"{prefix}.")]
-    return {name[len(prefix) + 1 :]: arrays.pop(name) for name in names}
 
 
 def require(holds: bool, otherwise: str) -> None:
