@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin,
 
 import numpy as np
 
-from longterm.data.tables import Missing
+from longterm.data.encoder import Missing
 from longterm.errors import InputError, LongtermError, did_you_mean
 from longterm.hindsight import choose_budget, least_log_loss
 from longterm.learners import Learner, every_learner
