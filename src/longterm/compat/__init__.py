@@ -1,5 +1,5 @@
-"""Other people's interfaces: River (extra `river`) and ONNX (extra `onnx`). Each module imports its library itself.
+"""Adapters to other libraries: River (extra `river`) and ONNX (extra `onnx`).
 
-river     `BudgetLinearClassifier` and `BudgetLinearRegressor` that learn from dictionaries, one at a time
+river     `BudgetLinearClassifier` and `BudgetLinearRegressor` for dictionaries, one at a time
 onnx      converters for skl2onnx
 """

@@ -61,6 +61,8 @@ class Stream(ReprMixin, ABC):
 
     length: int | None = None
     """How many rounds there are; None: no end."""
+    depends_on_seed: bool = True
+    """Whether two seeds give different rounds."""
 
     @abstractmethod
     def draw(self, seed: int, start: int, stop: int) -> Block:
@@ -165,6 +167,8 @@ class Replay(Stream):
     (array([[0., 1.]]),)
     """
 
+    depends_on_seed = False
+
     def __init__(
         self, loss: Sequence[ArrayLike], constraint: Sequence[ArrayLike] = (), *, rounds: int | None = None
     ) -> None:
@@ -207,6 +211,8 @@ class FromIterable(Stream):
     >>> [block.loss[0].tolist() for block in stream.blocks(0, 0, 2)]
     [[[0.0, 0.0], [1.0, 0.0]]]
     """
+
+    depends_on_seed = False
 
     def __init__(self, rounds: Iterable[Sequence[ArrayLike]], *, constraint_parameters: int = 0) -> None:
         if isinstance(constraint_parameters, bool) or constraint_parameters not in range(100):

@@ -1,10 +1,10 @@
-"""Playing an arena into a folder: only what is missing is played.
+"""Running an arena into a folder: only matches without a record are run.
 
-One learner plays one problem over all sequences at once, which costs hardly more than one of them; a learner that
-needs the horizon plays once for each of them.
+A match runs one learner on one problem for all sequences at once, which takes little longer than one sequence.
+A learner that needs the horizon is run once for each horizon.
 
-comparator, problem   x*_t at the kept rounds of every sequence
-match                 one learner on one problem: what it measured, its bounds, what it needs; or why it refused
+comparator, problem   x*_t at the recorded rounds of every sequence
+match                 measures, bounds and needs of one learner on one problem, or the reason why it was refused
 """
 
 from __future__ import annotations
@@ -22,53 +22,54 @@ from longterm.engines import run
 from longterm.errors import DataError, InputError
 from longterm.experiments.arena.results import ArenaResult, load_arena
 from longterm.experiments.arena.spec import ArenaJob, ArenaSpec, arena_jobs, problem_name
-from longterm.experiments.catalogue import Game, find_problem
+from longterm.experiments.backends import Backend, open_backend
+from longterm.experiments.catalogue import find_problem
+from longterm.experiments.execute import versions
 from longterm.experiments.folder import JobFolder
 from longterm.experiments.jobs import (
-    Backend,
-    assumptions_noted,
+    collect_assumptions,
+    describe_stop,
     game_of,
     learner_of,
     measures_of,
-    one_thread,
-    opened,
-    where_it_stopped,
+    single_threaded,
 )
-from longterm.experiments.run import versions
 from longterm.experiments.spec import LearnerSpec, as_json
-from longterm.experiments.spec_files import learner_of_words
+from longterm.experiments.spec_tables import parse_learner
 from longterm.learners import Learner, Need
+from longterm.problems.games import Game
 from longterm.progress import reporter
 from longterm.theory.bounds import HARD, SIGNED
 
 
 class ArenaFolder(JobFolder):
-    """A folder that holds the matches of one arena."""
+    """The folder of one arena."""
 
     kind, made_by = "arena", "`longterm arena`"
+    files = ("manifest.json", "timings.json", "arena.json", "league.csv", "matches.csv", "speed.csv")
 
 
 def run_arena(
     spec: ArenaSpec, folder: str | Path, *, backend: Backend | None = None, out: TextIO | None = None
 ) -> ArenaResult:
-    """Play what the specification asks for and is not in the folder yet.
+    """Run the matches of a specification that have no record in the folder yet.
 
-    Stopped and started again it goes on where it was, and ends with the same files, byte for byte; only timings.json
-    differs. Problems whose data are not here are left out, and played when the data are.
+    An interrupted arena continues where it stopped and ends with the same files, byte for byte; only timings.json
+    differs. Problems without their data are left out and run once the data are there.
 
     Parameters
     ----------
     spec : ArenaSpec
     folder : str or pathlib.Path
     backend : Backend, optional
-        Who does the work; left out, processes of this machine, one for each core.
+        Left out, processes of this machine, one for each core.
     out : text stream, optional
-        Where progress goes; left out, stderr.
+        Progress is written there; left out, to stderr.
 
     Returns
     -------
     ArenaResult
-        Its `without_data` says which problems were left out, and what to do about it.
+        Its `without_data` names the problems that were left out, with a remedy.
 
     Examples
     --------
@@ -81,38 +82,36 @@ def run_arena(
     >>> [(match.learner, match.anytime) for match in arena.matches]
     [('A-OGD', True), ('Mirror prox', False)]
     """
-    kept, without_data = ArenaFolder(folder), problems_without_data(spec)
+    results, without_data, lines = ArenaFolder(folder), problems_without_data(spec), out or sys.stderr
     jobs = arena_jobs(spec, [one for one in spec.problems if problem_name(one) not in without_data])
-    with kept.locked():
-        kept.begin(spec.table(), versions("numpy"), jobs)
-        # What stopped with an error is played again: it may have been mended.
-        todo = [job for job in jobs if (kept.read(job) or {"failed": True}).get("failed")]
-        lines = out or sys.stderr
-        with reporter("auto", "arena", unit="jobs", lines=lines) as report, opened(backend or Backend()) as do:
+    with results.opened(spec.table(), versions("numpy"), jobs):
+        # A match that stopped with an error is run again, since the error may have been corrected.
+        todo = [job for job in jobs if (results.read(job) or {"failed": True}).get("failed")]
+        with reporter("auto", "arena", unit="jobs", lines=lines) as report, open_backend(backend or Backend()) as do:
             for done, (content, seconds) in enumerate(do(work, [(spec, job) for job in todo]), start=1):
-                kept.keep(content, seconds)
+                results.store(content, seconds)
                 if content.get("failed"):
                     lines.write(f"{content['refused']}\n")
                 report(done, len(todo))
-        return load_arena(spec, kept, without_data)
+        return load_arena(spec, results, without_data)
 
 
 def with_learners(spec: ArenaSpec, words: Sequence[str], folder: Path | None) -> ArenaSpec:
-    """The arena with more learners, named as on the command line; where `folder` has an arena already, that one."""
-    added = tuple(map(learner_of_words, words))
+    """Return the arena, or the one in `folder` if there is one, with learners added from the command line."""
+    added = tuple(map(parse_learner, words))
     if folder is not None and (folder / "manifest.json").exists():
         spec = ArenaSpec.of_table(ArenaFolder(folder).manifest["spec"])
-    there = {one.name for one in spec.learners}
-    return replace(spec, learners=(*spec.learners, *(one for one in added if one.name not in there)))
+    known = {one.name for one in spec.learners}
+    return replace(spec, learners=(*spec.learners, *(one for one in added if one.name not in known)))
 
 
 def problems_without_data(spec: ArenaSpec) -> dict[str, str]:
-    """By name, what to download where; nothing is downloaded unasked."""
+    """Return the problems whose data are missing, each with the remedy; nothing is downloaded."""
     found = {}
     for problem in spec.problems:
         data = problem.parameters.get("data", find_problem(problem.name).data)
         try:
-            if data in DATA_SETS:  # a file of one's own is looked for by who reads it
+            if data in DATA_SETS:  # a table of the user is found when it is read
                 path(str(data))
         except DataError as missing:
             found[problem_name(problem)] = str(missing)
@@ -120,8 +119,8 @@ def problems_without_data(spec: ArenaSpec) -> dict[str, str]:
 
 
 def work(spec: ArenaSpec, job: ArenaJob) -> tuple[dict[str, Any], float]:
-    """The record of a job, and the seconds of processor time that its rounds took: others may be at work here, too."""
-    with one_thread(), assumptions_noted() as noted:
+    """Return the record of a job and the processor time of its rounds, in seconds."""
+    with single_threaded(), collect_assumptions() as noted:
         game = game_of(job.problem.name, as_json(spec.parameters(job.problem)))
         content, seconds = _comparator(spec, game) if job.learner is None else _match(spec, job.learner, game)
     return {"job": job.stem, **content, **noted}, seconds
@@ -132,7 +131,7 @@ def _comparator(spec: ArenaSpec, game: Game) -> tuple[dict[str, Any], float]:
     best = hindsight.best(
         game.problem,
         game.stream,
-        spec.kept,
+        spec.recorded,
         seeds=spec.seeds,
         benchmark=game.benchmark,
         path=game.path,
@@ -140,7 +139,7 @@ def _comparator(spec: ArenaSpec, game: Game) -> tuple[dict[str, Any], float]:
     )
     constants = game.problem.constants
     return {
-        "rounds": list(spec.kept),
+        "rounds": list(spec.recorded),
         "loss": best.loss.tolist(),
         "gap": best.gap.tolist(),
         "about": game.problem.name,
@@ -152,19 +151,20 @@ def _comparator(spec: ArenaSpec, game: Game) -> tuple[dict[str, Any], float]:
     }, time.thread_time() - begin
 
 
-def _match(spec: ArenaSpec, who: LearnerSpec, game: Game) -> tuple[dict[str, Any], float]:
+def _match(spec: ArenaSpec, entrant: LearnerSpec, game: Game) -> tuple[dict[str, Any], float]:
     seconds = 0.0
     played: dict[str, Any] = {}
     needs: list[str] = []
-    for T in reversed(spec.horizons):  # the longest first: a learner that refuses it does not play
+    for T in reversed(spec.horizons):  # the longest first: a learner that refuses it is refused
         try:
-            learner = learner_of(game, who.learner, T, as_json(who.parameters))
-            rounds = [t for t in spec.kept if t <= T]
+            learner = learner_of(game, entrant.learner, T, as_json(entrant.parameters))
+            rounds = [t for t in spec.recorded if t <= T]
             begin = time.thread_time()
             trace = run(game.problem, learner, game.stream, T, seeds=spec.seeds, record=rounds, progress=None)
         except Exception as refused:
-            if not isinstance(refused, InputError):  # a bug, of a learner of one's own most likely: the rest plays on
-                return {"refused": _bug(who, game, refused), "failed": True}, 0.0
+            if not isinstance(refused, InputError):  # an error in a user's learner must not stop the arena
+                where = f"{entrant.name} on {game.problem.name!r}"
+                return {"refused": f"{where}{describe_stop(refused)}", "failed": True}, 0.0
             if not played:
                 return {"refused": str(refused)}, 0.0
             return {"played": played, "needs": needs, "too_short": str(refused)}, seconds
@@ -178,21 +178,18 @@ def _match(spec: ArenaSpec, who: LearnerSpec, game: Game) -> tuple[dict[str, Any
     return {"played": played, "needs": needs}, seconds
 
 
-def _bug(who: LearnerSpec, game: Game, error: Exception) -> str:
-    """Who stopped where and why, with the line of code."""
-    return f"{who.name} on {game.problem.name!r}{where_it_stopped(error)}"
-
-
 def _bounds(learner: Learner[Any], game: Game, rounds: Sequence[int]) -> Mapping[str, Any]:
-    """The theorem's bounds, where it is about what is compared with here.
+    """Return the theorem's bounds, if the theorem is about the comparator of this problem.
 
-    A theorem on the hard violation compares with x* that is feasible in every round; where the game compares with one
-    that is feasible in expectation, it has nothing to say. Those on signed sums hold there in expectation.
+    A theorem on the hard violation compares with an x* that is feasible in every round. It does not apply where the
+    comparator is feasible in expectation; theorems on signed sums hold there in expectation.
     """
     if game.path is not None:
-        return {}  # most theorems are about one decision, those about paths about another length
+        return {}  # theorems are about one decision, or about paths of another length
     found = learner.bound(game.problem, rounds)
-    hard = HARD in found or (HARD in learner.promises and SIGNED not in found)  # some are bounded after the run only
+    hard = HARD in found or (
+        HARD in learner.promises and SIGNED not in found
+    )  # some bounds are known after the run only
     if game.facts.get("benchmark") in ("in expectation", "on average") and hard:
         return {}
     return {measure: values.tolist() for measure, values in found.items()}
