@@ -134,6 +134,10 @@ class OverspentWarning(UserWarning):
     """A pacer was charged more than its remaining budget. The charge is recorded and bidding stops."""
 
 
+class HorizonWarning(UserWarning):
+    """More requests come than a rule was made for. Its caps still hold."""
+
+
 class AssumptionWarning(UserWarning):
     """A theorem's assumption does not hold for these hyper-parameters. The run continues without the theorem."""
 

@@ -13,7 +13,7 @@ from longterm.engines.selection import faster_engine
 from longterm.errors import InputError, SnapshotError
 from longterm.learners import ProjectedOGD, Restarted
 from longterm.losses import CustomLoss
-from longterm.problems import doubly_stochastic, games
+from longterm.problems import doubly_stochastic, scenarios
 from longterm.progress import reporter
 from longterm.streams import RandomPermutations, Replay
 
@@ -33,8 +33,8 @@ def test_things_print_in_a_line(played):
     live = LiveLearner(LEARNER, PROBLEM)
     live.ask()
     things = [PROBLEM, LEARNER, GRID, STREAM, Replay([np.zeros((100, 2))]), played["grid"], live, Fleet(LEARNER, 7)]
-    game = games.doubly_stochastic(3)
-    things += [game, live.state, LEARNER.bound(PROBLEM, [10, 100]), hindsight.best(PROBLEM, STREAM, [10, 50])]
+    scenario = scenarios.doubly_stochastic(3)
+    things += [scenario, live.state, LEARNER.bound(PROBLEM, [10, 100]), hindsight.best(PROBLEM, STREAM, [10, 50])]
     for thing in things:
         assert len(repr(thing)) <= 300, thing
         assert "\n" not in repr(thing)
@@ -122,7 +122,7 @@ def test_the_faster_engine_is_chosen_where_it_is_known(monkeypatch, caplog):
     assert faster_engine(10**6, parts) == "jax"
     assert faster_engine(1000, parts) == "numpy"  # compiling takes longer
     assert faster_engine(None, parts) == "numpy"
-    own = CustomLoss(9, lambda x: x[..., 0], lambda x: x, declared_gradient_bound=1.0, declared_range=1.0)
+    own = CustomLoss(9, lambda x: x[..., 0], lambda x: x, gradient_bound=1.0, value_range=1.0)
     assert faster_engine(10**6, (own, *parts)) == "numpy"
     assert faster_engine(10**6, (test_best_wants_to_know_what_was_played, *parts)) == "numpy"  # a builder of one's own
     monkeypatch.setattr("longterm.engines.selection.find_spec", lambda name: None)

@@ -160,7 +160,7 @@ def test_the_bound_holds_in_every_round(seed, T):
     rows = rng.standard_normal((T, 1, 2))
     rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
     comparator, costs = rng.uniform(-0.5, 0.5, 2), rng.uniform(-0.7, 0.7, (T, 2))
-    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, offset_bound=1.0))
+    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, limit_bound=1.0))
     learner = SinhaVaze.for_problem(problem, horizon=T)
     trace = run(problem, learner, Replay([costs], [rows, rows @ comparator]), record=range(1, T + 1))
     bound = learner.bound(problem, trace.rounds)

@@ -101,7 +101,7 @@ def test_constraints_of_an_adversary(seed, T, hard, rates, strongly, size):
     comparator = rng.uniform(-0.5, 0.5, 2) * size
     offsets = normals @ comparator  # the comparator lies on every boundary
     loss = SquaredDistance(2, targets=B) if strongly else Linear(2)
-    problem = Problem(B, loss, VaryingAffine(2, 1, row_norm=1.0, offset_bound=size))
+    problem = Problem(B, loss, VaryingAffine(2, 1, row_norm=1.0, limit_bound=size))
     given = B.sample(rng, T) if strongly else SwitchingCosts(2).draw(seed, 0, T).loss[0]
     steps = "strongly convex" if strongly else "convex"
     learner = YuLeeLee.for_problem(problem, steps=steps, rates=rates, hard=hard)

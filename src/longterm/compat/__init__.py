@@ -1,5 +1,6 @@
-"""Adapters to other libraries: River (extra `river`) and ONNX (extra `onnx`).
+"""Adapters: River (extra `river`), ONNX (extra `onnx`) and LiteLLM (extra `litellm`). Each module imports its library.
 
-river     `BudgetLinearClassifier` and `BudgetLinearRegressor` for dictionaries, one at a time
-onnx      converters for skl2onnx
+river            `BudgetLinearClassifier` and `BudgetLinearRegressor` that learn from dictionaries, one at a time
+onnx             converters for skl2onnx
+litellm_router   a routing strategy under a budget
 """

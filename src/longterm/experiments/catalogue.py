@@ -67,8 +67,8 @@ def find_problem(name: str, where: str = "problem") -> ProblemEntry:
     Examples
     --------
     >>> from longterm.experiments.catalogue import find_problem
-    >>> game = find_problem("doubly_stochastic").build(size=3)
-    >>> game.problem.dimension, game.stream
+    >>> scenario = find_problem("doubly_stochastic").build(size=3)
+    >>> scenario.problem.dimension, scenario.stream
     (9, RandomPermutations(size=3))
     """
     return _find(name, problems, ProblemEntry, where)

@@ -37,7 +37,8 @@ class Entry:
     @property
     def about(self) -> str:
         """The first line of the builder's docstring."""
-        return (inspect.getdoc(self.build) or "").partition("\n")[0]
+        line = (inspect.getdoc(self.build) or "").partition("\n")[0].removeprefix("Return ")
+        return line[:1].upper() + line[1:]
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:

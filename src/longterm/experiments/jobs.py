@@ -36,7 +36,7 @@ from longterm.experiments.result import LOGGED
 from longterm.experiments.rounds import logged_rounds, recorded_rounds
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec, as_json, slug
 from longterm.learners import Learner
-from longterm.problems.games import Game
+from longterm.problems.scenarios import Scenario
 
 RECORDED = (
     "cumulative_loss",
@@ -87,13 +87,13 @@ def work(spec: ExperimentSpec, job: Job, prepared: Mapping[str, Any] | None) -> 
             raise InputError("prepared", "is missing", "Run the job 'problem' first")
         else:
             rounds = recorded_rounds(prepared["rounds"], spec.record)
-            game = game_of(spec.problem.name, as_json(prepared["parameters"]))
+            scenario = scenario_of(spec.problem.name, as_json(prepared["parameters"]))
             try:
-                content = {"rounds": rounds.tolist()} | _WORK[job.kind](spec, job, game, rounds)
+                content = {"rounds": rounds.tolist()} | _WORK[job.kind](spec, job, scenario, rounds)
             except Exception as error:
                 if job.kind != "run" or job.curve is None:
                     raise
-                where = f"{job.curve.name} on {game.problem.name!r}, seed {job.seed}"
+                where = f"{job.curve.name} on {scenario.problem.name!r}, seed {job.seed}"
                 content = {"failed": f"{where}{describe_stop(error)}"}
     return {"job": job.stem, **content, **noted}, time.perf_counter() - begin
 
@@ -132,56 +132,58 @@ def _prepare(spec: ExperimentSpec) -> dict[str, Any]:
         found = entry.prepare(**parameters)
         parameters |= found.parameters
         facts |= found.facts
-    game = game_of(spec.problem.name, as_json(parameters))
-    rounds = spec.rounds if spec.rounds is not None else game.length
+    scenario = scenario_of(spec.problem.name, as_json(parameters))
+    rounds = spec.rounds if spec.rounds is not None else scenario.length
     if rounds is None:
         raise InputError("rounds", f"{spec.problem.name!r} has no length of its own", "Give the number of rounds")
     for curve in spec.curves:  # an error in one stops the experiment before the first run
-        learner_of(game, curve.learner, int(rounds), as_json(curve.parameters))
-    constants = game.problem.constants
+        learner_of(scenario, curve.learner, int(rounds), as_json(curve.parameters))
+    constants = scenario.problem.constants
     facts |= {
-        **game.facts,
-        "name": game.problem.name,
-        "dimension": game.problem.dimension,
-        "constraints": game.problem.constraint.count,
+        **scenario.facts,
+        "name": scenario.problem.name,
+        "dimension": scenario.problem.dimension,
+        "constraints": scenario.problem.constraint.count,
         "constants": asdict(constants) | {"gradient_bound": constants.gradient_bound},
     }
     prepared = {"parameters": parameters, "rounds": int(rounds), "facts": facts}
-    return prepared if game.stream.depends_on_seed else {**prepared, "same_for_all_seeds": True}
+    return prepared if scenario.stream.depends_on_seed else {**prepared, "same_for_all_seeds": True}
 
 
-def _bounds(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) -> dict[str, Any]:
+def _bounds(spec: ExperimentSpec, job: Job, scenario: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for curve in spec.curves:
-        learner = learner_of(game, curve.learner, int(rounds[-1]), as_json(curve.parameters))
+        learner = learner_of(scenario, curve.learner, int(rounds[-1]), as_json(curve.parameters))
         for kind, theorem in (("bounds", learner.bound), ("printed_bounds", learner.bound_as_printed)):
-            proved = theorem(game.problem, rounds)
+            proved = theorem(scenario.problem, rounds)
             found.setdefault(kind, {})[curve.name] = {measure: values.tolist() for measure, values in proved.items()}
     return found
 
 
-def _comparator(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) -> dict[str, Any]:
+def _comparator(spec: ExperimentSpec, job: Job, scenario: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
     assert job.seed is not None
-    best = hindsight.best(game.problem, game.stream, rounds, seeds=job.seed, benchmark=game.benchmark, progress=None)
-    constraint = game.problem.constraint
+    best = hindsight.best(
+        scenario.problem, scenario.stream, rounds, seeds=job.seed, benchmark=scenario.benchmark, progress=None
+    )
+    constraint = scenario.problem.constraint
     found = {"loss": best.loss, "gap": best.gap, "x": best.x[-1]}
     if not constraint.parameters:  # a varying constraint has no value without its round
         found["constraint"] = np.max(constraint.values(best.x), axis=-1)
     return {"seed": job.seed, **{name: np.asarray(value).tolist() for name, value in found.items()}}
 
 
-def _run(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) -> dict[str, Any]:
+def _run(spec: ExperimentSpec, job: Job, scenario: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
     assert job.curve is not None
     assert job.seed is not None
     assert spec.engine != "auto"  # chosen before the first job
     T = int(rounds[-1])
-    learner = learner_of(game, job.curve.learner, T, as_json(job.curve.parameters))
+    learner = learner_of(scenario, job.curve.learner, T, as_json(job.curve.parameters))
     logged = logged_rounds(T) if spec.logged else rounds[:0]
     record = np.unique(np.concatenate([rounds, logged, logged - 1]))  # two consecutive sums give g in a round
     trace = run(
-        game.problem,
+        scenario.problem,
         learner,
-        game.stream,
+        scenario.stream,
         T,
         seeds=job.seed,
         record=record[record > 0].tolist(),
@@ -227,15 +229,15 @@ _WORK = {"bounds": _bounds, "comparator": _comparator, "run": _run}
 
 # A worker runs many jobs of one experiment and reuses what it built and what the engine compiled.
 @lru_cache(maxsize=2)
-def game_of(name: str, parameters: str) -> Game:
+def scenario_of(name: str, parameters: str) -> Scenario:
     """Return the problem and stream of this name; the parameters are JSON."""
     return find_problem(name).build(**_from_json(parameters))  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=64)
-def learner_of(game: Game, name: str, rounds: int, parameters: str) -> Learner[Any]:
+def learner_of(scenario: Scenario, name: str, rounds: int, parameters: str) -> Learner[Any]:
     """Return the learner of this name for a problem; the parameters are JSON."""
-    return find_learner(name).learner(game.problem, rounds, _from_json(parameters))
+    return find_learner(name).learner(scenario.problem, rounds, _from_json(parameters))
 
 
 def _from_json(text: str) -> dict[str, Any]:

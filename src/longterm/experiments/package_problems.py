@@ -1,4 +1,4 @@
-"""Catalogue entries of the problems in `longterm.problems.games`."""
+"""Catalogue entries of the problems in `longterm.problems.scenarios`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from longterm.data.tables import Missing
+from longterm.data.encoder import Missing
 from longterm.experiments.entries import Prepared, ProblemEntry
 from longterm.hindsight import choose_budget, least_log_loss
-from longterm.problems import games
-from longterm.problems.games import Game, labelled_rows
+from longterm.problems import scenarios
+from longterm.problems.scenarios import Scenario, labelled_rows
 
 NONZERO_SHARE = 0.3
 """The share of non-zero coordinates for which the paper chooses the budget."""
@@ -27,7 +27,7 @@ def budgeted_logistic(
     drop: str = "",
     scale: bool = True,
     missing: Missing = "refuse",
-) -> Game:
+) -> Scenario:
     """Logistic regression with l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget on rows drawn with replacement: Figures 3 and 4.
 
     Parameters
@@ -51,12 +51,12 @@ def budgeted_logistic(
 
     Returns
     -------
-    Game
+    Scenario
     """
     if budget is None:
         rows = labelled_rows(data, label, drop, scale, missing)
         budget = choose_budget(rows.features, rows.labels, share, l1=l1, l2=l2, progress=None).budget
-    return games.budgeted_logistic(data, budget, l1, l2, label, drop, scale, missing)
+    return scenarios.budgeted_logistic(data, budget, l1, l2, label, drop, scale, missing)
 
 
 def prepare_budgeted_logistic(
@@ -123,7 +123,7 @@ DATA = {"power_allocation": "elec2", "fair_logistic": "a9a"}
 DRIFTING = ("turning_half_plane", "drifting_targets")
 
 
-def _entry(name: str, build: Callable[..., Game]) -> ProblemEntry:
+def _entry(name: str, build: Callable[..., Scenario]) -> ProblemEntry:
     drawn = VARY.get(name, {})
 
     def vary(rng: np.random.Generator) -> Mapping[str, Any]:
@@ -136,4 +136,4 @@ def _entry(name: str, build: Callable[..., Game]) -> ProblemEntry:
     return ProblemEntry(name, build, data=DATA.get(name), drifts=name in DRIFTING, vary=vary)
 
 
-PROBLEMS = tuple(_entry(name, build) for name, build in games.GAMES.items())
+PROBLEMS = tuple(_entry(name, build) for name, build in scenarios.SCENARIOS.items())

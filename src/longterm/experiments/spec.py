@@ -36,7 +36,7 @@ from longterm.errors import InputError
 from longterm.experiments.catalogue import find_learner, find_problem
 from longterm.experiments.parameter_types import describe_type, fits
 from longterm.experiments.result import LOGGED, MEASURES, Role
-from longterm.streams.base import checked_seeds
+from longterm.streams.base import validate_seeds
 
 MIN_RECORDED = 2
 MAX_SEEDS = MAX_RECORDED = 1_000_000
@@ -193,7 +193,7 @@ class ExperimentSpec:
 
     def __post_init__(self) -> None:
         given: Any = self.seeds
-        seeds: Any = range(validate_sequences(given, "seeds")) if isinstance(given, int) else checked_seeds(given)
+        seeds: Any = range(validate_sequences(given, "seeds")) if isinstance(given, int) else validate_seeds(given)
         learners = tuple(self.learners) if isinstance(self.learners, Sequence) else ()
         validate.set_frozen(self, seeds=tuple(seeds), learners=learners)
         _require_types(self)

@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace, to_numpy
 from longterm._validate import Hyper, positive_scalar, set_frozen
-from longterm.constraints.derived import SmoothProx
 from longterm.constraints.prox import PenaltyProx, Prox
+from longterm.constraints.smooth import SmoothProx
 from longterm.errors import InputError, NonFiniteError
 from longterm.learners.base import Learner, S
 from longterm.learners.feedback import Feedback

@@ -29,15 +29,15 @@ from longterm.experiments.folder import JobFolder
 from longterm.experiments.jobs import (
     collect_assumptions,
     describe_stop,
-    game_of,
     learner_of,
     measures_of,
+    scenario_of,
     single_threaded,
 )
 from longterm.experiments.spec import LearnerSpec, as_json
 from longterm.experiments.spec_tables import parse_learner
 from longterm.learners import Learner, Need
-from longterm.problems.games import Game
+from longterm.problems.scenarios import Scenario
 from longterm.progress import reporter
 from longterm.theory.bounds import HARD, SIGNED
 
@@ -121,56 +121,56 @@ def problems_without_data(spec: ArenaSpec) -> dict[str, str]:
 def work(spec: ArenaSpec, job: ArenaJob) -> tuple[dict[str, Any], float]:
     """Return the record of a job and the processor time of its rounds, in seconds."""
     with single_threaded(), collect_assumptions() as noted:
-        game = game_of(job.problem.name, as_json(spec.parameters(job.problem)))
-        content, seconds = _comparator(spec, game) if job.learner is None else _match(spec, job.learner, game)
+        scenario = scenario_of(job.problem.name, as_json(spec.parameters(job.problem)))
+        content, seconds = _comparator(spec, scenario) if job.learner is None else _match(spec, job.learner, scenario)
     return {"job": job.stem, **content, **noted}, seconds
 
 
-def _comparator(spec: ArenaSpec, game: Game) -> tuple[dict[str, Any], float]:
+def _comparator(spec: ArenaSpec, scenario: Scenario) -> tuple[dict[str, Any], float]:
     begin = time.thread_time()
     best = hindsight.best(
-        game.problem,
-        game.stream,
+        scenario.problem,
+        scenario.stream,
         spec.recorded,
         seeds=spec.seeds,
-        benchmark=game.benchmark,
-        path=game.path,
+        benchmark=scenario.benchmark,
+        path=scenario.path,
         progress=None,
     )
-    constants = game.problem.constants
+    constants = scenario.problem.constants
     return {
         "rounds": list(spec.recorded),
         "loss": best.loss.tolist(),
         "gap": best.gap.tolist(),
-        "about": game.problem.name,
-        "dimension": game.problem.dimension,
-        "constraints": game.problem.constraint.count,
+        "about": scenario.problem.name,
+        "dimension": scenario.problem.dimension,
+        "constraints": scenario.problem.constraint.count,
         "constraint_bound": constants.constraint_bound,
         "loss_range": constants.loss_range,
-        "facts": dict(game.facts),
+        "facts": dict(scenario.facts),
     }, time.thread_time() - begin
 
 
-def _match(spec: ArenaSpec, entrant: LearnerSpec, game: Game) -> tuple[dict[str, Any], float]:
+def _match(spec: ArenaSpec, entrant: LearnerSpec, scenario: Scenario) -> tuple[dict[str, Any], float]:
     seconds = 0.0
     played: dict[str, Any] = {}
     needs: list[str] = []
     for T in reversed(spec.horizons):  # the longest first: a learner that refuses it is refused
         try:
-            learner = learner_of(game, entrant.learner, T, as_json(entrant.parameters))
+            learner = learner_of(scenario, entrant.learner, T, as_json(entrant.parameters))
             rounds = [t for t in spec.recorded if t <= T]
             begin = time.thread_time()
-            trace = run(game.problem, learner, game.stream, T, seeds=spec.seeds, record=rounds, progress=None)
+            trace = run(scenario.problem, learner, scenario.stream, T, seeds=spec.seeds, record=rounds, progress=None)
         except Exception as refused:
             if not isinstance(refused, InputError):  # an error in a user's learner must not stop the arena
-                where = f"{entrant.name} on {game.problem.name!r}"
+                where = f"{entrant.name} on {scenario.problem.name!r}"
                 return {"refused": f"{where}{describe_stop(refused)}", "failed": True}, 0.0
             if not played:
                 return {"refused": str(refused)}, 0.0
             return {"played": played, "needs": needs, "too_short": str(refused)}, seconds
         needs = sorted(need.name for need in learner.effective_needs)
         seconds = seconds or time.thread_time() - begin
-        bounds = _bounds(learner, game, rounds)
+        bounds = _bounds(learner, scenario, rounds)
         measures = {name: values.tolist() for name, values in measures_of(trace).items()}
         played[str(T)] = {"rounds": rounds, "measures": measures, "bounds": bounds}
         if Need.HORIZON not in learner.needs:
@@ -178,18 +178,18 @@ def _match(spec: ArenaSpec, entrant: LearnerSpec, game: Game) -> tuple[dict[str,
     return {"played": played, "needs": needs}, seconds
 
 
-def _bounds(learner: Learner[Any], game: Game, rounds: Sequence[int]) -> Mapping[str, Any]:
+def _bounds(learner: Learner[Any], scenario: Scenario, rounds: Sequence[int]) -> Mapping[str, Any]:
     """Return the theorem's bounds, if the theorem is about the comparator of this problem.
 
     A theorem on the hard violation compares with an x* that is feasible in every round. It does not apply where the
     comparator is feasible in expectation; theorems on signed sums hold there in expectation.
     """
-    if game.path is not None:
+    if scenario.path is not None:
         return {}  # theorems are about one decision, or about paths of another length
-    found = learner.bound(game.problem, rounds)
+    found = learner.bound(scenario.problem, rounds)
     hard = HARD in found or (
         HARD in learner.promises and SIGNED not in found
     )  # some bounds are known after the run only
-    if game.facts.get("benchmark") in ("in expectation", "on average") and hard:
+    if scenario.facts.get("benchmark") in ("in expectation", "on average") and hard:
         return {}
     return {measure: values.tolist() for measure, values in found.items()}

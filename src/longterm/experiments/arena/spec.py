@@ -16,7 +16,7 @@ from longterm.errors import InputError
 from longterm.experiments.catalogue import find_problem, learners, problems
 from longterm.experiments.spec import LearnerSpec, ProblemSpec, learner_title, slug, validate_sequences
 from longterm.experiments.spec_tables import learner_of_table, parse_learner, parse_problem, problem_of_table
-from longterm.streams.base import checked_seeds
+from longterm.streams.base import validate_seeds
 
 ROUNDS, SEQUENCES = 4096, 5
 """The defaults take a few minutes on two cores."""
@@ -50,7 +50,7 @@ class ArenaSpec:
 
     def __post_init__(self) -> None:
         curves = tuple(curve for one in self.learners for curve in one.curves)
-        validate.set_frozen(self, learners=curves, problems=tuple(self.problems), seeds=checked_seeds(self.seeds))
+        validate.set_frozen(self, learners=curves, problems=tuple(self.problems), seeds=validate_seeds(self.seeds))
         if validate.count("rounds", self.rounds) < max(RECORDED):
             raise InputError("rounds", f"{self.rounds} is too few", f"Give at least {max(RECORDED)}")
         for argument, names in (
