@@ -35,6 +35,7 @@ def run_experiment(
     Parameters
     ----------
     spec : ExperimentSpec
+        The experiment to run.
     folder : str or pathlib.Path
         Created if it is missing; a folder with another experiment is refused.
     backend : Backend, optional

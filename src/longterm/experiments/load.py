@@ -83,6 +83,7 @@ def summary_of(result: Result) -> dict[str, Any]:
     Parameters
     ----------
     result : Result
+        A finished experiment.
 
     Returns
     -------

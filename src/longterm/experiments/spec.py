@@ -151,7 +151,9 @@ class ExperimentSpec:
     Parameters
     ----------
     problem : ProblemSpec
+        The problem.
     learners : tuple of LearnerSpec
+        The learners to compare.
     rounds : int, optional
         T. None: the number of rows of the data set.
     seeds : tuple of int

@@ -29,6 +29,7 @@ def read_spec(path: str | Path) -> ExperimentSpec:
     Returns
     -------
     ExperimentSpec
+        The validated specification.
     """
     path = Path(path)
     try:
@@ -56,6 +57,7 @@ def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
     Returns
     -------
     ExperimentSpec
+        The validated specification.
 
     Examples
     --------
@@ -91,6 +93,7 @@ def table_of(spec: ExperimentSpec) -> dict[str, Any]:
     Parameters
     ----------
     spec : ExperimentSpec
+        The specification.
 
     Returns
     -------
@@ -123,6 +126,7 @@ def parse_learner(text: str) -> LearnerSpec:
     Returns
     -------
     LearnerSpec
+        The learner with its parameters.
 
     Examples
     --------
@@ -145,6 +149,7 @@ def parse_problem(text: str) -> ProblemSpec:
     Returns
     -------
     ProblemSpec
+        The problem with its parameters.
     """
     name, parameters = _parse(text, "problem")
     return ProblemSpec(name, parameters)
