@@ -351,3 +351,33 @@ def test_what_cannot_be_stored_says_so(tmp_path):
     )
     with pytest.raises(InputError, match="primal"):
         opened(tmp_path, rule)
+
+
+@pytest.mark.parametrize("name", ["thompson", "ucb", "ridge"])
+def test_whatever_is_accepted_can_be_saved_and_loaded(name, tmp_path):
+    rng = np.random.default_rng(0)
+    rule = rules()[name]
+    chooser = opened(tmp_path, rule, seed=5)
+    for t in range(150):
+        context = [1.0, 10 ** rng.uniform(6, 9)] if t else [1e50, -1e50]
+        choice = chooser.act(context, costs=[0.0, 0.2, 1e50], bounds=[1e50, 0.3, 1e50])
+        if choice.action is not None and t % 10:
+            chooser.settle(choice, reward=0.5)
+    again = opened(tmp_path, rule)
+    assert image(again) == image(chooser)
+
+
+def test_many_open_choices_are_loaded_one_by_one_in_their_order(tmp_path):
+    rule = PrimalDual(ThompsonSampling(3, 2), EntropicDual(0.2), Budget(3000.0, 1.0), 5000)
+    chooser = opened(tmp_path, rule, seed=5)
+    for t in range(2000):
+        choice = chooser.act([1.0, t % 7], costs=[0.1, 0.2, 0.5] if t % 3 else None)
+        if t % 5 == 0:
+            chooser.settle(choice, cost=0.05)
+        elif t % 5 == 1 and t % 3 == 0:
+            chooser.settle(choice, reward=0.25)
+    again = opened(tmp_path, rule)
+    assert image(again) == image(chooser)
+    assert list(again.pending) == list(chooser.pending)
+    for one, other in zip(again.pending.values(), chooser.pending.values(), strict=True):
+        assert str(one) == str(other)
