@@ -25,21 +25,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.base import ClassifierMixin
 
-from longterm import AOGD, Feedback, Fleet, LiveLearner
-from longterm.decisions import (
-    EXP3IX,
-    Budget,
-    Chooser,
-    EntropicDual,
-    InverseGapWeighting,
-    LinearUCB,
-    PrimalDual,
-    RidgeRegressor,
-    TableRegressor,
-    ThompsonSampling,
-)
-from longterm.errors import BrokenBoundWarning, LongtermError, SnapshotError
-from longterm.learners import AdaptiveAFTRL
+from longterm import AOGD, Feedback, Fleet
+from longterm.errors import LongtermError, SnapshotError
 from longterm.linear_model import (
     BudgetLinearClassifier,
     BudgetLinearLearner,

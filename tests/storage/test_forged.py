@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import longterm
-from longterm import AOGD, Fleet, LiveLearner
+from longterm import AOGD, Fleet
 from longterm.errors import SnapshotError
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model.kernels.layout import COUNTS, MIXED_NUMBERS
@@ -60,6 +60,18 @@ def test_thousands_of_forged_files(files, rounds):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{files}  files, 0 wrong" in done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [300, pytest.param(5000, marks=pytest.mark.cross)])
+def test_forged_databases(count):
+    script = Path(__file__).with_name("fuzz_databases.py")
+    environment = os.environ | {"PYTHONPATH": str(Path(longterm.__file__).parents[1]), "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, script, str(count), "3"], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{count} databases, 0 wrong" in done.stdout
 
 
 def heap_of(parts):

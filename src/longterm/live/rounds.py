@@ -33,7 +33,7 @@ from longterm.learners.feedback import Feedback
 from longterm.live.state import LiveState, require_near
 from longterm.live.tokens import REMEDY, Token
 from longterm.storage import database as sql
-from longterm.storage.database import Database, RoundRow, Statement
+from longterm.storage.database import Database, Statement
 from longterm.storage.packing import LARGEST_COUNT, StatePacker, raw_bytes, require_sound, restored_state
 
 KIND = "live learner"
@@ -336,7 +336,10 @@ class LearnerCopy:
             token = self.keys.get(key)
             return None if token is None else OpenRound(token, 0.0)
         rows = database.rounds(sql.READ_KEY, name, key)
-        return self._round_of(rows[0]) if rows else None
+        if not rows:
+            return None
+        (x,) = self._decisions([rows[0].content])
+        return OpenRound(Token(rows[0].number, x, rows[0].epoch), rows[0].opened)
 
     # --- storage ---------------------------------------------------------------------------------------------
 
@@ -384,20 +387,23 @@ class LearnerCopy:
         """Return the open rounds: those known already and not closed since, and new ones."""
         is_known = self.closed is None and 0 <= version - self.version <= RECENT and self.asked <= asked
         found = dict(self.open) if is_known else {}
-        for row in database.rounds(sql.READ_ROUNDS, name, self.asked if is_known else 0, asked):
+        rows = database.rounds(sql.READ_ROUNDS, name, self.asked if is_known else 0, asked)
+        for row, x in zip(rows, self._decisions([row.content for row in rows]), strict=True):
             _require(row.number >= 1 and 0 <= row.epoch < 2**63, "a round has an absurd number")
-            found[row.number] = self._round_of(row)
+            found[row.number] = OpenRound(Token(row.number, x, row.epoch), row.opened)
         for v in range(min(self.version, flushed) if is_known else flushed, version):
             found.pop(recent[v % RECENT] // 4, None)
         return found
 
-    def _round_of(self, row: RoundRow) -> OpenRound:
-        stored = np.frombuffer(row.content, dtype=self._x.dtype.newbyteorder("<"))
-        x = stored.astype(self._x.dtype).reshape(self._x.shape)
-        _require(bool(np.isfinite(x).all()), "an open decision is not finite")
-        require_near(self._learner, x)
-        x.setflags(write=False)
-        return OpenRound(Token(row.number, x, row.epoch), row.opened)
+    def _decisions(self, contents: list[bytes]) -> Array:
+        """Return stored decisions, one in each row. Raise a ValueError if one cannot be the learner's."""
+        _require(all(len(content) == self._x.nbytes for content in contents), "a decision has the wrong size")
+        stored = np.frombuffer(b"".join(contents), dtype=self._x.dtype.newbyteorder("<"))
+        decisions = stored.astype(self._x.dtype).reshape(len(contents), *self._x.shape)
+        _require(bool(np.isfinite(decisions).all()), "an open decision is not finite")
+        require_near(self._learner, decisions)
+        decisions.setflags(write=False)
+        return decisions
 
     # --- views -----------------------------------------------------------------------------------------------
 
