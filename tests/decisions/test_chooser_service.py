@@ -253,6 +253,7 @@ def test_interrupted_hundreds_of_times_it_has_done_nothing_or_everything(tmp_pat
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # JAX, if another test has imported it
 @pytest.mark.parametrize("stored", [True, False])
 def test_a_forked_copy_never_spends_a_second_budget(tmp_path, stored):
     rule = rules()["exp3"]

@@ -268,6 +268,7 @@ def test_many_replicas_at_once_lose_nothing(tmp_path, kind):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # JAX, if another test has imported it
 def test_parent_and_child_are_replicas(tmp_path):
     with start(tmp_path) as live:
         token = live.ask()
@@ -289,6 +290,7 @@ def test_parent_and_child_are_replicas(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # JAX, if another test has imported it
 def test_a_fork_waits_for_calls_of_other_threads(tmp_path):
     with start(tmp_path) as live:
         lock = live._replica.guard.lock
