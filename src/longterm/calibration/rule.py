@@ -309,7 +309,7 @@ class Calibration(ReprMixin):
             return position_bound(state.evidence, state.miss_rate, "Theorem 5" if late else "Theorem 1")
         if late:
             raise InputError("state", "labels came late, and no theorem covers this rule then", "Read `excess` instead")
-        if not isinstance(self.correction, NoCorrection):
+        if self.correction is not None and not isinstance(self.correction, NoCorrection):
             return group_bound(self.correction, state.counts, state.evidence, state.miss_rate)
         if isinstance(self.base, Tracker):
             return tracker_bound(self.base, state.base, state.evidence, state.miss_rate)
