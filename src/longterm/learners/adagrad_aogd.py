@@ -66,7 +66,7 @@ from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.sets import Box, Set
 from longterm.theory.bounds import REGRET, SIGNED, horizons_of
-from longterm.theory.conditions import power_sum
+from longterm.theory.step_sums import power_sum
 
 
 class AdaGradAOGDState(NamedTuple):

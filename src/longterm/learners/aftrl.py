@@ -69,8 +69,8 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, StepKind
 from longterm.problems import Problem
 from longterm.theory.bounds import HARD, REGRET, horizons_of
-from longterm.theory.conditions import power_sum
 from longterm.theory.schedules import StronglyConvexDecoupledSchedule
+from longterm.theory.step_sums import power_sum
 
 
 class AFTRLState(NamedTuple):

@@ -57,7 +57,6 @@ from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory import paper
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
-from longterm.theory.conditions import power_sum
 from longterm.theory.penalties import QUADRATIC, Penalty, penalised_lemma_5
 from longterm.theory.schedules import (
     ConvexSchedule,
@@ -65,6 +64,7 @@ from longterm.theory.schedules import (
     StronglyConvexDecoupledSchedule,
     StronglyConvexSchedule,
 )
+from longterm.theory.step_sums import power_sum
 
 
 class AOGDState(NamedTuple):
@@ -150,7 +150,7 @@ class AOGD(Learner[AOGDState]):
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         c, schedule = problem.constants, self.schedule
-        if not self.penalty.is_the_papers:
+        if not self.penalty.is_half_square:
             bound = penalised_lemma_5(self.penalty, schedule, c, rounds)
         elif isinstance(schedule, ConvexSchedule) and _made_for(schedule, c.diameter, c.gradient_bound):
             bound = paper.theorem_1(c, rounds, schedule.beta)
@@ -162,7 +162,7 @@ class AOGD(Learner[AOGDState]):
 
     def theorem_as_printed(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """Theorem 1 as the paper has it, which is false for β > ½ and large T: to be drawn, not to be relied on."""
-        if not self.penalty.is_the_papers or not isinstance(self.schedule, ConvexSchedule):
+        if not self.penalty.is_half_square or not isinstance(self.schedule, ConvexSchedule):
             raise NoTheoremError("the paper prints no other theorem than that for its convex steps")
         bound = paper.theorem_1_as_printed(problem.constants, rounds, self.schedule.beta)
         return {REGRET: bound.regret, SIGNED: bound.violation}

@@ -42,8 +42,8 @@ from longterm.learners.needs import Need, require_needs, require_strong_convexit
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError
-from longterm.theory.conditions import power_sum
 from longterm.theory.schedules import DecoupledSchedule, Steps, StronglyConvexDecoupledSchedule
+from longterm.theory.step_sums import power_sum
 
 
 class Duals(ABC):

@@ -1,7 +1,7 @@
 """A-OGD without violation (Jenatton, Huang, Archambeau 2016, Corollary 1, made explicit): A-OGD on g + γ.
 
 The margin γ is chosen so that all the violation that Lemma 5 allows A-OGD on g + γ is at most γT; then Σ g(x_t) ≤ 0.
-`longterm.theory.slater` has the formulas. `NoViolationAOGD` knows the horizon, and has three ways to a γ:
+`longterm.theory.margins` has the formulas. `NoViolationAOGD` knows the horizon, and has three ways to a γ:
 
     margin="exact sums"    the γ with γT = √(2 W (𝓡_γ + F T)), about three times smaller than
     margin="theorem"       γ = c_1 T^{−β/2}, from T ≥ c_0 on
@@ -39,20 +39,12 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, StepKind
 from longterm.problems import Problem
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
-from longterm.theory.conditions import step_sums, tabulate
 from longterm.theory.facts import Assumption, Constants
+from longterm.theory.margins import allowed_violation, beta_of, coefficient, exact_margin, needed_horizon
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import Schedule
-from longterm.theory.slater import (
-    SlaterPoint,
-    allowed_violation,
-    beta_of,
-    coefficient,
-    exact_margin,
-    find_slater_point,
-    needed_horizon,
-    require_slack,
-)
+from longterm.theory.slater import SlaterPoint, find_slater_point, require_slack
+from longterm.theory.step_sums import step_sums, tabulate
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -375,7 +367,7 @@ def tightened_lemma_5(
 ) -> Mapping[str, FloatArray]:
     """Lemma 5 on g + γ with D + γ for D, against u = (1 − γ/ε) x* + (γ/ε) x̂.
 
-    By convexity g(u) ≤ −γ, and Σ f_t(u) − f_t(x*) ≤ (γ/ε) F T. So, with 𝓡_γ and W of `theory.slater`,
+    By convexity g(u) ≤ −γ, and Σ f_t(u) − f_t(x*) ≤ (γ/ε) F T. So, with 𝓡_γ and W of `theory.margins`,
 
         Σ f_t(x_t) − f_t(x*) ≤ 𝓡_γ + (γ/ε) F T,         Σ g(x_t) ≤ √(2 W (𝓡_γ + F T)) − γT.
     """
@@ -405,13 +397,13 @@ def _behind(values: FloatArray, lead: int, axes: tuple[int, ...]) -> FloatArray:
 
 def _rule(problem: Problem, given: AOGD | None, steps: StepKind, beta: Hyper) -> AOGD:
     """The A-OGD to be told g + γ: the user's, or one of Table 1."""
-    if given is not None and not given.penalty.is_the_papers:
+    if given is not None and not given.penalty.is_half_square:
         raise InputError("learner", "its penalty is not the paper's λ²/2", "No margin is known for another φ")
     return AOGD.for_problem(problem, steps=steps, beta=beta) if given is None else given
 
 
 def _require_the_papers_penalty(learner: AOGD) -> None:
-    if not learner.penalty.is_the_papers:
+    if not learner.penalty.is_half_square:
         raise NoTheoremError("the margins are those of the paper's penalty λ²/2")
 
 
