@@ -137,7 +137,7 @@ def test_packed_tables_that_fill_the_memory_are_refused(tmp_path, end, monkeypat
         load_table(file)
     file.write_bytes(gzip.compress(f"a,label{end}1,0{end}2,1{end}".encode() * 1000))
     with pytest.raises(DataError, match="holds more than 5000 bytes"):
-        load_table(file, largest=5000)
+        load_table(file, max_bytes=5000)
     file.write_bytes(gzip.compress(f"a,label{end}1,0{end}2,1{end}".encode()))
     assert load_table(file).features.tolist() == [[1.0], [2.0]]
 
@@ -154,8 +154,8 @@ def test_packed_parquet_is_looked_at_first(tmp_path):
     file = tmp_path / "zeros.parquet"
     parquet.write_table(arrow.table({"a": np.zeros(1000), "label": np.arange(1000) % 2}), file)
     with pytest.raises(DataError, match="holds more than 15999 bytes"):
-        load_table(file, largest=15_999)
-    assert load_table(file, largest=16_000).features.shape == (1000, 1)
+        load_table(file, max_bytes=15_999)
+    assert load_table(file, max_bytes=16_000).features.shape == (1000, 1)
 
 
 def test_frames_are_refused_in_words():
@@ -288,7 +288,7 @@ def test_pacing_from_the_command_line(tmp_path, capsys):
     assert pacing([str(log)]) == 2
     assert "no column 'value'" in capsys.readouterr().err
     assert pacing(["--auctions", "400"]) == 0
-    assert "Invented auctions" in capsys.readouterr().out
+    assert "Synthetic auctions" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("word", ["[" * 5000, "9" * 6000])

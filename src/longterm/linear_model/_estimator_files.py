@@ -1,7 +1,7 @@
-"""Estimators in files without pickle: their parameters, their classes and names, and every learner's own snapshot.
+"""Estimators in files without pickle: parameters, classes, names of features, and the state of every learner.
 
-A file is looked at as the files of learners are (`_stored`): a checksum only says that it is as somebody wrote it. What
-is JSON in it has one of few types, what belongs together fits together, no size is believed without the bytes.
+A checksum shows only that a file is as it was written. So everything read is validated: JSON values have one of few
+types, parts must fit together, and no size is trusted without the bytes.
 """
 
 from __future__ import annotations
@@ -18,47 +18,57 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from longterm.errors import InputError, SnapshotError
+from longterm.linear_model._attributes import MODELS, FittedAttributes
+from longterm.linear_model._memory import VERSION as LEARNER_VERSION
+from longterm.linear_model._passes import RecentAverage
+from longterm.linear_model.evolving import EvolvingLinearLearner
+from longterm.linear_model.streaming import BudgetLinearLearner
 from longterm.storage.one_thread import exclusive
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear estimator"
 VERSION = 1
-"""Raise it with every change of what is stored."""
 CLASS_KINDS = "biufUO"
-"""What labels may be: truth values, numbers, texts."""
+"""The dtype kinds of labels: booleans, numbers, texts."""
+LONGEST_LABEL = 2**16
+"""The largest item size of a label, in bytes."""
 
 
-class StoredModel:
-    """Mixin: `save` and `load` of an estimator. What it is made of, it says by `_stored_parts` and `_take_parts`."""
+class StoredModel(FittedAttributes):
+    """Mixin: `save` and `load` of an estimator."""
+
+    loss: str
+    n_features_in_: int
 
     @exclusive
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted estimator to a file of numbers and texts, atomically; there is no pickle in it.
+        """Write the fitted estimator to a file without pickle, atomically.
 
         Parameters
         ----------
         path : str or path
-            In a folder that exists. A crash leaves the old file or the new one.
+            In an existing folder. A crash leaves the old file or the new one.
         """
         check_is_fitted(self)
         metadata, arrays = self._stored_parts()
-        parameters = {name: _plain(name, value) for name, value in self._own_parameters().items()}
+        names = inspect.signature(type(self)).parameters
+        parameters = {name: _to_json(name, getattr(self, name)) for name in names}
         metadata = {"class": type(self).__name__, "parameters": parameters, **metadata}
         write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """The estimator that was saved: it predicts the same, and learns on bit for bit.
+        """Return the estimator that was saved: it predicts the same, and continues to learn bit for bit.
 
         Parameters
         ----------
         path : str or path
-            What `save` wrote. A SnapshotError says what is wrong with any other file; nothing in it is ever run.
+            A file that `save` wrote. Any other file raises a SnapshotError; nothing in it is executed.
 
         Returns
         -------
         model : estimator
-            Of this class.
+            An estimator of this class.
         """
         stored = read_snapshot(Path(path), KIND, VERSION)
         metadata = dict(stored.metadata)
@@ -67,55 +77,119 @@ class StoredModel:
             what = f"it holds a {found!r:.60}, not a {cls.__name__}"
             raise SnapshotError(Path(path), "foreign", what, "Load it with the class that it is of")
         try:
-            made = cls(**_parameters_of(cls, metadata.pop("parameters", None)))
+            model = cls(**_stored_parameters(cls, metadata.pop("parameters", None)))
             with np.errstate(all="ignore"):
-                made._take_parts(metadata, dict(stored.arrays))
+                cls._take_parts(model, metadata, dict(stored.arrays))
         except (KeyError, IndexError, TypeError, ValueError, ArithmeticError) as error:
             reason = f"it does not describe a {cls.__name__} ({error})"
             raise SnapshotError(Path(path), "damaged", reason, "Give a file that save() made") from None
-        return made
+        return model
 
-    def _own_parameters(self) -> Mapping[str, Any]:
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+    def _stored_learners(self) -> list[BudgetLinearLearner]:
+        return self._learners
+
+    def _count_models(self) -> int:
+        """Return how many learners one model has."""
+        return 1
 
     def _stored_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        raise NotImplementedError
+        arrays: dict[str, NDArray[Any]] = {}
+        specifications = []
+        for number, learner in enumerate(self._stored_learners()):
+            state = learner.__getstate__()
+            specifications.append(state["specification"])
+            arrays |= {f"learner.{number}.{name}": array for name, array in state["arrays"].items()}
+        for number, average in enumerate(self._averages):
+            arrays |= {f"average.{number}.mean": average.mean, f"average.{number}.nonzero": average.nonzero}
+        metadata = {
+            "feature_names": stored_names(self),
+            "fitted": self._fitted,
+            "averaged": [average.count for average in self._averages],
+            "multipliers": self._multipliers,
+            "learner_version": LEARNER_VERSION,
+            "learners": specifications,
+        }
+        return metadata, arrays
 
     def _take_parts(self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        raise NotImplementedError
+        wanted = {"feature_names", "fitted", "averaged", "multipliers", "learner_version", "learners"}
+        require(set(metadata) == wanted, f"it has {sorted(map(str, metadata))}, not {sorted(wanted)}")
+        version, specifications = metadata["learner_version"], metadata["learners"]
+        require(version == LEARNER_VERSION, f"its learners are version {version!r:.20}, not {LEARNER_VERSION}")
+        require(isinstance(specifications, list) and len(specifications) > 0, "there are no learners")
+        learners = [_stored_learner(number, one, arrays) for number, one in enumerate(specifications)]
+        first = learners[0].settings
+        for learner in learners:
+            own = learner.settings
+            fits = (own.dimension, own.loss, own.loss_parameter) == (first.dimension, first.loss, first.loss_parameter)
+            require(fits, "its learners do not belong together")
+        require(first.classifies == hasattr(self, "classes_"), "its loss is not one of this estimator")
+        require(type(self.loss) is str, "its loss has no name")
+        take_names(self, metadata["feature_names"], first.dimension)
+        require(type(metadata["fitted"]) is bool, "fitted is neither true nor false")
+        require(self.predict_with in MODELS, f"{self.predict_with!r:.40} is no model")
+        self._fitted, self._models_cache = metadata["fitted"], {}
+        self._take_learners(learners, arrays)
+        self._take_averages(metadata["averaged"], arrays)
+        multipliers = metadata["multipliers"]
+        sound = isinstance(multipliers, list) and all(type(one) is float and 0 <= one < math.inf for one in multipliers)
+        require(sound and len(multipliers) in (0, self._count_models()), "the multipliers are not those of its models")
+        self._multipliers = multipliers
+        require(not arrays, "it has arrays that no estimator has")
+
+    def _take_learners(self, learners: list[BudgetLinearLearner], arrays: dict[str, NDArray[Any]]) -> None:
+        count = self._count_models()
+        require(len(learners) == count, f"{len(learners)} learners are not {count}")
+        require(len({learner.rounds for learner in learners}) == 1, "its learners have different numbers of rounds")
+        self._learners = learners
+
+    def _take_averages(self, counts: Any, arrays: dict[str, NDArray[Any]]) -> None:
+        sound = isinstance(counts, list) and all(type(count) is int and count >= 1 for count in counts)
+        require(sound and len(counts) in (0, self._count_models()), "the averages are those of no learner")
+        self._averages = []
+        for number, count in enumerate(counts):
+            mean, nonzero = arrays.pop(f"average.{number}.mean"), arrays.pop(f"average.{number}.nonzero")
+            for array, length in ((mean, self.n_features_in_ + 1), (nonzero, self.n_features_in_)):
+                fits = array.dtype == np.float64 and array.shape == (length,) and bool(np.isfinite(array).all())
+                require(fits, "an average is not one of these features")
+            self._averages.append(RecentAverage(count, mean, nonzero))
 
 
-def _parameters_of(cls: type, stored: Any) -> dict[str, Any]:
+# --- parameters -----------------------------------------------------------------------------------------------
+
+
+def _stored_parameters(cls: type, stored: Any) -> dict[str, Any]:
     names = set(inspect.signature(cls).parameters)
     require(isinstance(stored, dict) and set(stored) <= names, "it has parameters that the class does not have")
-    return {name: _given(value) for name, value in stored.items()}
+    return {name: _from_json(value) for name, value in stored.items()}
 
 
-def _plain(name: str, value: Any) -> Any:
-    """A parameter as JSON: numbers, texts, and mappings or sequences of them."""
+def _to_json(name: str, value: Any) -> Any:
+    """Return a parameter as JSON: numbers, texts, and mappings or sequences of them."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, Mapping):
-        return {"pairs": [[_plain(name, key), _plain(name, item)] for key, item in value.items()]}
+        return {"pairs": [[_to_json(name, key), _to_json(name, item)] for key, item in value.items()]}
     if isinstance(value, Sequence | np.ndarray):
-        return {"list": [_plain(name, item) for item in value]}
+        return {"list": [_to_json(name, item) for item in value]}
     what = f"{type(value).__name__} cannot be stored"
     raise InputError(name, what, "Use set_params to give a number, a text, or a mapping or sequence of them first")
 
 
-def _given(value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | float | str):
+def _from_json(value: Any) -> Any:
+    """Return the parameter that `_to_json` stored."""
+    if _is_scalar(value):
         return value
     require(isinstance(value, dict) and len(value) == 1, "a parameter is of no known kind")
-    ((kind, inside),) = value.items()
-    require(kind in ("pairs", "list") and isinstance(inside, list), "a parameter is of no known kind")
+    ((kind, items),) = value.items()
+    require(kind in ("pairs", "list") and isinstance(items, list), "a parameter is of no known kind")
     if kind == "list":
-        require(all(_is_scalar(item) for item in inside), "a parameter holds more than numbers and texts")
-        return inside
-    require(all(_is_pair(pair) for pair in inside), "a parameter holds more than numbers and texts")
-    return {key: item for key, item in inside}  # noqa: C416 - pairs are lists of two
+        require(all(_is_scalar(item) for item in items), "a parameter holds more than numbers and texts")
+        return items
+    require(all(_is_pair(pair) for pair in items), "a parameter holds more than numbers and texts")
+    return {key: item for key, item in items}  # noqa: C416 - pairs are lists of two
 
 
 def _is_scalar(value: Any) -> bool:
@@ -126,17 +200,17 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(_is_scalar(item) for item in value)
 
 
-# --- parts that all estimators have ---------------------------------------------------------------------------
+# --- names and classes ----------------------------------------------------------------------------------------
 
 
 def stored_names(model: Any) -> list[str] | None:
-    """The names of the columns, where a data frame gave them."""
+    """Return the names of the features, or None if no data frame gave them."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
 
 
 def take_names(model: Any, names: Any, dimension: int) -> None:
-    """`n_features_in_` and, where there are names, `feature_names_in_`."""
+    """Set `n_features_in_` and, where there are names, `feature_names_in_`."""
     model.n_features_in_ = dimension
     if names is not None:
         fits = isinstance(names, list) and len(names) == dimension and all(isinstance(name, str) for name in names)
@@ -145,38 +219,38 @@ def take_names(model: Any, names: Any, dimension: int) -> None:
 
 
 def stored_classes(classes: NDArray[Any]) -> dict[str, Any]:
-    """Labels as JSON. Objects must be texts."""
+    """Return labels as JSON; labels that are objects must be texts."""
     if classes.dtype.kind == "O" and not all(isinstance(one, str) for one in classes):
         raise InputError("y", "has labels that are objects other than texts", "Learn with numbers or texts as labels")
     return {"dtype": classes.dtype.str, "values": classes.tolist()}
 
 
 def taken_classes(stored: Any) -> NDArray[Any]:
-    """The labels of a file: at least two, in order, each once."""
+    """Return the labels of a file: at least two, increasing."""
     require(isinstance(stored, dict) and set(stored) == {"dtype", "values"}, "there are no classes")
     dtype, values = np.dtype(str(stored["dtype"])), stored["values"]
     require(dtype.kind in CLASS_KINDS and dtype.fields is None, f"labels are of the kind {dtype.kind!r}")
-    require(dtype.itemsize <= 2**16, "labels are longer than any text that was learned")
+    require(dtype.itemsize <= LONGEST_LABEL, "labels are too long")
     require(isinstance(values, list) and len(values) >= 2, "there are fewer than two classes")
     wanted: Any = str if dtype.kind in "UO" else bool if dtype.kind == "b" else (int, float)
     require(all(isinstance(one, wanted) for one in values), "a label is not of its kind")
-    made = np.array(values, dtype=dtype)
-    require(bool((made[1:] > made[:-1]).all()), "the classes are not in order, each once")
-    return made
+    classes = np.array(values, dtype=dtype)
+    require(bool((classes[1:] > classes[:-1]).all()), "the classes are not increasing")
+    return classes
 
 
-def with_prefix(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """These arrays under longer names."""
-    return {f"{prefix}.{name}": array for name, array in arrays.items()}
-
-
-def without_prefix(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Those that have this prefix, without it; they are taken out of `arrays`."""
-    names = [name for name in arrays if name.startswith(f"{prefix}.")]
-    return {name[len(prefix) + 1 :]: arrays.pop(name) for name in names}
+def _stored_learner(number: int, specification: Any, arrays: dict[str, NDArray[Any]]) -> BudgetLinearLearner:
+    """Return a learner from its specification, and take its arrays out of `arrays`."""
+    require(isinstance(specification, dict), f"learner {number} has no specification")
+    kind = EvolvingLinearLearner if "half_life" in specification else BudgetLinearLearner
+    prefix = f"learner.{number}."
+    own = {name.removeprefix(prefix): arrays.pop(name) for name in list(arrays) if name.startswith(prefix)}
+    learner = kind.__new__(kind)
+    learner.__setstate__({"specification": specification, "arrays": own})
+    return learner
 
 
 def require(holds: bool, otherwise: str) -> None:
-    """ValueError, in these words, unless it holds."""
+    """Raise a ValueError with this message unless the condition holds."""
     if not holds:
         raise ValueError(otherwise)

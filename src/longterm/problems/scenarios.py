@@ -23,7 +23,7 @@ from longterm._arrays import FloatArray
 from longterm._display import ReprMixin
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.data import Labelled, load, load_elec2, load_mapped, load_table
-from longterm.data.tables import Missing
+from longterm.data.encoder import Missing
 from longterm.errors import InputError, did_you_mean
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems.benchmarks import Benchmark, EveryRound, InExpectation, OnAverage

@@ -25,7 +25,7 @@ try:
     from litellm.integrations.custom_logger import CustomLogger
     from litellm.types.router import CustomRoutingStrategyBase
 except ImportError:
-    raise ImportError("longterm.decisions.litellm_router needs LiteLLM: pip install 'longterm[litellm]'") from None
+    raise ImportError("longterm.compat.litellm_router needs LiteLLM: pip install 'longterm[litellm]'") from None
 
 _LISTS = (
     "callbacks",

@@ -19,7 +19,7 @@ PRICES = [(1e-6, 1e-6), (30e-6, 60e-6)]
 @pytest.fixture
 def strategy():
     litellm = pytest.importorskip("litellm", reason="needs the extra `litellm`")
-    from longterm.decisions.litellm_router import BudgetStrategy
+    from longterm.compat.litellm_router import BudgetStrategy
 
     models = [
         {
@@ -108,7 +108,7 @@ def test_the_budget_is_held_to_the_end(strategy):
 
 
 def test_deployments_and_prices_must_fit(strategy):
-    from longterm.decisions.litellm_router import BudgetStrategy
+    from longterm.compat.litellm_router import BudgetStrategy
 
     with pytest.raises(InputError, match="prices"):
         BudgetStrategy(strategy.router, strategy.chooser, PRICES[:1])
@@ -130,7 +130,7 @@ def test_every_attempt_of_a_retried_call_is_released(strategy):
 
 def test_attempts_do_not_share_their_mark(strategy):
     """A failure that is told after the next attempt has begun is of the first."""
-    from longterm.decisions.litellm_router import MARK
+    from longterm.compat.litellm_router import MARK
 
     shared = {"user": "me"}
     attempts = [{"metadata": shared}, {"metadata": shared}]
@@ -151,7 +151,7 @@ def test_attempts_do_not_share_their_mark(strategy):
 
 
 def test_each_strategy_is_told_of_its_own_calls(strategy):
-    from longterm.decisions.litellm_router import BudgetStrategy
+    from longterm.compat.litellm_router import BudgetStrategy
 
     litellm = pytest.importorskip("litellm")
     router = litellm.Router(model_list=strategy.router.model_list, num_retries=0)
