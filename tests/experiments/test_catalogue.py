@@ -138,8 +138,8 @@ def test_the_forms_of_convex_ogd():
     stated = build(problem, 400, constraint_bound="paper")
     assert stated.schedule.eta > build(problem, 400).schedule.eta  # √3 is less than 4
     assert stated.schedule.eta == build(problem, 400, constraint_bound=3**0.5).schedule.eta
-    drawn = build(problem, 400, multipliers="one, counted as many", constraint_bound="paper")
-    wanted = MahdaviOGD.for_problem(problem, horizon=400, multipliers="one, counted as many", constraint_bound=3**0.5)
+    drawn = build(problem, 400, multipliers="paper", constraint_bound="paper")
+    wanted = MahdaviOGD.for_problem(problem, horizon=400, multipliers="paper", constraint_bound=3**0.5)
     assert drawn.schedule.eta == wanted.schedule.eta
 
 

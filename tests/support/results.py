@@ -48,9 +48,7 @@ def dsm(size: int = 8, rounds: int = 1000, sequences: int = 10) -> Result:
         "Convex A-OGD": AOGD.for_problem(problem, beta=beta),
         "Strongly convex A-OGD": AOGD.for_problem(problem, steps="strongly convex", beta=beta),
         "Convex mirror prox": MirrorProx.for_problem(problem, horizon=rounds),
-        "Convex OGD": MahdaviOGD.for_problem(
-            problem, horizon=rounds, multipliers="one, counted as many", constraint_bound=size**0.5
-        ),
+        "Convex OGD": MahdaviOGD.for_problem(problem, horizon=rounds, multipliers="paper", constraint_bound=size**0.5),
         "Convex OGD, a multiplier each": MahdaviOGD.for_problem(problem, horizon=rounds, multipliers="each"),
         "Convex OGD, one multiplier": MahdaviOGD.for_problem(problem, horizon=rounds),
     }

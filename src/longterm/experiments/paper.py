@@ -76,7 +76,7 @@ def _dsm(options: Options) -> ExperimentSpec:
 
     # The paper's D = √p is too small, and its Convex OGD counts m = p² + 4p constraints for one multiplier. The fair
     # curves have the true D = p + 1 and one form or the other; δ = 2 (m + 1) G² is the same for all.
-    as_drawn = {"multipliers": "one, counted as many", "delta": "twice", "constraint_bound": "paper"}
+    as_drawn = {"multipliers": "paper", "delta": "twice", "constraint_bound": "paper"}
     learners = (
         LearnerSpec("aogd", {"beta": options.beta}, "Convex A-OGD", "paper", read(33, 4)),
         LearnerSpec(

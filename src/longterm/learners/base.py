@@ -28,7 +28,7 @@ from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
 from longterm.theory.facts import Assumption, Constants
-from longterm.theory.schedules import PerLearner
+from longterm.theory.per_learner import PerLearner
 
 
 class State(Protocol):

@@ -223,7 +223,7 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
     def update(self, state: QuadraticPenaltyState, feedback: Feedback) -> QuadraticPenaltyState:
         theta, eta, _ = self.schedule.at(state.round, state.x)
         broken = self._positive_part(self.penalised.values(feedback), state.x)
-        penalty = self.penalised.pullback(feedback, broken / self.penalised.spread(theta))
+        penalty = self.penalised.pullback(feedback, broken / self.penalised.expand(theta))
         moved = state.x - as_column(eta) * (feedback.loss_gradient + penalty)
         return QuadraticPenaltyState(state.round + 1, self.enclosing_set.project(moved))
 

@@ -44,7 +44,7 @@ from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, SIGNED, horizons_of
-from longterm.theory.schedules import PerLearner
+from longterm.theory.per_learner import PerLearner
 
 
 @dataclass(frozen=True, eq=False)

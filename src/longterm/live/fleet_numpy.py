@@ -18,6 +18,7 @@ from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import FeedbackCheck, Limits, require_match
 from longterm.live.fleet_records import Fields, Records, Who, compiled_passes
+from longterm.storage.snapshot import filled_state, state_arrays
 
 PART_BYTES = 2**20
 """Of one array of decisions."""
@@ -47,18 +48,18 @@ class NumpyRows:
         self._limits = Limits.declared(learner, self._decision[0])
         self._hyper = {path: f"hyper.{path}" for path in learner.hyper_arrays()}
         self._own_limits = {name: f"limit.{name}" for name, limit in self._limits._asdict().items() if np.ndim(limit)}
-        self._fields = {name: f"state.{name}" for name in type(state)._fields}
+        self._template = state
+        self._fields = tuple(state_arrays(state))
         self._records = Records(
-            {self._fields[name]: field for name, field in state._asdict().items()}
+            state_arrays(state)
             | {self._hyper[path]: array for path, array in learner.hyper_arrays().items()}
             | {field: getattr(self._limits, name) for name, field in self._own_limits.items()}
             | totals
         )
-        self._kind: Any = type(state)
         self._sums = tuple(totals)
-        self._read = (*self._fields.values(), *self._hyper.values())
+        self._read = (*self._fields, *self._hyper.values())
         self._used = (*self._read, *self._own_limits.values(), *self._sums)
-        self._written = (*self._fields.values(), *self._sums)
+        self._written = (*self._fields, *self._sums)
         passes = compiled_passes(len(self._records))
         if passes is not None:
             passes.checker(self._decision.dtype)  # compiled here, not in the first call
@@ -124,19 +125,18 @@ class NumpyRows:
     def _after(self, rows: Fields, told: Feedback) -> dict[str, NDArray[Any]]:
         """What changes of these rows in the round."""
         state = self._learner_of(rows).update(self._state_of(rows), told)
-        after = {}
-        for name, field in state._asdict().items():
+        after = state_arrays(state)
+        for name, field in after.items():
             if field.dtype.kind == "f" and not _are_finite(field):
                 what = "would hold a number that is not finite after this update"
-                raise NonFiniteError(name, what, "Check the feedback of this round; the state is as it was")
-            after[self._fields[name]] = field
+                raise NonFiniteError(name.removeprefix("state."), what, "Check the feedback of this round; the state is as it was")
         worst = np.asarray(told.constraint, dtype=np.float64)
         for name, value in zip(self._sums, (worst, np.maximum(worst, 0)), strict=True):
             after[name] = rows[name] + value
         return after
 
     def _state_of(self, rows: Fields | Records) -> Any:
-        return self._kind(*[rows[field] for field in self._fields.values()])
+        return filled_state(self._template, [rows[field] for field in self._fields])
 
     def _learner_of(self, rows: Fields | Records) -> Learner[Any]:
         if not self._hyper:

@@ -34,7 +34,7 @@ from longterm._arrays import Array, FloatArray, float_dtype, namespace, to_numpy
 from longterm._validate import Hyper
 from longterm.errors import InputError, NonFiniteError, OverspentWarning
 from longterm.pacing.auctions import Auctions
-from longterm.theory.schedules import PerLearner
+from longterm.theory.per_learner import PerLearner
 
 PLAIN, NOTHING = frozenset({float, int, np.float64}), np.float64(0.0)
 """Types of one number, which need no array; one such number."""
