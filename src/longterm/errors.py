@@ -7,6 +7,17 @@ from difflib import get_close_matches
 from typing import Any
 
 
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn and point at the first line outside of this package, however deep the call."""
+    import inspect  # late: importing the package must stay fast
+    import warnings
+
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "longterm":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level + 1)
+
+
 def kind_of(value: object) -> str:
     """Return the name of a value's type with its article, for messages.
 
@@ -121,6 +132,10 @@ class BrokenBoundWarning(UserWarning):
 
 class OverspentWarning(UserWarning):
     """A pacer was charged more than its remaining budget. The charge is recorded and bidding stops."""
+
+
+class HorizonWarning(UserWarning):
+    """More requests come than a rule was made for. Its caps still hold."""
 
 
 class AssumptionWarning(UserWarning):

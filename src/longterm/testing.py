@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from longterm._states import state_leaves
 from longterm.engines import run
 from longterm.engines.trace import Trace
 from longterm.errors import InputError
@@ -51,7 +52,7 @@ def assert_same_trace(one: Trace, other: Trace, atol: float = 0.0, rtol_of_repor
     for name in one.reports:
         mine, theirs = one.reports[name], other.reports[name]
         np.testing.assert_allclose(mine, theirs, rtol=rtol_of_reports, atol=atol, err_msg=name)
-    for mine, theirs in zip(one.state, other.state, strict=True):
+    for mine, theirs in zip(state_leaves(one.state).values(), state_leaves(other.state).values(), strict=True):
         np.testing.assert_allclose(np.asarray(mine), np.asarray(theirs), rtol=0, atol=atol)
 
 
@@ -82,7 +83,7 @@ def batch_row_equals_single(problem: Problem, learner: Learner[Any], stream: Str
 def keeps_dtype(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
     """A float32 state stays one, sums are float64 always, and the decisions are nearly the same."""
     trace = run(problem, learner, stream, 40, dtype=np.float32)
-    found = {np.asarray(field).dtype.name for field in trace.state}
+    found = {np.asarray(field).dtype.name for field in state_leaves(trace.state).values()}
     assert found == {"int64", "float32"}, f"the state has {sorted(found)}, it was begun in float32"
     assert trace.sums.loss.dtype == trace.cumulative_loss.dtype == np.float64
     double = run(problem, learner, stream, 40)
@@ -93,14 +94,16 @@ def is_pure(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
     """`ask` and `tell` change nothing, and the new state holds no array of what it was told."""
     state, block = learner.init(), stream.draw(0, 0, 5)
     for i in range(5):
-        before = [np.array(field) for field in state]
+        before = [np.array(field) for field in state_leaves(state).values()]
         x = learner.ask(state)
         told = observe(problem, x, [a[i] for a in block.loss], [a[i] for a in block.constraint])
         after = learner.tell(state, told)
         np.testing.assert_array_equal(learner.ask(state), x)
-        for kept, field in zip(before, state, strict=True):
+        for kept, field in zip(before, state_leaves(state).values(), strict=True):
             np.testing.assert_array_equal(kept, field)
-        assert not any(np.shares_memory(np.asarray(field), told.loss_gradient) for field in after)
+        assert not any(
+            np.shares_memory(np.asarray(field), told.loss_gradient) for field in state_leaves(after).values()
+        )
         state = after
 
 
@@ -108,7 +111,7 @@ def refuses_bad_feedback(problem: Problem, learner: Learner[Any], stream: Stream
     """What is not finite, of another shape or dtype is refused in words, and the state is as it was."""
     state, block = learner.init(), stream.draw(0, 0, 1)
     good = observe(problem, learner.ask(state), [a[0] for a in block.loss], [a[0] for a in block.constraint])
-    before = [np.array(field) for field in state]
+    before = [np.array(field) for field in state_leaves(state).values()]
     gradient = np.asarray(good.loss_gradient)
     for bad in (np.full_like(gradient, np.nan), gradient[..., :-1], gradient.astype(np.float32)):
         try:
@@ -118,7 +121,7 @@ def refuses_bad_feedback(problem: Problem, learner: Learner[Any], stream: Stream
             assert found == ("loss_gradient", 1, True), found
         else:
             raise AssertionError(f"a loss_gradient of {bad.dtype} {bad.shape} holding {bad.flat[0]} was not refused")
-        for kept, field in zip(before, state, strict=True):
+        for kept, field in zip(before, state_leaves(state).values(), strict=True):
             np.testing.assert_array_equal(kept, field)
     learner.tell(state, good)
 
@@ -140,7 +143,7 @@ def engines_agree(problem: Problem, learner: Learner[Any], stream: Stream) -> No
     reference = run(problem, learner, stream, 120, seeds=range(2), record=keep)
     compiled = run(problem, learner, stream, 120, seeds=range(2), record=keep, engine="jax")
     assert_same_trace(compiled, reference, atol=SAME, rtol_of_reports=SAME)
-    assert all(isinstance(field, (np.ndarray, np.generic)) for field in compiled.state)
+    assert all(isinstance(field, (np.ndarray, np.generic)) for field in state_leaves(compiled.state).values())
 
 
 CHECKS: tuple[Check, ...] = (

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from test_aftrl import best_in_budget, budget_problem, horizons, seeds
 
 from longterm import Feedback, InputError, Problem, observe, run
+from longterm._states import state_leaves
 from longterm.constraints import Affine, L1Budget, L2Budget, VaryingAffine
 from longterm.learners import (
     AdaGradAOGD,
@@ -19,7 +20,6 @@ from longterm.learners import (
 from longterm.losses import Linear
 from longterm.problems import budgeted_logistic
 from longterm.sets import Ball, Box
-from longterm.storage.snapshot import state_arrays
 from longterm.streams import Replay, ResampledRows
 from opponents import KINDS, best_in_box, play_linear
 
@@ -132,7 +132,7 @@ def test_bounds_on_badly_scaled_streams(made, kind, scale, seed, T, factor, powe
     hard = made is AdaptivePenalisedFTRL
     violation = np.maximum(game.values, 0).sum() if hard else game.values.sum()
     assert violation <= allowed * (1 + 1e-9) + 1e-12 * T
-    assert all(np.isfinite(field).all() for field in state_arrays(game.state).values())
+    assert all(np.isfinite(field).all() for field in state_leaves(game.state).values())
 
 
 @given(kind=KINDS, scale=SCALES, seed=seeds, T=horizons)
@@ -143,7 +143,7 @@ def test_bounds_with_a_multiplier_for_each_affine_constraint(kind, scale, seed, 
     learner = AdaptiveAFTRL.for_problem(problem)
     game = play_linear(problem, learner, kind, T, seed, scales)
     total, unit = game.costs.sum(axis=0), max(np.abs(game.costs).max(), 1e-300)  # the solver wants ordinary numbers
-    matrix, offset = problem.constraint.matrix, problem.constraint.offset
+    matrix, offset = problem.constraint.matrix, problem.constraint.limit
     best = unit * best_in_box(B.lower, B.upper, matrix, offset, total / unit)
     most, allowed = bound_of(learner, problem, game.state, problem.constants.loss_range * scales.max())
     assert game.loss - best <= most * (1 + 1e-9) + 1e-9 * scales.max()
@@ -244,7 +244,7 @@ def test_bounds_with_a_centre_that_breaks_the_constraint(made, kind, seed, T, si
 
 def test_constraints_that_change_are_counted_with_what_they_can_be():
     """g_t(x_1) is not known in hindsight: with g_t(x*) ≤ 0 it is at most min(D, G_g R)."""
-    problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), VaryingAffine(1, 1, row_norm=1.0, offset_bound=0.5))
+    problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), VaryingAffine(1, 1, row_norm=1.0, limit_bound=0.5))
     learner, T = AdaGradAOGD.for_problem(problem), 60
     silent = Replay([np.zeros((T, 1))], [np.ones((T, 1, 1)), np.full((T, 1), -0.5)])  # x + ½
     trace = run(problem, learner, silent)

@@ -5,6 +5,7 @@ from typing import Any
 from longterm.learners.adagrad_aogd import AdaGradAOGD
 from longterm.learners.adaptive_aftrl import AdaptiveAFTRL
 from longterm.learners.adaptive_penalised_ftrl import AdaptivePenalisedFTRL
+from longterm.learners.ader import Ader
 from longterm.learners.aftrl import AFTRL
 from longterm.learners.aogd import AOGD
 from longterm.learners.base import Learner, MadeForHorizon, State
@@ -18,8 +19,10 @@ from longterm.learners.ftrl import FTRL
 from longterm.learners.ftrl_scales import GivenScale, OnlineScale, StronglyConvexScale
 from longterm.learners.growing_penalty import GrowingPenalty
 from longterm.learners.hedged_cuts import HedgedCuts
+from longterm.learners.hedged_restarts import HedgedRestarts
 from longterm.learners.hinted_cuts import HintedCuts
 from longterm.learners.hints import GivenHints, HintModel, LastGradient, NoHint, Seasonal
+from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
 from longterm.learners.latest_cut import LatestCut
 from longterm.learners.lewa import LEWA
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
@@ -46,16 +49,10 @@ from longterm.learners.proximal_aogd import ProximalAOGD
 from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
 from longterm.learners.restarts import DoublingRestarts, Restarted
 from longterm.learners.scale_mixture import ScaleMixture
-from longterm.learners.sinha_vaze import (
-    AdaGradDiagonal,
-    AdaGradNorm,
-    AdaptiveInner,
-    Inner,
-    SinhaVaze,
-    StronglyConvexOGD,
-)
+from longterm.learners.sinha_vaze import SinhaVaze
+from longterm.learners.strongly_adaptive import StronglyAdaptive
 from longterm.learners.tightened import ConstantMargin, DecayingMargin, Margin, Tightened
-from longterm.learners.tracked_penalty import Ader, HedgedRestarts, StronglyAdaptive, TrackedPenalty
+from longterm.learners.tracked_penalty import TrackedPenalty
 from longterm.learners.two_point_bandit import TwoPointBandit
 from longterm.learners.yu_lee_lee import Published, Rates, Sharp, YuLeeLee
 from longterm.learners.yu_neely import YuNeely

@@ -253,9 +253,6 @@ class MadeForConstants(Learner[S]):
 class MadeForHorizon(Learner[S]):
     """A learner whose steps depend on the horizon T. `DoublingRestarts` plays one without knowing T."""
 
-    horizon: Hyper
-    """T, the number of rounds that the steps were made for."""
-
     @classmethod
     def for_epochs(cls, problem: Problem, **options: Any) -> Learner[Any]:
         """Make one whose horizon does not matter yet. `options` are those of `for_problem`."""

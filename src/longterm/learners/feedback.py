@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from longterm._arrays import Array, namespace, resolution
-from longterm.constraints.base import largest
+from longterm.constraints.base import max_with_index
 from longterm.problems.problem import Problem
 
 
@@ -86,7 +86,7 @@ def observe(
         maximum = values[0] if values.ndim == 1 else values[..., 0]  # a NumPy scalar is faster than a 0-d array
         constraint_gradient = pullback(namespace(x).ones_like(values))
     else:
-        maximum, index = largest(values, resolution(x) * problem.constants.constraint_bound)
+        maximum, index = max_with_index(values, resolution(x) * problem.constants.constraint_bound)
         constraint_gradient = constraint.gradient_of(x, index, *constraint_parameters)
 
     def constraint_at(y: Array) -> Array:

@@ -126,7 +126,7 @@ class MirrorProx(Learner[MirrorProxState]):
         super().require_playable(problem)
         ours, theirs = self.polyhedron, unit_rows(problem)
         same_rows = ours.matrix.shape == theirs.matrix.shape and np.allclose(ours.matrix, theirs.matrix)
-        if not same_rows or np.any(ours.offset > theirs.offset + 1e-9):
+        if not same_rows or np.any(ours.limit > theirs.limit + 1e-9):
             what = f"was made for another polyhedron than that of {problem.name!r}"
             remedy = f"Build it from the problem: {type(self).__name__}.for_problem(problem, horizon=…)"
             raise InputError("learner", what, remedy)
@@ -211,4 +211,4 @@ def unit_rows(problem: Problem) -> Affine:
     if np.any(lengths == 0):
         row = int(np.argmin(lengths))
         raise InputError("problem", f"row {row} of A is zero and has no direction", "Leave that constraint out")
-    return Affine(affine.matrix / lengths[:, None], affine.offset / lengths)
+    return Affine(affine.matrix / lengths[:, None], affine.limit / lengths)

@@ -149,7 +149,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
     def require_playable(self, problem: Problem) -> None:
         super().require_playable(problem)
         ours, theirs = self.consensus.as_affine(), problem.constraint.as_affine()
-        if theirs is None or not np.array_equal(ours.matrix, theirs.matrix) or np.any(theirs.offset):
+        if theirs is None or not np.array_equal(ours.matrix, theirs.matrix) or np.any(theirs.limit):
             raise InputError(
                 "learner",
                 f"was made for the edges {list(self.consensus.edges)}, {problem.name!r} has other constraints",

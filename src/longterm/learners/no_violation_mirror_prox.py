@@ -94,7 +94,7 @@ class NoViolationMirrorProx(MirrorProx):
             Assumption("γ = 2√(2F) T^{−1/3} ≤ ε", gamma, point.epsilon, longer),
         )
         gamma = min(gamma, point.epsilon)
-        tightened = Affine(polyhedron.matrix, polyhedron.offset - gamma)
+        tightened = Affine(polyhedron.matrix, polyhedron.limit - gamma)
         return cls(problem.enclosing_set, tightened, mirror_prox_steps(eta, eta), gamma, point, checked)
 
     @property

@@ -47,7 +47,7 @@ from longterm._arrays import (
     to_numpy,
 )
 from longterm.constraints import Constraint
-from longterm.constraints.base import largest
+from longterm.constraints.base import max_with_index
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.hints import HintModel, LastGradient
@@ -291,7 +291,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         if self.constraint.count == 1:
             worst, normal = values[..., 0], pullback(xp.ones_like(values))
         else:
-            worst, index = largest(values, resolution(y) * self.constraint_bound)
+            worst, index = max_with_index(values, resolution(y) * self.constraint_bound)
             normal = self.constraint.gradient_of(y, index)
         return as_column(xp.astype(worst > 0, y.dtype)) * normal
 

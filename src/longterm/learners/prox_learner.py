@@ -9,8 +9,8 @@ import numpy as np
 
 from longterm._arrays import Array, FloatArray, as_column, namespace, to_numpy
 from longterm._validate import set_frozen
-from longterm.constraints.derived import SmoothProx
 from longterm.constraints.prox import PenaltyProx, Prox
+from longterm.constraints.smooth import SmoothProx
 from longterm.errors import InputError
 from longterm.learners.base import Learner, S
 from longterm.learners.feedback import Feedback

@@ -263,7 +263,7 @@ def _by_linear_program(affine: Affine, over: Set) -> float:
     found = linprog(
         np.append(np.zeros(d), 1.0),
         A_ub=np.concatenate([above, inside]),
-        b_ub=np.concatenate([affine.offset, limits]),
+        b_ub=np.concatenate([affine.limit, limits]),
         bounds=(None, None),
     )
     if found.x is None:
@@ -272,4 +272,4 @@ def _by_linear_program(affine: Affine, over: Set) -> float:
     if not weights.sum() > 0:
         return -np.inf
     weights = weights / weights.sum()
-    return float(-weights @ affine.offset - over.support(-(weights @ affine.matrix)))
+    return float(-weights @ affine.limit - over.support(-(weights @ affine.matrix)))

@@ -150,7 +150,7 @@ class SwitchingConstraints(Stream):
         rng = np.random.default_rng(seed)
         order = rng.permutation(self.pool.count)
         phase = np.frexp(np.arange(start + 1, stop + 1))[1] - 1
-        rows, offsets = self.pool.matrix[order], self.pool.offset[order]
+        rows, offsets = self.pool.matrix[order], self.pool.limit[order]
         now = phase % self.pool.count
         aside = rng.standard_normal(self.pool.dimension)
         pull = rows / np.linalg.norm(rows, axis=1, keepdims=True) + 0.5 * aside / np.linalg.norm(aside)
