@@ -9,8 +9,10 @@ from longterm.learners.ader import Ader
 from longterm.learners.aftrl import AFTRL
 from longterm.learners.aogd import AOGD
 from longterm.learners.base import Learner, MadeForHorizon, State
+from longterm.learners.coldq import COLDQ
 from longterm.learners.decaying_margin_aogd import DecayingMarginAOGD
 from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD
+from longterm.learners.doubling_restarts import DoublingRestarts
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback, observe
@@ -30,7 +32,7 @@ from longterm.learners.mahdavi_ogd import MahdaviOGD, smallest_root, twice
 from longterm.learners.mirror_prox import MirrorProx
 from longterm.learners.mixed_aftrl import MixedAFTRL
 from longterm.learners.mixed_penalised_ftrl import MixedPenalisedFTRL
-from longterm.learners.movement_budget import MovementBudget, PathBudget
+from longterm.learners.movement_budget import MovementBudget
 from longterm.learners.multiplier import Multiplier
 from longterm.learners.needs import Need
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
@@ -41,13 +43,15 @@ from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
 from longterm.learners.optimistic_aftrl import ForecastScale, OptimisticAFTRL
 from longterm.learners.optimistic_coco import OptimisticCOCO
 from longterm.learners.optimistic_ogd import OptimisticOGD
+from longterm.learners.path_budget import PathBudget
 from longterm.learners.penalised_ftrl import PenalisedFTRL
 from longterm.learners.polyak_feasibility import PolyakFeasibility
 from longterm.learners.projected_ogd import ProjectedOGD
-from longterm.learners.prox_penalty import COLDQ, RECOO, ProxPenalty
+from longterm.learners.prox_penalty import ProxPenalty
 from longterm.learners.proximal_aogd import ProximalAOGD
 from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
-from longterm.learners.restarts import DoublingRestarts, Restarted
+from longterm.learners.recoo import RECOO
+from longterm.learners.restarts import Restarted
 from longterm.learners.scale_mixture import ScaleMixture
 from longterm.learners.sinha_vaze import SinhaVaze
 from longterm.learners.strongly_adaptive import StronglyAdaptive

@@ -130,6 +130,10 @@ class AOGD(Learner[AOGDState]):
     def reads_pullback(self) -> bool:
         return isinstance(self.duals, OnePerConstraint)
 
+    @property
+    def has_requirements(self) -> bool:
+        return self.reads_pullback
+
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         self.duals.require(feedback, x, t)
 

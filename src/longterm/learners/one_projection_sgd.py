@@ -35,7 +35,7 @@ from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
-from longterm.learners.projected_ogd import known_projection, require_projection
+from longterm.learners.projection_check import known_projection, require_projection
 from longterm.learners.tightened import slater_point_for
 from longterm.problems import Problem
 from longterm.projections import Projection
@@ -115,7 +115,7 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
         projection : Projection, optional
             Π_X, onto {g ≤ 0} ∩ B; the problem's unless given.
         """
-        onto, c = known_projection(cls, problem, projection), problem.constants
+        onto, c = known_projection(cls.__name__, cls.needs, problem, projection), problem.constants
         T = validate.dimension("horizon", horizon)
         require_projection(problem, onto, into_set=True)
         if slope is None:

@@ -17,8 +17,8 @@ length.) And for two classes what was learned so far counts 2^{1/4} times from t
 t^{−1/4}: half-way between the leader, x ∝ Σ n_s, and gradient descent, x ∝ Σ n_s/√s. Theorems hold between changes, of
 which there are at most 18; about what a change costs nothing is claimed.
 
-Streams of targets have s_j^{−1/16} instead. Where all rows are known, in `fit`, means and factors (with s_j^{−1/8}) are
-made of all of them, and stay.
+Streams of targets have s_j^{−1/16} instead. Where all rows are known, in `fit`, means and factors are made of all of
+them, and stay.
 """
 
 from __future__ import annotations
@@ -37,9 +37,6 @@ from longterm.linear_model.kernels.score import dense_squares, sparse_squares
 
 POWER = 0.25
 """The share's exponent: AdaGrad's. 3/8 is 1 % ahead on Adult, and up to 2.5 % behind on covtype and ijcnn1."""
-KNOWN_POWER = 0.125
-"""The same in `fit`: ten passes make much of rare features by themselves. With 0, text is 30 % behind (rare words are
-then the shortest), Adult 1 %; four positives in 2,000 rows are 3 % ahead."""
 TARGET_POWER = 0.0625
 """The same in streams of targets, whose losses have no end: with ¼, ten of them lose a sixth more."""
 MOST_FACTOR = 1.0
@@ -160,9 +157,9 @@ class FeatureScale:
                 dense_squares()(given, slopes, self.most, *sums)
         self.counts[0] += len(rows[2]) - 1 if sparse_rows else len(rows)
 
-    def renewed(self, power: float | None = None, units: float = 1.0) -> tuple[FloatArray, FloatArray, float]:
+    def renewed(self, power: float | None = None) -> tuple[FloatArray, FloatArray, float]:
         """New factors and means: what to add to the sum of the gradients, and then to multiply it by, number by number;
-        by what the mean squared length of rows was multiplied. With `units` of 0 features keep their own.
+        by what the mean squared length of rows was multiplied.
 
         As if each feature had also been seen in one row more, and its v_j in SOME, with a typical logarithm.
         """
@@ -184,7 +181,7 @@ class FeatureScale:
             self.most = OUTLIER * np.where(mostly, np.maximum(sizes, squares), sizes)
         shares = np.where(mostly, 1.0, (self.seen + 1.0) / (rows + 1))
         usual = np.maximum(sizes * shares - np.where(centred & ~mostly, means * means, 0.0), LEAST * sizes * shares)
-        new = sizes ** (-0.5 * units) * shares ** -(POWER if power is None else power) * self._easy() ** -POWER
+        new = sizes**-0.5 * shares ** -(POWER if power is None else power) * self._easy() ** -POWER
         new /= math.sqrt(float(np.sum(new * new * usual)))
         off = np.where(centred, means, 0.0)
         moved = off - self.means
@@ -203,9 +200,7 @@ class FeatureScale:
         return made
 
     @classmethod
-    def of_block(
-        cls, block: RowBlock, dimension: int, centred: bool, power: float = KNOWN_POWER, units: float = 1.0
-    ) -> FeatureScale:
+    def of_block(cls, block: RowBlock, dimension: int, centred: bool) -> FeatureScale:
         """The factors and means of all these rows, which then stay as they are."""
         made, start = cls(dimension, centred), 0
         while start < block.count:
@@ -214,8 +209,32 @@ class FeatureScale:
             stop = min(block.count, start + min(made.until_due, max(ROOM // dimension, 1)))
             made.count(made.whole(block.part(start, stop)))
             start = stop
-        made.renewed(power, units)
+        made.renewed()
         made.counts[0] += LAST
+        return made
+
+    @classmethod
+    def standard(cls, block: RowBlock, dimension: int, centred: bool) -> FeatureScale:
+        """Return the scale that divides each feature by its standard deviation in these rows and by √d, and then stays.
+
+        Where features are not centred, the root mean square takes the place of the standard deviation.
+        """
+        made, count = cls(dimension, centred), max(block.count, 1)
+        if block.is_sparse:
+            data, columns, _ = block.rows
+            values = data.astype(np.float64)
+            means = np.bincount(columns, values, dimension) / count
+            squares = np.bincount(columns, values * values, dimension) / count
+            variances = squares - means * means
+        else:
+            means = block.rows.mean(axis=0, dtype=np.float64)
+            variances = block.rows.var(axis=0, dtype=np.float64)
+            squares = variances + means * means
+        if centred:
+            made.means = means
+        sizes = np.sqrt(np.where(variances > SAME * squares, variances, 0.0) if centred else squares)
+        made.factors = 1 / (np.where(sizes > 0, sizes, 1.0) * math.sqrt(dimension))
+        made.counts[0] = block.count + LAST
         return made
 
     def require_room(self, vector: FloatArray) -> None:

@@ -556,9 +556,13 @@ class BudgetLinearLearner(LearnerMemory):
             total[0] = slopes_kernel()(s.code, s.loss_parameter or 0.0, margins, given, weights, slopes, total[0])
         self._scale.count(rows, slopes if self._classifies else NO_NUMBERS)
 
-    def scale_by(self, block: RowBlock) -> None:
-        """Before the first row: centre and scale features by what they are in these rows, once and for all."""
-        self._scale = FeatureScale.of_block(block, self._settings.dimension, self._may_centre)
+    def scale_by(self, block: RowBlock, *, standard: bool = False) -> None:
+        """Centre and scale features by their means and sizes in these rows; to be called before the first row.
+
+        With `standard`, features are standardised: `FeatureScale.standard`.
+        """
+        make = FeatureScale.standard if standard else FeatureScale.of_block
+        self._scale = make(block, self._settings.dimension, self._may_centre)
         self._use(self._settings)
 
     def require(

@@ -249,7 +249,7 @@ class Fleet:
 
     def _send(self, device: JaxRows, feedback: Feedback, rows: Rows, wait: bool) -> bool:
         """Apply feedback on the device. Return False if it is not there, has wrong shapes, or was refused."""
-        if not device.is_on_device(feedback) or type(self.learner).require is not Learner.require:
+        if not device.is_on_device(feedback) or self.learner.has_requirements:
             return False
         numbers: Any = rows if _is_jax(rows) else self._numbers(rows)
         count = self.size if numbers is None else numbers.shape[0]

@@ -76,7 +76,7 @@ class NumpyRows:
         """Check and apply feedback: all rows or none. `make_check` is called only to explain a refusal."""
         count = len(self._records) if numbers is None else len(numbers)
         x = np.broadcast_to(self._decision, (count, *self._decision.shape[1:]))
-        if type(self._learner).require is Learner.require:
+        if not self._learner.has_requirements:
             require_match(feedback, x, None)
             if self._update(numbers, feedback, x, check=True):
                 return
