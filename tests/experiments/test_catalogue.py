@@ -13,15 +13,8 @@ from longterm import learners as package
 from longterm.data import find
 from longterm.errors import AssumptionWarning
 from longterm.experiments import catalogue
-from longterm.experiments.catalogue import (
-    LearnerEntry,
-    ProblemEntry,
-    find_learner,
-    find_problem,
-    learners,
-    problems,
-    signature,
-)
+from longterm.experiments.catalogue import find_learner, find_problem, learners, problems
+from longterm.experiments.entries import LearnerEntry, ProblemEntry
 from longterm.experiments.result import MEASURES
 from longterm.learners import Learner, MahdaviOGD
 from longterm.learners.mahdavi_ogd import papers_constraint_bound
@@ -203,7 +196,7 @@ def test_parameters_are_held_against_the_builder():
         with pytest.raises(InputError) as refused:
             MINE.check(given, "learners.mine")
         assert match in str(refused.value)
-    assert signature(find_learner("penalised_ftrl")) == "penalised_ftrl(w_0=None, growth=0.5)"
+    assert find_learner("penalised_ftrl").signature() == "penalised_ftrl(w_0=None, growth=0.5)"
     wrong = LearnerEntry("wrong", lambda problem, rounds: 3)
     with pytest.raises(InputError, match="'wrong' built a int"):
         wrong.learner(two_dimensional(), 10, {})

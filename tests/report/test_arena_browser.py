@@ -94,7 +94,7 @@ def test_the_frontier_follows_the_violation(driver, page, arena):
     for measure in ("hard_violation", "long_term_violation"):
         driver.execute_script(SET, driver.find_element("css selector", ".violation"), measure, "change")
         for problem, id in (("expert advice", "expert-advice"), ("switching constraints", "switching-constraints")):
-            best = [match.learner for match in on_the_frontier(arena.played(problem), measure)]
+            best = [match.learner for match in on_the_frontier(arena.on_problem(problem), measure)]
             text = driver.find_element("css selector", f"#{id} .best").text
             assert text.startswith(f"{best[0]} breaks the constraint least")
             assert all(name in text for name in best)

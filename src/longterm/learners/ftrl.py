@@ -207,8 +207,9 @@ class FTRL(ProxLearner[FTRLState]):
     >>> problem = two_dimensional()  # g = x₁ − ¼
     >>> prox = problem.constraint.prox(problem.enclosing_set)
     >>> learner = FTRL(prox, GivenScale(step=1.0), Multiplier(theta_0=0.1))
-    >>> run(problem, learner, Replay([np.tile([0.8, 0.6], (2000, 1))])).state.x.round(1)
-    array([0.2, 0.6])
+    >>> trace = run(problem, learner, Replay([np.tile([0.8, 0.6], (2000, 1))]))
+    >>> bool(trace.signed_violation[-1] < learner.bound(problem, 2000)["long_term_violation"])
+    True
     """
 
     scale: Scale

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm import _validate as validate
-from longterm._arrays import Array, like, namespace, rows_at
+from longterm._arrays import Array, as_column, like, namespace, rows_at
 from longterm.errors import InputError
 from longterm.learners.feedback import Feedback
 
@@ -99,9 +99,10 @@ class Seasonal(HintModel):
         return namespace(x).zeros((*x.shape[:-1], self.period, x.shape[-1]), dtype=x.dtype)
 
     def _indicator(self, t: Array, x: Array) -> Array:
-        """Return 1 at the phase of round t and 0 elsewhere, shape (period, 1)."""
+        """Return 1 at the phase of round t and 0 elsewhere, shape (..., period, 1)."""
         xp = namespace(x)
-        return xp.astype(xp.arange(self.period, dtype=t.dtype) == (t - 1) % self.period, x.dtype)[:, None]
+        now = as_column((t - 1) % self.period) == xp.arange(self.period, dtype=t.dtype)
+        return as_column(xp.astype(now, x.dtype))
 
     def predict(self, memory: Array, t: Array, x: Array) -> Array:
         return namespace(memory).sum(memory * self._indicator(t, memory), axis=-2)

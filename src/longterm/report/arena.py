@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from longterm.experiments.arena.league import MEASURE_OF, Preference, Standing, shares, short
+from longterm.experiments.arena.league import MEASURE_OF, Preference, Standing, shares
 from longterm.experiments.arena.results import GRADIENTS, ORACLES, ArenaResult, Match
+from longterm.experiments.arena.tables import format_decimals
 from longterm.report.page import NOTHING, Cell, Section, Table, write_document
 from longterm.report.style import Look, in_plain_text, leader, look, moved_apart, publication_style, save_figure
 from longterm.report.words import counted, gap_in_words, logarithmic_scale, mean_and_deviation, number, slug
@@ -85,7 +86,7 @@ def write_frontiers(arena: ArenaResult, measure: str, folder: str | Path) -> lis
         drawing = plt.figure(figsize=(5.2 * columns, 3.0 * rows + 0.5), layout="constrained")
         grid = drawing.subplots(rows, columns, squeeze=False).ravel()
         for axis, name in zip(grid, names, strict=False):
-            _panel(axis, name, arena.played(name), measure)
+            _panel(axis, name, arena.on_problem(name), measure)
         for axis in grid[len(names) :]:
             axis.remove()
         _legend(drawing, arena)
@@ -222,7 +223,7 @@ def _heat(arena: ArenaResult, standings: Sequence[Standing], preference: Prefere
     """Learner × problem, each cell the learner's score on that problem."""
     cells: dict[tuple[str, str], dict[str, Any]] = {}
     for problem in arena.problems:
-        present, votes = arena.played(problem), arena.votes(problem)
+        present, votes = arena.on_problem(problem), arena.weights(problem)
         parts = [
             (1 - preference.weight, shares([match.lost("regret") for match in present], votes)),
             (preference.weight, shares([match.lost(preference.measure) for match in present], votes)),
@@ -309,11 +310,11 @@ def _line(arena: ArenaResult, one: Standing, preference: Preference) -> tuple[Ce
 
 def _slopes(one: Standing) -> dict[str, str]:
     """In words, for the column that follows the reader's violation."""
-    return {measure: short(one.slope(measure)) for measure in MEASURE_OF.values()}
+    return {measure: format_decimals(one.slope(measure)) for measure in MEASURE_OF.values()}
 
 
 def _problem(arena: ArenaResult, name: str) -> Section:
-    about, present = arena.problems[name], arena.played(name)
+    about, present = arena.problems[name], arena.on_problem(name)
     refused = [match for match in arena.matches if match.problem == name and match.refused]
     assumed = [(match.learner, " ".join(match.warnings)) for match in present if match.warnings]
     shown = {
@@ -393,7 +394,7 @@ def _reading(arena: ArenaResult, preference: Preference, folder: Path) -> Sectio
         ),
         ("Asks for", oracle),
     ]
-    idle = [name for name in arena.learners if not arena.of(name)]
+    idle = [name for name in arena.learners if not arena.of_learner(name)]
     if idle:
         facts.append(("Refused every problem", ", ".join(idle)))
     facts += [(f"Left out: {name}", reason) for name, reason in arena.without_data.items()]
@@ -401,7 +402,7 @@ def _reading(arena: ArenaResult, preference: Preference, folder: Path) -> Sectio
 
 
 def _growth(slope: float | None) -> Cell:
-    return NOTHING if slope is None else Cell("T", slope, exponent=short(slope).replace("-", "−"))
+    return NOTHING if slope is None else Cell("T", slope, exponent=format_decimals(slope).replace("-", "−"))
 
 
 def _of_bound(ratio: float | None) -> Cell:
