@@ -38,7 +38,7 @@ def test_labels_and_probabilities_are_those_of_the_estimator(y):
 
 
 @pytest.mark.slow
-def test_without_probabilities_margins_stand_in_their_place():
+def test_margins_where_there_are_no_probabilities():
     model = BudgetLinearClassifier(loss="hinge", random_state=0).fit(X, TWO)
     _, margins = played(model, X)
     np.testing.assert_allclose(margins[:, 1], model.decision_function(X), rtol=1e-9, atol=1e-12)

@@ -141,7 +141,8 @@ class Seasonal(HintModel):
 
     def _now(self, t: Array, x: Array) -> Array:
         xp = namespace(x)
-        return xp.astype(xp.arange(self.period, dtype=t.dtype) == (t - 1) % self.period, x.dtype)[:, None]
+        now = as_column((t - 1) % self.period) == xp.arange(self.period, dtype=t.dtype)
+        return as_column(xp.astype(now, x.dtype))
 
     def predict(self, memory: Array, t: Array, x: Array) -> Array:
         return namespace(memory).sum(memory * self._now(t, memory), axis=-2)
