@@ -112,7 +112,7 @@ def test_best_wants_to_know_what_was_played(tmp_path):
     run(PROBLEM, LEARNER, STREAM, 5, progress=None).save(tmp_path / "t")
     with pytest.raises(InputError, match="no problem or stream"):
         hindsight.best(Trace.load(tmp_path / "t"))
-    with pytest.raises(InputError, match="stream: is left out"):
+    with pytest.raises(InputError, match="stream: is missing"):
         hindsight.best(PROBLEM)
 
 

@@ -1,4 +1,4 @@
-"""Estimators in files: what comes back is what was saved, and forged files are refused in words."""
+"""Estimators in files: a loaded model equals the saved one, and forged files are refused."""
 
 import hashlib
 import struct

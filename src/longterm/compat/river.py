@@ -200,8 +200,8 @@ class _RiverModel:
         dimension = self._learner.settings.dimension if self._learner is not None else self._capacity()
         each = len(places)
         indptr = np.arange(len(rows) + 1, dtype=np.int32) * each
-        made = (rows.ravel(), np.tile(places[order], len(rows)), indptr)
-        return sparse.csr_array(made, shape=(len(rows), dimension))
+        entries = (rows.ravel(), np.tile(places[order], len(rows)), indptr)
+        return sparse.csr_array(entries, shape=(len(rows), dimension))
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
         """Learn the rows of a data frame one after another, as `learn_one` does, but faster.

@@ -37,7 +37,7 @@ from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, horizons_of
 from longterm.theory.facts import Assumption, Constants
-from longterm.theory.schedules import PerLearner
+from longterm.theory.per_learner import PerLearner
 from longterm.theory.step_sums import power_sum
 
 
