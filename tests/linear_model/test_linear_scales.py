@@ -43,8 +43,8 @@ def test_rounds_are_the_reference_learners(rule, scales, budget, norms):
         ours.step_dense(row, label)
         np.testing.assert_allclose(ours.weights, state.x, rtol=1e-7, atol=1e-9)
         assert ours.multiplier == pytest.approx(float(np.squeeze(state.multiplier)), rel=1e-7, abs=1e-9)
-    np.testing.assert_allclose(ours._rule.mixture[mixture.LOSS, :9], state.hedge.losses, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(ours._rule.mixture[mixture.SHARE, :9], state.shares, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(ours._rule.mixture[mixture.LOSS, :9], state.scale.hedge.losses, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(ours._rule.mixture[mixture.SHARE, :9], state.scale.weights, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("rule", RULES)

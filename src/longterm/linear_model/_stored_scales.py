@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.learners._scale_mixture import LONGEST_BLOCK, PACE, PATIENCE, SCALES
+from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE, LONGEST_BLOCK, PACE, SCALES
 from longterm.linear_model._feature_scale import MOST_FACTOR
 from longterm.linear_model._settings import Settings
 from longterm.linear_model.kernels.layout import PENALISED_FTRL
@@ -89,7 +89,7 @@ def _check_block(of: str, scalars: Mapping[str, float], rate: float) -> None:
     """What was owed and not yet paid when the file was written, by the weights' scales or the residual's."""
     owed, squares, patience, lean = (scalars[of + name] for name in ("owed", "owed_squares", "patience", "tilt"))
     require(scalars["waits"] in (0.0, 1.0), "scales neither wait nor pay in every round")
-    share = RESIDUAL_PATIENCE if of else PATIENCE
+    share = RESIDUAL_PATIENCE if of else BLOCK_TOLERANCE
     most = scalars["waits"] * max(min(share * rate, 0.5 * rate - scalars[of + "clip"]), 0.0) * (1 + CLOSE)
     require(patience <= most and abs(owed) <= patience * (1 + CLOSE) + LITTLE, f"scales owe more than {of}patience")
     rounds = (scalars["round"] - 1) % LONGEST_BLOCK

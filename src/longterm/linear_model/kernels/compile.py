@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from longterm.learners import _scale_mixture
+from longterm.learners import multi_scale_hedge
 from longterm.storage import compiled as storage
 
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
@@ -38,7 +38,7 @@ precise = numba.njit(fastmath={"contract"}, error_model="numpy", **_INLINE)
 
 def sources() -> str:
     """A digest of this folder's files, and the constants that are not in them."""
-    constants = {name: value for name, value in vars(_scale_mixture).items() if name.isupper()}
+    constants = {name: value for name, value in vars(multi_scale_hedge).items() if name.isupper()}
     return f"{storage.sources(Path(__file__).parent)} {constants}"
 
 

@@ -25,7 +25,7 @@ from llvmlite import ir
 from numba import float64, types
 from numba.extending import intrinsic
 
-from longterm.learners._scale_mixture import LONGEST_BLOCK, PACE, PATIENCE, RATIO, SCALES
+from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE, LONGEST_BLOCK, PACE, RATIO, SCALES
 from longterm.linear_model.kernels.compile import helper, in_order
 from longterm.linear_model.kernels.functions import logarithm
 from longterm.linear_model.kernels.vectors import Lanes
@@ -321,7 +321,7 @@ def settle(mixture, s):
         pivot = min(pivot - change * unit, highest)
         residual_pivot = min(residual_pivot - residual_change * residual_unit, residual_highest)
     s.pivot, s.residual_pivot = pivot - change * unit, residual_pivot - residual_change * residual_unit
-    s.patience = patience(s, rate, s.clip, PATIENCE)
+    s.patience = patience(s, rate, s.clip, BLOCK_TOLERANCE)
     s.residual_patience = patience(s, residual_rate, s.residual_clip, RESIDUAL_PATIENCE)
     alike = mixture[FACTOR, 0] == 0.0
     sums = lean(address, 1.0 if alike else 0.0)

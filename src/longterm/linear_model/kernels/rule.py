@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray, cache_aligned_zeros
-from longterm.learners._scale_mixture import RATIO, SCALES
+from longterm.learners.multi_scale_hedge import RATIO, SCALES
 from longterm.linear_model.kernels import heap
 from longterm.linear_model.kernels.heap import room
 from longterm.linear_model.kernels.layout import (
