@@ -24,9 +24,9 @@ class Counts(NamedTuple):
     told : array (...)
     rounds, misses : array (..., k)
         Per group.
-    log_wealth : array (..., k)
-        Logarithm of the Krichevsky–Trofimov likelihood of the misses over their likelihood at the nominal rate.
-        Of size 0 where the correction has no bets.
+    log_wealth, bet : array (..., k)
+        Logarithm of the Krichevsky–Trofimov likelihood of the misses over their likelihood at the nominal rate, and
+        the next bet. Of size 0 where the correction has no bets.
     most_active : array (...)
         Largest number of groups that one round belonged to.
     """
@@ -35,27 +35,36 @@ class Counts(NamedTuple):
     rounds: Array
     misses: Array
     log_wealth: Array
+    bet: Array
     most_active: Array
 
     def excess(self, miss_rate: Array) -> Array:
         """Return misses − α·rounds per group, shape (..., k)."""
         return self.misses - miss_rate[..., None] * self.rounds
 
-    def bet(self, miss_rate: Array) -> Array:
-        """Return β = (λ − α)/(α(1 − α)) with λ = (misses + ½)/(rounds + 1), shape (..., k)."""
-        variance = miss_rate * (1.0 - miss_rate)
-        return ((self.misses + 0.5) / (self.rounds + 1.0) - miss_rate[..., None]) / variance[..., None]
-
     def add(self, residual: Array, missed: Array, groups: Array, miss_rate: Array) -> Counts:
         """Return the counts after a round with this residual (0 at a tie) in these groups."""
         xp = namespace(self.rounds)
         counted = groups * xp.astype(residual != 0.0, groups.dtype)[..., None]
-        wealth, most_active = self.log_wealth, self.most_active
+        rounds, misses = self.rounds + counted, self.misses + counted * missed
+        wealth, bet, most_active = self.log_wealth, self.bet, self.most_active
         if wealth.shape[-1]:
-            wealth = wealth + xp.log1p(self.bet(miss_rate) * residual[..., None] * groups)
+            wealth = wealth + xp.log1p(bet * residual[..., None] * groups)
+            bet = next_bet(rounds, misses, miss_rate)
         if groups.shape[-1] > 1:
-            most_active = xp.maximum(most_active, xp.sum(groups, axis=-1))
-        return Counts(self.told + 1.0, self.rounds + counted, self.misses + counted * missed, wealth, most_active)
+            most_active = xp.maximum(most_active, count_active(groups))
+        return Counts(self.told + 1.0, rounds, misses, wealth, bet, most_active)
+
+
+def next_bet(rounds: Array, misses: Array, miss_rate: Array) -> Array:
+    """Return β = (λ − α)/(α(1 − α)) with λ = (misses + ½)/(rounds + 1), shape (..., k)."""
+    variance = miss_rate * (1.0 - miss_rate)
+    return ((misses + 0.5) / (rounds + 1.0) - miss_rate[..., None]) / variance[..., None]
+
+
+def count_active(groups: Array) -> Array:
+    """Return the number of groups of a round, given 0 or 1 for each. The product is faster than the sum."""
+    return namespace(groups).vecdot(groups, groups)
 
 
 @dataclass(frozen=True, repr=False)
@@ -111,7 +120,7 @@ class Linear(_WithGain):
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
         xp = namespace(groups)
         total = self.gain * xp.vecdot(counts.excess(miss_rate), groups) / spread
-        return total / xp.maximum(counts.most_active, xp.sum(groups, axis=-1)) if self.normalised else total
+        return total / xp.maximum(counts.most_active, count_active(groups)) if self.normalised else total
 
     def inverse(self, z: Array, told: Array, spread: Array) -> Array:
         """Return the excess at which the correction equals z, for one group."""
@@ -158,7 +167,7 @@ class Bets(ReprMixin):
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
         xp = namespace(groups)
         wealth = xp.exp(xp.minimum(counts.log_wealth / spread[..., None], LARGEST_LOG_WEALTH))
-        return xp.vecdot(groups, wealth * counts.bet(miss_rate)) / groups.shape[-1]
+        return xp.vecdot(groups, wealth * counts.bet) / groups.shape[-1]
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,9 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from longterm._arrays import Array, clamp_min, min_last, namespace, sum_last
 from longterm._display import ReprMixin
 from longterm.calibration.bases import Outcome, Prediction
+from longterm.calibration.corrections import count_active
 
 N = 8
 """Predictors of each kind."""
@@ -95,48 +98,48 @@ class Mixture(ReprMixin):
         return Prediction(xp.vecdot(state.hedge.weights, experts), state.scale, experts)
 
     def update(self, state: MixtureState, prediction: Prediction, outcome: Outcome) -> MixtureState:
-        xp = namespace(state.means)
-        gains, half_lives, rates = _constants(xp, state.means.dtype)
-        s, groups, dtype = outcome.score[..., None], outcome.groups, state.means.dtype
-        began = xp.minimum(state.rounds, 1.0)[..., None]
-        start = s * (1.0 - began)
+        xp, groups, dtype = namespace(state.means), outcome.groups, state.means.dtype
+        constants = _constants(xp, dtype, groups.shape[-1])
+        s, alpha = outcome.score[..., None], outcome.miss_rate[..., None]
+        fresh = 1.0 - xp.minimum(state.rounds, 1.0)[..., None]
+        began = 1.0 - fresh
 
         # Experts are judged by what they predicted at the ask. Before the first score they predicted nothing.
-        asked = xp.astype(~outcome.first, dtype)[..., None]
         error = s - prediction.experts
-        push = asked * (xp.astype(error > 0.0, dtype) - outcome.miss_rate[..., None])
+        push = (xp.astype(error > 0.0, dtype) - alpha) * xp.astype(~outcome.first, dtype)[..., None]
         # Multiples of the deviation move by the miss of what they predict now: late labels would make them oscillate.
         present = state.means + xp.vecdot(state.multiples, groups[..., None, :]) * state.errors[..., :N]
-        multiple_push = began * (xp.astype(s > present, dtype) - outcome.miss_rate[..., None])
+        multiples_step = (_DEVIATION_STEP * began) * (xp.astype(s > present, dtype) - alpha)
 
-        center = asked * prediction.base[..., None] + (1.0 - asked) * state.means[..., -1:]
-        observed = xp.abs(s - xp.concat([state.means, center, center], axis=-1))
-        fresh = began * _rate(xp.maximum(state.rounds[..., None], 1.0), half_lives)
-        errors = state.errors + fresh * (observed - state.errors)
+        center = xp.where(outcome.first, state.means[..., -1], prediction.base)[..., None]
+        distance = s - xp.concat([state.means, center, center], axis=-1)
+        size = xp.abs(distance)
+        rate = constants.weights / xp.expm1(xp.maximum(state.rounds[..., None], 1.0) * constants.log_decay)
+        errors = state.errors + began * rate * (size - state.errors)
         scale = _scale(errors[..., N], errors[..., N + 1])
 
         share = groups
         group_trackers, group_rounds, group_errors = state.group_trackers, state.group_rounds, state.group_errors
         if group_trackers.shape[-1]:
-            share = groups / xp.sum(groups, axis=-1, keepdims=True)
+            share = groups / count_active(groups)[..., None]
             counted = groups * began
             group_rounds = group_rounds + counted
-            fresh = counted[..., None, :] * _rate(xp.maximum(group_rounds, 1.0)[..., None, :], half_lives[N:, None])
-            group_errors = group_errors + fresh * (observed[..., N:, None] - group_errors)
+            decay = xp.maximum(group_rounds, 1.0)[..., None, :] * constants.log_decay[N:, None]
+            rate = constants.weights[N:, None] / xp.expm1(decay)
+            group_errors = group_errors + counted[..., None, :] * rate * (size[..., N:, None] - group_errors)
             # The rarest group of the round takes most of the step: frequent ones are held in place by other rounds.
             rarity = groups / (group_rounds + 1.0)
-            blame = rarity / xp.sum(rarity, axis=-1, keepdims=True)
+            blame = rarity / xp.vecdot(rarity, groups)[..., None]
             step = _GROUP_GAIN * _scale(group_errors[..., 0, :], group_errors[..., 1, :]) * blame
-            moved = (gains * push[..., 2 * N :])[..., None] * step[..., None, :]
-            unit = xp.astype(xp.arange(groups.shape[-1]) == 0, dtype)
-            group_trackers = group_trackers + moved + start[..., None] * unit
+            moved = (constants.gains * push[..., 2 * N :])[..., None] * step[..., None, :]
+            group_trackers = group_trackers + moved + (s * fresh)[..., None] * constants.unit
         return MixtureState(
             state.rounds + 1.0,
             scale,
-            state.trackers + scale[..., None] * gains * push[..., :N] + start,
-            state.means + xp.maximum(rates, 1.0 - began) * (s - state.means),
+            state.trackers + scale[..., None] * constants.gains * push[..., :N] + s * fresh,
+            state.means + xp.maximum(constants.mean_rates, fresh) * distance[..., :N],
             errors,
-            state.multiples + (_DEVIATION_STEP * multiple_push)[..., None] * share[..., None, :],
+            state.multiples + multiples_step[..., None] * share[..., None, :],
             group_trackers,
             group_rounds,
             group_errors,
@@ -148,11 +151,13 @@ class Mixture(ReprMixin):
         if not state.group_trackers.shape[-1]:
             xp, hedge = namespace(state.means), state.hedge
             losses = xp.concat([hedge.losses, hedge.losses[..., :N]], axis=-1)
+            least = min_last(losses)
+            weights = _mix(least, least[..., None] - losses, hedge.gap)
             state = state._replace(
                 group_trackers=state.trackers[..., None],
                 group_rounds=clamp_min(state.rounds - 1.0, 0.0)[..., None],
                 group_errors=state.errors[..., N:, None],
-                hedge=Weights(losses, hedge.gap, *_mix(losses, hedge.gap)),
+                hedge=Weights(losses, hedge.gap, *weights),
             )
         return state._replace(
             **{
@@ -175,43 +180,51 @@ def append_zero(values: Array) -> Array:
     return xp.concat([values, xp.zeros((*values.shape[:-1], 1), dtype=values.dtype)], axis=-1)
 
 
-def _rate(rounds: Array, half_life: Array) -> Array:
-    """Return the weight of round n ≥ 1 in a bias-corrected exponential mean; 1 at n = 1."""
-    return (1.0 - 2.0 ** (-1.0 / half_life)) / (1.0 - 2.0 ** (-rounds / half_life))
-
-
 def _scale(fast: Array, slow: Array) -> Array:
     """Return max(fast, slow/32), at least `SMALLEST_SCALE`."""
     return clamp_min(namespace(fast).maximum(fast, _SLOW_SHARE * slow), SMALLEST_SCALE)
 
 
-def _constants(xp: Any, dtype: Any) -> tuple[Array, Array, Array]:
-    """Return the gains (8), half-lives (10) and rates of the means (8) as arrays of this library and dtype."""
-    key = xp.__name__, str(dtype)
+class _Constants(NamedTuple):
+    """Gains (8), rates of the means (8), log decays and weights of the errors (10), and (1, 0, …, 0) (k)."""
+
+    gains: Array
+    mean_rates: Array
+    log_decay: Array
+    weights: Array
+    unit: Array
+
+
+def _constants(xp: Any, dtype: Any, groups: int) -> _Constants:
+    """Return the constants as arrays. Round n has the weight (1 − d)/(1 − dⁿ) in a mean with decay d per round."""
+    key = xp.__name__, str(dtype), groups
     found = _CONSTANTS.get(key)
     if found is None:
-        lives = xp.asarray(HALF_LIVES + SCALE_HALF_LIVES, dtype=dtype)
-        found = xp.asarray(GAINS, dtype=dtype), lives, 1.0 / lives[:N]
+        lives = np.array(HALF_LIVES + SCALE_HALF_LIVES)
+        log_decay = -math.log(2.0) / lives
+        numbers = (GAINS, 1.0 / lives[:N], log_decay, np.expm1(log_decay), np.eye(1, groups)[0])
+        found = _Constants(*(xp.asarray(values, dtype=dtype) for values in numbers))
         if "jax" not in key[0]:  # inside a trace these are tracers, which must not outlive it
             _CONSTANTS[key] = found
     return found
 
 
-_CONSTANTS: dict[tuple[str, str], tuple[Array, Array, Array]] = {}
+_CONSTANTS: dict[tuple[str, str, int], _Constants] = {}
 
 
 def _hedge(old: Weights, loss: Array) -> Weights:
     """Return AdaHedge after a round with these losses (de Rooij, van Erven, Grünwald, Koolen 2014)."""
     losses = old.losses + loss
-    mix, _ = _mix(losses, old.gap)
-    gap = old.gap + clamp_min(namespace(loss).vecdot(old.weights, loss) - (mix - old.mix), 0.0)
-    return Weights(losses, gap, *_mix(losses, gap))
-
-
-def _mix(losses: Array, gap: Array) -> tuple[Array, Array]:
-    """Return −ln(mean exp(−ηL))/η and the weights exp(−ηL)/Σ, with η = ln K/gap; the minimum where the gap is 0."""
     least = min_last(losses)
-    rate = math.log(losses.shape[-1]) / clamp_min(gap, _SMALLEST_GAP)
-    weights = namespace(losses).exp(rate[..., None] * (least[..., None] - losses))
+    lead = least[..., None] - losses
+    mix, _ = _mix(least, lead, old.gap)
+    gap = old.gap + clamp_min(namespace(loss).vecdot(old.weights, loss) - (mix - old.mix), 0.0)
+    return Weights(losses, gap, *_mix(least, lead, gap))
+
+
+def _mix(least: Array, lead: Array, gap: Array) -> tuple[Array, Array]:
+    """Return −ln(mean exp(−ηL))/η and the weights exp(−ηL)/Σ, with η = ln K/gap, for losses L = least − lead."""
+    rate = math.log(lead.shape[-1]) / clamp_min(gap, _SMALLEST_GAP)
+    weights = namespace(lead).exp(rate[..., None] * lead)
     total = sum_last(weights)
-    return least - namespace(total).log(total / losses.shape[-1]) / rate, weights / total[..., None]
+    return least - namespace(total).log(total / lead.shape[-1]) / rate, weights / total[..., None]

@@ -29,6 +29,8 @@ from longterm.calibration.corrections import (
     NoCorrection,
     Saturating,
     Sinh,
+    count_active,
+    next_bet,
 )
 from longterm.calibration.mixture import Mixture, append_zero
 from longterm.errors import InputError
@@ -133,10 +135,11 @@ class Calibration(ReprMixin):
         dtype = xp.float64 if dtype is None else dtype
         shape = tuple(np.broadcast_shapes(shape, np.shape(self.miss_rate)))
         zero, empty = xp.zeros(shape, dtype=dtype), xp.zeros((*shape, self.groups), dtype=dtype)
-        wealth = empty if isinstance(self.correction, WITH_BETS) else empty[..., :0]
+        alpha = xp.asarray(self.miss_rate, dtype=dtype) + zero
+        betting = empty if isinstance(self.correction, WITH_BETS) else empty[..., :0]
         return CalibrationState(
-            xp.asarray(self.miss_rate, dtype=dtype) + zero,
-            Counts(zero, empty, empty, wealth, zero + 1.0),
+            alpha,
+            Counts(zero, empty, empty, betting, next_bet(betting, betting, alpha), zero + 1.0),
             self.base.init(shape, self.groups, xp, dtype),
             Evidence(zero, zero, zero, zero, zero),
         )
@@ -160,7 +163,7 @@ class Calibration(ReprMixin):
         xp, told = namespace(state.miss_rate), state.told
         c = self._groups(state, groups)
         prediction = self.base.predict(state.base, c)
-        spread = 1.0 + 0.25 * xp.asarray(open_rounds, dtype=told.dtype) + 0.0 * told
+        spread = 1.0 + 0.25 * open_rounds + 0.0 * told
         shift = self._shift(state, c, spread)
         threshold = prediction.base + prediction.scale * shift
         if isinstance(self.base, Mixture):
@@ -180,7 +183,7 @@ class Calibration(ReprMixin):
         """
         xp, alpha = namespace(state.miss_rate), state.miss_rate
         s = xp.asarray(score, dtype=alpha.dtype)
-        if isinstance(s, np.ndarray | np.generic) and not np.all(np.abs(s) <= LARGEST_SCORE):
+        if isinstance(s, np.ndarray | np.generic) and not (np.abs(s) <= LARGEST_SCORE).all():
             raise InputError(
                 "score", f"{score!r} is not a number of magnitude at most 1e100", "Give the score that was observed",
                 round=int(np.min(np.asarray(state.told))) + 1,
@@ -242,7 +245,7 @@ class Calibration(ReprMixin):
         if isinstance(self.base, Mixture):
             ask, pinball = xp.where(free, 0.0, ask), xp.where(free, 0.0, pinball)
         loss = pinball + xp.maximum(residual * (now - ask), 0.0)
-        active = xp.sum(asked.groups, axis=-1)
+        active = count_active(asked.groups)
         squares = residual**2 * active / xp.maximum(state.counts.most_active, active)
         return Evidence(old.lowest, old.highest, old.loss + loss, old.squares + squares, late)
 
@@ -262,9 +265,9 @@ class Calibration(ReprMixin):
             wealth = wealth - misses * xp.log(alpha)[..., None] - hits * xp.log1p(-alpha)[..., None]
             linear = LinearAndBets().gain * counts.excess(alpha)[..., 0] ** 2
             added = 0.5 * (linear + xp.exp(xp.minimum(wealth[..., 0], LARGEST_LOG_WEALTH)) - 1.0)
-        grown = counts._replace(
-            rounds=append_zero(counts.rounds), misses=append_zero(counts.misses), log_wealth=append_zero(wealth)
-        )
+        rounds, misses = append_zero(counts.rounds), append_zero(counts.misses)
+        bet = next_bet(rounds, misses, alpha)
+        grown = counts._replace(rounds=rounds, misses=misses, log_wealth=append_zero(wealth), bet=bet)
         evidence = state.evidence._replace(loss=state.evidence.loss + added)
         return larger, CalibrationState(alpha, grown, self.base.add_group(state.base), evidence)
 
