@@ -18,7 +18,6 @@ from longterm import _validate as validate
 from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners.mahdavi_ogd import smallest_root, tuned_steps
-from longterm.linear_model._leader import MarginLosses
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, HINGE, HUBER, LOGISTIC, OF_TWO_CLASSES, QUANTILE
 from longterm.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
@@ -96,11 +95,6 @@ class Settings:
     def code(self) -> int:
         """The loss by its number."""
         return CODES[self.loss]
-
-    @property
-    def losses(self) -> MarginLosses:
-        """The loss of many rows at once."""
-        return MarginLosses(self.code, self.loss_parameter or 0.0)
 
     @property
     def classifies(self) -> bool:
@@ -189,7 +183,11 @@ class Settings:
         if self.loss_parameter is None:
             return default
         if self.code == QUANTILE:
-            return validate.scalar("loss_parameter", validate.open_unit_interval("loss_parameter", self.loss_parameter))
+            level = validate.positive_scalar("loss_parameter", self.loss_parameter)
+            if level >= 1:
+                what = f"{level:g} is not the level of a quantile"
+                raise InputError("loss_parameter", what, "Give a number between 0 and 1, 0.9 for example")
+            return level
         return validate.positive_scalar("loss_parameter", self.loss_parameter)
 
     def _checked_constants(self) -> Mapping[str, float] | None:
