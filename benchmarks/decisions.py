@@ -31,7 +31,7 @@ def measure(models: int, texts: list[str], journal: Path | None) -> np.ndarray:
     """Seconds (deciding and settling, by the clock and of the processor, requests); the first tenth is left out."""
     features = WordHash(32, constant=5.0)
     rule = PrimalDual(
-        ThompsonSampling(models, features.features, own=0.1, look=1.0),
+        ThompsonSampling(models, features.features, prior_scale=0.1, exploration=1.0),
         EntropicDual(0.3, step=0.02),
         Budget(0.25 * REQUESTS, 1.0, above_cheapest=True),
         REQUESTS,

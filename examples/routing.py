@@ -29,9 +29,9 @@ from longterm.decisions import (
     FixedMixture,
     InverseGapWeighting,
     LinearUCB,
+    OutcomeTable,
     PrimalDual,
     RidgeRegressor,
-    Table,
     ThompsonSampling,
     WordHash,
     best_choices,
@@ -96,7 +96,7 @@ class Prompts:
 
     name: str
     models: list[str]
-    table: Table
+    table: OutcomeTable
     subjects: NDArray[Any]
     seconds: NDArray[Any]
     """What the features of each text took."""
@@ -148,7 +148,7 @@ def load(path: Path, prices: dict[str, float], answer_tokens: float, size: int) 
     rewards = np.array([[float(row[model]) for model in models] for row in rows])
     subjects = np.array([row.get("subject", "all") for row in rows])
     name = path.name.split(".")[0]
-    return Prompts(name, models, Table(np.array(contexts), rewards, costs), subjects, np.array(seconds))
+    return Prompts(name, models, OutcomeTable(np.array(contexts), rewards, costs), subjects, np.array(seconds))
 
 
 def invented(seed: int, rows: int, size: int) -> Prompts:
@@ -168,23 +168,25 @@ def invented(seed: int, rows: int, size: int) -> Prompts:
         seconds.append(time.thread_time() - start)
     costs = (50 + 100 * rng.random(rows))[:, None] * prices / 1e6
     rewards = (rng.random((rows, 4)) < right[topics]).astype(np.float64)
-    table = Table(np.array(contexts), rewards, costs)
+    table = OutcomeTable(np.array(contexts), rewards, costs)
     return Prompts("invented", ["tiny", "small", "other", "large"], table, topics, np.array(seconds))
 
 
 def chooser(prompts: Prompts, budget: Budget, method: str, seed: int, first: int) -> Chooser:
     """The chooser of a method. Only the first request's costs set the first price."""
     K, d = prompts.table.rewards.shape[1], prompts.table.contexts.shape[1]
-    common: dict[str, Any] = {"shared": 1.0, "own": OWN, "noise": NOISE}
+    common: dict[str, Any] = {"shared_scale": 1.0, "prior_scale": OWN, "noise": NOISE}
     primal: Any
     if method in ("thompson", "late", "labelled", "full"):
-        primal = ThompsonSampling(K, d, factor=0.4, look=1.0, **common)
+        primal = ThompsonSampling(K, d, factor=0.4, exploration=1.0, **common)
     elif method == "greedy":
-        primal = ThompsonSampling(K, d, factor=0.0, look=0.0, **common)
+        primal = ThompsonSampling(K, d, factor=0.0, exploration=0.0, **common)
     elif method == "ucb":
         primal = LinearUCB(K, d, width=0.4, **common)
     elif method == "gap200":
-        primal = InverseGapWeighting(K, RidgeRegressor(d, ridge=(NOISE / OWN) ** 2, shared=1 / OWN), sharpness=200.0)
+        primal = InverseGapWeighting(
+            K, RidgeRegressor(d, ridge=(NOISE / OWN) ** 2, shared_scale=1 / OWN), sharpness=200.0
+        )
     elif method == "gap":
         primal = InverseGapWeighting(K, RidgeRegressor(d))
     elif method == "exp3":
@@ -242,7 +244,7 @@ def run(prompts: Prompts, method: str, share: float, kind: str, seed: int) -> Re
 
     made.act = timed  # type: ignore[method-assign]
     labelled = {"labelled": LABELLED, "full": len(table)}.get(method, 0)
-    done = play(made, table, labelled=labelled, late=LATE if method == "late" else 0, seed=seed)
+    done = play(made, table, labelled=labelled, max_delay=LATE if method == "late" else 0, seed=seed)
     spent = float(np.sum(done.counted))
     assert np.all(made.spent <= budget.limit)
     return Result(
@@ -256,7 +258,7 @@ def run(prompts: Prompts, method: str, share: float, kind: str, seed: int) -> Re
     )
 
 
-def threshold(table: Table, budget: Budget, seed: int, *, again: bool) -> tuple[float, float, NDArray[Any]]:
+def threshold(table: OutcomeTable, budget: Budget, seed: int, *, again: bool) -> tuple[float, float, NDArray[Any]]:
     """Explore, regress, tune a price on what was seen, once or again and again; the same guard."""
     rng = np.random.default_rng(seed)
     T, K = table.rewards.shape
@@ -385,7 +387,7 @@ def figure(prompts: Prompts, results: list[Result], shares: Sequence[float], met
 
 def find(name: str) -> Path:
     """A published table in the data folder."""
-    folders = [os.environ.get("LONGTERM_DATA"), Path(__file__).parents[1].parent / "shared" / "data"]
+    folders = [os.environ.get("LONGTERM_DATA"), Path(__file__).parents[1].parent / "shared_scale" / "data"]
     for folder in folders:
         if folder and (Path(folder) / name).is_file():
             return Path(folder) / name

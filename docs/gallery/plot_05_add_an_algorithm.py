@@ -39,7 +39,7 @@ class Switching(Learner):
         import numpy as np
 
         xp = np if xp is None else xp
-        return State(xp.asarray(1), self.at_the_centre(batch_shape, xp, dtype))
+        return State(xp.asarray(1), self.initial_x(batch_shape, xp, dtype))
 
     def ask(self, state):
         """The decision."""

@@ -14,8 +14,8 @@ from longterm.decisions import (
     Chooser,
     EntropicDual,
     FixedMixture,
+    OutcomeTable,
     PrimalDual,
-    Table,
     ThompsonSampling,
     best_choices,
     play,
@@ -25,7 +25,7 @@ rng = np.random.default_rng(0)
 hard = rng.random(2000)
 right = rng.random((2000, 2)) < np.stack([0.9 - 0.7 * hard, 0.9 - 0.1 * hard], axis=1)
 features, costs = np.stack([np.ones(2000), hard], axis=1), np.tile([0.1, 1.0], (2000, 1))
-table = Table(features, rewards=1.0 * right, costs=costs)
+table = OutcomeTable(features, rewards=1.0 * right, costs=costs)
 budget = Budget(limit=0.3 * 0.9 * 2000, largest=0.9, above_cheapest=True)  # a third of the questions may be dear
 
 
@@ -34,7 +34,7 @@ def run(primal):
     return play(Chooser(rule, seed=1), table)
 
 
-learned, mixed = run(ThompsonSampling(actions=2, features=2, look=1.0)), run(FixedMixture((0.7, 0.3)))
+learned, mixed = run(ThompsonSampling(actions=2, features=2, exploration=1.0)), run(FixedMixture((0.7, 0.3)))
 best = best_choices(table.rewards, table.costs, budget, "classes", classes=np.digitize(hard, np.linspace(0, 1, 11)))
 print(f"knows how good each model is: {best.value / 2000:.3f}")
 for name, done in {"Thompson sampling": learned, "a random mix": mixed}.items():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from longterm.engines.comparison import Comparison
-    from longterm.engines.run import compare, run
+    from longterm.engines.loop import compare, run
     from longterm.engines.trace import Trace
     from longterm.errors import InputError, LongtermError
     from longterm.learners import AOGD, Feedback, HedgedCuts, Learner, observe

@@ -1,7 +1,7 @@
-"""The few array helpers that every room uses, written against the Array API standard.
+"""Array helpers written against the Array API standard.
 
-Nothing here depends on one array library: `namespace` finds the library of the arrays at
-hand, and the rest is arithmetic on (..., d) arrays whose leading axes are independent learners.
+Arrays have shape (..., d); the leading axes are independent learners. `namespace` returns the library of an array.
+Some helpers call NumPy directly, because the standard's functions are 2 to 20 times slower on short arrays.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from longterm.errors import InputError
 Array = Any
 FloatArray = NDArray[np.float64]
 
+ROUNDING = 1e-12
+"""The relative rounding error that comparisons in float64 allow for."""
 SHORT = 256
-"""Rows of so many numbers are added up on the way, where they are compiled."""
+"""Rows up to this length are reduced by fused or direct calls."""
 SHORT_ROW = 16
-"""So many numbers are compared faster one by one."""
-LINE = 64
-"""Bytes that come from memory at once."""
+"""Rows up to this length are reduced faster by Python than by NumPy."""
+CACHE_LINE = 64
+"""The number of bytes in a cache line."""
 _NAMESPACE_OF_TYPE: dict[type, ModuleType] = {}
 
 
 def namespace(x: Array) -> Any:
-    """The Array API namespace of x, remembered per type: a round asks for it many times."""
+    """Return the Array API namespace of x, cached by type."""
     kind = type(x)
     found = _NAMESPACE_OF_TYPE.get(kind)
     if found is None:
@@ -39,10 +41,9 @@ def namespace(x: Array) -> Any:
 
 
 def like(value: Any, x: Array) -> Any:
-    """`value` ready to meet x in arithmetic: x's library, dtype and device.
+    """Return `value` in x's library, dtype and device. Python scalars are returned unchanged.
 
-    Python scalars need nothing. Anything else would drag x to its own dtype (a float64 β breaks
-    a float32 learner), so it is converted, which is free when it already fits.
+    Without the conversion a float64 β would turn a float32 learner into a float64 one.
     """
     if type(value) is float or (isinstance(value, (int, float)) and not isinstance(value, np.generic)):
         return value
@@ -52,24 +53,24 @@ def like(value: Any, x: Array) -> Any:
 
 
 def dot(a: Array, b: Array) -> Array:
-    """⟨a, b⟩ along the last axis, leading axes broadcast."""
+    """Return ⟨a, b⟩ along the last axis, leading axes broadcast."""
     if type(a) is not np.ndarray and a.ndim > 1 and a.shape[-1] <= SHORT and array_api_compat.is_jax_array(a):
-        return namespace(a).sum(a * b, axis=-1)  # fused with what is around it; a call of its own would not be
+        return namespace(a).sum(a * b, axis=-1)  # XLA fuses a sum with its neighbours, but not a dot product
     return namespace(a).vecdot(a, b)
 
 
 def times_table(rows: Array, table: Array) -> Array:
-    """Rows (..., n) times a table (n, k): for a few NumPy's `dot` takes three quarters of the operator's time."""
+    """Return rows (..., n) times a table (n, k)."""
     return rows.dot(table) if type(rows) is np.ndarray and rows.ndim <= 2 else rows @ table
 
 
 def dots(rows: Array, x: Array) -> Array:
-    """⟨row, x⟩ of rows (K, ..., d), or of one row, with x (..., d): one product where x is one vector of NumPy."""
+    """Return ⟨row, x⟩ for rows (K, ..., d), or for one row, and x (..., d)."""
     return rows.dot(x) if type(rows) is np.ndarray and x.ndim == 1 else dot(rows, x)
 
 
 def square(x: Array) -> Array:
-    """‖x‖₂² along the last axis: NumPy's own calls take half the time of the standard's, for many short rows less."""
+    """Return ‖x‖₂² along the last axis."""
     if type(x) is not np.ndarray:
         return dot(x, x)
     if x.ndim == 2 and x.shape[1] <= SHORT:
@@ -78,12 +79,12 @@ def square(x: Array) -> Array:
 
 
 def norm(x: Array) -> Array:
-    """‖x‖₂ along the last axis."""
+    """Return ‖x‖₂ along the last axis."""
     return (np if type(x) is np.ndarray else namespace(x)).sqrt(square(x))
 
 
 def clamp_min(values: Array, least: Any) -> Array:
-    """max(values, least), NaN where a value is: NumPy takes four times as long to compare two single numbers."""
+    """Return max(values, least). NaN stays NaN."""
     if isinstance(values, np.generic):
         number: Any = values
         return type(values)(least) if number < least else values
@@ -91,14 +92,14 @@ def clamp_min(values: Array, least: Any) -> Array:
 
 
 def as_float(t: Array, x: Array) -> Array:
-    """An integer array of rounds in the dtype of x."""
+    """Return an integer array of rounds in the dtype of x."""
     if isinstance(t, np.generic) and type(x) is np.ndarray:
         return x.dtype.type(t)
     return namespace(x).astype(t, x.dtype)
 
 
 def safe_norm(x: Array) -> Array:
-    """‖x‖₂ along the last axis at any scale: no square overflows or underflows. Twice the time of `norm`."""
+    """Return ‖x‖₂ along the last axis without overflow or underflow, in twice the time of `norm`."""
     xp = namespace(x)
     largest = xp.max(xp.abs(x), axis=-1, keepdims=True)
     scale = xp.where((largest > 0) & xp.isfinite(largest), largest, 1.0)
@@ -106,46 +107,43 @@ def safe_norm(x: Array) -> Array:
 
 
 def as_column(values: Array) -> Array:
-    """Per-learner scalars (...,) as (..., 1), ready to scale (..., d)."""
+    """Return per-learner scalars (...,) as (..., 1)."""
     return values[..., None]
 
 
 def scale_rows(values: Array, x: Array) -> Array:
-    """Per-learner scalars (...,) times x (..., d). A single number of NumPy multiplies as it is, in half the time."""
+    """Return per-learner scalars (...,) times x (..., d)."""
     return values * x if isinstance(values, np.generic) else values[..., None] * x
 
 
 def expand_last(values: Array) -> Array:
-    """Per-learner scalars (...,) ready to meet (..., d); a single number of NumPy is ready as it is."""
+    """Return per-learner scalars (...,) as (..., 1). A NumPy scalar is returned unchanged."""
     return values if isinstance(values, np.generic) else values[..., None]
 
 
 def where_rows(condition: Array, one: Array, other: Array) -> Array:
-    """For each learner `one` or `other`, both (..., d), by a condition (...,)."""
+    """Return for each learner `one` or `other`, both (..., d), by a condition (...,)."""
     if isinstance(condition, np.generic):
         return one if condition else other
     return namespace(one).where(condition[..., None], one, other)
 
 
 def rows_at(table: Array, index: Array) -> Array:
-    """table[index] for an index of any shape: the standard's `take` wants it one-dimensional."""
+    """Return table[index] for an index of any shape. The standard's `take` accepts one dimension only."""
     xp = namespace(table)
     flat = xp.take(table, xp.reshape(index, (-1,)), axis=0)
     return xp.reshape(flat, (*index.shape, *table.shape[1:]))
 
 
 def cache_aligned_zeros(size: int) -> NDArray[np.uint8]:
-    """So many bytes of 0 from the beginning of a cache line on, so that what fits into one does not lie across two."""
-    room = np.zeros(size + LINE, dtype=np.uint8)
-    first = -room.ctypes.data % LINE
-    return room[first : first + size]
+    """Return `size` zero bytes that start at a cache line."""
+    buffer = np.zeros(size + CACHE_LINE, dtype=np.uint8)
+    first = -buffer.ctypes.data % CACHE_LINE
+    return buffer[first : first + size]
 
 
 def first_true(mask: Array) -> Array:
-    """The lowest index at which a boolean array is true, along the last axis.
-
-    The standard has argmax for numbers only; NumPy's for booleans is twenty times faster than for numbers.
-    """
+    """Return the lowest index at which a boolean array is True along the last axis."""
     if isinstance(mask, np.ndarray):
         return mask.argmax(axis=-1)
     xp = namespace(mask)
@@ -153,21 +151,21 @@ def first_true(mask: Array) -> Array:
 
 
 def min_keepdims(values: Array) -> Array:
-    """Min along the last axis, which is kept, shape (..., 1)."""
+    """Return the minimum along the last axis, shape (..., 1)."""
     if isinstance(values, np.ndarray):
-        return np.minimum.reduce(values, axis=-1, keepdims=True)  # three times faster than np.min on a short axis
+        return np.minimum.reduce(values, axis=-1, keepdims=True)
     return namespace(values).min(values, axis=-1, keepdims=True)
 
 
 def max_keepdims(values: Array) -> Array:
-    """Max along the last axis, which is kept, shape (..., 1)."""
+    """Return the maximum along the last axis, shape (..., 1)."""
     if isinstance(values, np.ndarray):
         return np.maximum.reduce(values, axis=-1, keepdims=True)
     return namespace(values).max(values, axis=-1, keepdims=True)
 
 
 def sums_of_largest(values: Array) -> Array:
-    """The sums of the 1, 2, … largest along the last axis: NumPy's own calls take a third of the standard's time."""
+    """Return the sums of the 1, 2, … largest values along the last axis."""
     if isinstance(values, np.ndarray):
         return np.add.accumulate(np.sort(values, axis=-1)[..., ::-1], axis=-1)
     xp = namespace(values)
@@ -175,49 +173,49 @@ def sums_of_largest(values: Array) -> Array:
 
 
 def signs(x: Array) -> Array:
-    """−1, 0 or 1: NumPy's own has no need of the standard's second look at NaN."""
+    """Return the signs −1, 0 or 1."""
     return np.sign(x) if isinstance(x, np.ndarray) else namespace(x).sign(x)
 
 
 def min_last(values: Array) -> Array:
-    """Min along the last axis, shape (...,)."""
+    """Return the minimum along the last axis, shape (...,)."""
     if _is_short_row(values):
         return values.dtype.type(min(values.tolist()))
     return namespace(values).min(values, axis=-1)
 
 
 def max_abs(values: Array) -> Array:
-    """Max |v| along the last axis, shape (...,)."""
+    """Return the largest absolute value along the last axis, shape (...,)."""
     if _is_short_row(values):
         return values.dtype.type(max(map(abs, values.tolist())))
     return namespace(values).max(namespace(values).abs(values), axis=-1)
 
 
 def sum_last(values: Array) -> Array:
-    """Σ along the last axis, shape (...,)."""
+    """Return the sum along the last axis, shape (...,)."""
     if _is_short_row(values):
         return values.dtype.type(sum(values.tolist()))
     return namespace(values).sum(values, axis=-1)
 
 
 def _is_short_row(values: Array) -> bool:
-    """Whether it is one learner's row of a few numbers: looked at one by one, in half the time of a reduction."""
+    """Return True for a single short NumPy row."""
     return type(values) is np.ndarray and values.ndim == 1 and 0 < values.size <= SHORT_ROW
 
 
 def clamp_to_divisor(positive: Array) -> Array:
-    """At least the root of the smallest number there is: to divide by, where 0 stands for "nothing yet"."""
+    """Clamp non-negative values from below so that they can be divided by."""
     return clamp_min(positive, least_divisor(positive))
 
 
 def least_divisor(x: Array) -> float:
-    """The root of the smallest number of x's dtype that there is."""
+    """Return the square root of the smallest normal number of x's dtype."""
     found = _LEAST_OF_NUMPY.get(x.dtype.type) if isinstance(x, (np.ndarray, np.generic)) else None
     return _least_divisor(x.dtype, namespace(x)) if found is None else found
 
 
 def float_dtype(xp: Any, dtype: Any) -> Any:
-    """The dtype of a state: float64 unless another floating one is asked for."""
+    """Return the dtype of a state: float64 by default, or the given floating dtype."""
     chosen = xp.float64 if dtype is None else dtype
     if xp.empty(0, dtype=chosen).dtype not in (xp.float32, xp.float64):
         raise InputError("dtype", f"{dtype!r} cannot hold a decision", "Use float32 or float64")
@@ -225,17 +223,16 @@ def float_dtype(xp: Any, dtype: Any) -> Any:
 
 
 def to_numpy(x: Array) -> NDArray[Any]:
-    """An array of any library as a NumPy array."""
+    """Return an array of any library as a NumPy array."""
     return np.asarray(x)
 
 
 def through_numpy(
     function: Callable[[NDArray[Any]], tuple[NDArray[Any], ...]], x: Array, shapes: Sequence[tuple[int, ...]]
 ) -> tuple[Array, ...]:
-    """Call a function that only knows NumPy arrays on x; results of these shapes, in x's library and dtype.
+    """Call a NumPy function on x and return its results, of the given shapes, in x's library and dtype.
 
-    Searches with an unknown number of steps cannot be compiled. They are oracles on the CPU: the numbers go there and
-    come back, from inside a compiled loop too.
+    For iterative searches that JAX cannot compile. Under JAX the function runs on the CPU in a callback.
     """
     if not array_api_compat.is_jax_array(x):
         return tuple(like(found, x) for found in function(to_numpy(x)))
@@ -245,10 +242,10 @@ def through_numpy(
 def _through_numpy_from_jax(
     function: Callable[[NDArray[Any]], tuple[NDArray[Any], ...]], x: Array, shapes: Sequence[tuple[int, ...]]
 ) -> tuple[Array, ...]:
-    """The same from inside a compiled JAX loop, without losing digits on the way.
+    """Call a NumPy function from compiled JAX code without loss of precision.
 
-    JAX runs a callback in a thread of its own, in which float64 is off unless it is on globally, and would turn the
-    numbers into float32 there. So they travel as what they are made of, pairs of 32-bit words.
+    JAX runs callbacks in another thread, where float64 is off unless it is enabled globally. The numbers are therefore
+    passed as pairs of 32-bit words.
     """
     import jax
 
@@ -269,11 +266,10 @@ _LEAST_DIVISOR: dict[Any, float] = {}
 _LEAST_OF_NUMPY: dict[Any, float] = {
     kind: float(np.finfo(kind).smallest_normal) ** 0.5 for kind in (np.float64, np.float32)
 }
-"""Found without a look at the library, which takes longer than what it is needed for."""
 
 
 def _least_divisor(dtype: Any, xp: Any) -> float:
-    key = xp.__name__, dtype  # dtypes of different libraries must not be compared
+    key = xp.__name__, dtype  # dtypes of different libraries cannot be compared
     found = _LEAST_DIVISOR.get(key)
     if found is None:
         found = _LEAST_DIVISOR[key] = float(xp.finfo(dtype).smallest_normal) ** 0.5
@@ -281,14 +277,14 @@ def _least_divisor(dtype: Any, xp: Any) -> float:
 
 
 def resolution(x: Array) -> float:
-    """The relative error below which two numbers of x's dtype count as equal: 1e-9; 16 ulp in float32."""
+    """Return the relative error below which two numbers of x's dtype count as equal: 1e-9, or 16 ulp in float32."""
     return max(1e-9, 16 * float(namespace(x).finfo(x.dtype).eps))
 
 
 def all_below_if_concrete(values: Array, level: Any) -> bool:
-    """Whether no value is above its level, where they can be looked at; inside a compiled loop nothing is sure.
+    """Return True if all values are known to be at most `level`. Traced values are unknown.
 
-    For work that changes nothing where values are as low: leaving it out is then a matter of speed alone.
+    Callers use it to skip work that would change nothing.
     """
     if not isinstance(values, (np.ndarray, np.generic)):
         return False

@@ -1,4 +1,4 @@
-"""How the library's objects show themselves: a short line in a terminal, a small table in a notebook."""
+"""Representations of objects: a short line in a terminal, a small table in a notebook."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 MAX_SHOWN_ITEMS = 4
-"""Arrays of more numbers than this are shown by their shape."""
+"""Longer arrays are displayed by their shape."""
 MAX_SHOWN_CHARACTERS = 80
-"""A part that takes more characters than this is shown by the name of its class."""
+"""Longer representations are replaced by the class name."""
 
 
 class ReprMixin:
-    """Mixin: a short ``repr`` made of the fields that differ from their defaults, long arrays by their shape."""
+    """Mixin with a short ``repr``: the fields that differ from their defaults, long arrays by their shape."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # `dataclass` writes a repr of its own into every class that has none in its body.
+        # `dataclass` adds a repr to every class whose body has none.
         if "__repr__" not in cls.__dict__:
             cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
 
@@ -29,12 +29,12 @@ class ReprMixin:
         return _line(self)
 
     def _repr_html_(self) -> str:
-        rows = [(name, short(value)) for name, value in _telling_fields(self)]
-        return Table(("", ""), rows, title=type(self).__name__)._repr_html_()
+        rows = [(name, short(value)) for name, value in _displayed_fields(self)]
+        return TextTable(("", ""), rows, title=type(self).__name__).to_html()
 
 
 def short(value: Any) -> str:
-    """A value in a few words.
+    """Return a short text for a value.
 
     Examples
     --------
@@ -64,9 +64,9 @@ def short(value: Any) -> str:
     return whole if len(whole) <= MAX_SHOWN_CHARACTERS else f"{type(value).__name__}(…)"
 
 
-def _line(thing: object) -> str:
-    inside = ", ".join(f"{name}={short(value)}" for name, value in _telling_fields(thing))
-    return f"{type(thing).__name__.lstrip('_')}({inside})"
+def _line(value: object) -> str:
+    inside = ", ".join(f"{name}={short(field)}" for name, field in _displayed_fields(value))
+    return f"{type(value).__name__.lstrip('_')}({inside})"
 
 
 def _numbers(array: np.ndarray[Any, Any]) -> str:
@@ -75,19 +75,19 @@ def _numbers(array: np.ndarray[Any, Any]) -> str:
     return "[" + ", ".join(_numbers(part) for part in array) + "]"
 
 
-def _telling_fields(thing: Any) -> Iterator[tuple[str, Any]]:
-    """The fields worth showing: public, and not what they would be if left out."""
-    if not is_dataclass(thing):
-        yield from ((name, value) for name, value in vars(thing).items() if not name.startswith("_"))
+def _displayed_fields(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the public fields that differ from their defaults, with their values."""
+    if not is_dataclass(value):
+        yield from ((name, attribute) for name, attribute in vars(value).items() if not name.startswith("_"))
         return
-    for one in fields(thing):
-        value = getattr(thing, one.name)
-        if one.repr and not one.name.startswith("_") and not _is_default(one, value):
-            yield one.name, value
+    for field in fields(value):
+        attribute = getattr(value, field.name)
+        if field.repr and not field.name.startswith("_") and not _is_default(field, attribute):
+            yield field.name, attribute
 
 
-def _is_default(one: Field[Any], value: Any) -> bool:
-    default = one.default_factory() if one.default_factory is not MISSING else one.default
+def _is_default(field: Field[Any], value: Any) -> bool:
+    default = field.default_factory() if field.default_factory is not MISSING else field.default
     if default is MISSING:
         return False
     if isinstance(value, np.ndarray) or isinstance(default, np.ndarray):
@@ -99,13 +99,13 @@ def _is_default(one: Field[Any], value: Any) -> bool:
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class TextTable:
     """A small table: text in a terminal, HTML in a notebook.
 
     Examples
     --------
-    >>> from longterm._display import Table
-    >>> Table(("learner", "regret"), [("A-OGD", "33.3"), ("OGD", "168")])
+    >>> from longterm._display import TextTable
+    >>> TextTable(("learner", "regret"), [("A-OGD", "33.3"), ("OGD", "168")])
     learner  regret
     A-OGD      33.3
     OGD         168
@@ -118,15 +118,20 @@ class Table:
     def __str__(self) -> str:
         lines = ([self.headings] if any(self.headings) else []) + [list(row) for row in self.rows]
         widths = [max((len(line[k]) for line in lines), default=0) for k in range(len(self.headings))]
-        told = [
+        texts = [
             "  ".join(cell.rjust(width) if k else cell.ljust(width) for k, (cell, width) in enumerate(cells)).rstrip()
             for cells in (list(zip(line, widths, strict=True)) for line in lines)
         ]
-        return "\n".join([self.title, *told] if self.title else told)
+        return "\n".join([self.title, *texts] if self.title else texts)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_html(self) -> str:
+        """Return the table as HTML."""
+
         def row(cells: Iterable[str], tag: str) -> str:
             aligned = ("left" if k == 0 else "right" for k in range(len(self.headings)))
             return "<tr>" + "".join(
@@ -140,7 +145,7 @@ class Table:
 
 
 def format_number(value: float) -> str:
-    """A number for a table: four digits that matter.
+    """Return a number with four significant digits, for a table.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Checks of arguments at the door, shared so that the same mistake gets the same words."""
+"""Argument validation. Each function returns the converted value or raises `InputError`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Hyper = float | NDArray[Any]
 
 
 def number(argument: str, value: Any) -> Hyper:
-    """One finite number, or an array of finite numbers, as a float or a float64 array."""
+    """Return a finite number as a float, or an array of finite numbers as a float64 array."""
     if isinstance(value, float) and math.isfinite(value):
-        return float(value)  # what it nearly always is, in a twentieth of the time
+        return float(value)  # the usual case, 20 times faster
     try:
         given = np.asarray(value)
     except ValueError:  # a ragged list
@@ -32,12 +32,12 @@ def number(argument: str, value: Any) -> Hyper:
 
 
 def _any(condition: Any) -> bool:
-    """Whether it holds of a number, or of one of an array."""
+    """Return True if a condition holds for a number or for any entry of an array."""
     return condition if type(condition) is bool else bool(np.any(condition))
 
 
 def positive(argument: str, value: Any) -> Hyper:
-    """A number (or an array of them) above zero."""
+    """Return a number, or an array of numbers, above 0."""
     checked = number(argument, value)
     if _any(checked <= 0):
         raise InputError(argument, f"{value!r} is not positive", f"Give a {argument} above 0")
@@ -45,7 +45,7 @@ def positive(argument: str, value: Any) -> Hyper:
 
 
 def non_negative(argument: str, value: Any) -> Hyper:
-    """A number (or an array of them) of at least zero."""
+    """Return a number, or an array of numbers, of at least 0."""
     checked = number(argument, value)
     if _any(checked < 0):
         raise InputError(argument, f"{value!r} is negative", f"Give a {argument} of at least 0")
@@ -53,64 +53,69 @@ def non_negative(argument: str, value: Any) -> Hyper:
 
 
 def open_unit_interval(argument: str, value: Any) -> Hyper:
-    """A number (or an array of them) in (0, 1)."""
+    """Return a number, or an array of numbers, in (0, 1)."""
     checked = number(argument, value)
     if _any(checked <= 0) or _any(checked >= 1):
-        raise InputError(
-            argument,
-            f"{value!r} is outside (0, 1)",
-            "Table 1 of the paper needs 0 < β < 1; 2/3 balances regret and violation, 1/2 favours regret",
-        )
+        raise InputError(argument, f"{value!r} is outside (0, 1)", f"Give a {argument} above 0 and below 1")
     return checked
 
 
+def trade_off(argument: str, value: Any) -> Hyper:
+    """Return an exponent β in (0, 1), or an array of them, of the schedules of Table 1."""
+    try:
+        return open_unit_interval(argument, value)
+    except InputError as error:
+        remedy = "Table 1 of the paper needs 0 < β < 1; 2/3 balances regret and violation, 1/2 favours regret"
+        raise InputError(argument, error.what, remedy) from None
+
+
 def scalar(argument: str, value: Hyper) -> float:
-    """A single number where arrays over learners make no sense (a set's radius, a budget)."""
+    """Return a single number, where one value per learner makes no sense (a set's radius, a budget)."""
     if isinstance(value, np.ndarray):
         raise InputError(argument, f"has shape {value.shape}", "Give one number, not an array")
     return float(value)
 
 
 def positive_scalar(argument: str, value: Any) -> float:
-    """One number above zero."""
+    """Return a single number above 0."""
     return scalar(argument, positive(argument, value))
 
 
 def non_negative_scalar(argument: str, value: Any) -> float:
-    """One number of at least zero."""
+    """Return a single number of at least 0."""
     return scalar(argument, non_negative(argument, value))
 
 
 def require_at_most(argument: str, value: float, limit: float, why: str) -> float:
-    """One number that a fact keeps below a limit."""
+    """Return a number that must not exceed a limit, for the reason `why`."""
     if value > limit * (1 + 1e-12):
         raise InputError(argument, f"{value:g} is above {limit:g}, and {why}", "Check where it comes from")
     return value
 
 
 def dimension(argument: str, value: Any) -> int:
-    """A whole number of at least one."""
+    """Return a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise InputError(argument, f"{value!r} is not a dimension", "Give a whole number of at least 1")
     return int(value)
 
 
 def count(argument: str, value: Any) -> int:
-    """A whole number of at least one, of rounds for example."""
+    """Return a whole number of at least 1, for example a number of rounds."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InputError(argument, f"{value!r} is not a whole number of at least 1", "Give one, 1000 for example")
+        raise InputError(argument, f"{value!r} is not a whole number of at least 1", f"Give {argument}=1 or more")
     return int(value)
 
 
 def seed(argument: str, value: Any) -> int:
-    """A whole number of at least zero, to draw an instance from."""
+    """Return a whole number of at least 0, the seed of a random instance."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
         raise InputError(argument, f"{value!r} is not a seed", "Give a whole number of at least 0")
     return int(value)
 
 
 def horizons(argument: str, value: Any) -> NDArray[np.int64]:
-    """One round number or a list of them, each at least 1, in the shape given. 1e6 will do for 1000000."""
+    """Return one round number or a list of them, each at least 1, in the given shape. 1e6 is accepted."""
     given = np.asarray(value)
     if (
         given.dtype.kind not in "fiu"
@@ -124,7 +129,7 @@ def horizons(argument: str, value: Any) -> NDArray[np.int64]:
 
 
 def matrix(argument: str, value: Any) -> NDArray[np.float64]:
-    """A finite two-dimensional float64 array, copied so that nobody changes it later."""
+    """Return a finite, read-only, two-dimensional float64 copy."""
     array = number(argument, value)
     if not isinstance(array, np.ndarray) or array.ndim != 2 or 0 in array.shape:
         shape = np.shape(value)
@@ -133,7 +138,7 @@ def matrix(argument: str, value: Any) -> NDArray[np.float64]:
 
 
 def vector(argument: str, value: Any, length: int | None = None) -> NDArray[np.float64]:
-    """A finite one-dimensional float64 array, copied so that nobody changes it later."""
+    """Return a finite, read-only, one-dimensional float64 copy."""
     array = number(argument, value)
     if not isinstance(array, np.ndarray) or array.ndim != 1 or (length is not None and len(array) != length):
         wanted = "one-dimensional array" if length is None else f"one-dimensional array of length {length}"
@@ -142,14 +147,14 @@ def vector(argument: str, value: Any, length: int | None = None) -> NDArray[np.f
 
 
 def frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A read-only copy."""
+    """Return a read-only copy."""
     copy = np.array(array)
     copy.flags.writeable = False
     return copy
 
 
 def set_frozen(frozen_object: object, **attributes: object) -> None:
-    """Set attributes of a frozen dataclass while it is being made."""
+    """Set attributes of a frozen dataclass in its `__post_init__`."""
     for name, value in attributes.items():
         object.__setattr__(frozen_object, name, value)
 
@@ -157,9 +162,9 @@ def set_frozen(frozen_object: object, **attributes: object) -> None:
 def validate_fields(
     frozen_object: object, check: Callable[[str, Any], object], *names: str, optional: bool = False
 ) -> None:
-    """Hold fields of a frozen dataclass against a check while it is being made, and keep what the check makes of them.
+    """Validate fields of a frozen dataclass in its `__post_init__` and set them to the converted values.
 
-    Where they are `optional`, None stays None.
+    With `optional`, None is accepted and kept.
     """
     for name in names:
         value = getattr(frozen_object, name)

@@ -1,17 +1,16 @@
-"""Losses and constraints from a JAX function alone: the gradient by automatic differentiation.
+"""Losses and constraints from a JAX function, with gradients by automatic differentiation.
 
-Analytic subgradients are the default of this library, because it states what happens at a kink: sign(0) = 0, the
-lowest index wins a tie, the gradient of ‖x‖₂ at 0 is 0. Automatic differentiation chooses for itself there:
-1 or ½ at 0, the average at a tie, NaN for a norm at 0. Learners start at the centre of their set, where everything
-kinks, so the choice matters from round 1. These makers look at such points, refuse a gradient that is none, and
-warn of the first kink they find.
+The library's own functions have analytic subgradients with stated rules at kinks: sign(0) = 0, the lowest index wins a
+tie, the gradient of ‖x‖₂ at 0 is 0. Automatic differentiation returns other values there: 1 or ½ at 0, the average at a
+tie, NaN for a norm at 0. Learners start at the centre of their set, where many functions have a kink, so the difference
+matters from round 1. The functions of this module probe such points, refuse a vector that is not a subgradient, and
+warn of the first kink.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -29,25 +28,23 @@ except ImportError as error:
     raise ImportError("longterm.autodiff needs JAX: pip install 'longterm[jax]'") from error
 
 STEP = 1e-4
-"""The finite differences that tell a kink are this long, and a tenth of it."""
-
-
+"""Kinks are detected by finite differences of this length and a tenth of it."""
 PROBED_ROUNDS = 8
-"""So many rounds of the examples are looked at."""
+"""The number of rounds of the examples that are probed."""
 
 
 @runtime_checkable
 class Rounds(Protocol):
-    """What is asked of a stream here (`longterm.streams.Stream`)."""
+    """The part of `longterm.streams.Stream` used here."""
 
     length: int | None
 
     def draw(self, seed: int, start: int, stop: int) -> Any:
-        """The rounds start + 1 … stop."""
+        """Return the rounds start + 1 … stop."""
 
 
 class KinkWarning(UserWarning):
-    """At a kink, automatic differentiation chose a slope that an analytic subgradient would not."""
+    """Automatic differentiation may differ from the library's analytic subgradient at a kink."""
 
 
 def loss_from_jax(
@@ -60,36 +57,35 @@ def loss_from_jax(
     parameters: Mapping[str, tuple[int, ...]] | None = None,
     examples: Rounds | Sequence[ArrayLike] | None = None,
 ) -> CustomLoss:
-    """A loss from a function of x and a round's parameters, written with `jax.numpy`; facts as for `CustomLoss`.
+    """Return a loss from a function of x and a round's parameters, written with `jax.numpy`.
 
     Parameters
     ----------
     function : callable
         x, parameters ↦ f(x), for x of shape (..., d).
     over : Set
-        The set on which the facts hold, and where kinks are looked for.
+        The set on which the bounds hold and kinks are probed.
     gradient_bound : float
         A bound on ‖∇f‖₂.
     value_range : float
         A bound on |f(x) − f(y)|.
     strong_convexity : float
-        σ; 0 where nothing is known.
+        σ, or 0 if unknown.
     parameters : mapping of str to tuple of int, optional
-        The parameters of a round: their names and shapes.
+        The names and shapes of the parameters of a round.
     examples : Stream or sequence of array_like, optional
-        Parameters as they will come, for the look at kinks: a stream, whose first rounds are taken, or one array for
-        each parameter, a round in each row. Left out, invented ones are tried, and those for which the function is not
-        convex are passed over.
+        Example parameters for the probes: a stream, whose first rounds are used, or one array for each parameter, with
+        a round in each row. By default random ones are tried, and those for which the function is not convex skipped.
 
     Returns
     -------
     CustomLoss
-        The loss, with the gradient that JAX derives.
+        The loss, with JAX's gradient.
 
     Raises
     ------
     InputError
-        If JAX's gradient at a probed point is no subgradient, or the function is not written for (..., d).
+        If JAX's gradient at a probed point is not a subgradient, or the function does not accept shape (..., d).
 
     Warns
     -----
@@ -110,10 +106,9 @@ def loss_from_jax(
     array([ 2., -2.])
     """
     named = dict(parameters or {})
-    made = _Compiled(function)
-    _look_at_kinks(made, over, named, examples, "loss")
-    facts = (gradient_bound, value_range, strong_convexity, named)
-    return _LossFromJax(over.dimension, made.value, made.gradient, *facts, both=made.value_and_gradient)
+    compiled = _Compiled(function)
+    _probe_kinks(compiled, over, named, examples, "loss")
+    return _LossFromJax(over.dimension, compiled, gradient_bound, value_range, strong_convexity, named)
 
 
 def constraint_from_jax(
@@ -125,29 +120,27 @@ def constraint_from_jax(
     parameters: Mapping[str, tuple[int, ...]] | None = None,
     examples: Rounds | Sequence[ArrayLike] | None = None,
 ) -> CustomConstraint:
-    """A constraint g ≤ 0 from a function of x and a round's parameters, written with `jax.numpy`.
+    """Return a constraint g ≤ 0 from a function of x and a round's parameters, written with `jax.numpy`.
 
     Parameters
     ----------
     function : callable
         x, parameters ↦ g(x), for x of shape (..., d).
     over : Set
-        The set on which the facts hold, and where kinks are looked for.
+        The set on which the bounds hold and kinks are probed.
     gradient_bound : float
         A bound on ‖∇g‖₂.
     value_bound : float
         A bound on |g|.
     parameters : mapping of str to tuple of int, optional
-        The parameters of a round: their names and shapes.
+        The names and shapes of the parameters of a round.
     examples : Stream or sequence of array_like, optional
-        Parameters as they will come, for the look at kinks: a stream, whose first rounds are taken, or one array for
-        each parameter, a round in each row. Left out, invented ones are tried, and those for which the function is not
-        convex are passed over.
+        As for `loss_from_jax`.
 
     Returns
     -------
     CustomConstraint
-        The constraint, with the gradient that JAX derives.
+        The constraint, with JAX's gradient.
 
     Raises
     ------
@@ -172,27 +165,25 @@ def constraint_from_jax(
     array([0.5])
     """
     named = dict(parameters or {})
-    made = _Compiled(function)
-    _look_at_kinks(made, over, named, examples, "constraint")
-    return CustomConstraint(over.dimension, made.value, made.gradient, gradient_bound, value_bound, named)
+    compiled = _Compiled(function)
+    _probe_kinks(compiled, over, named, examples, "constraint")
+    return CustomConstraint(over.dimension, compiled.value, compiled.gradient, gradient_bound, value_bound, named)
 
 
-@dataclass(frozen=True, eq=False)
 class _LossFromJax(CustomLoss):
-    """A loss whose value and gradient are computed together."""
+    """A loss whose value and gradient are computed in one call."""
 
-    both: Callable[..., tuple[Array, Array]] = field(repr=False, kw_only=True)
-
-    def value_and_gradient(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
-        return self.both(x, *parameters)
+    def __init__(self, dimension: int, compiled: _Compiled, *bounds: Any) -> None:
+        super().__init__(dimension, compiled.value, compiled.gradient, *bounds)
+        self.value_and_gradient = compiled.value_and_gradient  # type: ignore[method-assign]
 
 
 class _Compiled:
-    """A function and its gradient, compiled once for each shape. JAX in, JAX out; NumPy in, NumPy out, in x's dtype."""
+    """A function and its gradient, compiled for each shape. The results have the library and dtype of x."""
 
     def __init__(self, function: Callable[..., Array]) -> None:
         def both(x: Array, *parameters: Array) -> tuple[Array, Array]:
-            # Rows do not see each other, so pulling back a one for every row gives the gradient of every row.
+            # Rows are independent, so the pullback of ones is the gradient of every row.
             value, pullback = jax.vjp(lambda point: function(point, *parameters), x)
             return value, pullback(jax.numpy.ones_like(value))[0]
 
@@ -217,7 +208,7 @@ class _Compiled:
 
 
 def _probes(over: Set) -> Iterator[tuple[str, FloatArray]]:
-    """Where functions kink and learners are, inside the set: 0, the centre, a point with equal coordinates (a tie)."""
+    """Yield names and points of the set where kinks are common: 0, the centre, a point with equal coordinates."""
     zero = np.zeros(over.dimension)
     if bool(over.contains(zero)):
         yield "x = 0", zero
@@ -226,23 +217,25 @@ def _probes(over: Set) -> Iterator[tuple[str, FloatArray]]:
     yield "a tie", over.project(np.full(over.dimension, 0.5))
 
 
-def _look_at_kinks(
-    made: _Compiled,
+def _probe_kinks(
+    compiled: _Compiled,
     over: Set,
     parameters: Mapping[str, tuple[int, ...]],
     examples: Rounds | Sequence[ArrayLike] | None,
     role: Literal["loss", "constraint"],
 ) -> None:
+    """Probe the function at points where kinks are common. Warn of the first kink."""
     given = examples is not None
-    rounds = _given_rounds(examples, parameters, role) if examples is not None else _invented(parameters)
+    rounds = _given_rounds(examples, parameters, role) if examples is not None else _random_rounds(parameters)
     for name, x in _probes(over):
         for one in rounds:
-            if _look_at(name, x, _with(made.value, one), made.gradient(x, *one), must_be_convex=given or not one):
+            value, slope = _with(compiled.value, one), compiled.gradient(x, *one)
+            if _probe(name, x, value, slope, must_be_convex=given or not one):
                 return
 
 
-def _invented(parameters: Mapping[str, tuple[int, ...]]) -> list[list[FloatArray]]:
-    """Nothing, then numbers of either sign, then the same without their signs: many parameters are weights."""
+def _random_rounds(parameters: Mapping[str, tuple[int, ...]]) -> list[list[FloatArray]]:
+    """Return zeros, three normal draws, and their absolute values, because many parameters are weights."""
     if not parameters:
         return [[]]
     rng = np.random.default_rng(0)
@@ -253,7 +246,7 @@ def _invented(parameters: Mapping[str, tuple[int, ...]]) -> list[list[FloatArray
 def _given_rounds(
     examples: Rounds | Sequence[ArrayLike], parameters: Mapping[str, tuple[int, ...]], role: str
 ) -> list[list[FloatArray]]:
-    """The first rounds of a stream, or of arrays with a round in each row."""
+    """Return the first rounds of a stream, or of arrays with a round in each row."""
     if isinstance(examples, Rounds):
         stop = PROBED_ROUNDS if examples.length is None else min(PROBED_ROUNDS, examples.length)
         arrays: list[FloatArray] = list(getattr(examples.draw(0, 0, stop), role))
@@ -270,15 +263,15 @@ def _with(value: Callable[..., Array], parameters: Sequence[Array]) -> Callable[
     return lambda x: np.asarray(value(x, *parameters))
 
 
-def _look_at(
+def _probe(
     name: str, x: FloatArray, value: Callable[[FloatArray], FloatArray], slope: FloatArray, *, must_be_convex: bool
 ) -> bool:
-    """Whether the function has a kink at x; it is warned of, and what is no subgradient is refused.
+    """Warn and return True if the function has a kink at x. Raise InputError if `slope` is not a subgradient.
 
-    With parameters that nobody vouches for (`must_be_convex` False), a function that is not convex is passed over.
+    Without `must_be_convex`, for random parameters, a function that is not convex is skipped.
     """
     single, pair = value(x), value(np.stack([x, x]))
-    # Compiled for another shape it may round otherwise.
+    # Code compiled for another shape may round differently.
     same = single.shape == () and pair.shape == (2,) and np.allclose(pair, single, rtol=1e-9, atol=0, equal_nan=True)
     if not same:
         what = f"returned {single} for one x and {pair} for the same x twice"
@@ -289,30 +282,30 @@ def _look_at(
         remedy = "Give an analytic gradient with CustomLoss or CustomConstraint, or guard the kink with jax.numpy.where"
         raise InputError("function", f"its gradient by JAX at {name} is {slope}", remedy)
     (left, right), (near_left, near_right) = _slopes(value, x, STEP), _slopes(value, x, STEP / 10)
-    # The slopes of a convex function enclose its subgradients. What is finer than this is rounding.
+    # One-sided slopes of a convex function enclose its subgradients, up to rounding.
     rounding = 1e3 * np.finfo(np.float64).eps * (abs(float(value(x))) + 1e-300) / STEP + 1e-9 * np.abs(slope)
     low, high = np.minimum(left, right), np.maximum(left, right)
     outside = (slope < low - rounding) | (slope > high + rounding)
     if np.any(outside):
         k = int(np.argmax(outside))
         what = f"JAX's slope {slope[k]:g} at {name}, coordinate {k}, is outside [{low[k]:g}, {high[k]:g}]"
-        raise InputError("function", what + ": no subgradient", "Give an analytic gradient")
-    bent = left > right + rounding
-    if np.any(bent):
+        raise InputError("function", what + ": not a subgradient", "Give an analytic gradient")
+    concave = left > right + rounding
+    if np.any(concave):
         if not must_be_convex:
             return False
-        k = int(np.argmax(bent))
+        k = int(np.argmax(concave))
         what = f"is not convex at {name}: in coordinate {k} its slope falls from {left[k]:g} to {right[k]:g}"
         raise InputError("function", what, "Give a convex function, and examples of parameters that it is convex for")
-    # Of a smooth function the gap between the two slopes shrinks with the step; at a kink it stays.
+    # The gap between the two slopes shrinks with the step for a smooth function, and stays at a kink.
     kinks = np.flatnonzero((near_right - near_left > 0.5 * (right - left)) & (near_right - near_left > 30 * rounding))
     if kinks.size == 0:
         return False
     k = int(kinks[0])
     warnings.warn(
         f"at {name} the function has a kink in {kinks.size} coordinates: JAX takes slope {slope[k]:g} in "
-        f"coordinate {k}, between {left[k]:g} and {right[k]:g}. An analytic subgradient under this library's "
-        "rules (sign(0) = 0, lowest index at a tie) may differ, and runs with it, from the first round on",
+        f"coordinate {k}, between {left[k]:g} and {right[k]:g}. An analytic subgradient by this library's "
+        "rules (sign(0) = 0, lowest index at a tie) may differ, and so may runs from the first round on",
         KinkWarning,
         stacklevel=4,
     )
@@ -320,7 +313,7 @@ def _look_at(
 
 
 def _slopes(value: Callable[[FloatArray], FloatArray], x: FloatArray, step: float) -> tuple[FloatArray, FloatArray]:
-    """Slopes to the left and to the right of x in every coordinate; ∓∞ where the function is not defined there."""
+    """Return the slopes to the left and right of x in every coordinate, ∓∞ where the function is not finite."""
     moves, here = step * np.eye(len(x)), value(x)
     right = np.array([(value(x + move) - here) / step for move in moves])
     left = np.array([(here - value(x - move)) / step for move in moves])

@@ -1,7 +1,4 @@
-"""What can go wrong, said so that the reader knows what to do next.
-
-Every message names the argument, the round where there is one, and the remedy.
-"""
+"""Exceptions and warnings. Every message names the argument, the round if there is one, and the remedy."""
 
 from __future__ import annotations
 
@@ -10,8 +7,19 @@ from difflib import get_close_matches
 from typing import Any
 
 
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn and point at the first line outside of this package, however deep the call."""
+    import inspect  # late: importing the package must stay fast
+    import warnings
+
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "longterm":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level + 1)
+
+
 def kind_of(value: object) -> str:
-    """What a value is, with its article, for messages.
+    """Return the name of a value's type with its article, for messages.
 
     Examples
     --------
@@ -25,7 +33,7 @@ def kind_of(value: object) -> str:
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """A question to put behind "is not known", or nothing where no known name is near.
+    """Return a suggestion to append to "is not known", or "" if no known name is similar.
 
     Examples
     --------
@@ -43,14 +51,14 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 class LongtermError(Exception):
-    """Base of everything this library raises on purpose. It travels between processes with all that it says."""
+    """Base class of the library's exceptions. Pickling keeps all attributes."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _travelled, (type(self), self.args, self.__dict__)
+        return _rebuild, (type(self), self.args, self.__dict__)
 
 
-def _travelled(kind: type[LongtermError], args: tuple[Any, ...], attributes: dict[str, Any]) -> LongtermError:
-    """As it was raised elsewhere: pickle would call the class with the message alone."""
+def _rebuild(kind: type[LongtermError], args: tuple[Any, ...], attributes: dict[str, Any]) -> LongtermError:
+    """Rebuild an exception from its attributes. Pickle alone would call the class with the message only."""
     error = kind.__new__(kind)
     error.args = args
     error.__dict__.update(attributes)
@@ -63,11 +71,11 @@ class InputError(LongtermError, ValueError):
     Parameters
     ----------
     argument, what, remedy : str
-        The name of the offending argument, what is wrong with it, and what to do about it.
+        The name of the argument, the fault, and how to correct it.
     round : int, optional
-        The round t ≥ 1 it was meant for; None outside a run.
+        The round t ≥ 1; None outside a run.
     trace : Trace, optional
-        Where a run was stopped, its trace up to the round before, ready for ``resume=``.
+        If a run was stopped: its trace up to the previous round, for ``resume=``.
     """
 
     def __init__(self, argument: str, what: str, remedy: str, *, round: int | None = None, trace: Any = None) -> None:
@@ -85,28 +93,28 @@ class NonFiniteError(InputError):
 
 
 class BrokenBoundError(InputError):
-    """A value exceeds the bound that was declared for it, so no theorem covers the run."""
+    """A value exceeds its declared bound, so no theorem covers the run."""
 
 
 class StreamEndedError(InputError):
-    """A stream had fewer rounds than were asked for."""
+    """A stream has fewer rounds than requested."""
 
 
 class ScheduleError(InputError):
-    """A schedule fails one of the conditions C1–C3 that the theory asks for."""
+    """A schedule violates one of the conditions C1–C3."""
 
 
 class DataError(LongtermError):
-    """A data file is missing, damaged, malformed or not what it should be. No part of it was kept.
+    """A data file is missing, damaged, malformed or unexpected. Nothing of it was kept.
 
     Parameters
     ----------
     file : str or pathlib.Path
         The file.
     reason, remedy : str
-        What is wrong with it, and what to do about it.
+        The fault, and how to correct it.
     line : int, optional
-        The line to blame, counted from 1.
+        The number of the faulty line, counted from 1.
     """
 
     def __init__(self, file: object, reason: str, remedy: str, *, line: int | None = None) -> None:
@@ -119,19 +127,23 @@ class DataError(LongtermError):
 
 
 class BrokenBoundWarning(UserWarning):
-    """A declared bound was exceeded, and the user chose to go on."""
+    """A declared bound was exceeded in a run that continues on request."""
 
 
 class OverspentWarning(UserWarning):
-    """A pacer was charged more than what was left. It is recorded; nothing more is bid."""
+    """A pacer was charged more than its remaining budget. The charge is recorded and bidding stops."""
+
+
+class HorizonWarning(UserWarning):
+    """More requests come than a rule was made for. Its caps still hold."""
 
 
 class AssumptionWarning(UserWarning):
-    """A theorem's assumption does not hold for these hyper-parameters; the run goes on without the theorem."""
+    """A theorem's assumption does not hold for these hyper-parameters. The run continues without the theorem."""
 
 
 class CompileCacheWarning(UserWarning):
-    """Compiled kernels cannot be kept on disk: they are compiled anew in every process."""
+    """Compiled kernels cannot be cached on disk and are compiled again in every process."""
 
 
 class TokenError(InputError):
@@ -143,27 +155,27 @@ class TokenError(InputError):
 
 
 class UnknownTokenError(TokenError):
-    """A token that this learner never gave out."""
+    """A token that this learner did not issue."""
 
 
 class AlreadyToldError(TokenError):
-    """The feedback of this token has been taken already; it counts once."""
+    """The feedback of this token was given before. Feedback counts once."""
 
 
 class SkippedTokenError(TokenError):
-    """A token that was given up by `skip`."""
+    """A token that was cancelled by `skip`."""
 
 
 class ExpiredTokenError(TokenError):
-    """A token older than `expire_after`, the age that the learner was made for."""
+    """A token older than the learner's `expire_after`."""
 
 
 class WindowFullError(LongtermError, RuntimeError):
-    """As many rounds are in flight as were allowed, so no new one can be asked for."""
+    """The maximum number of rounds is in flight, so no new round can start."""
 
 
 class InUseError(LongtermError, RuntimeError):
-    """An object that is in the middle of a call was called again. The second call changed nothing."""
+    """An object was called while another call on it was running. The second call changed nothing."""
 
     def __init__(self, what: str, remedy: str) -> None:
         self.remedy = remedy
@@ -171,13 +183,13 @@ class InUseError(LongtermError, RuntimeError):
 
 
 class SnapshotError(LongtermError):
-    """A file that cannot be used. Neither the file nor any learner was changed.
+    """A snapshot file that cannot be used. Neither the file nor any learner was changed.
 
     Attributes
     ----------
     path : the file.
-    reason : in a word or two: "truncated", "corrupted", "foreign", "newer", "another learner", "missing", …
-    remedy : what to do about it.
+    reason : one or two words: "truncated", "corrupted", "foreign", "newer", "another learner", "missing", …
+    remedy : how to correct it.
     """
 
     def __init__(self, path: Any, reason: str, what: str, remedy: str) -> None:
@@ -188,4 +200,4 @@ class SnapshotError(LongtermError):
 
 
 class JournalError(SnapshotError):
-    """A journal that cannot be read, or cannot be written to."""
+    """A journal that cannot be read or written."""

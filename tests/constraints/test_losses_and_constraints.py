@@ -7,8 +7,8 @@ import pytest
 
 from longterm import InputError, challenge
 from longterm.constraints import Affine, DoublyStochastic, ElasticNetBudget, L1Budget, L2Budget, Maximum, Stack
-from longterm.constraints.base import Constraint, largest
-from longterm.constraints.matrices import LARGEST_WITH_TABLE
+from longterm.constraints.base import Constraint, max_with_index
+from longterm.constraints.doubly_stochastic import MAX_TABLE_SIZE
 from longterm.losses import Absolute, Hinge, Linear, Logistic, SquaredDistance
 from longterm.sets import Ball, Box, RowStochastic
 from zoo import constraint_sizes, constraints, losses, parameters_of, sets
@@ -152,7 +152,7 @@ def test_doubly_stochastic_is_its_affine_system():
 
 
 def test_gradients_of_large_doubly_stochastic_matrices_need_no_table():
-    p = LARGEST_WITH_TABLE + 1
+    p = MAX_TABLE_SIZE + 1
     g, x = DoublyStochastic(p), np.random.default_rng(0).standard_normal(p * p)
     index = np.array([0, 7, p * p - 1, p * p, p * p + p, p * p + 3 * p - 1, g.count - 1])
     step = np.random.default_rng(1).standard_normal(p * p)
@@ -220,7 +220,7 @@ def test_ranges_are_attained():
 
 def test_lowest_index_within_tolerance_wins():
     values = np.array([[0.1, 0.5, 0.5 + 1e-12, 0.5], [0.5 + 1e-6, 0.5, 0.5 + 1e-6, 0.0]])
-    top, index = largest(values, 1e-9)
+    top, index = max_with_index(values, 1e-9)
     assert index.tolist() == [1, 0]
     np.testing.assert_array_equal(top, values.max(axis=1))
 
@@ -256,7 +256,7 @@ def test_logistic_does_not_overflow():
 @pytest.mark.parametrize(
     ("make", "argument"),
     [
-        (lambda: Affine([[1.0, 2.0]], [1.0, 2.0]), "offset"),
+        (lambda: Affine([[1.0, 2.0]], [1.0, 2.0]), "limit"),
         (lambda: Affine([1.0, 2.0], [1.0]), "matrix"),
         (lambda: Affine([[np.nan, 2.0]], [1.0]), "matrix"),
         (lambda: ElasticNetBudget(3, budget=0.0), "budget"),

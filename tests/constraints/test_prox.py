@@ -52,7 +52,7 @@ def in_cvxpy(constraint, over):
     elif isinstance(constraint, L2Budget):
         g = cp.hstack([cp.norm(x) - constraint.budget])
     else:
-        g = constraint.matrix @ x - constraint.offset
+        g = constraint.matrix @ x - constraint.limit
     if isinstance(over, Ball):
         return x, g, [cp.norm(x - over.centre) <= over.radius]
     if isinstance(over, Box):

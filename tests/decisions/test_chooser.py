@@ -31,7 +31,7 @@ def primals():
     return {
         "mixture": FixedMixture((0.2, 0.3, 0.5)),
         "exp3": EXP3IX(3),
-        "thompson": ThompsonSampling(3, 1, look=1.0),
+        "thompson": ThompsonSampling(3, 1, exploration=1.0),
         "ucb": LinearUCB(3, 1),
         "igw": InverseGapWeighting(3, RidgeRegressor(1), sharpness=5.0),
     }
@@ -75,7 +75,7 @@ def test_no_sequence_overspends_with_outcomes_late_or_lost(name, replan, rounds,
         base = min(costs) if above else 0.0
         full = costs[choice.action]
         if late == 4:
-            made.forget(choice)
+            made.skip(choice)
             spent.append(full - base)
         else:
             due.append((t + late, choice, full - base, full, reward))
@@ -206,8 +206,10 @@ def test_the_lesson_of_a_late_reward_uses_the_prices_of_its_own_round():
     losses = made.state.primal.losses
     made.settle(first, reward=1.0)
     gained = made.state.primal.losses - losses
-    game = made.rule.game
-    loss = (game.lowest + game.width - 1.0) / game.width  # λ_1 = 0: the payoff is the reward
+    setting = made.rule.setting
+    loss = (
+        setting.lowest_payoff + setting.payoff_range - 1.0
+    ) / setting.payoff_range  # λ_1 = 0: the payoff is the reward
     assert gained[first.action] == pytest.approx(loss / (first.probability + made.rule.primal.step / 2))
 
 
@@ -229,16 +231,16 @@ def test_each_part_counts_once():
     made.settle(choice, reward=0.5)
     with pytest.raises(AlreadyToldError):
         made.settle(choice, reward=0.5)
-    for bare in (1, 2):  # which life is it of?
+    for bare in (1, 2):  # it does not name an epoch
         with pytest.raises(UnknownTokenError, match="is not a choice"):
             made.settle(bare, reward=0.5)
     with pytest.raises(UnknownTokenError):
         made.settle("first", reward=0.5)
     lost = made.act([1.0], costs=[0.0, 0.1, 0.2], bounds=[0.3, 0.3, 0.3])
-    made.forget(lost)
+    made.skip(lost)
     assert made.spent == pytest.approx([0.1 + 0.3])
     with pytest.raises(AlreadyToldError):
-        made.forget(lost)
+        made.skip(lost)
 
 
 @pytest.mark.parametrize(
@@ -287,11 +289,11 @@ def test_labels_of_the_past_move_the_belief_and_no_budget():
     np.testing.assert_allclose(made.state.primal.mean[0, :, 0], [0.1, 0.9, 0.5], atol=0.02)
     assert made.spent == pytest.approx([0.0])
     assert made.round == twin.round == 1
-    carried = ThompsonSampling(3, 1, carried=made.state.primal)
-    other = Chooser(PrimalDual(carried, EntropicDual(start=0.01), Budget(5.0, 1.0), 20), seed=1)
+    warm = ThompsonSampling(3, 1, prior=made.state.primal)
+    other = Chooser(PrimalDual(warm, EntropicDual(start=0.01), Budget(5.0, 1.0), 20), seed=1)
     assert [other.act([1.0], costs=[0, 0, 0]).action for _ in range(5)] == [1] * 5
-    with pytest.raises(InputError, match="carried"):
-        PrimalDual(ThompsonSampling(3, 2, carried=made.state.primal), HedgeDual(), Budget(5.0, 1.0), 20).init()
+    with pytest.raises(InputError, match="prior"):
+        PrimalDual(ThompsonSampling(3, 2, prior=made.state.primal), HedgeDual(), Budget(5.0, 1.0), 20).init()
 
 
 @pytest.mark.parametrize("name", list(primals()))

@@ -13,15 +13,15 @@ from longterm.decisions import (
     EntropicDual,
     FixedMixture,
     HedgeDual,
+    OutcomeTable,
     PrimalDual,
-    Table,
     ThompsonSampling,
     WordHash,
     best_choices,
     off_policy,
     play,
 )
-from longterm.decisions.hindsight import _by_program, dual_bound
+from longterm.decisions.hindsight import _solve_program, dual_bound
 
 
 def instance(seed, rows=40, actions=4, resources=1):
@@ -37,7 +37,7 @@ def test_slopes_agree_with_the_program_and_both_are_certified(seed, tightness):
     low = c.min(axis=1).sum()
     limit = float(low + tightness * (c.max(axis=1).sum() - low))
     best = best_choices(r, c, Budget(limit, 1.0))
-    shares, prices = _by_program(r, c, np.ones(1), np.array([limit]))
+    shares, prices = _solve_program(r, c, np.ones(1), np.array([limit]))
     assert best.value == pytest.approx(float((shares * r).sum()), abs=1e-7)
     assert best.spent[0] <= limit
     assert -1e-9 <= best.upper_bound - best.value <= 1e-8
@@ -117,13 +117,13 @@ def table(rows=400, seed=0):
     rng = np.random.default_rng(seed)
     x = np.column_stack([np.ones(rows), rng.random(rows)])
     rewards = (rng.random((rows, 2)) < np.column_stack([np.full(rows, 0.4), x[:, 1]])).astype(float)
-    return Table(x, rewards, np.column_stack([np.full(rows, 0.1), 0.5 + 0.5 * rng.random(rows)]))
+    return OutcomeTable(x, rewards, np.column_stack([np.full(rows, 0.1), 0.5 + 0.5 * rng.random(rows)]))
 
 
 def router(data, share=0.3, **options):
     excess = data.costs - data.costs.min(axis=1, keepdims=True)
     budget = Budget(share * float(excess.max(axis=1).sum()), float(excess.max()), above_cheapest=True)
-    primal = ThompsonSampling(2, 2, own=0.5, look=1.0)
+    primal = ThompsonSampling(2, 2, prior_scale=0.5, exploration=1.0)
     return Chooser(PrimalDual(primal, EntropicDual(start=0.3, step=0.02), budget, len(data), replan=True), **options)
 
 
@@ -132,8 +132,8 @@ def test_a_replay_counts_what_the_chooser_counts():
     made = router(data, seed=1)
     run = play(made, data)
     assert made.spent[0] == pytest.approx(run.counted.sum())
-    assert made.spent[0] <= made.rule.books.limit[0]
-    assert made.spent[0] >= 0.97 * made.rule.books.limit[0]
+    assert made.spent[0] <= made.rule.budget_set.limit[0]
+    assert made.spent[0] >= 0.97 * made.rule.budget_set.limit[0]
     np.testing.assert_array_equal(run.rewards, data.rewards[np.arange(400), run.actions])
     best = best_choices(data.rewards, data.costs, made.rule.budgets)
     assert run.rewards.sum() < best.value
@@ -144,9 +144,9 @@ def test_late_rewards_are_all_learned_and_labels_help():
     data = table(800)
     prompt, late = router(data, seed=1), router(data, seed=1)
     play(prompt, data)
-    play(late, data, late=50, seed=2)
+    play(late, data, max_delay=50, seed=2)
     assert not late.pending
-    assert late.spent[0] <= late.rule.books.limit[0]
+    assert late.spent[0] <= late.rule.budget_set.limit[0]
     labelled = router(data, seed=1)
     play(labelled, data, labelled=300)
     precise = [np.trace(made.state.primal.covariance) for made in (prompt, labelled)]

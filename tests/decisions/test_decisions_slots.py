@@ -15,7 +15,7 @@ from longterm.decisions import (
     Chooser,
     EntropicDual,
     EuclideanDual,
-    Hedge,
+    ExponentialWeights,
     HedgeDual,
     InverseGapWeighting,
     LinearBelief,
@@ -26,12 +26,13 @@ from longterm.decisions import (
     TableRegressor,
     ThompsonSampling,
 )
-from longterm.decisions.duals import Game, onto_corner
-from longterm.decisions.primals import Lesson, Request
+from longterm.decisions.duals import Setting
+from longterm.decisions.prices import project_corner
+from longterm.decisions.primals import ActionOutcomes, OpenChoice, Request
 
 
-def game(horizon=400, resources=1, radius=4.0, rate=0.25):
-    return Game(np.ones(resources), horizon, radius, rate, -radius, 1 + radius)
+def setting(horizon=400, resources=1, radius=4.0, rate=0.25):
+    return Setting(np.ones(resources), horizon, radius, rate, -radius, 1 + radius)
 
 
 def duals():
@@ -42,7 +43,7 @@ def duals():
 
 
 def test_hedge_dual_by_hand():
-    dual, g = HedgeDual(step=0.5), game(resources=2)
+    dual, g = HedgeDual(step=0.5), setting(resources=2)
     state = dual.update(dual.init(g), np.array([0.6, -0.2]), g)
     weights = np.exp([0.3, -0.1])
     np.testing.assert_allclose(dual.prices(state, g), 4.0 * weights / (1 + weights.sum()))
@@ -50,7 +51,7 @@ def test_hedge_dual_by_hand():
 
 
 def test_euclidean_dual_by_hand():
-    dual, g = EuclideanDual(step=2.0), game()
+    dual, g = EuclideanDual(step=2.0), setting()
     state = dual.update(dual.init(g), np.array([0.75]), g)
     assert dual.prices(state, g) == pytest.approx([1.5])
     assert dual.update(state, np.array([-0.9]), g) == pytest.approx([0.0])
@@ -58,17 +59,17 @@ def test_euclidean_dual_by_hand():
 
 
 def test_entropic_dual_by_hand():
-    dual, g = EntropicDual(start=0.5, step=0.1), game()
+    dual, g = EntropicDual(start=0.5, step=0.1), setting()
     state = dual.update(dual.init(g), np.array([0.75]), g)
     assert dual.prices(state, g) == pytest.approx([0.5 * np.exp(0.1 * 0.75 / 0.25)])
-    units = Game(np.array([10.0]), 400, 4.0, 0.25, -4.0, 5.0)  # a price of 0.05 for a unit of money is 0.5 for ten
+    units = Setting(np.array([10.0]), 400, 4.0, 0.25, -4.0, 5.0)  # a price of 0.05 for a unit of money is 0.5 for ten
     assert EntropicDual(start=0.05).prices(EntropicDual(start=0.05).init(units), units) == pytest.approx([0.5])
 
 
 @given(st.lists(st.floats(-3, 3), min_size=1, max_size=5), st.floats(0.1, 4))
-def test_the_corner_is_projected_onto(point, radius):
+def test_projection_onto_the_corner(point, radius):
     point = np.array(point)
-    near = onto_corner(point, radius)
+    near = project_corner(point, radius)
     assert np.all(near >= 0)
     assert near.sum() <= radius * (1 + 1e-12)
     others = [np.zeros_like(point), *(radius * np.eye(len(point))), np.full(len(point), radius / len(point))]
@@ -80,7 +81,7 @@ def test_the_corner_is_projected_onto(point, radius):
 @pytest.mark.parametrize("kind", ["random", "one way", "alternating", "reacting"])
 @pytest.mark.parametrize("resources", [1, 3])
 def test_dual_regret_is_below_its_bound_after_every_round(name, kind, resources):
-    g = game(resources=resources)
+    g = setting(resources=resources)
     dual = duals()[name].fitted(g)
     rng = np.random.default_rng(7)
     state, total, earned, worst = dual.init(g), np.zeros(resources), 0.0, -np.inf
@@ -104,7 +105,7 @@ def test_dual_regret_is_below_its_bound_after_every_round(name, kind, resources)
 
 
 def test_late_gradients_cost_what_the_bound_says():
-    g, late = game(), 20
+    g, late = setting(), 20
     for dual in (HedgeDual().fitted(g), EuclideanDual().fitted(g)):
         state, total, earned, queue = dual.init(g), 0.0, 0.0, []
         for t in range(g.horizon):
@@ -119,7 +120,7 @@ def test_late_gradients_cost_what_the_bound_says():
 
 def test_no_theorem_for_long_entropic_steps():
     with pytest.raises(InputError, match="no theorem covers it"):
-        EntropicDual(start=0.1, step=0.5).regret(game())
+        EntropicDual(start=0.1, step=0.5).regret(setting())
 
 
 # --- primals without a context --------------------------------------------------------------------------------
@@ -129,37 +130,46 @@ def request(prices=(0.0,), costs=None, context=(), actions=2, round=1):
     return Request(round, np.array(context, float), costs, np.array(prices, float), np.ones(actions, dtype=bool))
 
 
-def lesson(action, reward, cost, probability, actions=2, full=False):
+def opened(action, probability, prices=(0.0,), context=(), actions=2):
+    chances = np.where(np.arange(actions) == action, probability, (1 - probability) / max(actions - 1, 1))
+    allowed, zero = np.ones(actions, dtype=bool), np.zeros(1)
+    return OpenChoice(
+        1, np.array(context, float), np.array(prices, float), allowed, action, chances, zero, None, zero, zero
+    )
+
+
+def outcomes(action, reward, cost, actions=2, full=False):
     seen = np.ones(actions, dtype=bool) if full else np.arange(actions) == action
     rewards = np.asarray(reward, float) if full else np.where(seen, reward, 0.0)
     costs = np.asarray(cost, float)[:, None] if full else np.where(seen, cost, 0.0)[:, None]
-    return Lesson(action, probability, seen, rewards, costs)
+    return ActionOutcomes(seen, rewards, costs)
 
 
 def test_hedge_by_hand():
-    rng, g = np.random.default_rng(0), game()  # payoffs in [−4, 1]
-    hedge = Hedge(2, step=0.5)
-    state = hedge.learn(hedge.init(g), request([2.0]), lesson(0, [0.0, 1.0], [0.0, 0.25], 0.5, full=True), g)
+    rng, g = np.random.default_rng(0), setting()  # payoffs in [−4, 1]
+    hedge = ExponentialWeights(2, step=0.5)
+    told = outcomes(0, [0.0, 1.0], [0.0, 0.25], full=True)
+    state = hedge.learn(hedge.init(g), opened(0, 0.5, [2.0]), told, g)
     np.testing.assert_allclose(state.losses, [1 / 5, (1 - 0.5) / 5])  # payoffs 0 and 1 − 2/4
     p = hedge.weigh(state, request(), rng)
     np.testing.assert_allclose(p, np.exp([-0.1, -0.05]) / np.exp([-0.1, -0.05]).sum())
-    with pytest.raises(InputError, match="needed by Hedge"):
-        hedge.learn(state, request(), lesson(0, 1.0, 0.0, 0.5), g)
+    with pytest.raises(InputError, match="needed by ExponentialWeights"):
+        hedge.learn(state, opened(0, 0.5), outcomes(0, 1.0, 0.0), g)
 
 
 def test_exp3ix_by_hand():
-    g, primal = game(), EXP3IX(2, step=0.2)
-    state = primal.learn(primal.init(g), request([2.0]), lesson(1, 1.0, 0.25, 0.5), g)
+    g, primal = setting(), EXP3IX(2, step=0.2)
+    state = primal.learn(primal.init(g), opened(1, 0.5, [2.0]), outcomes(1, 1.0, 0.25), g)
     np.testing.assert_allclose(state.losses, [0.0, ((1 - 0.5) / 5) / (0.5 + 0.1)])
 
 
 def test_what_is_not_allowed_has_no_probability():
-    rng, g = np.random.default_rng(0), game()
+    rng, g = np.random.default_rng(0), setting()
     r = request(costs=np.zeros((3, 1)), context=[1.0], actions=3)._replace(allowed=np.array([True, False, True]))
     for primal in (
-        Hedge(3),
+        ExponentialWeights(3),
         EXP3IX(3),
-        ThompsonSampling(3, 1, look=1.0),
+        ThompsonSampling(3, 1, exploration=1.0),
         LinearUCB(3, 1),
         InverseGapWeighting(3, RidgeRegressor(1)),
     ):
@@ -174,8 +184,8 @@ def test_what_is_not_allowed_has_no_probability():
 @pytest.mark.parametrize("kind", ["random", "switch", "reacting"])
 def test_primal_regret_is_below_its_bound(kind, horizon):
     """On payoffs in the whole range, an adversary that punishes the likely action included."""
-    g = game(horizon=horizon)
-    for primal, full in ((Hedge(3), True), (EXP3IX(3), False)):
+    g = setting(horizon=horizon)
+    for primal, full in ((ExponentialWeights(3), True), (EXP3IX(3), False)):
         fitted, regrets = primal.fitted(g), []
         for seed in range(4):
             rng = np.random.default_rng(seed)
@@ -191,10 +201,10 @@ def test_primal_regret_is_below_its_bound(kind, horizon):
                 rewards, costs = np.maximum(payoff, 0.0), np.maximum(-payoff, 0.0)
                 action = int(rng.choice(3, p=p / p.sum()))
                 sums, earned = sums + payoff, earned + payoff[action]
-                told = lesson(action, rewards, costs, p[action], 3, full=True)
+                told = outcomes(action, rewards, costs, 3, full=True)
                 if not full:
-                    told = lesson(action, rewards[action], costs[action], p[action], 3)
-                state = fitted.learn(state, request([1.0], actions=3), told, g)
+                    told = outcomes(action, rewards[action], costs[action], 3)
+                state = fitted.learn(state, opened(action, p[action], [1.0], actions=3), told, g)
             regrets.append(sums.max() - earned)
         # The bound is on the expectation: four runs and their spread.
         spread = 3 * np.std(regrets) / 2
@@ -206,14 +216,14 @@ def test_primal_regret_is_below_its_bound(kind, horizon):
 
 def test_a_belief_is_the_posterior_that_a_textbook_computes():
     rng = np.random.default_rng(3)
-    K, d, shared, own, noise = 3, 4, 0.7, 0.5, 0.3
-    belief, rows, told = LinearBelief.prior(K, d, 1, shared, own, noise), [], []
+    K, d, shared, prior_scale, noise = 3, 4, 0.7, 0.5, 0.3
+    belief, rows, told = LinearBelief.prior(K, d, 1, shared, prior_scale, noise), [], []
     for _ in range(30):
         x, a, y = rng.standard_normal(d), int(rng.integers(K)), rng.standard_normal()
         belief = belief.updated(x, a, np.array([y]))
         rows.append(np.kron(np.eye(K)[a], x))
         told.append(y)
-    A, prior = np.array(rows), np.kron(np.full((K, K), shared**2) + own**2 * np.eye(K), np.eye(d))
+    A, prior = np.array(rows), np.kron(np.full((K, K), shared**2) + prior_scale**2 * np.eye(K), np.eye(d))
     covariance = np.linalg.inv(np.linalg.inv(prior) + A.T @ A / noise**2)
     mean = covariance @ A.T @ np.array(told) / noise**2
     np.testing.assert_allclose(belief.mean.ravel(), mean, atol=1e-10)
@@ -224,8 +234,8 @@ def test_a_belief_is_the_posterior_that_a_textbook_computes():
 
 
 def test_thompson_sampling_plays_an_action_as_often_as_it_is_best_in_the_belief():
-    rng, g = np.random.default_rng(5), game()
-    primal = ThompsonSampling(2, 1, shared=0.5, own=1.0, noise=1.0, factor=1.0, draws=64)
+    rng, g = np.random.default_rng(5), setting()
+    primal = ThompsonSampling(2, 1, shared_scale=0.5, prior_scale=1.0, noise=1.0, factor=1.0, draws=64)
     belief = primal.init(g).updated(np.ones(1), 0, np.array([0.8, 0.0]))
     r = request([0.5], np.array([[0.0], [1.0]]), [1.0])
     share = np.mean([primal.weigh(belief, r, rng) for _ in range(800)], axis=0)
@@ -236,16 +246,16 @@ def test_thompson_sampling_plays_an_action_as_often_as_it_is_best_in_the_belief(
     assert share[0] == pytest.approx(norm.cdf(gap / np.sqrt(spread)), abs=0.01)
 
 
-def test_a_forced_look_is_in_the_probabilities():
-    rng, g = np.random.default_rng(5), game()
-    primal = ThompsonSampling(4, 1, factor=0.0, look=1.0)
+def test_forced_exploration_is_part_of_the_probabilities():
+    rng, g = np.random.default_rng(5), setting()
+    primal = ThompsonSampling(4, 1, factor=0.0, exploration=1.0)
     p = primal.weigh(primal.init(g), request([0.0], np.zeros((4, 1)), [1.0], 4, round=25), rng)
     np.testing.assert_allclose(np.sort(p), [0.05, 0.05, 0.05, 0.85])
 
 
 def test_linear_ucb_by_hand():
-    g = game()
-    primal = LinearUCB(2, 1, shared=0.0, own=1.0, noise=1.0, width=2.0)
+    g = setting()
+    primal = LinearUCB(2, 1, shared_scale=0.0, prior_scale=1.0, noise=1.0, width=2.0)
     belief = primal.init(g)
     for _ in range(3):
         belief = belief.updated(np.ones(1), 0, np.array([0.8, 0.0]))
@@ -258,7 +268,7 @@ def test_linear_ucb_by_hand():
 
 
 def test_inverse_gap_weighting_by_hand():
-    g, primal = game(), InverseGapWeighting(3, TableRegressor(2), sharpness=10.0)
+    g, primal = setting(), InverseGapWeighting(3, TableRegressor(2), sharpness=10.0)
     state = primal.init(g)
     for reward, action in ((1.0, 0), (1.0, 0), (0.0, 1)):
         state = primal.regressor.learn(state, np.array([1.0]), action, np.array([reward, 0.0]))
@@ -271,7 +281,7 @@ def test_inverse_gap_weighting_by_hand():
 
 def test_inverse_gap_weighting_keeps_its_inequality():
     """Σ p (L(a*) − L(a)) ≤ 2K/γ + (γ/2) Σ p e², for any estimate and truth: the lemma of its docstring."""
-    rng, g = np.random.default_rng(11), game()
+    rng, g = np.random.default_rng(11), setting()
     for _ in range(300):
         K, gamma = int(rng.integers(2, 6)), float(10 ** rng.uniform(-1, 3))
         estimate, truth = rng.random(K), rng.random(K)
@@ -321,16 +331,16 @@ def test_any_scikit_regressor_will_do():
     assert right[0][0] > 0.8
     assert right[1][1] > 0.8
     with pytest.raises(InputError, match="no bound on its error"):
-        InverseGapWeighting(2, PartialFit(linear.SGDRegressor)).fitted(game())
+        InverseGapWeighting(2, PartialFit(linear.SGDRegressor)).fitted(setting())
 
 
 @pytest.mark.parametrize(
     ("make", "argument"),
     [
-        (lambda: Hedge(0), "actions"),
+        (lambda: ExponentialWeights(0), "actions"),
         (lambda: EXP3IX(2, step=-1.0), "step"),
         (lambda: ThompsonSampling(2, 0), "features"),
-        (lambda: ThompsonSampling(2, 1, own=0.0), "own"),
+        (lambda: ThompsonSampling(2, 1, prior_scale=0.0), "prior_scale"),
         (lambda: ThompsonSampling(2, 1, factor=-0.1), "factor"),
         (lambda: LinearUCB(2, 1, width=-1.0), "width"),
         (lambda: EntropicDual(start=0.0), "start"),
@@ -347,7 +357,7 @@ def test_bad_hyper_parameters_are_refused(make, argument):
 
 @examples(20)
 @given(st.integers(0, 10_000))
-def test_a_belief_does_not_depend_on_the_order_of_lessons(seed):
+def test_a_belief_does_not_depend_on_the_order_of_outcomes(seed):
     rng = np.random.default_rng(seed)
     told = [(rng.standard_normal(2), int(rng.integers(2)), rng.random(1)) for _ in range(4)]
     ends = []

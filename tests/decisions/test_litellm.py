@@ -33,7 +33,7 @@ def strategy():
     features = WordHash(8)
     budget = Budget(0.05, 0.02, above_cheapest=True)
     rule = PrimalDual(
-        ThompsonSampling(2, features.features, look=1.0), EntropicDual(50.0, step=0.02), budget, 100, replan=True
+        ThompsonSampling(2, features.features, exploration=1.0), EntropicDual(50.0, step=0.02), budget, 100, replan=True
     )
     chooser = Chooser(rule, seed=1)
     made = BudgetStrategy(router, chooser, PRICES, features=features, answer_tokens=20, largest_answer=60).register()

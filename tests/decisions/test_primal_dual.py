@@ -10,8 +10,8 @@ from longterm.decisions import (
     Chooser,
     EntropicDual,
     EuclideanDual,
+    ExponentialWeights,
     FixedMixture,
-    Hedge,
     HedgeDual,
     InverseGapWeighting,
     LinearUCB,
@@ -50,9 +50,9 @@ def total(rule, rewards, costs, *, full, seed=0):
 @pytest.mark.parametrize(
     ("primal", "full", "dual"),
     [
-        pytest.param(Hedge(3), True, HedgeDual(), id="hedge-hedge"),
-        pytest.param(Hedge(3), True, EuclideanDual(), id="hedge-l2"),
-        pytest.param(Hedge(3), True, EntropicDual(start=0.3), id="hedge-e", marks=pytest.mark.cross),
+        pytest.param(ExponentialWeights(3), True, HedgeDual(), id="hedge-hedge"),
+        pytest.param(ExponentialWeights(3), True, EuclideanDual(), id="hedge-l2"),
+        pytest.param(ExponentialWeights(3), True, EntropicDual(start=0.3), id="hedge-e", marks=pytest.mark.cross),
         pytest.param(EXP3IX(3), False, HedgeDual(), id="exp3-hedge", marks=pytest.mark.cross),
         pytest.param(EXP3IX(3), False, EuclideanDual(), id="exp3-l2", marks=pytest.mark.cross),
         pytest.param(EXP3IX(3), False, EntropicDual(start=0.3), id="exp3-e"),
@@ -82,11 +82,11 @@ def test_iid_games_stay_below_the_bound(primal, full, dual, T):
 @pytest.mark.parametrize(
     ("kind", "primal", "full"),
     [
-        pytest.param("spend or save", Hedge(3), True),
+        pytest.param("spend or save", ExponentialWeights(3), True),
         pytest.param("spend or save", EXP3IX(3), False, marks=pytest.mark.cross),
-        pytest.param("bait", Hedge(3), True, marks=pytest.mark.cross),
+        pytest.param("bait", ExponentialWeights(3), True, marks=pytest.mark.cross),
         pytest.param("bait", EXP3IX(3), False),
-        pytest.param("alternating", Hedge(3), True),
+        pytest.param("alternating", ExponentialWeights(3), True),
         pytest.param("alternating", EXP3IX(3), False, marks=pytest.mark.cross),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
@@ -145,10 +145,12 @@ def test_contexts_with_inverse_gap_weighting_stay_below_the_bound(horizon):
 @pytest.mark.slow
 def test_linear_ucb_stays_below_its_bound():
     horizon, rng = 1500, np.random.default_rng(4)
-    primal = LinearUCB(2, 2, shared=0.0, own=1.0, noise=0.5)
+    primal = LinearUCB(2, 2, shared_scale=0.0, prior_scale=1.0, noise=0.5)
     budget = Budget(0.3 * horizon, largest=1.0)
-    width = primal.theory_width(PrimalDual(primal, HedgeDual(), budget, horizon).game)
-    rule = PrimalDual(LinearUCB(2, 2, shared=0.0, own=1.0, noise=0.5, width=width), HedgeDual(), budget, horizon)
+    width = primal.theory_width(PrimalDual(primal, HedgeDual(), budget, horizon).setting)
+    rule = PrimalDual(
+        LinearUCB(2, 2, shared_scale=0.0, prior_scale=1.0, noise=0.5, width=width), HedgeDual(), budget, horizon
+    )
     xs = rng.random((horizon, 2))
     xs /= np.linalg.norm(xs, axis=1, keepdims=True)
     means = np.stack([np.zeros(horizon), xs @ np.array([0.9, 0.1])], axis=1)
@@ -177,11 +179,11 @@ def test_caps_and_floors_together_on_average(dual, horizon):
     means = np.array([0.2, 0.9, 0.1])
     cost = np.array([[0.0, 0.0], [0.8, 0.0], [0.3, 0.8]])
     budgets = (Budget(0.5 * horizon, 1.0), Budget(0.25 * horizon, 1.0, kind="at least", name="visits"))
-    probe = PrimalDual(Hedge(3), dual, budgets, horizon, stop=False, slater=0.1)
+    probe = PrimalDual(ExponentialWeights(3), dual, budgets, horizon, stop=False, slater=0.1)
     # In units of the rules both rates are 0.25: half of action 2 costs 0.15 of 0.5, and visits 0.4 of 0.25.
-    mix = np.array([0.5, 0.0, 0.5]) @ (cost / probe.game.unit)
-    slack = np.min(np.array([1, -1]) * (probe.game.rate - mix))
-    rule = PrimalDual(Hedge(3), dual, budgets, horizon, stop=False, slater=float(slack))
+    mix = np.array([0.5, 0.0, 0.5]) @ (cost / probe.setting.unit)
+    slack = np.min(np.array([1, -1]) * (probe.setting.rate - mix))
+    rule = PrimalDual(ExponentialWeights(3), dual, budgets, horizon, stop=False, slater=float(slack))
     best = best_choices(means[None] * horizon, cost[None] * horizon, budgets, "mixture").value
     chooser, earned = Chooser(rule, seed=2), 0.0
     for _ in range(horizon):
@@ -191,7 +193,7 @@ def test_caps_and_floors_together_on_average(dual, horizon):
         chooser.settle(choice, rewards=rewards, costs=cost)
     bound = rule.bound()
     assert best - earned <= bound.regret
-    over = np.array([1, -1]) * (chooser.spent - np.array([0.5, 0.25]) * horizon) / rule.game.unit
+    over = np.array([1, -1]) * (chooser.spent - np.array([0.5, 0.25]) * horizon) / rule.setting.unit
     assert over.max() <= bound.violation
     assert chooser.spent[1] > 0.2 * horizon  # left alone, action 2 would never be played
     with pytest.raises(InputError, match="'any' has a theorem only"):
@@ -216,7 +218,13 @@ def test_several_caps_are_all_kept_and_the_tight_one_is_priced():
 def test_a_floor_is_planned_with_what_is_covered():
     floor = Budget(60.0, 1.0, kind="at least")
     rule = PrimalDual(
-        ThompsonSampling(2, 1, look=1.0), EntropicDual(1.0, step=0.05), floor, 200, stop=False, replan=True, slater=0.5
+        ThompsonSampling(2, 1, exploration=1.0),
+        EntropicDual(1.0, step=0.05),
+        floor,
+        200,
+        stop=False,
+        replan=True,
+        slater=0.5,
     )
     made = Chooser(rule, seed=0)
     for _ in range(200):
@@ -228,25 +236,27 @@ def test_a_floor_is_planned_with_what_is_covered():
 def test_what_has_no_theorem_says_so():
     budget = Budget(100.0, 1.0)
     with pytest.raises(InputError, match="replan: has no theorem"):
-        PrimalDual(Hedge(2), HedgeDual(), budget, 1000, replan=True).bound()
+        PrimalDual(ExponentialWeights(2), HedgeDual(), budget, 1000, replan=True).bound()
     with pytest.raises(InputError, match="no bound that we can prove"):
         PrimalDual(ThompsonSampling(2, 1), HedgeDual(), budget, 1000).bound()
     with pytest.raises(InputError, match="radius"):
-        PrimalDual(Hedge(2), HedgeDual(), budget, 1000, radius=1.0).bound()
+        PrimalDual(ExponentialWeights(2), HedgeDual(), budget, 1000, radius=1.0).bound()
 
 
 @pytest.mark.parametrize(
     ("make", "argument"),
     [
-        (lambda: PrimalDual(Hedge(2), HedgeDual(), (), 10), "budgets"),
-        (lambda: PrimalDual(Hedge(2), HedgeDual(), Budget(11.0, 1.0), 10), "budgets"),
-        (lambda: PrimalDual(Hedge(2), HedgeDual(), Budget(5.0, 1.0), 0), "horizon"),
+        (lambda: PrimalDual(ExponentialWeights(2), HedgeDual(), (), 10), "budgets"),
+        (lambda: PrimalDual(ExponentialWeights(2), HedgeDual(), Budget(11.0, 1.0), 10), "budgets"),
+        (lambda: PrimalDual(ExponentialWeights(2), HedgeDual(), Budget(5.0, 1.0), 0), "horizon"),
         (
-            lambda: PrimalDual(Hedge(2), HedgeDual(), (Budget(5.0, 1.0, above_cheapest=True), Budget(5.0, 1.0)), 10),
+            lambda: PrimalDual(
+                ExponentialWeights(2), HedgeDual(), (Budget(5.0, 1.0, above_cheapest=True), Budget(5.0, 1.0)), 10
+            ),
             "above the cheapest",
         ),
         (
-            lambda: PrimalDual(Hedge(2), HedgeDual(), Budget(5.0, 1.0, kind="at least"), 10, stop=False),
+            lambda: PrimalDual(ExponentialWeights(2), HedgeDual(), Budget(5.0, 1.0, kind="at least"), 10, stop=False),
             "slater",
         ),
     ],

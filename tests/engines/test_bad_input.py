@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, Problem, compare, run
+from longterm import _validate as validate
 from longterm.constraints import Affine, CustomConstraint
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, NonFiniteError, StreamEndedError
 from longterm.learners.feedback import Feedback
@@ -119,8 +120,8 @@ def test_a_learner_made_for_a_smaller_G_stops_too():
         run(PROBLEM, careful, RandomCosts(2), 10)
 
 
-def test_a_constraint_above_its_declared_bound_stops():
-    g = CustomConstraint(2, lambda x: x[..., 0] - 0.5, lambda x: x * 0 + [1.0, 0.0], 1.0, declared_bound=0.1)
+def test_a_constraint_above_its_value_bound_stops():
+    g = CustomConstraint(2, lambda x: x[..., 0] - 0.5, lambda x: x * 0 + [1.0, 0.0], 1.0, value_bound=0.1)
     problem = Problem(Ball(2), Linear(2), g)
     with pytest.raises(BrokenBoundError, match=r"constraint in round 1: has size 0\.5"):
         run(problem, AOGD.for_problem(problem), RandomCosts(2), 10)
@@ -299,7 +300,7 @@ def test_an_infinite_loss_is_refused():
 
 
 def test_a_constraint_gradient_above_its_own_bound_stops_even_under_a_larger_G():
-    g = CustomConstraint(2, lambda x: x[..., 0] - 0.5, lambda x: x * 0 + [1.0, 0.0], 0.5, declared_bound=2.0)
+    g = CustomConstraint(2, lambda x: x[..., 0] - 0.5, lambda x: x * 0 + [1.0, 0.0], 0.5, value_bound=2.0)
     problem = Problem(Ball(2), Linear(2, 3.0), g)
     with pytest.raises(BrokenBoundError) as stopped:
         run(problem, AOGD.for_problem(problem), RandomCosts(2, 3.0), 10)
@@ -310,7 +311,7 @@ def test_every_broken_bound_is_recorded_once_with_its_first_round_however_the_ru
     costs = RandomCosts(2).draw(0, 0, 80).loss[0].copy()
     costs[[4, 60]] *= 7
     stream = Replay([costs])
-    g = CustomConstraint(2, lambda x: x[..., 0] - 0.5, lambda x: x * 0 + [1.0, 0.0], 0.5, declared_bound=0.1)
+    g = CustomConstraint(2, lambda x: x[..., 0] - 0.5, lambda x: x * 0 + [1.0, 0.0], 0.5, value_bound=0.1)
     problem = Problem(Ball(2), Linear(2), g)
     learner = AOGD.for_problem(problem)
     whole = run(problem, learner, stream, on_broken_bound="warn")
@@ -319,3 +320,11 @@ def test_every_broken_bound_is_recorded_once_with_its_first_round_however_the_ru
     assert "round 1:" in whole.warnings["constraint_gradient"]
     part = run(problem, learner, stream, 50, on_broken_bound="warn")
     assert run(problem, learner, stream, 80, on_broken_bound="warn", resume=part).warnings == whole.warnings
+
+
+def test_an_interval_error_speaks_of_beta_only_for_beta() -> None:
+    with pytest.raises(InputError, match="Table 1"):
+        validate.trade_off("beta", 1.5)
+    with pytest.raises(InputError, match="loss_parameter above 0 and below 1") as caught:
+        validate.open_unit_interval("loss_parameter", 1.5)
+    assert "Table 1" not in str(caught.value)

@@ -9,7 +9,7 @@ from longterm.streams import RandomPermutations
 from longterm.streams.generator import LARGEST_SEED, seed_words, uniforms
 
 jax = pytest.importorskip("jax")
-from longterm.engines import device_rounds as device_streams  # noqa: E402
+from longterm.engines import device_streams  # noqa: E402
 
 SIZE = 4
 PROBLEM, STREAM = doubly_stochastic(SIZE), RandomPermutations(SIZE)

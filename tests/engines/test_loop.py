@@ -7,7 +7,7 @@ import pytest
 
 from longterm import AOGD, InputError, Problem, compare, observe, run
 from longterm.constraints import Affine
-from longterm.engines.reference import log_spaced
+from longterm.engines.recorder import log_spaced_rounds
 from longterm.errors import StreamEndedError
 from longterm.losses import Linear
 from longterm.problems import doubly_stochastic
@@ -85,7 +85,7 @@ def test_all_learners_of_a_comparison_see_the_same_rounds():
 
 
 def test_log_spaced_rounds_thin_out():
-    rounds = [t for t, _ in zip(log_spaced(), range(120), strict=False)]
+    rounds = [t for t, _ in zip(log_spaced_rounds(), range(120), strict=False)]
     assert rounds[:10] == list(range(1, 11))
     assert all(b > a for a, b in itertools.pairwise(rounds))
     in_a_decade = [t for t in rounds if 1000 <= t < 10_000]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, Comparison, Fleet, LiveLearner, Trace, compare, hindsight, run
-from longterm.engines.run import faster_engine
+from longterm.engines.selection import faster_engine
 from longterm.errors import InputError, SnapshotError
 from longterm.learners import ProjectedOGD, Restarted
 from longterm.losses import CustomLoss
@@ -54,7 +54,7 @@ def test_a_comparison_is_a_mapping_that_plots_and_tabulates(played):
     best = hindsight.best(played)
     assert isinstance(played, Comparison)
     assert list(played) == ["a", "grid"]
-    with pytest.raises(KeyError, match="did not play; there are"):
+    with pytest.raises(KeyError, match="is not a learner of this comparison; there are"):
         played["b"]
     assert "regret" in str(played.summary(best)).splitlines()[0]
     assert str(played) == str(played.summary())
@@ -117,16 +117,15 @@ def test_best_wants_to_know_what_was_played(tmp_path):
 
 
 def test_the_faster_engine_is_chosen_where_it_is_known(monkeypatch, caplog):
-    module = sys.modules["longterm.engines.run"]  # the package has a function of this name
-    monkeypatch.setattr(module, "find_spec", lambda name: object())
+    monkeypatch.setattr("longterm.engines.selection.find_spec", lambda name: object())
     parts = (PROBLEM.loss, PROBLEM.constraint, LEARNER)
     assert faster_engine(10**6, parts) == "jax"
     assert faster_engine(1000, parts) == "numpy"  # compiling takes longer
     assert faster_engine(None, parts) == "numpy"
-    own = CustomLoss(9, lambda x: x[..., 0], lambda x: x, declared_gradient_bound=1.0, declared_range=1.0)
+    own = CustomLoss(9, lambda x: x[..., 0], lambda x: x, gradient_bound=1.0, value_range=1.0)
     assert faster_engine(10**6, (own, *parts)) == "numpy"
     assert faster_engine(10**6, (test_best_wants_to_know_what_was_played, *parts)) == "numpy"  # a builder of one's own
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    monkeypatch.setattr("longterm.engines.selection.find_spec", lambda name: None)
     assert faster_engine(10**6, parts) == "numpy"
     with caplog.at_level("INFO", logger="longterm.engines"):
         chosen = run(PROBLEM, LEARNER, STREAM, 20, engine="auto", progress=None)

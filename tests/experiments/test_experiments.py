@@ -3,7 +3,6 @@
 import io
 import json
 import shutil
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -187,8 +186,7 @@ def test_two_processes_do_not_work_in_one_folder(whole):
 
 def test_the_engine_is_chosen_by_the_length_of_the_runs(monkeypatch):
     there = replace(SMALL, engine="auto")
-    rule = sys.modules["longterm.engines.run"]  # the package has a function of this name
-    monkeypatch.setattr(rule, "find_spec", lambda name: name)
+    monkeypatch.setattr("longterm.engines.selection.find_spec", lambda name: name)
     assert run_module.engine_for(there) == "numpy"
     assert run_module.engine_for(replace(there, rounds=100_000)) == "jax"
     assert run_module.engine_for(replace(there, rounds=100_000 // len(there.seeds))) == "jax"
@@ -196,7 +194,7 @@ def test_the_engine_is_chosen_by_the_length_of_the_runs(monkeypatch):
     mine = LearnerSpec("small_experiment:refuse", name="mine")
     assert run_module.engine_for(replace(there, rounds=100_000, learners=(mine,))) == "numpy"
     assert run_module.engine_for(replace(there, engine="jax")) == "jax"
-    monkeypatch.setattr(rule, "find_spec", lambda name: None)
+    monkeypatch.setattr("longterm.engines.selection.find_spec", lambda name: None)
     assert run_module.engine_for(replace(there, rounds=100_000)) == "numpy"
 
 

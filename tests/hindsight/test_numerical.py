@@ -95,8 +95,8 @@ def test_fifty_coordinates_smooth_and_strongly_convex():
         d,
         lambda x, y: (np.cosh(x - y) - 1).sum(-1),
         lambda x, y: np.sinh(x - y),
-        declared_gradient_bound=50.0,
-        declared_range=200.0,
+        gradient_bound=50.0,
+        value_range=200.0,
         strong_convexity=1.0,
         parameters={"target": (d,)},
     )

@@ -140,7 +140,7 @@ def test_bounds_with_a_multiplier_for_each_affine_constraint(kind, seed, T, thet
     problem = Problem(B, Linear(3), Affine(rows, rows @ rng.uniform(-0.4, 0.4, 3)))
     learner = AFTRL.for_problem(problem, beta=beta, theta_0=theta * AFTRL.for_problem(problem).schedule.theta_0)
     game = play_linear(problem, learner, kind, T, seed)
-    best = best_in_box(B.lower, B.upper, problem.constraint.matrix, problem.constraint.offset, game.costs.sum(axis=0))
+    best = best_in_box(B.lower, B.upper, problem.constraint.matrix, problem.constraint.limit, game.costs.sum(axis=0))
     bound = learner.bound(problem, T)
     assert game.loss - best <= float(bound["regret"]) * (1 + 1e-9)
     together = np.linalg.norm(np.maximum(game.values.sum(axis=0), 0))
@@ -225,7 +225,7 @@ def test_a_grid_and_a_fleet_run_as_if_alone():
         x = fleet.ask()
         told = observe(problem, x, [np.tile(cost, (3, 1))])
         for k in range(3):  # one after another, so that rounds differ on the way; g_j is left out
-            fleet.tell(Feedback(told.loss_gradient[[k]], told.constraint[[k]], told.constraint_gradient[[k]]), who=[k])
+            fleet.tell(Feedback(told.loss_gradient[[k]], told.constraint[[k]], told.constraint_gradient[[k]]), rows=[k])
     for k in range(3):
         alone = run(problem, AFTRL.for_problem(problem, theta_0=theta[k]), Replay([costs]))
         np.testing.assert_allclose(together.state.x[k], alone.state.x, atol=1e-12)

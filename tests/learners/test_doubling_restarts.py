@@ -65,7 +65,7 @@ def test_bounds_add_up(kind, seed, T, rule):
     learner = DoublingRestarts(MAKERS[rule](1), first_epoch=4)
     game = play_linear(PROBLEM, learner, kind, T, seed)
     g, bound = PROBLEM.constraint, learner.bound(PROBLEM, T)
-    regret = game.loss - best_in_box(-np.ones(2), np.ones(2), g.matrix, g.offset, game.costs.sum(axis=0))
+    regret = game.loss - best_in_box(-np.ones(2), np.ones(2), g.matrix, g.limit, game.costs.sum(axis=0))
     worst = game.values.max(axis=1)
     seen = {
         "hard_violation": np.maximum(worst, 0.0).sum(),

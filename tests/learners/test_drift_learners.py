@@ -86,7 +86,7 @@ def test_bounds_hold_against_paths(seed: int, speed: float, ball: bool) -> None:
         LatestCut.for_problem(problem, path=P, beta=0.7, onto="set"),
         MovementBudget.for_problem(problem, horizon=T, path=P, movement=3.0),
         *(
-            TrackedPenalty.for_problem(problem, horizon=T, tracker=tracker, penalty=penalty, slater=0.4, path=P)
+            TrackedPenalty.for_problem(problem, horizon=T, tracker=tracker, penalty=penalty, slack=0.4, path=P)
             for tracker in ("ader", "strongly adaptive", "restarts")
             for penalty in ("none", "slater")
         ),
@@ -250,7 +250,7 @@ def test_a_strongly_adaptive_rule_turns_round() -> None:
 
 def test_violation_of_the_tracked_penalty() -> None:
     problem, stream, points = turning(1.0)
-    learner = TrackedPenalty.for_problem(problem, horizon=T, slater=0.3)
+    learner = TrackedPenalty.for_problem(problem, horizon=T, slack=0.3)
     trace = run(problem, learner, stream)
     assert trace.hard_violation[-1] <= learner.violation_bound(T, path_of(points))
     with pytest.raises(InputError, match="cost nothing"):
@@ -263,7 +263,7 @@ def test_distance_penalty_on_a_fixed_set() -> None:
     costs = -np.stack([np.cos(angle), np.sin(angle)], axis=1)
     points = -0.5 * costs
     learner = TrackedPenalty.for_problem(problem, horizon=T, path=path_of(points))
-    assert learner.distance_price == 2.0
+    assert learner.price.distance_weight == 2.0
     trace = run(problem, learner, Replay([costs]))
     both = trace.cumulative_loss[-1] + 0.5 * T + trace.hard_violation[-1]
     assert both <= learner.bound(problem, T)["regret"]
@@ -286,7 +286,7 @@ def test_movement_stays_within_its_budget() -> None:
 def test_what_is_refused() -> None:
     varying, _, _ = turning()
     many = doubly_stochastic(3)
-    with pytest.raises(InputError, match="slater"):
+    with pytest.raises(InputError, match="slack"):
         TrackedPenalty.for_problem(varying, horizon=10)
     with pytest.raises(InputError, match="projection"):
         TrackedPenalty.for_problem(varying, horizon=10, penalty="distance")

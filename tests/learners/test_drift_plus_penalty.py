@@ -121,7 +121,7 @@ def test_fixed_constraints_stay_under_the_bound(kind, seed, T, preset):
 def test_comparators_that_are_feasible_over_windows(seed, T, K):
     """In every K rounds in a row (K − 1) offsets are bad for x* and one makes up for them."""
     rng = np.random.default_rng(seed)
-    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, offset_bound=2.0))
+    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, limit_bound=2.0))
     rows = rng.standard_normal((T, 1, 2))
     rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
     comparator, costs = rng.uniform(-0.4, 0.4, 2), RandomCosts(2).draw(seed, 0, T).loss[0]
@@ -163,7 +163,7 @@ def test_slack_and_feasible_on_average_will_do():
     """g_t = ±(x_1 + x_2) + 2ξ_t with E ξ = ¼: no point is feasible in every round; x* and x̂ are on average."""
     T, S = 2000, 40
     rng = np.random.default_rng(0)
-    problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), VaryingAffine(2, 1, row_norm=2.0, offset_bound=1.5))
+    problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), VaryingAffine(2, 1, row_norm=2.0, limit_bound=1.5))
     learner = DriftPlusPenalty.for_problem(problem, horizon=T, preset="yu-neely-wei")
     signs = rng.choice([2.0, 0.0], (T, S))  # E of the row is (1, 1)
     rows, offsets = signs[..., None, None] * np.ones(2) * 0.5**0.5, -0.5 + rng.choice([-1.0, 1.0], (T, S, 1))
@@ -183,7 +183,7 @@ def test_slack_and_feasible_on_average_will_do():
 def test_a_mean_of_each_constraint_is_enough_here_and_not_for_the_maximum():
     """g = (ξ, −ξ) with ξ = ±1: each has mean 0 wherever one stands, their maximum is 1. No learner can do anything."""
     T = 4000
-    problem = Problem(Ball(1), Linear(1), VaryingAffine(1, 2, row_norm=0.01, offset_bound=1.0))
+    problem = Problem(Ball(1), Linear(1), VaryingAffine(1, 2, row_norm=0.01, limit_bound=1.0))
     signs = np.random.default_rng(0).choice([-1.0, 1.0], (T, 1)) * np.array([1.0, -1.0])
     stream = Replay([np.zeros((T, 1))], [np.zeros((T, 2, 1)), signs])
     queues, *others = (
@@ -281,7 +281,7 @@ def test_it_plays_costs_that_switch_without_a_horizon_that_fits():
 
 
 def test_facts_about_all_constraints_together():
-    varying = Problem(Ball(2), Linear(2), VaryingAffine(2, 4, row_norm=3.0, offset_bound=1.0))
+    varying = Problem(Ball(2), Linear(2), VaryingAffine(2, 4, row_norm=3.0, limit_bound=1.0))
     assert (varying.joint_gradient_bound, varying.joint_value_bound) == (6.0, 8.0)  # √4 · 3, √4 · (3 + 1)
     fixed = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0], [1.0, 0.0]], [0.0, 0.0]))
     assert fixed.joint_gradient_bound == pytest.approx(2**0.5)

@@ -361,7 +361,7 @@ def test_meta_rules_keep_their_promise(seed: int, K: int, power: float) -> None:
 def _shifted(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     affine = problem.constraint.as_affine()
     assert affine is not None
-    return affine.matrix, affine.offset + 0.1
+    return affine.matrix, affine.limit + 0.1
 
 
 def test_what_is_refused() -> None:

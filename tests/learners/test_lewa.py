@@ -80,7 +80,7 @@ def test_regret_and_violation_stay_under_the_bound(kind, seed, T, sharp):
     spreads = {"constraint_spread": float(np.ptp(g.matrix))} if sharp else {}
     learner = LEWA.for_problem(problem, horizon=T, **spreads)
     game = play_linear(problem, learner, kind, T, seed)
-    regret = game.loss - best_in_box(np.zeros(d), np.ones(d), g.matrix, g.offset, game.costs.sum(axis=0), total=1.0)
+    regret = game.loss - best_in_box(np.zeros(d), np.ones(d), g.matrix, g.limit, game.costs.sum(axis=0), total=1.0)
     bound = learner.bound(problem, T)
     assert regret <= float(bound["regret"]) * (1 + 1e-9)
     assert game.values.sum() <= float(bound["signed_violation"]) * (1 + 1e-9)
@@ -93,7 +93,7 @@ def test_constraints_may_change_against_a_point_feasible_in_every_round(seed):
     x = rng.dirichlet(np.ones(d))
     rows = rng.uniform(-0.5, 0.5, (T, 1, d))
     costs = rng.uniform(-0.5, 0.5, (T, d))
-    problem = Problem(Simplex(d), Linear(d), VaryingAffine(d, 1, row_norm=1.0, offset_bound=1.0))
+    problem = Problem(Simplex(d), Linear(d), VaryingAffine(d, 1, row_norm=1.0, limit_bound=1.0))
     learner = LEWA.for_problem(problem, horizon=T, loss_spread=1.0, constraint_spread=1.0)
     trace = run(problem, learner, Replay([costs], [rows, rows @ x]))
     bound = learner.bound(problem, T)

@@ -213,7 +213,7 @@ def test_theorem_4_holds_for_both_forms_on_a_box(seed, rounds, horizon, kind, co
         MahdaviOGD.for_problem(problem, horizon=horizon, delta="twice"),
     ):
         costs, loss, sums, worst = play_against(problem, learner, kind, rounds, seed)
-        regret = loss - linprog_over(B, matrix, problem.constraint.offset, costs.sum(axis=0))
+        regret = loss - linprog_over(B, matrix, problem.constraint.limit, costs.sum(axis=0))
         bound = learner.bound(problem, rounds)
         assert regret <= float(bound["regret"]) * (1 + 1e-9)
         if learner.duals.count == count > 1:
@@ -232,7 +232,7 @@ def test_theorem_4_holds_on_every_set(name, seed, rounds, kind):
     least = smallest_horizon(problem.constants, 1)
     learner = MahdaviOGD.for_problem(problem, horizon=max(rounds, least), multipliers="each")
     costs, loss, sums, _ = play_against(problem, learner, kind, rounds, seed)
-    regret = loss - best_linear(B, row, problem.constraint.offset, costs.sum(axis=0))
+    regret = loss - best_linear(B, row, problem.constraint.limit, costs.sum(axis=0))
     bound = learner.bound(problem, rounds)
     assert regret <= float(bound["regret"]) * (1 + 1e-9)
     assert float(sums[0]) <= float(bound["signed_violation"]) * (1 + 1e-9)
@@ -248,7 +248,7 @@ def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, ki
     normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
     comparator = rng.uniform(-0.5, 0.5, d)
     offsets = np.clip(normals @ comparator, -1.0, 1.0)  # the comparator lies on every boundary
-    problem = Problem(Ball(d, radius=2.0), Linear(d), VaryingAffine(d, 2, row_norm=1.0, offset_bound=1.0))
+    problem = Problem(Ball(d, radius=2.0), Linear(d), VaryingAffine(d, 2, row_norm=1.0, limit_bound=1.0))
     for learner in (
         MahdaviOGD.for_problem(problem, horizon=T, multipliers="each"),
         MahdaviOGD.for_problem(problem, horizon=T),

@@ -53,7 +53,7 @@ def test_rows_are_normalised():
     scaled = Affine(np.diag([3.0, 0.5]), [1.0, 1.0])
     rows = unit_rows(Problem(Ball(2), Linear(2), scaled))
     np.testing.assert_allclose(rows.matrix, np.eye(2))
-    np.testing.assert_allclose(rows.offset, [1 / 3, 2.0])
+    np.testing.assert_allclose(rows.limit, [1 / 3, 2.0])
     with pytest.raises(InputError, match="row 1 of A is zero"):
         unit_rows(Problem(Ball(2), Linear(2), Affine([[1.0, 0.0], [0.0, 0.0]], [1.0, 1.0])))
 
@@ -89,7 +89,7 @@ def test_theorem_12_holds_as_soon_as_the_condition_does(seed, rounds, share, del
     learner = MirrorProx(BOX, unit_rows(problem), steps(eta, delta))
     assert learner.assumptions[0].value == pytest.approx(share)
     costs, loss, sums, _ = play_against(problem, learner, kind, rounds, seed)
-    regret = loss - linprog_over(BOX, matrix, problem.constraint.offset, costs.sum(axis=0))
+    regret = loss - linprog_over(BOX, matrix, problem.constraint.limit, costs.sum(axis=0))
     bound = learner.bound(problem, rounds)
     each = float(bound["long_term_violation"])
     assert regret <= float(bound["regret"]) * (1 + 1e-9)
@@ -177,7 +177,7 @@ def test_no_violation_ends_with_none(scale):
     bound = learner.bound(problem, T)
     assert float(bound["long_term_violation"]) == 0
     totals = [stream.draw(seed, 0, T).loss[0].sum(axis=0) for seed in range(20)]
-    best = np.array([linprog_over(B, matrix, problem.constraint.offset, total) for total in totals])
+    best = np.array([linprog_over(B, matrix, problem.constraint.limit, total) for total in totals])
     assert np.all(trace.cumulative_loss[-1] - best <= float(bound["regret"]))
 
 
@@ -200,7 +200,7 @@ def test_the_slack_is_counted_in_rows_of_length_one():
 
 def test_it_refuses_what_its_theory_does_not_allow():
     curved = budgeted_logistic(np.ones((3, 2)), budget=1.0)
-    varying = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, offset_bound=1.0))
+    varying = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, limit_bound=1.0))
     flat = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
     for problem, reason in ((curved, "affine"), (varying, "same constraint in every round")):
         with pytest.raises(InputError, match=reason):

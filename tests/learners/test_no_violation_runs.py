@@ -59,8 +59,8 @@ def best_linear_program(problem):
         total = stream.draw(seed, 0, T).loss[0].sum(axis=0)
         g, B = problem.constraint, problem.enclosing_set
         if isinstance(B, Simplex):
-            return linprog(total, A_ub=g.matrix, b_ub=g.offset, A_eq=np.ones((1, 4)), b_eq=[1.0]).fun
-        return linprog(total, A_ub=g.matrix, b_ub=g.offset, bounds=np.stack([B.lower, B.upper], axis=1)).fun
+            return linprog(total, A_ub=g.matrix, b_ub=g.limit, A_eq=np.ones((1, 4)), b_eq=[1.0]).fun
+        return linprog(total, A_ub=g.matrix, b_ub=g.limit, bounds=np.stack([B.lower, B.upper], axis=1)).fun
 
     return best
 
@@ -298,7 +298,7 @@ def test_constraints_may_change_where_some_point_keeps_its_slack():
     T, epsilon = 3000, 0.9
     normals = rng.standard_normal((T, 1, 2)) * 0.3 + [1.0, 0.0]
     normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, offset_bound=1.0))
+    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, limit_bound=1.0))
     offsets = np.full((T, 1), epsilon)  # at 0 every g_t is −ε
     costs = Leaning(2, towards=(-1.0, 0.0)).draw(0, 0, T).loss[0]
     with pytest.raises(InputError, match="changes from round to round"):

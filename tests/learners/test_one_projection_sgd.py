@@ -76,7 +76,7 @@ def test_rounds_stay_under_the_bound_whatever_the_losses(kind, seed, T):
     game = play_linear(problem, learner, kind, T, seed)
     bound = learner.bound(problem, T)
     B, g = problem.enclosing_set, problem.constraint
-    regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.offset, game.costs.sum(axis=0))
+    regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.limit, game.costs.sum(axis=0))
     assert regret <= float(bound["regret"]) * (1 + 1e-9)
     assert game.values.sum() <= float(bound["signed_violation"]) * (1 + 1e-9)
 
@@ -90,7 +90,7 @@ def test_the_answer_is_feasible_and_within_its_bound_for_one_fixed_loss(seed, T)
     B, g = problem.enclosing_set, problem.constraint
     assert float(g.values(answer)[0]) <= 1e-9
     assert np.all(B.contains(answer))
-    gap = cost @ answer - best_in_box(B.lower, B.upper, g.matrix, g.offset, cost)
+    gap = cost @ answer - best_in_box(B.lower, B.upper, g.matrix, g.limit, cost)
     assert gap <= float(learner.answer_bound(problem, T)) * (1 + 1e-9)
 
 

@@ -38,7 +38,7 @@ def box_problem(seed, d=4):
     rng = np.random.default_rng(seed)
     B, row = Box.cube(d, -1.0, 1.0), rng.standard_normal((1, d))
     problem = Problem(B, Linear(d), Affine(row, row @ rng.uniform(-1, 1, d)))
-    return problem, onto_box_and_half_space(B.lower, B.upper, row[0], problem.constraint.offset[0])
+    return problem, onto_box_and_half_space(B.lower, B.upper, row[0], problem.constraint.limit[0])
 
 
 def test_first_rounds_by_hand():
@@ -93,7 +93,7 @@ def test_x_stays_under_its_bounds(kind, seed, T, ratio):
     learner = OnlineADM(problem.enclosing_set, project, tuned.eta, ratio * tuned.rho)
     game = play_linear(problem, learner, kind, T, seed)
     B, g = problem.enclosing_set, problem.constraint
-    regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.offset, game.costs.sum(axis=0))
+    regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.limit, game.costs.sum(axis=0))
     bound = learner.bound(problem, T)
     assert regret <= float(bound["regret"]) * (1 + 1e-9)
     assert np.maximum(game.values, 0).sum() <= float(bound["hard_violation"]) * (1 + 1e-9)
@@ -107,7 +107,7 @@ def test_z_is_feasible_in_every_round_and_stays_under_its_bound(kind, seed, T, p
     learner = FeasibleOnlineADM(problem.enclosing_set, project, proximal * tuned.rho, tuned.rho)
     game = play_linear(problem, learner, kind, T, seed)
     B, g = problem.enclosing_set, problem.constraint
-    regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.offset, game.costs.sum(axis=0))
+    regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.limit, game.costs.sum(axis=0))
     bound = learner.bound(problem, T)
     assert regret <= float(bound["regret"]) * (1 + 1e-9)
     assert game.values.max() <= 1e-9
@@ -121,7 +121,7 @@ def test_splitting_off_the_half_space_alone_keeps_the_bounds(seed, T):
     learner = OnlineADM.for_problem(problem, horizon=T, projection=projection_of(problem.constraint))
     game = play_linear(problem, learner, "adaptive", T, seed)
     B, g = problem.enclosing_set, problem.constraint
-    regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.offset, game.costs.sum(axis=0))
+    regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.limit, game.costs.sum(axis=0))
     bound = learner.bound(problem, T)
     assert regret <= float(bound["regret"]) * (1 + 1e-9)
     assert np.maximum(game.values, 0).sum() <= float(bound["hard_violation"]) * (1 + 1e-9)

@@ -135,7 +135,7 @@ def test_bounds_with_a_multiplier_for_each_affine_constraint(kind, scale, seed, 
     learner = AdaptiveAFTRL.for_problem(problem)
     game = play_linear(problem, learner, kind, T, seed, scales)
     total, unit = game.costs.sum(axis=0), max(np.abs(game.costs).max(), 1e-300)  # the solver wants ordinary numbers
-    matrix, offset = problem.constraint.matrix, problem.constraint.offset
+    matrix, offset = problem.constraint.matrix, problem.constraint.limit
     best = unit * best_in_box(B.lower, B.upper, matrix, offset, total / unit)
     most, allowed = bound_of(learner, problem, game.state, problem.constants.loss_range * scales.max())
     assert game.loss - best <= most * (1 + 1e-9) + 1e-9 * scales.max()
@@ -229,7 +229,7 @@ def test_bounds_with_a_centre_that_breaks_the_constraint(made, kind, seed, T, si
 
 def test_constraints_that_change_are_counted_with_what_they_can_be():
     """g_t(x_1) is not known in hindsight: with g_t(x*) ≤ 0 it is at most min(D, G_g R)."""
-    problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), VaryingAffine(1, 1, row_norm=1.0, offset_bound=0.5))
+    problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), VaryingAffine(1, 1, row_norm=1.0, limit_bound=0.5))
     learner, T = AdaGradAOGD.for_problem(problem), 60
     silent = Replay([np.zeros((T, 1))], [np.ones((T, 1, 1)), np.full((T, 1), -0.5)])  # x + ½
     trace = run(problem, learner, silent)

@@ -60,7 +60,7 @@ def test_feasible_in_every_round(kind, seed, T, which):
     game = play_linear(problem, learner, kind, T, seed)
     assert game.values.max() <= 1e-8 * problem.constants.constraint_bound
     if which == "box":
-        A, b = problem.constraint.matrix, problem.constraint.offset
+        A, b = problem.constraint.matrix, problem.constraint.limit
         regret = game.loss - best_in_box(-np.ones(3), np.ones(3), A, b, game.costs.sum(axis=0))
     else:
         reach = 0.5 if which == "ball" else 0.2  # so far out all is feasible, in every direction

@@ -203,7 +203,7 @@ def test_bounds_with_a_fixed_constraint(kind, seed, T, which, member, scale, gro
     game = play_linear(problem, learner, kind, T, seed)
     total = game.costs.sum(axis=0)
     if which == "box":
-        best = best_in_box(-np.ones(3), np.ones(3), problem.constraint.matrix, problem.constraint.offset, total)
+        best = best_in_box(-np.ones(3), np.ones(3), problem.constraint.matrix, problem.constraint.limit, total)
     elif which == "half-ball":  # along the first axis at most −½: on the edge, or farther if that is better
         first = min(-0.5, -1.5 * total[0] / np.linalg.norm(total))
         best = first * total[0] - np.sqrt(1.5**2 - first**2) * np.linalg.norm(total[1:])
@@ -222,7 +222,7 @@ def test_bounds_with_constraints_that_change(seed, T, box, member, scale):
     normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
     comparator = rng.uniform(-0.5, 0.5, 2)
     offsets, costs = normals @ comparator, SwitchingCosts(2).draw(seed, 0, T).loss[0]
-    problem = Problem(B, Linear(2), VaryingAffine(2, 1, row_norm=1.0, offset_bound=1.0))
+    problem = Problem(B, Linear(2), VaryingAffine(2, 1, row_norm=1.0, limit_bound=1.0))
     learner = members(problem, T, scale, 0.5)[member]
     trace = run(problem, learner, Replay([costs], [normals, offsets]))
     bound = learner.bound(problem, T)
@@ -285,7 +285,7 @@ def test_the_formula():
     cold = COLDQ(penalty_step=learner.penalty_step, alpha=0.5, rounds=10, floor=5.0)
     before = float(nine["regret"])
     assert float(cold.bound(problem, 10)["hard_violation"]) == pytest.approx(1 + (before + 18) / 5)
-    changing = Problem(problem.enclosing_set, Linear(1), VaryingAffine(1, 1, row_norm=1.0, offset_bound=0.5))
+    changing = Problem(problem.enclosing_set, Linear(1), VaryingAffine(1, 1, row_norm=1.0, limit_bound=0.5))
     moving = cold.bound(changing, 9)
     energy = 2 * inverse * (before + inverse / 4 + 18)
     assert float(moving["hard_violation"]) == pytest.approx((before + 18) / 5 + np.sqrt(energy))
@@ -327,7 +327,7 @@ def test_a_step_for_another_constraint_is_refused_and_one_of_the_users_own_is_no
 
 
 CLIMB = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[-1.0]], [-0.5]))  # g = ½ − x
-CHANGING = Problem(CLIMB.enclosing_set, Linear(1), VaryingAffine(1, 1, row_norm=1.0, offset_bound=0.5))
+CHANGING = Problem(CLIMB.enclosing_set, Linear(1), VaryingAffine(1, 1, row_norm=1.0, limit_bound=0.5))
 
 
 @pytest.mark.slow

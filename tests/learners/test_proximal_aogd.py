@@ -61,7 +61,7 @@ def test_bounds_with_a_multiplier_for_each_affine_constraint(kind, seed, T, thet
     problem = Problem(B, Linear(3), Affine(rows, rows @ rng.uniform(-0.4, 0.4, 3)))
     learner = ProximalAOGD.for_problem(problem, theta_0=theta * ProximalAOGD.for_problem(problem).schedule.theta_0)
     game = play_linear(problem, learner, kind, T, seed)
-    best = best_in_box(B.lower, B.upper, problem.constraint.matrix, problem.constraint.offset, game.costs.sum(axis=0))
+    best = best_in_box(B.lower, B.upper, problem.constraint.matrix, problem.constraint.limit, game.costs.sum(axis=0))
     bound = learner.bound(problem, T)
     assert game.loss - best <= float(bound["regret"]) * (1 + 1e-9)
     assert np.linalg.norm(np.maximum(game.values.sum(axis=0), 0)) <= float(bound["long_term_violation"]) * (1 + 1e-9)

@@ -188,7 +188,7 @@ def test_regret_and_hard_violation_stay_under_the_bound(kind, seed, T, beta, fac
     g, B = problem.constraint, problem.enclosing_set
     learner = QuadraticPenaltyOGD.for_problem(problem, beta=beta, factor=factor, every=every)
     game = play_linear(problem, learner, kind, T, seed)
-    regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.offset, game.costs.sum(axis=0))
+    regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.limit, game.costs.sum(axis=0))
     bound = learner.bound(problem, T)
     broken = np.maximum(game.values, 0.0)
     charged = np.linalg.norm(broken, axis=1) if every else broken.max(axis=1)
@@ -226,7 +226,7 @@ def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, ev
     rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
     comparator = rng.uniform(-0.5, 0.5, d)
     costs = rng.uniform(-0.5, 0.5, (T, d))
-    problem = Problem(Ball(d), Linear(d), VaryingAffine(d, 2, row_norm=1.0, offset_bound=1.0))
+    problem = Problem(Ball(d), Linear(d), VaryingAffine(d, 2, row_norm=1.0, limit_bound=1.0))
     learner = QuadraticPenaltyOGD.for_problem(problem, beta=0.5, every=every)
     trace = run(problem, learner, Replay([costs], [rows, rows @ comparator]))
     bound = learner.bound(problem, T)

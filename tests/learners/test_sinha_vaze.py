@@ -24,10 +24,10 @@ def test_first_rounds_by_hand():
     learner = SinhaVaze.for_problem(problem, horizon=4)
     state = learner.init()
     state = learner.tell(state, observe(problem, state.x, [np.array([-1.0])]))
-    assert (float(state.x[0]), float(state.violation), float(state.memory)) == (1.0, 0.0, 1.0)  # √2, clipped
+    assert (float(state.x[0]), float(state.queue), float(state.memory)) == (1.0, 0.0, 1.0)  # √2, clipped
     state = learner.tell(state, observe(problem, state.x, [np.array([1.0])]))
     weight = 0.25 * np.exp(0.25 * 0.5 / 4)  # Q(2) = ½ is in the price of round 2 itself
-    assert float(state.violation) == 0.5
+    assert float(state.queue) == 0.5
     assert float(state.memory) == pytest.approx(1 + (1 + weight) ** 2)
     assert float(state.x[0]) == pytest.approx(1 - 2**0.5 * (1 + weight) / np.sqrt(1 + (1 + weight) ** 2))
     before = float(state.x[0])
@@ -112,7 +112,7 @@ class LongerSteps(AdaGradNorm):
     def __post_init__(self):
         object.__setattr__(self, "constant", 1.5 * self.enclosing_set.diameter)
 
-    def step(self, x, memory, gradient, t):
+    def step(self, x, memory, gradient, t, weight=0.0):
         squares = memory + float(gradient @ gradient)
         return self.enclosing_set.project(x - self.enclosing_set.diameter / np.sqrt(squares) * gradient), squares
 
@@ -160,7 +160,7 @@ def test_the_bound_holds_in_every_round(seed, T):
     rows = rng.standard_normal((T, 1, 2))
     rows /= np.linalg.norm(rows, axis=-1, keepdims=True)
     comparator, costs = rng.uniform(-0.5, 0.5, 2), rng.uniform(-0.7, 0.7, (T, 2))
-    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, offset_bound=1.0))
+    problem = Problem(Ball(2), Linear(2), VaryingAffine(2, 1, row_norm=1.0, limit_bound=1.0))
     learner = SinhaVaze.for_problem(problem, horizon=T)
     trace = run(problem, learner, Replay([costs], [rows, rows @ comparator]), record=range(1, T + 1))
     bound = learner.bound(problem, trace.rounds)
@@ -238,7 +238,7 @@ def test_steps_for_the_strong_convexity_of_the_losses_alone_break_the_bound(T):
     def as_printed(problem, T):
         good = SinhaVaze.for_problem(problem, horizon=T, steps="strongly convex")
         V = 8 * (1 + np.log(T))  # 8G_g² ln(Te)/σ
-        return SinhaVaze(StronglyConvexOGD(problem.enclosing_set, 1 / V), good.price, T)
+        return SinhaVaze(StronglyConvexOGD(problem.enclosing_set, 1 / V), good.price)
 
     printed, problem = alternating(as_printed, T)
     meant, _ = alternating(lambda p, T: SinhaVaze.for_problem(p, horizon=T, steps="strongly convex"), T)
@@ -266,9 +266,9 @@ def test_the_bounds_by_hand():
 
 
 def test_a_run_that_no_theorem_covers_does_not_overflow():
-    price = ExponentialPrice(1.0, 1.0)
+    price = ExponentialPrice(1.0, 1.0, 1.0)
     for dtype in (np.float32, np.float64):
-        assert np.isfinite(price.at(np.asarray(1e30, dtype=dtype), np.asarray(1.0, dtype=dtype)))
+        assert np.isfinite(price.weight(np.asarray(1e30, dtype=dtype)))
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_a_price_with_steps_of_another_kind_has_no_theorem():
         SinhaVaze.for_problem(problem, horizon=9, steps=steps) for steps in ("convex", "strongly convex")
     )
     for inner, price in ((convex.inner, strongly.price), (strongly.inner, convex.price)):
-        assert "none is known" in SinhaVaze(inner, price, 9).bound(problem, 9).reason
+        assert "none is known" in SinhaVaze(inner, price).bound(problem, 9).reason
 
 
 def test_strongly_convex_steps_are_refused_where_the_losses_are_flat():

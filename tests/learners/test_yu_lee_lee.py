@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from longterm import InputError, Problem, observe, run
 from longterm.constraints import Affine, L2Budget, VaryingAffine
-from longterm.learners import Published, Sharp, YuLeeLee
+from longterm.learners import AdaGradNorm, Published, Sharp, YuLeeLee
+from longterm.learners.yu_lee_lee import QueuePrice
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import two_dimensional
 from longterm.sets import Ball, Box
@@ -31,11 +32,11 @@ def test_first_rounds_by_hand():
     d = 95 / 96
     x = 2 * d / np.sqrt(2 * (1 + d**2))
     np.testing.assert_allclose(state.x, [x, 0.0])
-    assert float(state.queue) == pytest.approx(-0.25 - 25 / 128 - 16)
-    w_1, w_2 = 1 / 96, np.exp(float(state.queue) / 96) / 96
+    assert float(state.queue[0]) == pytest.approx(-0.25 - 25 / 128 - 16)
+    w_1, w_2 = 1 / 96, np.exp(float(state.queue[0]) / 96) / 96
     after = learner.tell(state, observe(problem, state.x, right))
-    spared = 25 / 128 + 16 * (np.sqrt(w_1**2 + w_2**2) - w_1) / w_2
-    assert float(after.queue) == pytest.approx(float(state.queue) + x - 0.25 - spared)
+    allowed = 25 / 128 + 16 * (np.sqrt(w_1**2 + w_2**2) - w_1) / w_2
+    assert float(after.queue[0]) == pytest.approx(float(state.queue[0]) + x - 0.25 - allowed)
     d_2 = x - 1 + w_2
     np.testing.assert_allclose(after.x, [x - 2 * d_2 / np.sqrt(2 * (1 + d**2 + d_2**2)), 0.0])
 
@@ -50,9 +51,9 @@ def test_strongly_convex_steps_and_the_hard_form_by_hand():
     # g(x_1) < 0 is told as 0 with gradient 0; η_1 = 1/(1 + (2·2/2)/96).
     x = 1 / (1 + 2 / 96)
     np.testing.assert_allclose(state.x, [x, 0.0])
-    assert float(state.queue) == pytest.approx(-25 / 128 - 16)
+    assert float(state.queue[0]) == pytest.approx(-25 / 128 - 16)
     after = learner.tell(state, observe(problem, state.x, right))
-    w_1, w_2 = 1 / 96, np.exp(float(state.queue) / 96) / 96
+    w_1, w_2 = 1 / 96, np.exp(float(state.queue[0]) / 96) / 96
     eta = 1 / (2 + 2 * np.sqrt(w_1**2 + w_2**2))
     np.testing.assert_allclose(after.x, [x - eta * (x - 1 + w_2), 0.0])
 
@@ -63,15 +64,15 @@ def test_the_conditions_of_the_rates():
         gamma, D, steep = rates.gamma(t), 0.7, rates.diameter * rates.gradient_bound
         assert np.all(np.diff(gamma) <= 0)
         u = gamma[0] * D
-        rho, A = (np.exp(u) - 1 - u) / u**2, D * (1 + rates.spared * u)
-        assert rates.spared * D**2 >= rho * A**2
+        rho, A = (np.exp(u) - 1 - u) / u**2, D * (1 + rates.allowance * u)
+        assert rates.allowance * D**2 >= rho * A**2
         assert 2 * rho * gamma[0] * (2 * A + 4 * steep) <= 1
         assert np.all(np.cumsum(gamma) <= rates.total(t) * (1 + 1e-12))
 
 
 def potential(learner, T, queue):
     """Φ_T(Q_{T+1})."""
-    return np.expm1(float(learner.rates.gamma(np.asarray(float(T)))) * queue)
+    return np.expm1(float(learner.price.rates.gamma(np.asarray(float(T)))) * queue)
 
 
 @given(kind=KINDS, seed=seeds, T=horizons, hard=st.booleans(), rates=RATES, size=st.sampled_from([1e-3, 0.03, 1.0]))
@@ -85,7 +86,7 @@ def test_regret_plus_potential_is_bounded(kind, seed, T, hard, rates, size):
     game = play_linear(problem, learner, kind, T, seed)
     regret = game.loss - best_in_box(*(np.full(3, s) for s in (-size, size)), row, offset, game.costs.sum(axis=0))
     bound = learner.bound(problem, T)
-    assert regret + potential(learner, T, float(game.state.queue)) <= float(bound["regret"]) - 1 + 1e-9
+    assert regret + potential(learner, T, float(game.state.queue[0])) <= float(bound["regret"]) - 1 + 1e-9
     told = np.maximum(game.values, 0) if hard else game.values
     assert told.sum() <= float(violation_of(bound, hard))
 
@@ -100,14 +101,14 @@ def test_constraints_of_an_adversary(seed, T, hard, rates, strongly, size):
     comparator = rng.uniform(-0.5, 0.5, 2) * size
     offsets = normals @ comparator  # the comparator lies on every boundary
     loss = SquaredDistance(2, targets=B) if strongly else Linear(2)
-    problem = Problem(B, loss, VaryingAffine(2, 1, row_norm=1.0, offset_bound=size))
+    problem = Problem(B, loss, VaryingAffine(2, 1, row_norm=1.0, limit_bound=size))
     given = B.sample(rng, T) if strongly else SwitchingCosts(2).draw(seed, 0, T).loss[0]
     steps = "strongly convex" if strongly else "convex"
     learner = YuLeeLee.for_problem(problem, steps=steps, rates=rates, hard=hard)
     trace = run(problem, learner, Replay([given], [normals, offsets]))
     bound = learner.bound(problem, T)
     regret = float(trace.cumulative_loss[-1]) - float(problem.loss.value_and_gradient(comparator, given)[0].sum())
-    assert regret + potential(learner, T, float(trace.state.queue)) <= float(bound["regret"]) - 1 + 1e-9
+    assert regret + potential(learner, T, float(trace.state.queue[0])) <= float(bound["regret"]) - 1 + 1e-9
     violation = trace.hard_violation if hard else trace.signed_violation
     assert float(violation[-1]) <= float(violation_of(bound, hard))
 
@@ -194,11 +195,11 @@ def test_the_sharp_rates_beat_the_published_ones_on_paper():
 
 def test_a_grid_of_bounds_and_bad_input():
     problem = two_dimensional()
-    grid = YuLeeLee(problem.enclosing_set, Sharp(2.0, np.array([2.0, 3.0]), 1.25))
+    grid = YuLeeLee(AdaGradNorm(problem.enclosing_set, 1.0), QueuePrice(Sharp(2.0, np.array([2.0, 3.0]), 1.25)))
     trace = run(problem, grid, Replay([np.tile([0.8, 0.6], (50, 1))]))
     assert trace.multiplier.shape[1:] == (2,)
     assert grid.bound(problem, [10, 50])["regret"].shape == (2, 2)
-    for made in (lambda: Sharp(2.0, -1.0, 1.0), lambda: YuLeeLee(problem.enclosing_set, grid.rates, -1.0)):
+    for made in (lambda: Sharp(2.0, -1.0, 1.0), lambda: AdaGradNorm(problem.enclosing_set, -1.0)):
         with pytest.raises(InputError):
             made()
     for refused in ({"rates": "fast"}, {"steps": "fast"}):

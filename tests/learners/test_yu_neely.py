@@ -97,7 +97,7 @@ def test_the_violation_stays_where_it_is_as_the_horizon_grows_tenfold(steps, see
         worst.append(float(trace.per_constraint_violation.max()))
         assert worst[-1] <= float(learner.bound(problem, T)["long_term_violation"])
         g = problem.constraint
-        best = best_in_box(-np.ones(2), np.ones(2), g.matrix, g.offset, costs.sum(axis=0))
+        best = best_in_box(-np.ones(2), np.ones(2), g.matrix, g.limit, costs.sum(axis=0))
         assert float(trace.cumulative_loss[-1]) - best <= float(learner.bound(problem, T)["regret"])
         others.append(float(run(problem, AOGD.for_problem(problem, beta=0.5), Replay([costs])).long_term_violation[-1]))
     assert 0 < worst[1] <= 1.3 * worst[0]
@@ -125,7 +125,7 @@ def test_regret_and_violation_stay_under_the_bound(steps, kind, seed, T, stretch
     # A horizon that is wrong changes the steps, not the bounds.
     learner = YuNeely.for_problem(problem, horizon=max(1, int(stretch * T)), steps=steps)
     game = play_linear(problem, learner, kind, T, seed)
-    regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.offset, game.costs.sum(axis=0))
+    regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.limit, game.costs.sum(axis=0))
     violation = np.linalg.norm(np.maximum(game.values.sum(axis=0), 0.0))
     for slater in (None, slack):
         bound = learner.theorem_with_slack(problem, T, slater)
@@ -190,7 +190,7 @@ def ridge(smooth, d=3):
     if not smooth:
         return ElasticNetBudget(d, budget=0.5, l1=0.0, l2=2.0)
     custom = CustomConstraint(
-        d, lambda x: (x * x).sum(axis=-1) - 0.5, lambda x: 2 * x, declared_gradient_bound=3.0, declared_bound=1.75
+        d, lambda x: (x * x).sum(axis=-1) - 0.5, lambda x: 2 * x, gradient_bound=3.0, value_bound=1.75
     )
     return Smooth(custom, smoothness=2.0)
 
@@ -267,7 +267,7 @@ def test_many_steps_cost_the_bound_nothing_and_one_all_of_it():
 def test_smooth_keeps_a_closed_form_and_refuses_constraints_that_change():
     affine = Affine([[1.0, 0.0]], [0.5])
     assert type(Smooth(affine, 1.0).prox(Ball(2))) is type(affine.prox(Ball(2)))
-    with pytest.raises(InputError, match="stays the same"):
+    with pytest.raises(InputError, match="fixed constraint"):
         Smooth(VaryingAffine(2, 1, 1.0, 1.0), 1.0)
 
 

@@ -104,7 +104,7 @@ def stored(tmp_path_factory):
     found = {}
     for model in (BudgetLinearClassifier(random_state=0), BudgetPathClassifier(2, random_state=0, n_jobs=1)):
         model.fit(X, THREE).save(folder / "file")
-        found[type(model)], _ = read_snapshot(folder / "file", KIND, VERSION)
+        found[type(model)] = read_snapshot(folder / "file", KIND, VERSION)
     return found
 
 

@@ -88,7 +88,7 @@ LAYOUT = {
 @pytest.mark.parametrize("form", LAYOUT)
 def test_the_layout_of_a_file(tmp_path, form):
     BudgetLinearLearner(6, 2.0, sparse=form == "sparse", scale_features=form == "scaled").save(tmp_path / "file")
-    stored, _ = read_snapshot(tmp_path / "file", memory.KIND, memory.VERSION)
+    stored = read_snapshot(tmp_path / "file", memory.KIND, memory.VERSION)
     assert stored.version == 1
     assert list(stored.metadata) == ["settings", "widens", "sparse", "level", "seed"]
     assert list(stored.metadata["settings"]) == SETTINGS

@@ -15,9 +15,8 @@ from longterm import InputError, LiveLearner
 from longterm.errors import JournalError, SnapshotError
 from longterm.live.journal import Journal, JournalReader
 from longterm.live.memory import KIND, VERSION
-from longterm.storage import snapshot as snapshots
 from longterm.storage.lock import FileLock
-from longterm.storage.snapshot import MalformedError, Snapshot, decode, pack, read_snapshot, unpack, write_snapshot
+from longterm.storage.snapshot import MalformedError, Snapshot, pack, read_snapshot, unpack, write_snapshot
 from longterm.storage.specification import specification
 
 each_number_of_flips = pytest.mark.parametrize("flips", [300, pytest.param(10_000, marks=pytest.mark.cross)])
@@ -275,12 +274,10 @@ def test_what_cannot_be_stored_is_refused_when_the_learner_is_made():
 
 def test_snapshots_know_nothing_of_learners(tmp_path):
     path = tmp_path / "anything"
-    identity = write_snapshot(path, Snapshot("pair", 3, {"note": "é"}, {"x": np.arange(3.0)}))
-    found, same = read_snapshot(path, "pair", 3)
-    assert (found.metadata, found.version, same) == ({"note": "é"}, 3, identity)
+    write_snapshot(path, Snapshot("pair", 3, {"note": "é"}, {"x": np.arange(3.0)}))
+    found = read_snapshot(path, "pair", 3)
+    assert (found.metadata, found.version) == ({"note": "é"}, 3)
     np.testing.assert_array_equal(found.arrays["x"], np.arange(3.0))
-    assert decode(path.read_bytes(), path, "pair", 4)[1] == identity
-    assert "learner" not in " ".join(vars(snapshots)).lower()
 
 
 def test_journals_know_nothing_of_learners(tmp_path):

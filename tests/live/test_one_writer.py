@@ -318,10 +318,10 @@ def test_windows_renames_once_nobody_has_the_file_open(tmp_path, monkeypatch, tr
     monkeypatch.setattr(files.time, "sleep", lambda seconds: None)
     if tries == files.ATTEMPTS:
         with pytest.raises(PermissionError):
-            files.put_in_place(tmp_path / "new", tmp_path / "old")
+            files.replace_file(tmp_path / "new", tmp_path / "old")
         assert files.os.tried == tries
     else:
-        files.put_in_place(tmp_path / "new", tmp_path / "old")
+        files.replace_file(tmp_path / "new", tmp_path / "old")
         assert (tmp_path / "old").read_bytes() == b"new"
 
 

@@ -145,7 +145,12 @@ def test_newer_files_and_other_kinds(tmp_path):
         with pytest.raises(SnapshotError) as refused:
             load(tmp_path)
         reasons[name] = refused.value.reason
-    assert reasons == {"layout": "newer", "kind": "foreign", "version": "newer", "empty": "another learner"}
+    assert reasons == {
+        "layout": "another version",
+        "kind": "foreign",
+        "version": "another version",
+        "empty": "another learner",
+    }
 
 
 def test_a_newer_journal(tmp_path):

@@ -86,8 +86,8 @@ def test_an_instance_of_the_online_linear_program():
     assert g.matrix.shape == (3, 2)
     assert g.matrix.min() >= 0
     assert g.matrix.max() <= 1
-    assert g.offset.min() >= 0
-    assert g.offset.max() <= 2
+    assert g.limit.min() >= 0
+    assert g.limit.max() <= 2
     assert not np.array_equal(g.matrix, online_linear_program(5000, instance=8).constraint.matrix)
     corner = np.full(2, 5000**0.1 + 2)
     assert np.linalg.norm(corner) == pytest.approx(c.loss_gradient_bound)
@@ -245,11 +245,11 @@ def test_constraints_switch_at_powers_of_two_and_costs_pull_across():
     np.testing.assert_array_equal(changes, [2, 4, 8, 16, 32, 64])
     for row, offset in zip(rows, offsets, strict=True):
         (k,) = np.flatnonzero(np.all(pool.matrix == row, axis=1))
-        assert pool.offset[k] == offset
+        assert pool.limit[k] == offset
     np.testing.assert_allclose(np.linalg.norm(block.loss[0], axis=1), 2)
     assert np.all(np.vecdot(block.loss[0], rows) < 0)
     problem = switching_constraints(pool)
-    worst = np.abs(pool.matrix).sum(axis=1) + pool.offset
+    worst = np.abs(pool.matrix).sum(axis=1) + pool.limit
     assert problem.constants.constraint_bound == pytest.approx(worst.max())
     assert -problem.constraint.values(np.zeros(4), rows[0][None], offsets[:1]).max() > 0.1 - 1e-12
     with pytest.raises(InputError, match="row of zeros"):

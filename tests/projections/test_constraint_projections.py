@@ -83,7 +83,7 @@ def test_doubly_stochastic_matrices_in_other_sets():
         assert np.all(B.contains(z))
         assert g.values(z).max() <= 1e-12
         assert np.abs(z - free).max() > 0.1
-    same = Affine(g.as_affine().matrix, g.as_affine().offset).projection(Ball(9, 3**0.5))
+    same = Affine(g.as_affine().matrix, g.as_affine().limit).projection(Ball(9, 3**0.5))
     np.testing.assert_allclose(same(w), free, atol=1e-12)
 
 

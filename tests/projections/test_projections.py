@@ -203,7 +203,7 @@ def test_closed_forms_are_right_from_far_away(far):
 
 
 def test_searches_refuse_what_is_too_far_away():
-    with pytest.raises(InputError, match="x: has a number of 1e\\+200"):
+    with pytest.raises(InputError, match="x: has an entry of 1e\\+200"):
         project_onto_doubly_stochastic(np.array([1e200, 0.0, 0.0, 0.0]), 2)
 
 

@@ -138,7 +138,7 @@ class Rows:
             few = None if i % 3 else [i % fleet.size]
             n = fleet.size if few is None else 1
             told = np.tile([0.1 * math.cos(i), 0.1], (n, 1)), np.full(n, 0.1 * math.sin(i)), np.full((n, 2), 0.1)
-            fleet.tell(Feedback(*told), who=few)
+            fleet.tell(Feedback(*told), rows=few)
 
     def play(self, path):
         fleet = Fleet.load(path, AOGD.for_problem(PROBLEM))
@@ -169,7 +169,7 @@ class Chooses:
             elif i % 5 == 2:
                 chooser.settle(choice, cost=0.1)
             elif i % 5 == 3:
-                chooser.forget(choice)
+                chooser.skip(choice)
 
     def play(self, path):
         chooser = Chooser.load(path, self.rule)
@@ -202,7 +202,7 @@ class Fits:
 
 
 class Evolves:
-    """A learner that forgets."""
+    """A learner that skips."""
 
     X, y = rows(5, False)
 
@@ -244,7 +244,7 @@ KINDS = {
     "live, a-ogd": Live(lambda: AOGD.for_problem(PROBLEM)),
     "live, adaptive": Live(lambda: AdaptiveAFTRL.for_problem(PROBLEM)),
     "fleet": Rows(),
-    "chooser, thompson": Chooses(ThompsonSampling(3, 2, look=1.0), (1.0, 0.5)),
+    "chooser, thompson": Chooses(ThompsonSampling(3, 2, exploration=1.0), (1.0, 0.5)),
     "chooser, ucb": Chooses(LinearUCB(3, 2), (1.0, 0.5)),
     "chooser, exp3": Chooses(EXP3IX(3)),
     "chooser, ridge": Chooses(InverseGapWeighting(3, RidgeRegressor(2)), (1.0, 0.5)),

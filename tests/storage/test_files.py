@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import longterm
+from longterm.errors import InputError
 from longterm.storage.files import write_atomically
 from longterm.storage.snapshot import Snapshot, write_snapshot
 
@@ -69,3 +70,25 @@ def test_what_killed_writers_left_is_removed_by_the_next_save_and_what_is_being_
     write_atomically(path, meanwhile)
     assert path.read_bytes() == b"whole"
     assert sorted(one.name for one in tmp_path.iterdir()) == ["fleet", "fleet.mine.partial"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
+def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+    path.chmod(mode)
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no named pipes")
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_only_regular_files_are_replaced(tmp_path, make):
+    path = tmp_path / "special"
+    make(path)
+    with pytest.raises(InputError, match="not a regular file"):
+        write_atomically(path, b"new")
+    assert path.exists()
+    assert not path.is_file()

@@ -22,7 +22,7 @@ from longterm.linear_model import (
 )
 from longterm.pacing import DualMirrorDescent, Outcome
 from longterm.problems import two_dimensional
-from longterm.storage.one_thread import OneThread, one_thread_at_a_time, waits_its_turn
+from longterm.storage.one_thread import OneThread, exclusive, serialised
 
 PROBLEM = two_dimensional()
 RNG = np.random.default_rng(0)
@@ -225,11 +225,11 @@ def test_a_look_from_within_a_call_does_not_wait_for_itself():
     """A signal handler that predicts, in the thread whose `fit` it interrupted."""
 
     class Model:
-        @one_thread_at_a_time
+        @exclusive
         def learn(self):
             return self.look()
 
-        @waits_its_turn
+        @serialised
         def look(self):
             return 1
 

@@ -138,7 +138,7 @@ class Cut(NamedTuple):
 
 def cut_problem() -> Problem:
     """The square [−1, 1]² with costs of length 1 and one half-space a round."""
-    return Problem(Box.cube(2, -1.0, 1.0), Linear(2), VaryingAffine(2, 1, row_norm=1.0, offset_bound=1.0))
+    return Problem(Box.cube(2, -1.0, 1.0), Linear(2), VaryingAffine(2, 1, row_norm=1.0, limit_bound=1.0))
 
 
 def play_cut(learner: Learner[Any], rounds: int) -> Cut:

@@ -136,8 +136,8 @@ def losses() -> dict[str, Loss]:
             D,
             function=lambda x, a: (x[..., 0] - a) ** 2,
             derivative=lambda x, a: 2 * (x[..., 0] - a)[..., None] * first_axis(x),
-            declared_gradient_bound=20.0,
-            declared_range=50.0,
+            gradient_bound=20.0,
+            value_range=50.0,
             parameters={"a": ()},
         ),
     }
@@ -163,7 +163,7 @@ def parameters_of(function: Loss | Constraint, rng: np.random.Generator) -> list
             values *= 3.0 / np.linalg.norm(values)
         elif kind == "matrix":
             values /= np.linalg.norm(values, axis=-1, keepdims=True)
-        elif kind == "offset":
+        elif kind == "limit":
             values = rng.uniform(-1, 1, shape)
         elif kind == "label":
             values = np.sign(values)
@@ -176,7 +176,7 @@ def constraints() -> dict[str, Constraint]:
     affine = Affine(rng.standard_normal((4, D)), rng.uniform(0.1, 1, 4))
     return {
         "affine": affine,
-        "varying affine": VaryingAffine(D, count=3, row_norm=1.0, offset_bound=1.0),
+        "varying affine": VaryingAffine(D, count=3, row_norm=1.0, limit_bound=1.0),
         "elastic net": ElasticNetBudget(D, budget=1.2, l1=0.7, l2=1.3),
         "l1": L1Budget(D, budget=1.0),
         "l2": L2Budget(D, budget=0.8),
@@ -189,8 +189,8 @@ def constraints() -> dict[str, Constraint]:
             D,
             function=lambda x: x[..., 0] ** 2 - 1.0,
             derivative=lambda x: 2 * x[..., 0][..., None] * first_axis(x),
-            declared_gradient_bound=10.0,
-            declared_bound=30.0,
+            gradient_bound=10.0,
+            value_bound=30.0,
         ),
     }
 
@@ -392,7 +392,7 @@ def projection_of(constraint: Constraint) -> Callable[[Any], Any] | None:
 
         def onto_half_space(x: Any) -> Any:
             normal = like(row, x)
-            excess = namespace(x).maximum(dot(normal, x) - float(constraint.offset[0]), 0.0)
+            excess = namespace(x).maximum(dot(normal, x) - float(constraint.limit[0]), 0.0)
             return x - as_column(excess / square) * normal
 
         return onto_half_space

@@ -141,7 +141,7 @@ def test_theorem_1_holds_on_every_set(name, beta, seed, rounds, kind):
         trace = run(problem, learner, stream, rounds, seeds=seed)
         costs = stream.draw(seed, 0, rounds).loss[0]
         loss, violation = float(trace.cumulative_loss[-1]), float(trace.signed_violation[-1])
-    regret = loss - best_linear(B, row, problem.constraint.offset, costs.sum(axis=0))
+    regret = loss - best_linear(B, row, problem.constraint.limit, costs.sum(axis=0))
     for exact in (True, False):
         bound = theorem_1(problem.constants, rounds, beta, exact_sums=exact)
         assert regret <= float(bound.regret) * (1 + 1e-9)
@@ -180,7 +180,7 @@ def test_constraints_that_change_cost_nothing_against_a_point_feasible_in_every_
     comparator = rng.uniform(-0.5, 0.5, d)
     offsets = np.clip(normals @ comparator, -1.0, 1.0)  # the comparator lies on every boundary
     costs = RandomCosts(d).draw(seed, 0, T).loss[0]
-    problem = Problem(B, Linear(d), VaryingAffine(d, 2, row_norm=1.0, offset_bound=1.0))
+    problem = Problem(B, Linear(d), VaryingAffine(d, 2, row_norm=1.0, limit_bound=1.0))
     trace = run(problem, AOGD.for_problem(problem, beta=beta), Replay([costs], [normals, offsets]))
     bound = theorem_1(problem.constants, T, beta, exact_sums=True)
     assert float(trace.cumulative_loss[-1]) - float((costs @ comparator).sum()) <= float(bound.regret)

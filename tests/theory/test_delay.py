@@ -54,7 +54,7 @@ def test_the_theorem_holds_on_every_set_under_every_order(name, beta, seed, roun
     told, loss, violation = play(problem, AOGD(B, schedule), kind, rounds, delay, rng, hostile_costs(problem, rng))
     if not told:
         return
-    regret = loss - best_linear(B, row, problem.constraint.offset, sum(cost for (cost,), _ in told))
+    regret = loss - best_linear(B, row, problem.constraint.limit, sum(cost for (cost,), _ in told))
     bound = lemma_5_delayed(schedule, problem.constants, len(told), delay)
     assert regret <= float(bound.regret) * (1 + 1e-9)
     assert violation <= float(bound.violation) * (1 + 1e-9)
@@ -70,7 +70,7 @@ def test_the_theorem_holds_on_every_set_under_every_order(name, beta, seed, roun
 def test_strongly_convex_losses_and_constraints_that_change(beta, seed, rounds, delay, kind):
     rng = np.random.default_rng(seed)
     B = Ball(3, radius=2.0)
-    problem = Problem(B, SquaredDistance(3, targets=B), VaryingAffine(3, 2, row_norm=1.0, offset_bound=1.0))
+    problem = Problem(B, SquaredDistance(3, targets=B), VaryingAffine(3, 2, row_norm=1.0, limit_bound=1.0))
     comparator = rng.uniform(-0.5, 0.5, 3)
 
     def parameters(x, number):

@@ -8,7 +8,7 @@ from longterm.sets import Ball, Box
 
 
 def parabola(**changed):
-    facts = {"declared_gradient_bound": 3.2, "declared_range": 1.6, "strong_convexity": 3.2, **changed}
+    facts = {"gradient_bound": 3.2, "value_range": 1.6, "strong_convexity": 3.2, **changed}
     return CustomLoss(1, function=lambda x: 1.6 * x[..., 0] ** 2, derivative=lambda x: 3.2 * x, **facts)
 
 
@@ -22,8 +22,8 @@ def test_true_facts_stand():
 @pytest.mark.parametrize(
     ("changed", "fact", "found"),
     [
-        ({"declared_gradient_bound": 1.0}, "gradient_bound", 3.2),
-        ({"declared_range": 1.0}, "value_range", 1.6),
+        ({"gradient_bound": 1.0}, "gradient_bound", 3.2),
+        ({"value_range": 1.0}, "value_range", 1.6),
         ({"strong_convexity": 4.0}, "convexity (σ)", None),
     ],
 )
@@ -37,14 +37,14 @@ def test_wrong_facts_get_a_counterexample(changed, fact, found):
 
 
 def test_a_wrong_gradient_and_a_concave_function_are_found():
-    wrong = CustomLoss(1, lambda x: x[..., 0] ** 2, lambda x: -2 * x, declared_gradient_bound=2.0, declared_range=1.0)
+    wrong = CustomLoss(1, lambda x: x[..., 0] ** 2, lambda x: -2 * x, gradient_bound=2.0, value_range=1.0)
     concave = CustomLoss(1, lambda x: -(x[..., 0] ** 2), lambda x: -2 * x, 2.0, 1.0)
     for function in (wrong, concave):
         assert [proof.fact for proof in challenge(function, LINE)] == ["convexity (σ)"]
 
 
 def test_constraints_are_challenged_too():
-    g = CustomConstraint(2, lambda x: x[..., 0] - 0.5, lambda x: x * 0 + [1.0, 0.0], 1.0, declared_bound=1.0)
+    g = CustomConstraint(2, lambda x: x[..., 0] - 0.5, lambda x: x * 0 + [1.0, 0.0], 1.0, value_bound=1.0)
     (proof,) = challenge(g, Ball(2))
     assert (proof.fact, proof.observed) == ("value_bound", pytest.approx(1.5))
 
@@ -58,7 +58,7 @@ def test_functions_that_are_not_batched_are_told_how():
         challenge(narrow, Ball(2))
 
 
-FACTS = {"declared_gradient_bound": 2.0, "declared_range": 4.0}
+FACTS = {"gradient_bound": 2.0, "value_range": 4.0}
 
 
 @pytest.mark.parametrize(

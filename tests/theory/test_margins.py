@@ -41,7 +41,7 @@ def test_a_slater_point_is_found_and_is_nearly_the_best(name, seed, count):
     if name == "box":
         rows = np.hstack([matrix, np.ones((count, 1))])  # max s subject to A x + s ≤ b
         bounds = [*zip(B.lower, B.upper, strict=True), (None, None)]
-        best = linprog([0.0] * D + [-1.0], A_ub=rows, b_ub=g.offset, bounds=bounds).x[-1]
+        best = linprog([0.0] * D + [-1.0], A_ub=rows, b_ub=g.limit, bounds=bounds).x[-1]
         assert 0.9 * best <= point.epsilon <= best * (1 + 1e-9)
 
 

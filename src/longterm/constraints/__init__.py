@@ -1,12 +1,16 @@
-"""Constraints g ≤ 0: vectors of convex functions that know their own facts."""
+"""Constraints g ≤ 0: vectors of convex functions with their bounds over a set."""
 
-from longterm.constraints.base import Affine, Constraint, VaryingAffine
+from longterm.constraints.affine import Affine, VaryingAffine
+from longterm.constraints.base import Constraint
 from longterm.constraints.budgets import ElasticNetBudget, L1Budget, L2Budget
 from longterm.constraints.combine import Maximum, Stack
 from longterm.constraints.consensus import Consensus
-from longterm.constraints.derived import CustomConstraint, Scaled, Smooth
-from longterm.constraints.matrices import DoublyStochastic, PositiveSemidefinite
+from longterm.constraints.custom import CustomConstraint
+from longterm.constraints.doubly_stochastic import DoublyStochastic
 from longterm.constraints.on_first import OnFirst
+from longterm.constraints.positive_semidefinite import PositiveSemidefinite
+from longterm.constraints.scaled import Scaled
+from longterm.constraints.smooth import Smooth
 
 __all__ = [
     "Affine",

@@ -1,6 +1,6 @@
-"""Budgets on the size of x: elastic net (the paper's), ℓ1 and ℓ2.
+"""Budgets on norms of x: elastic net (as in the paper), ℓ1 and ℓ2.
 
-Kinks: the derivative of |x_k| at 0 is taken as 0, and so is the gradient of ‖x‖₂ at 0.
+At kinks, the derivative of |x_k| at 0 and the gradient of ‖x‖₂ at 0 are taken as 0.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ class ElasticNetBudget(Constraint):
         return float(max(self.budget, highest))
 
     def projection(self, over: Set) -> Projection | None:
-        # B may only be left out where it holds all of {g ≤ 0}: one projection after the other is not one onto both.
+        # Projecting onto {g ≤ 0} and then onto B is exact only if B contains {g ≤ 0}.
         if not holds_ball_about_zero(over, self.enclosing_ball().radius):
             return None
         return partial(project_onto_elastic_net, budget=self.budget, l1=self.l1, l2=self.l2)
 
     def least_values(self, over: Set) -> FloatArray:
-        """Exact on a box, at its point nearest to 0; on a ball by duality, and by a tangent on other sets."""
+        """Return the exact minimum on a box, a dual bound on a ball, and the base class's bound on other sets."""
         if isinstance(over, Box):
             return np.asarray(self.values(over.project(np.zeros(self.dimension))))
         if isinstance(over, Ball):
@@ -87,7 +87,7 @@ class ElasticNetBudget(Constraint):
         return super().least_values(over)
 
     def _least_on_ball(self, over: Ball) -> float:
-        """max_ν min_x l1 ‖x‖₁ + ½ l2 ‖x‖² + ½ ν (‖x − c‖² − R²): a lower bound for every ν ≥ 0."""
+        """Return max_ν min_x l1 ‖x‖₁ + ½ l2 ‖x‖² + ½ ν (‖x − c‖² − R²), a lower bound by duality."""
         c, R = over.centre, over.radius
         if np.linalg.norm(c) <= R:
             return 0.0
@@ -101,15 +101,15 @@ class ElasticNetBudget(Constraint):
         return best
 
     def enclosing_ball(self) -> Ball:
-        """The smallest ball about 0 that holds {g ≤ 0}: l1 R + ½ l2 R² = budget, because ‖x‖₁ ≥ ‖x‖₂.
+        """Return the smallest ball about 0 that contains {g ≤ 0}.
 
-        The root is written so that it stays exact as l2 → 0 (the textbook form subtracts two nearly
-        equal numbers); with l1 = l2 = 1 it is the paper's √(1 + 2ρ) − 1.
+        Its radius solves l1 R + ½ l2 R² = budget, because ‖x‖₁ ≥ ‖x‖₂. With l1 = l2 = 1 it is √(1 + 2ρ) − 1. The
+        formula used here has no cancellation as l2 → 0.
         """
         return Ball(self.dimension, 2 * self.budget / (self.l1 + np.sqrt(self.l1**2 + 2 * self.l2 * self.budget)))
 
     def prox(self, over: Set) -> ElasticNetProx | None:
-        return ElasticNetProx(self, over) if isinstance(over, Box) or _ball_about_origin(over) else None
+        return ElasticNetProx(self, over) if isinstance(over, Box) or _is_ball_about_zero(over) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class L1Budget(ElasticNetBudget):
     dimension : int
         d.
     budget : float
-        What the norm may be.
+        The upper bound on the norm.
     """
 
     l1: float = field(default=1.0, init=False)
@@ -137,7 +137,7 @@ class L2Budget(Constraint):
     dimension : int
         d.
     budget : float
-        What the norm may be.
+        The upper bound on the norm.
     """
 
     dimension: int
@@ -168,8 +168,8 @@ class L2Budget(Constraint):
         return Ball(self.dimension, self.budget).project if holds_ball_about_zero(over, self.budget) else None
 
     def prox(self, over: Set) -> L2Prox | None:
-        return L2Prox(self, over) if _ball_about_origin(over) else None
+        return L2Prox(self, over) if _is_ball_about_zero(over) else None
 
 
-def _ball_about_origin(over: Set) -> bool:
+def _is_ball_about_zero(over: Set) -> bool:
     return isinstance(over, Ball) and not np.any(over.centre)

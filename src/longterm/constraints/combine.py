@@ -1,4 +1,4 @@
-"""Several constraints as one: kept apart in a vector, or aggregated into their maximum."""
+"""Combinations of several constraints: stacked into one vector, or replaced by their maximum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, dots, namespace, resolution
-from longterm.constraints.base import Affine, Constraint, Linearised, largest, one_hot
+from longterm.constraints.affine import Affine
+from longterm.constraints.base import Constraint, Linearised, max_with_index, one_hot
 from longterm.errors import InputError
 from longterm.projections import Projection
 from longterm.sets import Set
@@ -19,12 +20,12 @@ from longterm.sets import Set
 
 @dataclass(frozen=True, eq=False)
 class Stack(Constraint):
-    """All the functions of all the parts, one after another: m is the sum of theirs.
+    """The concatenated functions of several constraints.
 
     Parameters
     ----------
     parts : sequence of Constraint
-        Fixed or of the round, all of one dimension.
+        Constraints of the same dimension, fixed or with parameters of the round.
 
     Examples
     --------
@@ -52,7 +53,7 @@ class Stack(Constraint):
         )
 
     def _split(self, parameters: tuple[Array, ...]) -> Iterator[tuple[Constraint, int, tuple[Array, ...]]]:
-        """Each part, the position of its first function, and its own parameters."""
+        """Yield each part, the position of its first function, and its parameters."""
         first, used = 0, 0
         for part in self.parts:
             size = len(part.parameters)
@@ -60,27 +61,25 @@ class Stack(Constraint):
             first, used = first + part.count, used + size
 
     def values(self, x: Array, *parameters: Array) -> Array:
-        values = [part.values(x, *theirs) for part, _, theirs in self._split(parameters)]
+        values = [part.values(x, *given) for part, _, given in self._split(parameters)]
         return namespace(x).concat(values, axis=-1)
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
-        return reduce(
-            operator.add,
-            [
-                part.pullback(x, weights[..., first : first + part.count], *theirs)
-                for part, first, theirs in self._split(parameters)
-            ],
-        )
+        pulled = [
+            part.pullback(x, weights[..., first : first + part.count], *given)
+            for part, first, given in self._split(parameters)
+        ]
+        return reduce(operator.add, pulled)
 
     def pushforward(self, x: Array, direction: Array, *parameters: Array) -> Array:
-        slopes = [part.pushforward(x, direction, *theirs) for part, _, theirs in self._split(parameters)]
+        slopes = [part.pushforward(x, direction, *given) for part, _, given in self._split(parameters)]
         return namespace(x).concat(slopes, axis=-1)
 
     def linearised(self, x: Array, *parameters: Array) -> Linearised:
         xp = namespace(x)
         parts = [
-            (_Single(part, x, theirs) if part.count == 1 else part.linearised(x, *theirs), first, first + part.count)
-            for part, first, theirs in self._split(parameters)
+            (_Single(part, x, given) if part.count == 1 else part.linearised(x, *given), first, first + part.count)
+            for part, first, given in self._split(parameters)
         ]
         return Linearised(
             xp.concat([part.values for part, _, _ in parts], axis=-1),
@@ -93,10 +92,10 @@ class Stack(Constraint):
         known = [part for part in affine if part is not None]
         if len(known) < len(affine):
             return None
-        return Affine(np.concatenate([a.matrix for a in known]), np.concatenate([a.offset for a in known]))
+        return Affine(np.concatenate([a.matrix for a in known]), np.concatenate([a.limit for a in known]))
 
     def affine_rounds(self, rounds: int, *parameters: Array) -> tuple[FloatArray, FloatArray] | None:
-        known = [part.affine_rounds(rounds, *theirs) for part, _, theirs in self._split(parameters)]
+        known = [part.affine_rounds(rounds, *given) for part, _, given in self._split(parameters)]
         pairs = [pair for pair in known if pair is not None]
         if len(pairs) < len(known):
             return None
@@ -113,7 +112,7 @@ class Stack(Constraint):
 
 
 class _Single:
-    """One function at x: its gradient is found when it is first asked for, and kept."""
+    """One function linearised at x. Its gradient is computed on first use and cached."""
 
     def __init__(self, part: Constraint, x: Array, parameters: tuple[Array, ...]) -> None:
         self.part, self.x, self.parameters = part, x, parameters
@@ -132,16 +131,16 @@ class _Single:
 
 @dataclass(frozen=True, eq=False)
 class Maximum(Constraint):
-    """g = max over all functions of all the parts: a single constraint, m = 1.
+    """The maximum of all functions of several constraints, as one constraint with m = 1.
 
-    Where several are within 1e-9·D of the maximum, the lowest index gives the subgradient.
+    The lowest index within 1e-9·D of the maximum gives the subgradient.
 
     Parameters
     ----------
     parts : sequence of Constraint
-        Fixed or of the round, all of one dimension.
+        Constraints of the same dimension, fixed or with parameters of the round.
     over : Set
-        B, which D is taken over.
+        The set B over which D is computed.
 
     Examples
     --------
@@ -155,42 +154,42 @@ class Maximum(Constraint):
 
     parts: Sequence[Constraint]
     over: Set
-    _every: Stack = field(init=False, repr=False)
+    _stack: Stack = field(init=False, repr=False)
     _bound: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        every = Stack(self.parts)
-        if self.over.dimension != every.dimension:
-            what = f"has dimension {self.over.dimension}, the parts have {every.dimension}"
+        stack = Stack(self.parts)
+        if self.over.dimension != stack.dimension:
+            what = f"has dimension {self.over.dimension}, the parts have {stack.dimension}"
             raise InputError("over", what, "Give the enclosing set that x is in")
         validate.set_frozen(
             self,
-            parts=every.parts,
-            dimension=every.dimension,
+            parts=stack.parts,
+            dimension=stack.dimension,
             count=1,
-            parameters=every.parameters,
-            _every=every,
-            _bound=every.value_bound(self.over),
+            parameters=stack.parameters,
+            _stack=stack,
+            _bound=stack.value_bound(self.over),
         )
 
     def _largest(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
-        return largest(self._every.values(x, *parameters), resolution(x) * self._bound)
+        return max_with_index(self._stack.values(x, *parameters), resolution(x) * self._bound)
 
     def values(self, x: Array, *parameters: Array) -> Array:
         return as_column(self._largest(x, *parameters)[0])
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
-        chosen = one_hot(self._largest(x, *parameters)[1], self._every.count, x)
-        return self._every.pullback(x, weights * chosen, *parameters)
+        chosen = one_hot(self._largest(x, *parameters)[1], self._stack.count, x)
+        return self._stack.pullback(x, weights * chosen, *parameters)
 
     def least_values(self, over: Set) -> FloatArray:
-        return np.array([self._every.least_values(over).max()])
+        return np.array([self._stack.least_values(over).max()])
 
     def gradient_bound(self, over: Set) -> float:
-        return self._every.gradient_bound(over)
+        return self._stack.gradient_bound(over)
 
     def value_bound(self, over: Set) -> float:
-        return self._every.value_bound(over)
+        return self._stack.value_bound(over)
 
     def projection(self, over: Set) -> Projection | None:
-        return self._every.projection(over)
+        return self._stack.projection(over)

@@ -1,4 +1,4 @@
-"""x_i = x_j for the agents at both ends of every edge of a graph, as pairs of affine inequalities."""
+"""Consensus of agents on a graph: x_i = x_j for every edge, written as pairs of affine inequalities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, dot, like, namespace
-from longterm.constraints.base import Affine, Constraint
+from longterm.constraints.affine import Affine
+from longterm.constraints.base import Constraint
 from longterm.errors import InputError
 from longterm.projections import Projection
 from longterm.sets import Product, Set
@@ -18,18 +19,16 @@ from longterm.sets import Product, Set
 
 @dataclass(frozen=True, eq=False)
 class Consensus(Constraint):
-    """n agents with k coordinates each, x = (x_1, …, x_n) joined end to end; agents are counted from 0.
+    """Equality of the decisions of neighbouring agents, x = (x_1, …, x_n) with k coordinates each.
 
-    With C x the differences x_i − x_j over the edges (i, j), edge by edge, the constraints are C x ≤ 0, then
-    −C x ≤ 0. In a trace the sums per constraint hold Σ_t (x_i − x_j) of every edge, and the largest g_j of a round is
-    how far the worst pair of neighbours is apart.
+    Let C x be the differences x_i − x_j over the edges (i, j). The constraints are C x ≤ 0, then −C x ≤ 0.
 
     Parameters
     ----------
     agents, size : int
         n and k.
     edges : sequence of pairs of int
-        Of neighbours (i, j).
+        Pairs (i, j) of neighbours. Agents are numbered from 0.
 
     Examples
     --------
@@ -62,13 +61,13 @@ class Consensus(Constraint):
         )
 
     def differences(self, x: Array) -> Array:
-        """C x: x_i − x_j for every edge, shape (..., edges · k)."""
+        """Return C x, the differences x_i − x_j of all edges, shape (..., edges · k)."""
         xp = namespace(x)
         by_agent = xp.reshape(x, (*x.shape[:-1], self.agents, self.size))
         return xp.reshape(like(self._incidence, x) @ by_agent, (*x.shape[:-1], self.count // 2))
 
     def adjoint(self, multiplier: Array) -> Array:
-        """Cᵀλ: each agent adds up the multipliers of its edges, − where it is the second end; shape (..., n · k)."""
+        """Return Cᵀλ, the signed sum of the multipliers of each agent's edges, shape (..., n · k)."""
         xp = namespace(multiplier)
         by_edge = xp.reshape(multiplier, (*multiplier.shape[:-1], len(self.edges), self.size))
         at_agents = like(self._incidence, multiplier).T @ by_edge
@@ -76,7 +75,7 @@ class Consensus(Constraint):
 
     @property
     def singular_values(self) -> tuple[float, float]:
-        """The largest and the smallest non-zero singular value of C: the smallest says how well the graph mixes."""
+        """The largest and the smallest non-zero singular value of C."""
         squares = np.linalg.eigvalsh(self._incidence.T @ self._incidence)
         return float(np.sqrt(squares[-1])), float(np.sqrt(squares[1]))
 
@@ -92,7 +91,7 @@ class Consensus(Constraint):
         return self.adjoint(weights[..., :half] - weights[..., half:])
 
     def squared_excess(self, x: Array, *parameters: Array) -> tuple[Array, Array]:
-        # Of each pair ±(C x)_e the positive one is broken: v₊ − v₋ = (C x)_e, and v₊² + v₋² is its square.
+        # Of each pair ±(C x)_e the positive one is violated: v₊ − v₋ = (C x)_e and v₊² + v₋² = (C x)_e².
         differences = self.differences(x)
         return dot(differences, differences), self.adjoint(differences)
 
@@ -108,11 +107,11 @@ class Consensus(Constraint):
         return self.as_affine().least_values(over)
 
     def projection(self, over: Set) -> Projection | None:
-        """On a product of n times the same set: all agents at the nearest point of it to their mean."""
+        """Return the projection. On a product of n equal sets, it moves all agents to the projection of their mean."""
         if isinstance(over, Product) and len(over.factors) == self.agents:
             each = over.factors[0]
             if each.dimension == self.size and all(factor is each for factor in over.factors):
-                return partial(_at_the_mean, each=each, agents=self.agents)
+                return partial(_project_mean, each=each, agents=self.agents)
         return super().projection(over)
 
     def gradient_bound(self, over: Set) -> float:
@@ -122,8 +121,8 @@ class Consensus(Constraint):
         return self.as_affine().value_bound(over)
 
 
-def _at_the_mean(x: Array, each: Set, agents: int) -> Array:
-    """Σ_i ‖z − x_i‖² is n ‖z − x̄‖² and a constant, so z is the projection of the mean x̄."""
+def _project_mean(x: Array, each: Set, agents: int) -> Array:
+    """Move all agents to the projection z of their mean x̄, because Σ_i ‖z − x_i‖² is n ‖z − x̄‖² plus a constant."""
     xp = namespace(x)
     by_agent = xp.reshape(x, (*x.shape[:-1], agents, each.dimension))
     common = each.project(xp.mean(by_agent, axis=-2))

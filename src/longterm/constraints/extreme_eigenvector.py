@@ -1,14 +1,13 @@
-"""The smallest eigenvalue of symmetric matrices with one unit eigenvector, three ways.
+"""The smallest eigenvalue of symmetric matrices with a unit eigenvector, by three methods.
 
-All take (..., n, n) and give (...,) and (..., n). Where the smallest eigenvalue is repeated there is a choice of
-eigenvector. `full_decomposition` makes it by a rule that rounding cannot disturb; the other two look at one matrix
-after another and give for each the same bytes every time, in a batch or alone.
+All map (..., n, n) to (...,) and (..., n). If the smallest eigenvalue is repeated, the eigenvector is not unique.
+`full_decomposition` then selects one by a rule that is robust to rounding. The other two are deterministic.
 
 - `full_decomposition`: all eigenvectors, in any array library. The default.
-- `lapack_one`: SciPy's LAPACK, asked for one eigenvector only. CPU. The fastest from about n = 20 on.
-- `lanczos_one`: SciPy's Lanczos (ARPACK). CPU. For large n with a smallest eigenvalue well apart from the next.
+- `lapack_one`: one eigenvector by SciPy's LAPACK, on the CPU. The fastest from about n = 20 on.
+- `lanczos_one`: one eigenvector by SciPy's Lanczos (ARPACK), on the CPU. For large n and a separated eigenvalue.
 
-`benchmarks/psd.py` measures where each pays.
+`benchmarks/psd.py` compares their speed.
 """
 
 from __future__ import annotations
@@ -29,13 +28,15 @@ ExtremeEigenvector = Callable[[Array], tuple[Array, Array]]
 
 @cache
 def start_vector(size: int) -> FloatArray:
-    """A fixed unit vector without symmetries: it chooses among eigenvectors, and Lanczos starts from it."""
+    """Return a fixed unit vector without symmetries, which selects eigenvectors and starts Lanczos."""
     vector = np.cos(np.arange(1.0, size + 1))
     return validate.frozen(vector / np.linalg.norm(vector))
 
 
 def full_decomposition(matrix: Array) -> tuple[Array, Array]:
-    """All eigenvectors; of those within 1e-9 ‖X‖ of the smallest, the combination nearest to `start_vector`.
+    """Return the smallest eigenvalue and an eigenvector by a full decomposition.
+
+    Among the eigenvectors within 1e-9 ‖X‖ of the smallest it takes the combination nearest to `start_vector`.
 
     >>> import numpy as np
     >>> from longterm.constraints.extreme_eigenvector import full_decomposition
@@ -51,21 +52,21 @@ def full_decomposition(matrix: Array) -> tuple[Array, Array]:
     start = like(start_vector(matrix.shape[-1]), matrix)
     weights = xp.where(lowest, start @ vectors, 0.0)
     length = as_column(norm(weights))
-    # A start at right angles to all of them chooses nothing: then the first will do.
+    # A start vector orthogonal to all of them selects nothing; then take the first.
     first = xp.astype(xp.arange(matrix.shape[-1]) == 0, matrix.dtype)
     weights = xp.where(length > 0, weights / xp.where(length > 0, length, 1.0), first)
     return smallest[..., 0], (vectors @ as_column(weights))[..., 0]
 
 
 def lapack_one(matrix: Array) -> tuple[Array, Array]:
-    """One eigenvector by LAPACK's xSYEVR; of a repeated smallest eigenvalue, the one that LAPACK returns."""
+    """Return the smallest eigenvalue and the eigenvector that LAPACK's xSYEVR finds."""
     return _one_by_one(_lapack, matrix)
 
 
 def lanczos_one(matrix: Array) -> tuple[Array, Array]:
-    """One eigenvector by Lanczos from `start_vector`; of a repeated smallest eigenvalue, the one that it meets.
+    """Return the smallest eigenvalue and the eigenvector that Lanczos finds from `start_vector`.
 
-    It converges slowly, or not at all, where many eigenvalues crowd at the lower end; then LAPACK is asked.
+    It falls back to LAPACK where Lanczos does not converge, for example with many eigenvalues near the smallest.
     """
     return _one_by_one(_lanczos, matrix)
 
@@ -83,21 +84,21 @@ def _one_by_one(solve: Callable[[Any], tuple[Any, Any]], matrix: Array) -> tuple
 
 
 def _lapack(matrix: Any) -> tuple[Any, Any]:
-    from scipy.linalg import eigh  # loaded when asked for
+    from scipy.linalg import eigh
 
     return eigh(matrix, subset_by_index=[0, 0], driver="evr", check_finite=False)
 
 
 def _lanczos(matrix: Any) -> tuple[Any, Any]:
-    from scipy.sparse.linalg import ArpackError, eigsh  # loaded when asked for
+    from scipy.sparse.linalg import ArpackError, eigsh
 
-    if len(matrix) < 3:  # ARPACK wants k < n, and room beside it
+    if len(matrix) < 3:  # ARPACK needs a larger matrix
         return _lapack(matrix)
     try:
         start = start_vector(len(matrix)).astype(matrix.dtype)
-        # Newer versions of SciPy draw from the operating system where a Krylov space ends early, unless told not to.
+        # Newer SciPy draws random numbers where a Krylov space ends early, so it gets a seed.
         seeded: dict[str, Any] = {"rng": 0} if "rng" in signature(eigsh).parameters else {}
         pair: tuple[Any, Any] = eigsh(matrix, k=1, which="SA", v0=start, **seeded)
         return pair
-    except ArpackError:  # no convergence, or nothing to converge from (the zero matrix)
+    except ArpackError:  # no convergence, or the zero matrix
         return _lapack(matrix)

@@ -1,12 +1,12 @@
-"""A constraint on the first coordinates only: the others are free within the enclosing set, an intercept for example.
+"""A constraint on the first coordinates. The others, for example an intercept, are free within the enclosing set.
 
     g(x, b) = g₁(x),   (x, b) in B = B₁ × B₂.
 
-Its bounds D and G_g are those of g₁ on B₁. Everything in a learner's step that belongs to b separates:
+The bounds D and G_g are those of g₁ on B₁. The part of a learner's step that belongs to b separates:
 
     argmin_{(x, b) ∈ B} ⟨z, (x, b)⟩ + ⟨Λ, g₁(x)⟩ + (a/2)‖(x, b)‖² = ( argmin for x, Π_{B₂}(−z_b/a) ).
 
-In the theorems R² becomes R₁² + R₂², and the losses' gradients gain the coordinates of b; nothing else changes.
+In the theorems R² becomes R₁² + R₂², and the losses' gradients gain the coordinates of b.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class OnFirst(Constraint):
     Parameters
     ----------
     constraint : Constraint
-        g, a function of the first coordinates.
+        g₁, a function of the first coordinates.
     free : int
-        How many coordinates follow that g does not see.
+        The number of coordinates after them, which g does not depend on.
 
     Examples
     --------
@@ -60,21 +60,21 @@ class OnFirst(Constraint):
         )
 
     def values(self, x: Array, *parameters: Array) -> Array:
-        return self.constraint.values(self._first(x), *parameters)
+        return self.constraint.values(self.first(x), *parameters)
 
     def pullback(self, x: Array, weights: Array, *parameters: Array) -> Array:
-        pulled = self.constraint.pullback(self._first(x), weights, *parameters)
-        nothing = namespace(x).zeros((*pulled.shape[:-1], self.free), dtype=pulled.dtype)
-        return namespace(x).concat([pulled, nothing], axis=-1)
+        pulled = self.constraint.pullback(self.first(x), weights, *parameters)
+        zeros = namespace(x).zeros((*pulled.shape[:-1], self.free), dtype=pulled.dtype)
+        return namespace(x).concat([pulled, zeros], axis=-1)
 
     def gradient_bound(self, over: Set) -> float:
-        return self.constraint.gradient_bound(self._first_of(over))
+        return self.constraint.gradient_bound(self._first_set(over))
 
     def value_bound(self, over: Set) -> float:
-        return self.constraint.value_bound(self._first_of(over))
+        return self.constraint.value_bound(self._first_set(over))
 
     def least_values(self, over: Set) -> FloatArray:
-        return self.constraint.least_values(self._first_of(over))
+        return self.constraint.least_values(self._first_set(over))
 
     def prox(self, over: Set) -> Prox | None:
         parts = self._parts(over)
@@ -93,16 +93,20 @@ class OnFirst(Constraint):
         rest = parts[1]
 
         def project(x: Array) -> Array:
-            first, others = self._first(x), x[..., self.constraint.dimension :]
-            return namespace(x).concat([inner(first), rest.project(others)], axis=-1)
+            return namespace(x).concat([inner(self.first(x)), rest.project(self.others(x))], axis=-1)
 
         return project
 
-    def _first(self, x: Array) -> Array:
+    def first(self, x: Array) -> Array:
+        """Return the coordinates that g depends on."""
         return x[..., : self.constraint.dimension]
 
+    def others(self, x: Array) -> Array:
+        """Return the free coordinates."""
+        return x[..., self.constraint.dimension :]
+
     def _parts(self, over: Set) -> tuple[Set, Set] | None:
-        """B₁ and B₂, where the set is such a product."""
+        """Return B₁ and B₂, or None if the set is not such a product."""
         if not isinstance(over, Product):
             return None
         for n in range(1, len(over.factors)):
@@ -111,10 +115,10 @@ class OnFirst(Constraint):
                 return first[0] if n == 1 else Product(first), rest[0] if len(rest) == 1 else Product(rest)
         return None
 
-    def _first_of(self, over: Set) -> Set:
-        """B₁, or a ball that holds the first coordinates of every point of the set."""
+    def _first_set(self, over: Set) -> Set:
+        """Return B₁, or a ball that contains the first coordinates of every point of the set."""
         parts = self._parts(over)
-        return Ball(self.constraint.dimension, over.radius, self._first(over.centre)) if parts is None else parts[0]
+        return Ball(self.constraint.dimension, over.radius, self.first(over.centre)) if parts is None else parts[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +129,9 @@ class _FirstProx(Prox):
     rest: Set
 
     def argmin(self, slope: Array, weights: Array, curvature: Array) -> Array:
-        first, others = self.constraint._first(slope), slope[..., self.constraint.constraint.dimension :]
-        x = self.inner.argmin(first, weights, curvature)
-        return namespace(slope).concat([x, self.rest.project(-others / as_column(curvature))], axis=-1)
+        x = self.inner.argmin(self.constraint.first(slope), weights, curvature)
+        free = self.rest.project(-self.constraint.others(slope) / as_column(curvature))
+        return namespace(slope).concat([x, free], axis=-1)
 
     def values_norm_bound(self) -> float:
         return self.inner.values_norm_bound()
@@ -138,7 +142,7 @@ class _FirstPenaltyProx(_FirstProx, PenaltyProx):
     inner: PenaltyProx
 
     def least_weight(self, slope: Array, curvature: Array) -> Array:
-        return self.inner.least_weight(self.constraint._first(slope), curvature)
+        return self.inner.least_weight(self.constraint.first(slope), curvature)
 
     @property
     def reach(self) -> float:

@@ -1,10 +1,10 @@
-"""Closed forms that hold a constraint itself, not its gradient: where there is one, learners can take it exactly.
+"""Proximal steps with a constraint itself instead of its gradient, in closed form.
 
-For a slope z, weights Λ ≥ 0 and a curvature a > 0,
+For a slope z, weights Λ ≥ 0 and a curvature a > 0 the prox is
 
     argmin_{x ∈ B} ⟨z, x⟩ + Σ_j Λ_j g_j(x) + (a/2) ‖x‖².
 
-About another point v it is the same with z − a v for z: (a/2)‖x − v‖² is (a/2)‖x‖² − a⟨v, x⟩ and a constant.
+With (a/2)‖x − v‖² instead of (a/2)‖x‖², replace z by z − a v.
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ if TYPE_CHECKING:
 
 
 class Prox(ABC):
-    """The argmin of one constraint on one set. Everything is batched over leading axes."""
+    """The prox of one constraint on one set, batched over leading axes."""
 
     constraint: Constraint
     over: Set
 
     @abstractmethod
     def argmin(self, slope: Array, weights: Array, curvature: Array) -> Array:
-        """The x above, from slopes (..., d), weights (..., m) and curvatures (...,)."""
+        """Return the prox of slopes (..., d), weights (..., m) and curvatures (...,), shape (..., d)."""
 
     def error(self, total_weight: FloatArray, curvature: FloatArray) -> FloatArray:
-        """How far `argmin` can be from the true one where Σ_j Λ_j is at most `total_weight`: 0 for a closed form."""
+        """Return a bound on the distance from the exact argmin if Σ_j Λ_j ≤ total_weight. It is 0 for closed forms."""
         return np.zeros(np.broadcast_shapes(np.shape(total_weight), np.shape(curvature)))
 
     def values_norm_bound(self) -> float:
-        """Bounds ‖(g_1(x), …, g_m(x))‖₂ on the set: D itself where there is one constraint."""
+        """Return an upper bound on ‖(g_1(x), …, g_m(x))‖₂ on the set."""
         return float(np.sqrt(self.constraint.count) * self.constraint.value_bound(self.over))
 
 
 class PenaltyProx(Prox):
-    """The same for one constraint's positive part [g]₊, where {g ≤ 0} lies inside the set.
+    """A prox that also covers the positive part [g]₊ of one constraint, where {g ≤ 0} lies inside the set.
 
-    argmin_B ⟨z, x⟩ + W [g(x)]₊ + (a/2)‖x‖² is the argmin for g with a weight ν in [0, W]: the smallest one that makes
-    g ≤ 0, or W if that is smaller.
+    argmin_B ⟨z, x⟩ + W [g(x)]₊ + (a/2)‖x‖² is the prox of g with weight min(ν, W), where ν is the smallest weight that
+    makes g ≤ 0.
     """
 
     @abstractmethod
     def least_weight(self, slope: Array, curvature: Array) -> Array:
-        """The smallest ν ≥ 0 whose argmin has g ≤ 0, shape (...,); 0 where no weight is needed."""
+        """Return the smallest ν ≥ 0 whose prox has g ≤ 0, shape (...,)."""
 
     @property
     @abstractmethod
     def reach(self) -> float:
-        """The largest ‖x‖ with g(x) ≤ 0, attained along every axis."""
+        """The largest ‖x‖ with g(x) ≤ 0. It is attained along every axis."""
 
     @property
     def set_holds_budget(self) -> bool:
-        """Whether {g ≤ 0} lies inside the set, a ball about 0 or a box."""
+        """True if {g ≤ 0} lies inside the set, which is a ball about 0 or a box."""
         B = self.over
         inner = min(B.upper.min(), -B.lower.max()) if isinstance(B, Box) else B.radius
         return bool(inner >= self.reach * (1 - 1e-9))
@@ -68,20 +68,20 @@ class PenaltyProx(Prox):
 
 @dataclass(frozen=True, eq=False)
 class AffineProx(Prox):
-    """Affine constraints on any set, a weight for each: x = Π_B( −(z + AᵀΛ)/a )."""
+    """The prox of affine constraints on any set: x = Π_B( −(z + AᵀΛ)/a )."""
 
     constraint: Constraint
     over: Set
 
     def argmin(self, slope: Array, weights: Array, curvature: Array) -> Array:
-        # The gradients Aᵀ are the same everywhere, so any point, here the slope, will do to ask for them.
+        # The gradients Aᵀ do not depend on the point, so the slope serves as one.
         return self.over.project(-(slope + self.constraint.pullback(slope, weights)) / as_column(curvature))
 
     def values_norm_bound(self) -> float:
         affine = self.constraint.as_affine()
         if affine is None:
             return super().values_norm_bound()
-        A, b = affine.matrix, affine.offset
+        A, b = affine.matrix, affine.limit
         by_rows = np.maximum(self.over.support(A) - b, self.over.support(-A) + b)
         whole = np.linalg.norm(A, 2) * self.over.radius + np.linalg.norm(A @ self.over.centre - b)
         return float(min(np.linalg.norm(by_rows), whole))
@@ -89,7 +89,7 @@ class AffineProx(Prox):
 
 @dataclass(frozen=True, eq=False)
 class ElasticNetProx(PenaltyProx):
-    """l1‖x‖₁ + ½ l2‖x‖² − ρ on a ball about 0 or a box: x = Π_B( soft(−z, Λ l1) / (a + Λ l2) ), zeros exact.
+    """The prox of l1‖x‖₁ + ½ l2‖x‖² − ρ on a ball about 0 or a box: x = Π_B( soft(−z, Λ l1) / (a + Λ l2) ).
 
     >>> import numpy as np
     >>> from longterm.constraints import ElasticNetBudget
@@ -115,9 +115,9 @@ class ElasticNetProx(PenaltyProx):
         return self.constraint.enclosing_ball().radius
 
     def least_weight(self, slope: Array, curvature: Array) -> Array:
-        # Let n count the largest |z_k|, V₁ and V₂ their sum and sum of squares. While just these are not 0, the ν with
-        # g = 0 solves (l2/2)κν² + aκν = C, κ = n l1² + 2ρ l2, C = a l1 V₁ + (l2/2) V₂ − ρa². Each n gives a ν; too
-        # many or too few coordinates give one that is too small, so the largest is right (docs/aftrl.md).
+        # Let V₁ and V₂ be the sum and the sum of squares of the n largest |z_k|. If exactly these coordinates are
+        # non-zero, the ν with g = 0 solves (l2/2)κν² + aκν = C with κ = n l1² + 2ρ l2 and
+        # C = a l1 V₁ + (l2/2) V₂ − ρa². A wrong n gives a smaller ν, so the maximum over n is right (docs/aftrl.md).
         xp = namespace(slope)
         l1, l2, budget = self.constraint.l1, self.constraint.l2, self.constraint.budget
         a = as_column(curvature)
@@ -132,7 +132,7 @@ class ElasticNetProx(PenaltyProx):
 
 @dataclass(frozen=True, eq=False)
 class L2Prox(PenaltyProx):
-    """‖x‖₂ − ρ on a ball about 0: −z shortened by Λ, divided by a, then Π_B."""
+    """The prox of ‖x‖₂ − ρ on a ball about 0: x = Π_B( −z [1 − Λ/‖z‖]₊ / a )."""
 
     constraint: L2Budget
     over: Set

@@ -1,45 +1,51 @@
-"""Choose among actions under budgets: see the request, then act, learn from what was chosen only.
+"""Choose among actions under budgets: see the request, act, and learn from the outcome of the action alone.
 
 docs/decisions.md explains it; examples/routing.py routes language models with it.
 """
 
+from longterm.decisions.beliefs import LinearBelief
+from longterm.decisions.budgets import Budget
 from longterm.decisions.choice import Choice
 from longterm.decisions.chooser import Chooser
-from longterm.decisions.duals import Budget, Dual, EntropicDual, EuclideanDual, HedgeDual
+from longterm.decisions.duals import Dual, EntropicDual, EuclideanDual, HedgeDual
+from longterm.decisions.exponential_weights import EXP3IX, ExponentialWeights, FixedMixture
 from longterm.decisions.hindsight import BestChoices, best_choices
-from longterm.decisions.inverse_gap import InverseGapWeighting, PartialFit, Regressor, RidgeRegressor, TableRegressor
-from longterm.decisions.linear import LinearBelief, LinearUCB, ThompsonSampling, WordHash
-from longterm.decisions.play import Run, Table, Worth, off_policy, play
-from longterm.decisions.primal_dual import Bound, PrimalDual
-from longterm.decisions.primals import EXP3IX, FixedMixture, Hedge, Primal
+from longterm.decisions.inverse_gap import InverseGapWeighting
+from longterm.decisions.linear import LinearUCB, ThompsonSampling
+from longterm.decisions.off_policy import OffPolicyEstimate, off_policy
+from longterm.decisions.play import DecisionRun, OutcomeTable, play
+from longterm.decisions.primal_dual import DecisionBound, PrimalDual
+from longterm.decisions.primals import Primal
+from longterm.decisions.regressors import PartialFit, Regressor, RidgeRegressor, TableRegressor
+from longterm.decisions.text import WordHash
 
 __all__ = [
     "EXP3IX",
     "BestChoices",
-    "Bound",
     "Budget",
     "Choice",
     "Chooser",
+    "DecisionBound",
+    "DecisionRun",
     "Dual",
     "EntropicDual",
     "EuclideanDual",
+    "ExponentialWeights",
     "FixedMixture",
-    "Hedge",
     "HedgeDual",
     "InverseGapWeighting",
     "LinearBelief",
     "LinearUCB",
+    "OffPolicyEstimate",
+    "OutcomeTable",
     "PartialFit",
     "Primal",
     "PrimalDual",
     "Regressor",
     "RidgeRegressor",
-    "Run",
-    "Table",
     "TableRegressor",
     "ThompsonSampling",
     "WordHash",
-    "Worth",
     "best_choices",
     "off_policy",
     "play",

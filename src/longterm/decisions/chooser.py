@@ -1,18 +1,19 @@
-"""A rule at work: requests are answered at once, outcomes come when they come.
+"""A rule in a service: requests are answered at once, and outcomes are reported when they arrive.
 
     choice = chooser.act(context, costs=…)
     chooser.settle(choice, reward=…, cost=…)
 
-Outcomes may be late, in any order, in two parts (the cost now, the reward later), or never come (`forget`).
+Outcomes may be late, in any order, in two parts (the cost now, the reward later), or never come (`skip`).
 
-**Files.** A journal has every call since the last save, written before it takes effect: what was acknowledged survives
-the death of the process (with `fsync`, of the machine). One process writes a journal. It is replaced by a shorter one
-when it has become long. **Lives.** Whoever comes up without all of its journal gives the numbers of lost requests out
-again: every process has a `life` of its own, and refuses the choices of lives that its files do not know.
+**Files.** A journal holds every call since the last save and is written before the call takes effect. A call that has
+returned survives the death of the process, and with `fsync` that of the machine. One process writes a journal. A long
+journal is replaced by a shorter one. **Epochs.** A process that starts without the end of its journal gives out the
+numbers of lost requests again. So every process has an epoch of its own and refuses choices of epochs that its files do
+not know.
 
-Thread rule: one lock; every call is atomic. An exception may come out of any instruction (a signal handler that
-raises): what was interrupted is undone or finished before the next call, by whether its record is in the journal.
-Here calls are checked; `memory` works out what they change, and `longterm.live` sees to files, locks and interrupts.
+**Threads and signals.** One lock makes every call atomic. If a signal handler raises inside a call, the call is undone
+or finished before the next one, depending on whether its record is in the journal. This module validates calls,
+`memory` computes their effect, and `longterm.live` handles files, locks and interrupts.
 """
 
 from __future__ import annotations
@@ -28,10 +29,26 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from longterm._arrays import FloatArray
-from longterm.decisions.choice import Choice, Pending, cost_table, numbers, paid_of, rewards_of, told_of
+from longterm.decisions.choice import (
+    Choice,
+    require_allowed,
+    require_costs,
+    require_labels,
+    require_numbers,
+    require_outcomes,
+    require_paid,
+)
 from longterm.decisions.memory import CHECKPOINT_AFTER, ChooserMemory
-from longterm.decisions.primal_dual import Open, PrimalDual, State
-from longterm.errors import AlreadyToldError, BrokenBoundWarning, InputError, UnknownTokenError, WindowFullError
+from longterm.decisions.primal_dual import PrimalDual, RuleState
+from longterm.decisions.primals import ActionOutcomes, OpenChoice
+from longterm.errors import (
+    AlreadyToldError,
+    BrokenBoundWarning,
+    HorizonWarning,
+    InputError,
+    UnknownTokenError,
+    WindowFullError,
+)
 from longterm.live.checkpoints import CheckpointAfter
 from longterm.live.durable import Durable
 from longterm.live.tokens import Token
@@ -39,7 +56,7 @@ from longterm.storage.lock import writing
 
 
 class Chooser(Durable[ChooserMemory]):
-    """Answers requests by a rule, and settles them.
+    """A rule that answers requests and learns from their outcomes.
 
     Parameters
     ----------
@@ -47,26 +64,25 @@ class Chooser(Durable[ChooserMemory]):
         The rule.
     seed : int
         For the draws: the same seed and the same requests give the same choices.
-    max_open : int
-        How many choices may be open; `act` raises a WindowFullError when they are.
+    max_in_flight : int
+        The largest number of open choices; `act` raises a WindowFullError when it is reached.
     expire_after : int, optional
-        The age, in requests since, at which a choice that is still open is forgotten.
+        The age, in requests since, at which an open choice is skipped.
     journal : path, optional
-        A file for every call between two saves. One that exists is continued, if it starts from a chooser as fresh
-        as this.
+        A file for every call between two saves. An existing one is continued if it starts from a chooser like this.
     fsync : bool
-        Whether each record is forced to the disk before its call returns.
+        Force each record to the disk before its call returns.
     checkpoint_after : int, (int, int) or None
-        Records, or records and bytes, after which the journal is replaced by a short one that begins with the whole
-        state, in the background. None: never; a long journal is warned of.
+        Records, or records and bytes, after which the journal is replaced in the background by a short one that begins
+        with the whole state. None: never, and a long journal raises a warning.
 
     Notes
     -----
-    **What is promised about money.** With `stop=True`, the sum of what was settled and of the bounds of what is
-    open is within every cap after every call, on every sequence. So no cap is broken if no request costs more than
-    its bound: what `bounds=` said, else what `costs=` said, else the budget's `largest`. A cost above its bound is
-    taken (the money is gone), with a BrokenBoundWarning, and the overspending in all is at most the sum of those
-    excesses.
+    **Money.** With `stop=True`, the sum of the settled costs and of the bounds of open choices is within every cap
+    after every call, on every sequence. The bound of a request is that of `bounds=`, else of `costs=`, else the
+    budget's `largest`. A cost above its bound is recorded (the money is gone) with a BrokenBoundWarning, and the total
+    overspending is at most the sum of those excesses. Warnings are issued before the call takes effect, so where
+    warnings are errors nothing has changed when one is raised.
 
     Examples
     --------
@@ -87,64 +103,91 @@ class Chooser(Durable[ChooserMemory]):
         rule: PrimalDual,
         *,
         seed: int = 0,
-        max_open: int = 100_000,
+        max_in_flight: int = 100_000,
         expire_after: int | None = None,
         journal: str | PathLike[str] | None = None,
         fsync: bool = True,
         checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
     ) -> None:
         self.rule = rule
-        super().__init__(ChooserMemory(rule, seed, max_open, expire_after), checkpoint_after)
+        super().__init__(ChooserMemory(rule, seed, max_in_flight, expire_after), checkpoint_after)
+        self._warned_of_horizon = False
         with writing(None if journal is None else Path(journal)) as lock:
             self._recorded.begin(lock, fsync=fsync)
 
+    def __repr__(self) -> str:
+        state, waiting = self.state, len(self._recorded.memory.pending)
+        money = ", ".join(
+            f"{budget.name} {spent:.4g} of {budget.limit:.4g}"
+            for budget, spent in zip(self.rule.budget_set.budgets, state.spent.value.tolist(), strict=True)
+        )
+        requests = f"{state.round - 1} of {self.rule.horizon} requests"
+        return f"Chooser({type(self.rule.primal).__name__}, {requests}, {waiting} open, {money})"
+
     @property
     def _memory(self) -> ChooserMemory:
-        """What there is, with nothing left half-done: to be asked for with the lock in hand."""
+        """The state after interrupted calls were undone or finished; hold the lock when you read it."""
         self._recorded.finish_interrupted()
         return self._recorded.memory
 
     # --- the rounds -------------------------------------------------------------------------------------------
 
-    def act(self, context: ArrayLike = (), costs: ArrayLike | None = None, bounds: ArrayLike | None = None) -> Choice:
+    def act(
+        self,
+        context: ArrayLike = (),
+        costs: ArrayLike | None = None,
+        bounds: ArrayLike | None = None,
+        *,
+        allowed: ArrayLike | None = None,
+    ) -> Choice:
         """Answer a request.
 
         Parameters
         ----------
         context : array, shape (d,)
-            What is known of the request.
+            The features of the request.
         costs : array, shape (K,) or (K, m), optional
-            What each action will cost, or is expected to.
+            The expected cost of each action.
         bounds : array, same shape, optional
-            What each action can cost at most; by default `costs`.
+            The largest cost of each action; by default `costs`.
+        allowed : array of bool, shape (K,), optional
+            The actions that suit this request; by default all.
 
         Returns
         -------
         Choice
+            The action. It is None if no allowed action is affordable.
         """
         with self._turn():
             memory = self._memory
             number = memory.state.round
-            x = numbers("context", context, number).reshape(-1)
-            self.rule.primal.check(x, number)
-            announced = cost_table(self.rule, "costs", costs, number)
-            most = cost_table(self.rule, "bounds", bounds, number)
+            x = require_numbers("context", context, number).reshape(-1)
+            self.rule.primal.require_context(x, number)
+            announced = require_costs(self.rule, "costs", costs, number)
+            most = require_costs(self.rule, "bounds", bounds, number)
             if announced is not None and most is not None and np.any(most < announced):
-                raise InputError("bounds", "are below the costs", "Give what an action can cost at most", round=number)
-            while memory.expire_after is not None and memory.pending:
-                oldest = next(iter(memory.pending))
-                if number - oldest <= memory.expire_after:
-                    break
-                self._recorded.apply(memory.change_of_forget(oldest), self._lock)
-            if len(memory.pending) >= memory.max_open:
+                raise InputError("bounds", "are below the costs", "Give the largest cost of each action", round=number)
+            mask = require_allowed(allowed, self.rule.actions, number)
+            if number > self.rule.horizon:
+                self._warn_of_horizon()
+            self._skip_expired(memory, number)
+            if len(memory.pending) >= memory.max_in_flight:
                 raise WindowFullError(
-                    f"{memory.max_open} choices are open, the oldest is {next(iter(memory.pending))}. Settle or forget "
-                    "some, or make the chooser with a larger max_open, or with expire_after."
+                    f"{memory.max_in_flight} choices are open, the oldest is {next(iter(memory.pending))}. Settle or "
+                    "skip some, or make the chooser with a larger max_in_flight, or with expire_after."
                 )
-            change = memory.change_of_act(x, announced, most, self._life)
+            change = memory.act(x, announced, most, mask, self._life)
             self._recorded.apply(change, self._lock)
             assert change.opened is not None
-            return self._choice(number, change.opened)
+            return self._choice(change.opened)
+
+    def _skip_expired(self, memory: ChooserMemory, number: int) -> None:
+        """Skip the open choices that are older than `expire_after`."""
+        while memory.expire_after is not None and memory.pending:
+            oldest = next(iter(memory.pending))
+            if number - oldest <= memory.expire_after:
+                return
+            self._recorded.apply(memory.skip(oldest), self._lock)
 
     def settle(
         self,
@@ -155,62 +198,68 @@ class Chooser(Durable[ChooserMemory]):
         rewards: ArrayLike | None = None,
         costs: ArrayLike | None = None,
     ) -> None:
-        """What came of a choice. Each part counts once; if this raises, nothing has changed.
+        """Report the outcome of a choice. Each part counts once. If this raises, nothing has changed.
 
         Parameters
         ----------
         choice : Choice or str
-            The choice, or its text. A bare number does not say of which life it is, and is refused.
+            The choice, or its text. A bare number is refused, since it does not name an epoch.
         reward : float in [0, 1], optional
-            Of the action played. Left out: it comes later, and only the cost is settled now.
+            Of the action played. If it is left out it may come later, and only the cost is settled now.
         cost : float or array, shape (m,), optional
-            Of the action played. Left out: what was announced, if this call settles the reward and nothing settled
-            the cost.
+            Of the action played. If it is left out, a call with a reward settles the announced cost, unless the cost
+            is settled already.
         rewards, costs : arrays, shapes (K,) and (K,) or (K, m), optional
-            Of all actions, where they are known (full feedback); costs as announced where left out.
+            Of all actions, if they are known (full feedback). Costs are as announced if they are left out.
         """
         with self._turn():
             memory = self._memory
-            number, pending = self._find(choice)
-            opened = pending.open
-            if reward is None and rewards is None and cost is None and costs is None:
+            opened = self._find(choice)
+            number, has_reward = opened.round, reward is not None or rewards is not None
+            if not has_reward and cost is None and costs is None:
                 raise InputError(
-                    "reward", "and cost are missing", "Give what came, or forget() the choice", round=number
+                    "reward", "and cost are missing", "Give at least one of them, or skip() the choice", round=number
                 )
-            if pending.cost is not None and cost is not None:
+            if opened.paid is not None and cost is not None:
                 raise AlreadyToldError(number, "its cost was settled already", "Settle its reward only")
-            if pending.told is not None and (reward is not None or rewards is not None):
+            if opened.outcomes is not None and has_reward:
                 raise AlreadyToldError(number, "its reward was settled already", "Settle its cost only")
-            paid = paid_of(self.rule, pending, cost, costs, number, needs=reward is not None or rewards is not None)
-            lesson = told_of(self.rule, opened, reward, rewards, costs, number)
-            change = memory.change_of_settle(number, paid if pending.cost is None else None, lesson)
-            self._recorded.apply(change, self._lock)
-        if paid is not None and np.any((paid > opened.bound * (1 + 1e-12)) & (self.rule.books.sign > 0)):
-            over = np.maximum(paid - opened.bound, 0.0)[self.rule.books.sign > 0]
-            warnings.warn(
-                f"choice {number} cost {over.max():g} more than its bound; the cap may be missed by as much",
-                BrokenBoundWarning,
-                stacklevel=2,
-            )
+            paid = require_paid(self.rule, opened, cost, costs, with_reward=has_reward)
+            outcomes = require_outcomes(self.rule, opened, reward, rewards, costs)
+            paid = paid if opened.paid is None else None
+            if paid is not None:
+                self._warn_of_excess(opened, paid)
+            self._recorded.apply(memory.settle(number, paid, outcomes), self._lock)
 
-    def forget(self, choice: Choice | str) -> None:
-        """Nothing (more) will come of a choice: an open cost counts as what was held back, no reward is learned."""
+    def skip(self, choice: Choice | str) -> None:
+        """Give up a choice. An open cost counts as the money held back for it, and no reward is learned."""
         with self._turn():
             memory = self._memory
-            self._recorded.apply(memory.change_of_forget(self._find(choice)[0]), self._lock)
+            self._recorded.apply(memory.skip(self._find(choice).round), self._lock)
 
     def teach(self, context: ArrayLike, rewards: ArrayLike, costs: ArrayLike | None = None) -> None:
-        """Labels of all actions on a request of the past: the primal learns, no budget moves. For warm starts."""
+        """Learn the rewards of actions on a past request, as a warm start. No budget moves.
+
+        Parameters
+        ----------
+        context : array, shape (d,)
+            The features of the request.
+        rewards : array, shape (K,)
+            In [0, 1]; NaN for an action whose reward is not known.
+        costs : array, shape (K,) or (K, m), optional
+            The costs of the actions.
+        """
         with self._turn():
             memory = self._memory
-            x = numbers("context", context, None).reshape(-1)
-            self.rule.primal.check(x, memory.state.round)
-            table = cost_table(self.rule, "costs", costs, memory.state.round)
-            K, m = self.rule.actions, self.rule.game.resources
-            outcomes = rewards_of(rewards, K, None), np.zeros((K, m)) if table is None else table
-            self._recorded.apply(memory.change_of_teach(x, *outcomes), self._lock)
+            x = require_numbers("context", context, None).reshape(-1)
+            self.rule.primal.require_context(x, memory.state.round)
+            table = require_costs(self.rule, "costs", costs, None)
+            K, m = self.rule.actions, self.rule.setting.resources
+            seen, known = require_labels(rewards, K)
+            outcomes = ActionOutcomes(seen, known, np.zeros((K, m)) if table is None else table * seen[:, None])
+            self._recorded.apply(memory.teach(x, outcomes), self._lock)
 
-    # --- coming up --------------------------------------------------------------------------------------------
+    # --- starting a service -----------------------------------------------------------------------------------
 
     @classmethod
     def load(
@@ -222,16 +271,16 @@ class Chooser(Durable[ChooserMemory]):
         fsync: bool = True,
         checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
     ) -> Self:
-        """The chooser that was saved, and with its journal everything since: it goes on bit for bit.
+        """Load a saved chooser and, with its journal, every call since. It continues bit for bit.
 
         Parameters
         ----------
         path : path
-            What `save` wrote. It holds seed, max_open and expire_after, too.
+            The file that `save` wrote. It holds seed, max_in_flight and expire_after, too.
         rule : PrimalDual
             Made as the saved one was.
         journal : path, optional
-            The journal beside it. Without, choices made after the save are refused.
+            The journal beside it. Without it, choices made after the save are refused.
         fsync : bool
             As for a new chooser.
         checkpoint_after : int, (int, int) or None
@@ -240,14 +289,14 @@ class Chooser(Durable[ChooserMemory]):
         Returns
         -------
         Chooser
-            The chooser, ready to go on.
+            The chooser.
 
         Raises
         ------
         SnapshotError
-            Saying what is wrong with the file: it is damaged, newer, or of another rule.
+            If the file is damaged, newer, or of another rule.
         JournalError
-            The same of the journal.
+            If the journal is damaged, newer, or of another snapshot.
         """
         chooser = cls(rule, checkpoint_after=checkpoint_after)
         return chooser._load(Path(path), None if journal is None else Path(journal), fsync=fsync)
@@ -260,22 +309,22 @@ class Chooser(Durable[ChooserMemory]):
         *,
         journal: str | PathLike[str],
         seed: int = 0,
-        max_open: int = 100_000,
+        max_in_flight: int = 100_000,
         expire_after: int | None = None,
         fsync: bool = True,
         checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
     ) -> Self:
-        """How a service comes up, the first time and every time after: the chooser of `path`, or a new one.
+        """Load the chooser saved at `path`, or create it on the first start of a service.
 
         Parameters
         ----------
         path : path
-            What `save` writes; if there is nothing yet, the chooser begins with what the journal knows.
+            The file that `save` writes. If it does not exist, the chooser begins with the calls in the journal.
         rule : PrimalDual
             Made as the saved one was.
         journal : path
-            The journal that lies beside the snapshot.
-        seed, max_open, expire_after : int
+            The journal beside the snapshot.
+        seed, max_in_flight, expire_after : int
             As for a new chooser; a snapshot has its own.
         fsync : bool
             As for a new chooser.
@@ -285,25 +334,27 @@ class Chooser(Durable[ChooserMemory]):
         Returns
         -------
         Chooser
-            The chooser, ready to go on.
+            The chooser.
 
         Raises
         ------
         SnapshotError, JournalError
             As for `load`.
         """
-        chooser = cls(rule, seed=seed, max_open=max_open, expire_after=expire_after, checkpoint_after=checkpoint_after)
+        chooser = cls(
+            rule, seed=seed, max_in_flight=max_in_flight, expire_after=expire_after, checkpoint_after=checkpoint_after
+        )
         return chooser._open(Path(path), Path(journal), fsync=fsync)
 
-    # --- what can be read -------------------------------------------------------------------------------------
+    # --- properties -------------------------------------------------------------------------------------------
 
     @property
     def seed(self) -> int:
-        """Of the draws."""
+        """The seed of the draws."""
         return self._recorded.memory.seed
 
     @property
-    def state(self) -> State:
+    def state(self) -> RuleState:
         """The rule's state, a named tuple that does not change later."""
         with self._turn():
             return self._memory.state
@@ -315,13 +366,15 @@ class Chooser(Durable[ChooserMemory]):
 
     @property
     def spent(self) -> FloatArray:
-        """What settled choices cost, as each budget counts, shape (m,)."""
-        return self.state.spent.value
+        """The cost of settled choices as each budget counts, shape (m,)."""
+        spent: FloatArray = self.state.spent.value
+        return spent
 
     @property
     def committed(self) -> FloatArray:
-        """Spent on caps, and held back for what is open."""
-        return self.state.committed.value
+        """The money spent on caps and held back for open choices, shape (m,)."""
+        committed: FloatArray = self.state.committed.value
+        return committed
 
     @property
     def prices(self) -> FloatArray:
@@ -330,42 +383,57 @@ class Chooser(Durable[ChooserMemory]):
 
     @property
     def pending(self) -> Mapping[int, Choice]:
-        """What is not settled, by number, oldest first."""
+        """The open choices by number, oldest first."""
         with self._turn():
-            return MappingProxyType({n: self._choice(n, p.open) for n, p in self._memory.pending.items()})
+            return MappingProxyType({n: self._choice(opened) for n, opened in self._memory.pending.items()})
 
-    # --- inside -----------------------------------------------------------------------------------------------
+    # --- helpers ----------------------------------------------------------------------------------------------
 
-    def _choice(self, number: int, opened: Open) -> Choice:
-        refused = opened.action < 0
+    def _choice(self, opened: OpenChoice) -> Choice:
+        is_refused = opened.action < 0
         return Choice(
-            number,
-            None if refused else opened.action,
-            1.0 if refused else float(opened.probabilities[opened.action]),
+            opened.round,
+            None if is_refused else opened.action,
+            1.0 if is_refused else opened.probability,
             opened.probabilities,
-            opened.request.prices / self.rule.game.unit,
-            self._recorded.memory.life_of(number),
+            opened.prices / self.rule.setting.unit,
+            opened.epoch,
         )
 
-    def _find(self, choice: Choice | str) -> tuple[int, Pending]:
+    def _warn_of_horizon(self) -> None:
+        """Warn once that more requests come than the rule was made for."""
+        if self._warned_of_horizon:
+            return
+        self._warned_of_horizon = True
+        what = f"this rule was made for {self.rule.horizon} requests, and more are coming"
+        remedy = "The caps still hold; for prices that suit the longer stream make the rule with a larger horizon"
+        warnings.warn(f"{what}. {remedy}.", HorizonWarning, stacklevel=3)
+
+    def _warn_of_excess(self, opened: OpenChoice, paid: FloatArray) -> None:
+        """Warn if a cost is above the bound of its choice."""
+        excess = np.max((paid - opened.bound)[self.rule.budget_set.is_cap], initial=0.0)
+        if excess > 0:
+            what = f"choice {opened.round} cost {excess:g} more than its bound; the cap may be exceeded by as much"
+            warnings.warn(what, BrokenBoundWarning, stacklevel=3)
+
+    def _find(self, choice: Choice | str) -> OpenChoice:
+        """Return the open choice that is meant, or raise a TokenError that says why there is none."""
         memory = self._recorded.memory
         given = Token.parse(choice) if isinstance(choice, str) else choice
         number: Any = given.number if isinstance(given, (Choice, Token)) else None
-        known = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-        if not known or not 1 <= number < memory.state.round:
+        is_known = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+        if not is_known or not 1 <= number < memory.state.round:
             raise UnknownTokenError(
                 0, f"{choice!r} is not a choice of this chooser", "Give what act() returned, or its text"
             )
-        number = int(number)
-        if given.life != memory.life_of(number):
+        opened = memory.pending.get(int(number))
+        epoch = given.epoch if isinstance(given, Choice) else given.life
+        if epoch != (memory.epoch_of(int(number)) if opened is None else opened.epoch):
             raise UnknownTokenError(
-                number,
-                "it is of another life: made by another chooser, or after a save and lost with the journal",
+                int(number),
+                "it is of another epoch: made by another chooser, or after a save and lost with the journal",
                 "Drop it; load with the journal to keep such choices",
             )
-        found = memory.pending.get(number)
-        if found is None:
-            raise AlreadyToldError(
-                number, "it is settled, forgotten or was refused", "Nothing is to be done: it counts once"
-            )
-        return number, found
+        if opened is None:
+            raise AlreadyToldError(int(number), "it is settled, skipped or was refused", "Do nothing: it counts once")
+        return opened

@@ -1,8 +1,8 @@
-r"""The best that could have been done, had the table of outcomes been known, with a certificate.
+r"""The best choices in hindsight on a table of outcomes, with a certificate.
 
 A table has rewards r[t, a] and costs c[t, a, i]. Three benchmarks, each a linear program, each at most the one before:
 
-    rows      max Σ_t Σ_a x[t,a] r[t,a]     one distribution over actions for each row: knows the outcome of every row
+    rows      max Σ_t Σ_a x[t,a] r[t,a]     one distribution over actions for each row; knows every outcome
     classes   max Σ_z n_z Σ_a p[z,a] r̄[z,a]  one distribution for each class of contexts, with the means of the class
     mixture   one distribution for all: one class
 
@@ -10,12 +10,12 @@ subject to σ_i(Σ x c_i − B_i) ≤ 0. For *every* μ ≥ 0
 
     D(μ) = Σ_i σ_i μ_i B_i + Σ_t max_a (r[t,a] − Σ_i σ_i μ_i c[t,a,i])   ≥   the optimum,
 
-so value, D(μ) and their gap are a proof that no solver need be trusted for: the solution is brought within the
-budgets first, and D is summed exactly.
+so value, D(μ) and their gap prove the result without trust in the solver. The solution is brought within the budgets
+first, and D is summed exactly.
 
-**Rows that are noisy.** With 0/1 rewards the row benchmark knows the noise: it picks whichever action happened to
-be right, and the expected maximum of noisy outcomes exceeds the maximum of their means. No policy that sees
-requests only can come near it. Use classes, or rewards smoothed by a model fitted elsewhere.
+**Noisy rows.** With 0/1 rewards the row benchmark knows the noise: it picks an action that happened to be right, and
+the expected maximum of noisy outcomes exceeds the maximum of their means. No policy that sees requests only can come
+near it. Use classes, or rewards smoothed by a model fitted elsewhere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from scipy.sparse import csr_array, eye_array, kron
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.decisions.duals import Budget
+from longterm.decisions.budgets import Budget
 from longterm.errors import InputError
 
 Benchmark = Literal["rows", "classes", "mixture"]
@@ -40,24 +40,24 @@ Benchmark = Literal["rows", "classes", "mixture"]
 
 @dataclass(frozen=True, eq=False)
 class BestChoices:
-    """A benchmark's optimum and its proof.
+    """The optimum of a benchmark and its certificate.
 
     Parameters
     ----------
     benchmark : {"rows", "classes", "mixture"}
-        Which one.
+        The benchmark.
     value : float
-        Σ of the rewards, by shares that keep every budget.
+        The total reward of shares that keep every budget.
     upper_bound : float
-        D at `prices`: what no shares exceed.
+        D at `prices`. No shares have a larger value.
     prices : array, shape (m,)
         μ, the reward of one more unit of each budget.
     shares : array, shape (rows or classes, K)
-        How much of each row or class each action answers.
+        The share of each row or class that each action answers.
     spent : array, shape (m,)
-        What the shares cost, as the budgets count.
+        The cost of the shares, as the budgets count.
     noisy : bool
-        Whether every reward is 0 or 1 and each row was known: then the value is mostly noise.
+        True if every reward is 0 or 1 and each row was known. Then the value is mostly noise.
     """
 
     benchmark: Benchmark
@@ -70,11 +70,11 @@ class BestChoices:
 
     @property
     def gap(self) -> float:
-        """How far the value can be from the optimum."""
+        """An upper bound on the distance of the value from the optimum."""
         return max(self.upper_bound - self.value, 0.0)
 
     def regret(self, reward: float) -> float:
-        """How much less than this benchmark a total reward is."""
+        """Return the value of the benchmark less a total reward."""
         return self.value - reward
 
 
@@ -97,14 +97,14 @@ def best_choices(
     budgets : Budget or sequence of Budget
         Caps and floors.
     benchmark : {"rows", "classes", "mixture"}
-        What may depend on what.
+        "rows": one distribution for each row; "classes": for each class; "mixture": for all rows.
     classes : array of int, shape (T,), optional
         The class of each row, for "classes".
 
     Returns
     -------
     BestChoices
-        The optimum, and its proof.
+        The optimum and its certificate.
 
     Examples
     --------
@@ -116,17 +116,17 @@ def best_choices(
     >>> round(best_choices(rewards, costs, Budget(1.5, largest=1.0), "mixture").value, 12)
     0.85
     """
-    r, c, given = _checked(rewards, costs, budgets)
+    r, c, given = _validated(rewards, costs, budgets)
     sign = np.array([1.0 if b.kind == "at most" else -1.0 for b in given])
     limit = np.array([b.limit for b in given])
     if benchmark != "rows":
         labels = np.zeros(len(r), dtype=np.int64) if benchmark == "mixture" else _labels(classes, len(r))
         r, c = _class_sums(r, c, labels)
     if c.shape[2] == 1 and sign[0] > 0:
-        shares, prices = _by_slopes(r, c[:, :, 0], float(limit[0]))
+        shares, prices = _solve_one_cap(r, c[:, :, 0], float(limit[0]))
     else:
-        shares, prices = _by_program(r, c, sign, limit)
-    shares = _within(shares, c, sign, limit)
+        shares, prices = _solve_program(r, c, sign, limit)
+    shares = _feasible(shares, c, sign, limit)
     noisy = benchmark == "rows" and bool(np.isin(r, (0.0, 1.0)).all())
     return BestChoices(
         benchmark,
@@ -140,13 +140,13 @@ def best_choices(
 
 
 def dual_bound(r: FloatArray, c: FloatArray, sign: FloatArray, limit: FloatArray, prices: FloatArray) -> float:
-    """D(μ), summed exactly: an upper bound for every μ ≥ 0."""
+    """Return D(μ), summed exactly: an upper bound for every μ ≥ 0."""
     signed = sign * prices
     rows = (r - c @ signed).max(axis=1)
     return math.fsum([*(signed * limit).tolist(), *rows.tolist()])
 
 
-def _checked(
+def _validated(
     rewards: ArrayLike, costs: ArrayLike, budgets: Budget | Sequence[Budget]
 ) -> tuple[FloatArray, FloatArray, tuple[Budget, ...]]:
     r = validate.matrix("rewards", rewards)
@@ -168,7 +168,7 @@ def _labels(classes: ArrayLike | None, rows: int) -> NDArray[np.int64]:
 
 
 def _class_sums(r: FloatArray, c: FloatArray, labels: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-    """Sums over the rows of each class: playing p there brings n_z Σ p r̄ = Σ p (sum)."""
+    """Return the sums of rewards and costs over the rows of each class."""
     count = int(labels.max()) + 1
     picks = csr_array((np.ones(len(r)), (labels, np.arange(len(r)))), shape=(count, len(r)))
     sums = np.asarray(picks @ r)
@@ -176,21 +176,21 @@ def _class_sums(r: FloatArray, c: FloatArray, labels: NDArray[np.int64]) -> tupl
     return sums, costs
 
 
-def _by_slopes(r: FloatArray, c: FloatArray, limit: float) -> tuple[FloatArray, FloatArray]:
-    """One cap: climb the upper concave hulls of all rows, the steepest step first, until the money is gone."""
+def _solve_one_cap(r: FloatArray, c: FloatArray, limit: float) -> tuple[FloatArray, FloatArray]:
+    """Solve for one cap: climb the concave hulls of all rows, steepest step first, until the money is gone."""
     rows, actions = r.shape
-    at = np.lexsort((-r, c), axis=1)[:, 0]  # the cheapest; of those the best
+    at = np.lexsort((-r, c), axis=1)[:, 0]  # the cheapest action; the best of equally cheap ones
     every = np.arange(rows)
     left = limit - math.fsum(c[every, at].tolist())
     if left < -1e-9 * limit:
         raise InputError("budgets", "are below the cost of the cheapest actions", "No choice keeps them")
     steps: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], FloatArray, FloatArray]] = []
     active = every
-    for _ in range(actions - 1):  # all hulls at once: the next vertex is the action of steepest slope
+    for _ in range(actions - 1):  # the next vertex of each hull is the action of steepest slope
         gain, price = r[active] - r[active, at[active]][:, None], c[active] - c[active, at[active]][:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             slope = np.where((gain > 0) & (price > 0), gain / price, -np.inf)
-        # Of equal slopes the farthest, so that hulls are walked in as few steps as there are vertices.
+        # The farthest of equal slopes, so that every step reaches a vertex.
         best = np.where(slope >= slope.max(axis=1, keepdims=True) * (1 - 1e-15), price, -np.inf).argmax(axis=1)
         steep = slope[np.arange(len(active)), best]
         going = np.isfinite(steep) & (steep > 0)
@@ -222,19 +222,19 @@ def _by_slopes(r: FloatArray, c: FloatArray, limit: float) -> tuple[FloatArray, 
     return shares, np.array([float(slope[last])])
 
 
-def _by_program(r: FloatArray, c: FloatArray, sign: FloatArray, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Any caps and floors: HiGHS."""
+def _solve_program(r: FloatArray, c: FloatArray, sign: FloatArray, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Solve for any caps and floors with HiGHS."""
     rows, actions = r.shape
     scale = np.maximum(np.abs(c).max(axis=(0, 1)), 1e-300)
     constraint = (sign / scale)[:, None] * c.reshape(rows * actions, -1).T
-    # The stubs of linprog know dense arrays only.
+    # The type stubs of linprog accept dense arrays only.
     caps: Any = csr_array(constraint)
-    one_each: Any = kron(eye_array(rows), np.ones((1, actions)), format="csr")
+    sum_to_one: Any = kron(eye_array(rows), np.ones((1, actions)), format="csr")
     found = linprog(
         -r.ravel(),
         A_ub=caps,
         b_ub=sign * limit / scale,
-        A_eq=one_each,
+        A_eq=sum_to_one,
         b_eq=np.ones(rows),
         bounds=(0, 1),
         method="highs",
@@ -244,19 +244,19 @@ def _by_program(r: FloatArray, c: FloatArray, sign: FloatArray, limit: FloatArra
     return found.x.reshape(rows, actions), np.maximum(-found.ineqlin.marginals, 0.0) / scale
 
 
-def _within(shares: FloatArray, c: FloatArray, sign: FloatArray, limit: FloatArray) -> FloatArray:
-    """Shares that are distributions and keep every budget, moved from the solver's by no more than its rounding."""
+def _feasible(shares: FloatArray, c: FloatArray, sign: FloatArray, limit: FloatArray) -> FloatArray:
+    """Return distributions that keep every budget, moved from the solver's by no more than its rounding."""
     shares = np.maximum(shares, 0.0)
     shares = shares / shares.sum(axis=1, keepdims=True)
     over = sign * (np.einsum("ta,tai->i", shares, c) - limit)
     if np.all(over <= 0):
         return shares
-    # Towards the choice that is safest for the budget most over; by convexity a small part of it is enough.
+    # Mix with the choice that is safest for the budget with the largest excess; a small part of it is enough.
     worst = int(np.argmax(over / np.maximum(np.abs(limit), 1e-300)))
     safe = np.zeros_like(shares)
     safe[np.arange(len(shares)), (sign[worst] * c[:, :, worst]).argmin(axis=1)] = 1.0
-    room = float(sign[worst] * (limit[worst] - np.einsum("ta,ta->", safe, c[:, :, worst])))
-    if room <= 0:
+    slack = float(sign[worst] * (limit[worst] - np.einsum("ta,ta->", safe, c[:, :, worst])))
+    if slack <= 0:
         return shares
-    part = min(2.0 * float(over[worst]) / (room + float(over[worst])) + 1e-15, 1.0)
+    part = min(2.0 * float(over[worst]) / (slack + float(over[worst])) + 1e-15, 1.0)
     return np.asarray((1 - part) * shares + part * safe)

@@ -1,6 +1,6 @@
-"""An adapter for LiteLLM's router: its custom routing strategy chooses by a `Chooser`, its callbacks settle the costs.
+"""An adapter for LiteLLM's router: a `Chooser` as custom routing strategy, with callbacks that settle the costs.
 
-Needs the extra `litellm`. Rewards are yours to give, when you know them: `strategy.reward(response, 0.8)`.
+Needs the extra `litellm`. Report rewards when they are known: `strategy.reward(response, 0.8)`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.decisions.choice import rewards_of
+from longterm.decisions.choice import require_rewards
 from longterm.decisions.chooser import Chooser
-from longterm.decisions.linear import WordHash
+from longterm.decisions.text import WordHash
 from longterm.errors import InputError, TokenError
 
 try:
@@ -34,46 +34,46 @@ _LISTS = (
     "_async_success_callback",
     "_async_failure_callback",
 )
-"""Where LiteLLM copies a callback to."""
-MARK = "longterm_choice"
+"""The lists into which LiteLLM copies a callback."""
+METADATA_KEY = "longterm_choice"
 """The key of a choice's text in a request's metadata."""
-KEPT = 100_000
-"""Calls of which no end was told, and answers without a reward, that are remembered."""
+MAX_TRACKED = 100_000
+"""The largest number of unfinished calls, and of answers without a reward, that are tracked."""
 
 
 class BudgetExhaustedError(RuntimeError):
-    """No deployment is affordable: the request is refused. (Not with a budget above the cheapest deployment.)"""
+    """No deployment is affordable. It cannot happen with a budget that counts above the cheapest deployment."""
 
 
 class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc]
-    """Route requests under a budget.
+    """A routing strategy that keeps a budget.
 
     Parameters
     ----------
     router : litellm.Router
-        Its deployments are the actions, in the order of its model list; `register()` puts this strategy in its place.
+        Its deployments are the actions, in the order of its model list. `register()` installs this strategy.
     chooser : Chooser
         With as many actions. Costs are in dollars.
     prices : sequence of (float, float)
-        Of each deployment: dollars per token in and out.
+        Dollars per input and output token of each deployment.
     features : callable, optional
         From a text to the chooser's context; `WordHash()` by default.
     answer_tokens : float
-        How many tokens an answer usually has.
+        The usual number of tokens of an answer.
     largest_answer : float
-        How many it can have: what is held back until the cost is known, where a request has no `max_tokens`.
+        The largest number of tokens of an answer, for requests without `max_tokens`. Its cost is held back until the
+        real cost is known.
     tokens : callable, optional
-        How many tokens a text has; characters / 3 by default, rather too many than too few, because money is held
-        back by it.
+        Counts the tokens of a text; characters / 3 + 8 by default, which is rather too many.
 
     Notes
     -----
-    The choice's text travels in the request's metadata, of each attempt its own: a retry is a new choice. A call that
-    succeeded is charged LiteLLM's `response_cost`, or its token counts at `prices`; one that failed costs nothing and
-    teaches nothing. Rewards that never come, and calls of which LiteLLM never tells the end (a stream that nobody
-    reads), are forgotten with the chooser's `expire_after`; until then the money of such a call is held back. The
-    budget is kept as `Chooser` says: as long as no call costs more than was held back for it, which is the prompt with
-    its tools, and `n` answers of `max_tokens` (or `max_completion_tokens`). Pictures are not counted.
+    The text of the choice travels in the metadata of each attempt; a retry is a new choice. A call that succeeds is
+    charged LiteLLM's `response_cost`, or its token counts at `prices`. A call that fails costs nothing and teaches
+    nothing. Rewards that never come, and calls whose end LiteLLM never reports (a stream that is not read to its end),
+    are skipped by the chooser's `expire_after`; until then their money is held back. The budget is kept if no call
+    costs more than the money held back for it: the prompt with its tools, and `n` answers of `max_tokens` (or
+    `max_completion_tokens`). Images are not counted.
     """
 
     def __init__(
@@ -98,30 +98,30 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
             )
         self.features = WordHash() if features is None else features
         self.answer_tokens, self.largest_answer, self.tokens = answer_tokens, largest_answer, tokens
-        self.name = f"longterm-{secrets.token_hex(8)}"  # LiteLLM takes callbacks with the same words in them for one
-        self._open: OrderedDict[str, int] = OrderedDict()  # choices of calls under way, and their actions
-        self._answered: OrderedDict[str, str] = OrderedDict()  # answers without a reward, and their choices
-        self._early: OrderedDict[str, float] = OrderedDict()  # rewards of answers whose call is still under way
+        self.name = f"longterm-{secrets.token_hex(8)}"  # LiteLLM merges callbacks with equal names
+        self._open: OrderedDict[str, int] = OrderedDict()  # actions of unfinished calls, by the text of their choice
+        self._answered: OrderedDict[str, str] = OrderedDict()  # choices of answers without a reward, by response id
+        self._early: OrderedDict[str, float] = OrderedDict()  # rewards of unfinished calls, by response id
         self._lock = threading.Lock()
 
     def register(self) -> BudgetStrategy:
-        """Become the router's strategy and a callback of LiteLLM."""
+        """Install this object as the router's strategy and as a callback of LiteLLM."""
         import litellm
 
         self.router.set_custom_routing_strategy(self)
-        # Not by LiteLLM's manager of callbacks: that takes a second strategy for the first.
+        # LiteLLM's callback manager would drop a second strategy as a duplicate.
         litellm.callbacks.append(self)
         return self
 
     def unregister(self) -> None:
-        """Be told of no more calls."""
+        """Remove the callback from LiteLLM."""
         import litellm
 
         for name in _LISTS:
-            kept = getattr(litellm, name)
-            kept[:] = [callback for callback in kept if callback is not self]
+            callbacks = getattr(litellm, name)
+            callbacks[:] = [callback for callback in callbacks if callback is not self]
 
-    # --- LiteLLM asks -----------------------------------------------------------------------------------------
+    # --- called by LiteLLM -------------------------------------------------------------------------------------
 
     def get_available_deployment(
         self,
@@ -131,12 +131,12 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         specific_deployment: bool | None = False,
         request_kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """The deployment that answers this request."""
-        asked = {} if request_kwargs is None else request_kwargs
+        """Return the deployment that answers this request."""
+        kwargs = {} if request_kwargs is None else request_kwargs
         text = _text(messages, input)
-        count = self.tokens(text) + (self.tokens(str(asked["tools"])) if asked.get("tools") else 0.0)
-        answers = float(asked.get("n") or 1)
-        longest = max(float(asked.get(name) or 0) for name in ("max_tokens", "max_completion_tokens"))
+        count = self.tokens(text) + (self.tokens(str(kwargs["tools"])) if kwargs.get("tools") else 0.0)
+        answers = float(kwargs.get("n") or 1)
+        longest = max(float(kwargs.get(name) or 0) for name in ("max_tokens", "max_completion_tokens"))
         most = answers * (longest or self.largest_answer)
         usual = min(answers * self.answer_tokens, most)
         costs = count * self.prices[:, 0] + usual * self.prices[:, 1]
@@ -146,10 +146,10 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
             raise BudgetExhaustedError(
                 "no deployment is affordable; the budget is spent or held back for open requests"
             )
-        # A copy, because attempts share the caller's: a failure told late must not be taken for the next attempt's.
-        asked["metadata"] = dict(asked.get("metadata") or {}) | {MARK: str(choice)}
+        # A copy: attempts share the caller's metadata, and a late failure must not count for the next attempt.
+        kwargs["metadata"] = dict(kwargs.get("metadata") or {}) | {METADATA_KEY: str(choice)}
         with self._lock:
-            _keep(self._open, str(choice), choice.action)
+            _track(self._open, str(choice), choice.action)
         return self.router.model_list[choice.action]
 
     async def async_get_available_deployment(
@@ -160,14 +160,12 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         specific_deployment: bool | None = False,
         request_kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """The same, for asynchronous calls."""
+        """Return the deployment that answers this request."""
         return self.get_available_deployment(model, messages, input, specific_deployment, request_kwargs)
 
-    # --- LiteLLM tells ----------------------------------------------------------------------------------------
-
     def log_success_event(self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
-        """Settle the cost, and the reward if it is here already."""
-        choice, action = self._ended(kwargs)
+        """Settle the cost, and the reward if it is known already."""
+        choice, action = self._finished(kwargs)
         if choice is None:
             return
         cost = kwargs.get("response_cost")
@@ -177,14 +175,14 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
                 (usage.get(name) or 0) * price
                 for name, price in zip(("prompt_tokens", "completion_tokens"), self.prices[action], strict=True)
             )
-        with suppress(TokenError):  # forgotten, because it took so long: then what was held back was counted
+        with suppress(TokenError):  # expired: the money held back was counted
             self.chooser.settle(choice, cost=np.atleast_1d(float(cost)))
         answer = str(response_obj.get("id") or "")
-        with self._lock:  # after the cost: a reward without one settles the cost that was announced
+        with self._lock:  # after the cost: a reward alone would settle the announced cost
             self._open.pop(choice, None)
             reward = self._early.pop(answer, None)
             if reward is None and answer:
-                _keep(self._answered, answer, choice)
+                _track(self._answered, answer, choice)
         if reward is not None:
             with suppress(TokenError):
                 self.chooser.settle(choice, reward)
@@ -196,47 +194,47 @@ class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[m
         self.log_success_event(kwargs, response_obj, start_time, end_time)
 
     def log_failure_event(self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
-        """A call that failed costs nothing; LiteLLM may ask again."""
-        choice, _ = self._ended(kwargs)
+        """Settle a cost of 0 and skip the choice."""
+        choice, _ = self._finished(kwargs)
         if choice is not None:
             with suppress(TokenError):
-                self.chooser.settle(choice, cost=np.zeros(self.chooser.rule.game.resources))
-                self.chooser.forget(choice)
+                self.chooser.settle(choice, cost=np.zeros(self.chooser.rule.setting.resources))
+                self.chooser.skip(choice)
             with self._lock:
                 self._open.pop(choice, None)
 
     async def async_log_failure_event(
         self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
     ) -> None:
-        """A call that failed costs nothing."""
+        """Settle a cost of 0 and skip the choice."""
         self.log_failure_event(kwargs, response_obj, start_time, end_time)
 
-    # --- you tell ---------------------------------------------------------------------------------------------
+    # --- called by you -----------------------------------------------------------------------------------------
 
     def reward(self, response: Any, reward: float) -> None:
-        """How good an answer was, in [0, 1]: by the response, or its id; also before LiteLLM has told its cost."""
+        """Report the reward of a response, or of its id, in [0, 1]; also before LiteLLM has reported its cost."""
         key = response if isinstance(response, str) else str(response["id"])
-        rewards_of([reward], 1, None)
+        require_rewards([reward], 1, None)
         with self._lock:
             choice = self._answered.pop(key, None)
             if choice is None:
                 if not self._open or key in self._early:
                     raise InputError("response", f"{key} was not routed here, or has its reward", "Give each one once")
-                _keep(self._early, key, float(reward))
+                _track(self._early, key, float(reward))
                 return
         self.chooser.settle(choice, reward)
 
-    def _ended(self, kwargs: Mapping[str, Any]) -> tuple[str | None, int]:
-        """The choice and action of a call that LiteLLM tells the end of; none, if it is not of ours or ended before."""
+    def _finished(self, kwargs: Mapping[str, Any]) -> tuple[str | None, int]:
+        """Return the choice and action of a finished call, or (None, −1) if it is not ours or ended before."""
         metadata = (kwargs.get("litellm_params") or {}).get("metadata") or kwargs.get("metadata") or {}
-        choice = str(metadata.get(MARK, ""))
+        choice = str(metadata.get(METADATA_KEY, ""))
         with self._lock:
             action = self._open.get(choice)
         return (None, -1) if action is None else (choice, action)
 
 
 def _text(messages: list[dict[str, Any]] | None, given: str | list[Any] | None) -> str:
-    """All that the model will read."""
+    """Return the text that the model will read."""
     if messages is None:
         return given if isinstance(given, str) else " ".join(str(part) for part in given or ())
     parts: list[str] = []
@@ -249,8 +247,8 @@ def _text(messages: list[dict[str, Any]] | None, given: str | list[Any] | None) 
     return "\n".join(parts)
 
 
-def _keep(kept: OrderedDict[str, Any], key: str, value: Any) -> None:
-    """Remember it; the oldest go where there are too many."""
-    kept[key] = value
-    while len(kept) > KEPT:
-        kept.popitem(last=False)
+def _track(items: OrderedDict[str, Any], key: str, value: Any) -> None:
+    """Add an item, and remove the oldest while there are too many."""
+    items[key] = value
+    while len(items) > MAX_TRACKED:
+        items.popitem(last=False)

@@ -1,7 +1,7 @@
-"""Everything a chooser remembers, and the calls that change it.
+"""The stored state of a chooser, and the calls that change it.
 
-A record in the journal is a call, not a state (a belief has (Kd)² numbers), and of an act the action and its
-probabilities too, so that no replay depends on the last bit of a sum.
+A record in the journal is a call, not a state, because a belief has (Kd)² numbers. The record of an act also has the
+action and its probabilities, so that replaying it does not depend on the last bit of a sum.
 """
 
 from __future__ import annotations
@@ -12,245 +12,244 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray
-from longterm.decisions.choice import Pending, Told, arrays_of, pending_of
-from longterm.decisions.primal_dual import Open, PrimalDual, State
-from longterm.decisions.primals import Request
+from longterm.decisions.open_choices import choices_of, columns_of
+from longterm.decisions.primal_dual import PrimalDual, RuleState
+from longterm.decisions.primals import ActionOutcomes, OpenChoice
 from longterm.errors import SnapshotError
 from longterm.live.journal import Follows
-from longterm.live.recorded import Restored
+from longterm.live.recorded import IDENTITY, Restored
 from longterm.live.tokens import Lives, life_of, lives_with
 from longterm.storage.snapshot import Snapshot, pack, read_snapshot, require_sound, restored_state, state_arrays, unpack
 from longterm.storage.specification import difference, specification
 
 KIND = "chooser"
-VERSION = 2
-"""Of snapshots. Version 1 knew a new life only where a chooser was loaded without its journal."""
+VERSION = 1
 CHECKPOINT_AFTER = (2_000, 2**25)
-"""Records and bytes: about a second of recovery, in which every call is made again."""
-Drawn = tuple[int, FloatArray]
-"""An action that was played, and with which probabilities."""
+"""Records and bytes: about a second of recovery, in which every call is repeated."""
+LARGEST_SEQUENCE = 2**62
+"""The number of calls is smaller."""
 
 
-class CallMade(NamedTuple):
-    """What a call does, ready to be put in place."""
+class ChooserChange(NamedTuple):
+    """The effect of a call, computed and ready to be applied."""
 
-    what: Mapping[str, Any]
+    call: Mapping[str, Any]
     arrays: Mapping[str, Array]
-    state: State
+    state: RuleState
+    sequence: int
     number: int = 0
-    """Of the request that it is about; 0 for none."""
-    pending: Pending | None = None
-    """What is open of it afterwards; None: nothing."""
-    opened: Open | None = None
-    """The answer, where there is one."""
+    """The request concerned; 0 for none."""
+    opened: OpenChoice | None = None
+    """The request while it is open or refused; None once it is settled."""
     generator: Mapping[str, Any] | None = None
-    """Where the draws are afterwards, if it drew."""
-    lives: Lives | None = None
-    """Afterwards, if it begins one."""
-    sequence: int = 0
+    """The state of the random generator, if it was used."""
+    epochs: Lives | None = None
+    """The epochs, if the call begins one."""
 
     def record(self, memory: ChooserMemory) -> bytes:
-        """What the journal is given."""
-        return pack(self.what, self.arrays)
+        """Return the record for the journal."""
+        return pack(self.call, self.arrays)
 
     def apply(self, memory: ChooserMemory) -> None:
-        """Let it happen."""
+        """Apply the change. Idempotent."""
         memory.state = self.state
-        if self.pending is not None:
-            memory.pending[self.number] = self.pending
+        if self.opened is not None and self.opened.action >= 0:
+            memory.pending[self.number] = self.opened
         else:
             memory.pending.pop(self.number, None)
         if self.generator is not None:
             memory.generator = self.generator
-        if self.lives is not None:
-            memory.lives = self.lives
+        if self.epochs is not None:
+            memory.epochs = self.epochs
         memory.sequence = self.sequence
 
 
 class ChooserMemory:
-    """The rule's state, what is open, where the draws are, and who gave out which numbers."""
+    """The rule's state, the open choices, the random generator and the epochs."""
 
     kind, version = KIND, VERSION
 
-    def __init__(self, rule: PrimalDual, seed: int, max_open: int, expire_after: int | None) -> None:
+    def __init__(self, rule: PrimalDual, seed: int, max_in_flight: int, expire_after: int | None) -> None:
         self.rule = rule
         self.seed = validate.seed("seed", seed)
-        self.max_open = validate.count("max_open", max_open)
+        self.max_in_flight = validate.count("max_in_flight", max_in_flight)
         self.expire_after = None if expire_after is None else validate.count("expire_after", expire_after)
         self.state = rule.init()
-        self.pending: dict[int, Pending] = {}
-        self.lives: Lives = ()
+        self.pending: dict[int, OpenChoice] = {}
+        self.epochs: Lives = ()
         self.sequence = 0
         self._rng = np.random.default_rng(self.seed)
         self.generator: Mapping[str, Any] = self._rng.bit_generator.state
-        """Where the draws are: the generator itself may have gone on in a call that did not happen."""
+        """The state of the generator after the last call that took effect; `_rng` itself may be ahead of it."""
 
     def copied(self) -> ChooserMemory:
-        """A memory that stays as this one is now."""
+        """Return a copy that later calls do not change."""
         made = copy(self)
         made.pending = self.pending.copy()
         return made
 
-    def life_of(self, number: int) -> int:
-        """The life in which this number was given out."""
-        return life_of(self.lives, number)
+    def epoch_of(self, number: int) -> int:
+        """Return the epoch in which this number was given out."""
+        return life_of(self.epochs, number)
 
-    # --- what can happen --------------------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------------------
 
-    def change_of_act(
-        self, x: FloatArray, costs: FloatArray | None, bounds: FloatArray | None, life: int, drawn: Drawn | None = None
-    ) -> CallMade:
-        """A request is answered, in this life."""
+    def act(
+        self,
+        context: FloatArray,
+        costs: FloatArray | None,
+        bounds: FloatArray | None,
+        allowed: NDArray[np.bool_] | None,
+        epoch: int,
+        drawn: tuple[int, FloatArray] | None = None,
+    ) -> ChooserChange:
+        """Return the change of answering a request in this epoch."""
         number = self.state.round
         self._rng.bit_generator.state = self.generator
-        state, opened = self.rule.act(self.state, x, costs, bounds, self._rng, drawn)
-        lives = lives_with(self.lives, life, number)
-        begins = {} if lives is self.lives else {"life": life}
-        return CallMade(
+        state, opened = self.rule.act(self.state, context, costs, bounds, self._rng, allowed=allowed, drawn=drawn)
+        epochs = lives_with(self.epochs, epoch, number)
+        begins = {} if epochs is self.epochs else {"epoch": epoch}
+        given = {"context": context, "costs": costs, "bounds": bounds, "allowed": allowed}
+        return ChooserChange(
             {"op": "act", "action": opened.action} | begins,
-            {"context": x} | _some(costs=costs, bounds=bounds) | {"probabilities": opened.probabilities},
+            _without_none(given) | {"probabilities": opened.probabilities},
             state,
-            number,
-            None if opened.action < 0 else Pending(opened, None, None),
-            opened,
-            self._rng.bit_generator.state,
-            lives if begins else None,
             self.sequence + 1,
+            number,
+            opened._replace(epoch=epoch),
+            self._rng.bit_generator.state,
+            epochs if begins else None,
         )
 
-    def change_of_settle(self, number: int, paid: FloatArray | None, lesson: Told | None) -> CallMade:
-        """Some of the outcome of an open request is known: `paid` and `lesson` are what is new."""
-        pending, state = self.pending[number], self.state
-        opened = pending.open
-        given = _some(paid=paid)
-        if lesson is not None:
-            given |= dict(zip(("seen", "rewards", "costs"), lesson, strict=True))
+    def settle(self, number: int, paid: FloatArray | None, outcomes: ActionOutcomes | None) -> ChooserChange:
+        """Return the change of reporting a cost, outcomes, or both, of an open choice; each of them is new."""
+        opened, state = self.pending[number], self.state
+        given = _without_none({"paid": paid} | ({} if outcomes is None else outcomes._asdict()))
         if paid is not None:
             state = self.rule.charge(state, opened, paid)
-        settled = paid if pending.cost is None else pending.cost
-        lesson = pending.told if lesson is None else lesson
-        rest: Pending | None = Pending(opened, settled, lesson)
-        if lesson is not None and settled is not None:
-            seen, gained, known = lesson
-            known = known.copy()
-            known[opened.action] = settled
-            state = self.rule.learn(state, opened, seen, gained, known)
+            opened = opened._replace(paid=paid)
+        if outcomes is not None:
+            opened = opened._replace(outcomes=outcomes)
+        rest: OpenChoice | None = opened
+        if opened.paid is not None and opened.outcomes is not None:
+            costs = opened.outcomes.costs.copy()
+            costs[opened.action] = opened.paid
+            state = self.rule.learn(state, opened, opened.outcomes._replace(costs=costs))
             rest = None
-        return CallMade({"op": "settle", "number": number}, given, state, number, rest, sequence=self.sequence + 1)
+        return ChooserChange({"op": "settle", "number": number}, given, state, self.sequence + 1, number, rest)
 
-    def change_of_forget(self, number: int) -> CallMade:
-        """Nothing more will be known of an open request: what was held back for it counts."""
-        pending, state = self.pending[number], self.state
-        if pending.cost is None:
-            state = self.rule.charge(state, pending.open, pending.open.bound)
-        return CallMade({"op": "forget", "number": number}, {}, state, number, sequence=self.sequence + 1)
+    def skip(self, number: int) -> ChooserChange:
+        """Return the change of giving up an open choice: the money held back for it counts as spent."""
+        opened, state = self.pending[number], self.state
+        if opened.paid is None:
+            state = self.rule.charge(state, opened, opened.bound)
+        return ChooserChange({"op": "skip", "number": number}, {}, state, self.sequence + 1, number)
 
-    def change_of_teach(self, x: FloatArray, rewards: FloatArray, costs: FloatArray) -> CallMade:
-        """The outcomes of all actions on a request of the past."""
-        K, m = self.rule.actions, self.rule.game.resources
+    def teach(self, context: FloatArray, outcomes: ActionOutcomes) -> ChooserChange:
+        """Return the change of learning the outcomes of a past request."""
+        K, m = self.rule.actions, self.rule.setting.resources
+        prices, none = self.rule.dual.prices(self.state.dual, self.rule.setting), np.zeros(m)
         everything = np.ones(K, dtype=np.bool_)
-        prices = self.rule.dual.prices(self.state.dual, self.rule.game)
-        request = Request(self.state.round, x, costs / self.rule.game.unit, prices, everything)
-        opened = Open(request, 0, np.ones(K) / K, np.zeros(m), costs, np.zeros(m), np.zeros(m))
-        state = self.rule.learn(self.state, opened, everything, rewards, costs)
-        given = {"context": x, "rewards": rewards, "costs": costs}
-        return CallMade({"op": "teach"}, given, state, sequence=self.sequence + 1)
+        action = int(outcomes.seen.argmax())
+        opened = OpenChoice(
+            self.state.round, context, prices, everything, action, np.ones(K) / K, none, outcomes.costs, none, none
+        )
+        state = self.rule.learn(self.state, opened, outcomes)
+        return ChooserChange({"op": "teach"}, {"context": context} | outcomes._asdict(), state, self.sequence + 1)
 
-    def change_recorded(self, record: bytes) -> CallMade:
-        """The change that this record of a journal is of; ValueError, KeyError or TypeError if it makes no sense."""
-        what, given = unpack(record)
-        if what["op"] == "act":
-            drawn = None if what["action"] < 0 else (int(what["action"]), given["probabilities"])
-            life = int(what.get("life", self.lives[-1][1] if self.lives else 0))
-            return self.change_of_act(given["context"], given.get("costs"), given.get("bounds"), life, drawn)
-        if what["op"] == "settle":
-            lesson = (given["seen"], given["rewards"], given["costs"]) if "seen" in given else None
-            return self.change_of_settle(int(what["number"]), given.get("paid"), lesson)
-        if what["op"] == "forget":
-            return self.change_of_forget(int(what["number"]))
-        if what["op"] == "teach":
-            return self.change_of_teach(given["context"], given["rewards"], given["costs"])
-        raise ValueError(f"{what['op']!r} is not known")
+    def change_recorded(self, record: bytes) -> ChooserChange:
+        """Return the change of a journal's record; raise ValueError, KeyError or TypeError if it is invalid."""
+        call, given = unpack(record)
+        outcomes = ActionOutcomes(given["seen"], given["rewards"], given["costs"]) if "seen" in given else None
+        if call["op"] == "act":
+            drawn = None if call["action"] < 0 else (int(call["action"]), given["probabilities"])
+            epoch = int(call.get("epoch", self.epochs[-1][1] if self.epochs else 0))
+            request = given.get("costs"), given.get("bounds"), given.get("allowed")
+            return self.act(given["context"], *request, epoch, drawn)
+        if call["op"] == "settle":
+            return self.settle(int(call["number"]), given.get("paid"), outcomes)
+        if call["op"] == "skip":
+            return self.skip(int(call["number"]))
+        if call["op"] == "teach" and outcomes is not None:
+            return self.teach(given["context"], outcomes)
+        raise ValueError(f"{call['op']!r} is not known")
 
     # --- files ------------------------------------------------------------------------------------------------
 
     def fresh_snapshot(self) -> Snapshot:
-        """What a journal that no snapshot belongs to starts from: the same in every life, and in every version."""
-        metadata = self._metadata() | {"lives": [[0, 1]], "follows": None}
-        return Snapshot(KIND, 1, {"rule": specification(self.rule)} | metadata, self._arrays())
+        """Return the snapshot that a journal without a snapshot file starts from; the same in every process."""
+        return self.snapshot(None, required=False)
 
     def snapshot(self, follows: Follows, *, required: bool) -> Snapshot:
-        """All there is to save."""
-        metadata = {"rule": specification(self.rule)} | self._metadata() | {"follows": follows, "required": required}
-        return Snapshot(KIND, VERSION, metadata, self._arrays())
+        """Return everything there is to save."""
+        metadata = {"rule": specification(self.rule)} | self.metadata() | {"follows": follows, "required": required}
+        return Snapshot(KIND, VERSION, metadata, self.arrays())
 
     def load(self, path: Path) -> Restored:
-        """Become what the snapshot of this rule says; a SnapshotError unless it can be played on."""
-        snapshot, identity = read_snapshot(path, KIND, VERSION)
-        kept = snapshot.metadata
-        other = difference(kept.get("rule"), specification(self.rule), "rule")
+        """Restore the snapshot at `path`; raise a SnapshotError unless it belongs to this rule and can be used."""
+        snapshot = read_snapshot(path, KIND, VERSION)
+        identity = path.read_bytes()[-IDENTITY:]
+        metadata = snapshot.metadata
+        other = difference(metadata.get("rule"), specification(self.rule), "rule")
         if other is not None:
             raise SnapshotError(path, "another rule", other, "Make the rule with the saved hyper-parameters")
         try:
-            if snapshot.version == 1:  # lives were written the other way round, and the first had none
-                kept = dict(kept) | {"lives": [[first, life] for life, first in kept["lives"] if life]}
-            with np.errstate(all="ignore"):  # what is not finite is refused, in words
-                self._restore(kept, snapshot.arrays)
-            return Restored.of(identity, kept)
+            with np.errstate(all="ignore"):  # non-finite numbers are refused by name
+                self._restore(metadata, snapshot.arrays)
+            return Restored.of(identity, metadata)
         except (KeyError, ValueError, TypeError, ArithmeticError, LookupError) as error:
             raise SnapshotError(path, "corrupted", f"the state makes no sense: {error}", "Restore a copy") from None
 
     def base(self, places: Sequence[str]) -> bytes:
-        """What a shortened journal begins with: everything, and the places in it that snapshots were taken at."""
-        return pack({"book": self._metadata(), "places": places}, self._arrays())
+        """Return the first record of a shortened journal: the whole state, and the places of snapshots in it."""
+        return pack({"chooser": self.metadata(), "places": places}, self.arrays())
 
     def become(self, base: bytes) -> tuple[str, ...]:
-        """Become what a shortened journal begins with. The places in it."""
+        """Restore the state that a shortened journal begins with, and return the places of snapshots in it."""
         metadata, arrays = unpack(base)
         with np.errstate(all="ignore"):
-            self._restore(metadata["book"], arrays)
+            self._restore(metadata["chooser"], arrays)
         return tuple(str(place) for place in metadata["places"])
 
-    def _metadata(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
+        """Return the part of the state that is stored as JSON."""
         return {
             "seed": self.seed,
-            "max_open": self.max_open,
+            "max_in_flight": self.max_in_flight,
             "expire_after": self.expire_after,
             "sequence": self.sequence,
             "generator": self.generator,
-            "lives": self.lives,
-            "open": list(self.pending),
+            "epochs": self.epochs,
         }
 
-    def _arrays(self) -> dict[str, Array]:
-        return state_arrays(self.state) | arrays_of(self.pending)
+    def arrays(self) -> dict[str, Array]:
+        """Return the part of the state that is stored as arrays."""
+        return state_arrays(self.state) | columns_of(self.pending)
 
-    def _restore(self, kept: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    def _restore(self, metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
         state = restored_state(self.state, arrays)
         require_sound(self.state, state)
         state = state._replace(round=int(state.round))
         self.rule.require_sound(state)
-        pending = pending_of(kept["open"], arrays)
-        for number, one in pending.items():
-            one.require_sound(self.rule, number, state.round)
-        sequence = int(kept["sequence"])
+        pending = choices_of(self.rule, arrays, state.round)
+        sequence = int(metadata["sequence"])
         if not state.round - 1 <= sequence <= LARGEST_SEQUENCE:
-            raise ValueError("more requests were answered than calls were made")
-        lives = tuple((int(first), int(life)) for first, life in kept["lives"])
-        self._rng.bit_generator.state = kept["generator"]
-        self.seed, self.max_open = int(kept["seed"]), validate.count("max_open", kept["max_open"])
-        age = kept["expire_after"]
+            raise ValueError("there are more requests than calls")
+        epochs = tuple((int(first), int(epoch)) for first, epoch in metadata["epochs"])
+        self._rng.bit_generator.state = metadata["generator"]
+        self.seed, self.max_in_flight = (
+            int(metadata["seed"]),
+            validate.count("max_in_flight", metadata["max_in_flight"]),
+        )
+        age = metadata["expire_after"]
         self.expire_after = None if age is None else validate.count("expire_after", age)
-        self.state, self.pending, self.sequence, self.lives = state, pending, sequence, lives
+        self.state, self.pending, self.sequence, self.epochs = state, pending, sequence, epochs
         self.generator = self._rng.bit_generator.state
 
 
-LARGEST_SEQUENCE = 2**62
-"""No chooser makes so many calls."""
-
-
-def _some(**arrays: FloatArray | None) -> dict[str, Array]:
+def _without_none(arrays: Mapping[str, Array | None]) -> dict[str, Array]:
     return {name: array for name, array in arrays.items() if array is not None}

@@ -1,4 +1,4 @@
-"""Replay a table of outcomes against a chooser, and weigh a log for another policy."""
+"""Replay a table of outcomes against a chooser."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
@@ -16,8 +16,8 @@ from longterm.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """Every action's outcome for every request: what a replay needs and a service never has.
+class OutcomeTable:
+    """The outcome of every action for every request, as simulations need it.
 
     Parameters
     ----------
@@ -45,28 +45,28 @@ class Table:
     def __len__(self) -> int:
         return len(self.rewards)
 
-    def ordered(self, order: NDArray[np.integer]) -> Table:
-        """The same rows in another order."""
-        return Table(self.contexts[order], self.rewards[order], self.costs[order])
+    def ordered(self, order: NDArray[np.integer]) -> OutcomeTable:
+        """Return the same rows in another order."""
+        return OutcomeTable(self.contexts[order], self.rewards[order], self.costs[order])
 
 
-class Run(NamedTuple):
-    """What happened, request by request.
+class DecisionRun(NamedTuple):
+    """The choices and outcomes of a run, request by request.
 
     Parameters
     ----------
     actions : array of int, shape (T,)
-        What was played; −1 where refused.
+        The actions; −1 where refused.
     probabilities : array, shape (T,)
-        Of what was played; 1 where refused.
+        The probabilities of the actions; 1 where refused.
     rewards : array, shape (T,)
-        What the action brought; 0 where refused.
+        The rewards of the actions; 0 where refused.
     costs : array, shape (T,)
-        What the action cost, in full.
+        The costs of the actions in full.
     counted : array, shape (T,)
-        What the budget counts of it.
+        The costs as the budget counts them.
     prices : array, shape (T,)
-        λ_t, in force when request t was answered.
+        λ_t, when request t was answered.
     """
 
     actions: NDArray[np.int64]
@@ -78,36 +78,42 @@ class Run(NamedTuple):
 
 
 def play(
-    chooser: Chooser, table: Table, *, labelled: int = 0, late: int = 0, seed: int = 0, announced: bool = True
-) -> Run:
-    """Answer every request of a table; one budget.
+    chooser: Chooser,
+    table: OutcomeTable,
+    *,
+    labelled: int = 0,
+    max_delay: int = 0,
+    seed: int = 0,
+    announced: bool = True,
+) -> DecisionRun:
+    """Answer every request of a table with a chooser that has one budget.
 
     Parameters
     ----------
     chooser : Chooser
-        It moves.
-    table : Table
+        The chooser; its state changes.
+    table : OutcomeTable
         The requests, in order.
     labelled : int
-        In this many first rounds the rewards of all actions are told.
-    late : int
-        Rewards come 0 to `late` requests later (drawn evenly); costs at once.
+        In this many first rounds the rewards of all actions are reported.
+    max_delay : int
+        Rewards come 0 to `max_delay` requests later, drawn uniformly; costs come at once.
     seed : int
         For the delays.
     announced : bool
-        Whether costs are told with the request.
+        Announce the costs with the request.
 
     Returns
     -------
-    Run
-        What happened, request by request.
+    DecisionRun
+        The choices and outcomes.
     """
     T = len(table)
-    delays = np.random.default_rng(seed).integers(0, late + 1, T) if late else np.zeros(T, dtype=np.int64)
+    delays = np.random.default_rng(seed).integers(0, max_delay + 1, T) if max_delay else np.zeros(T, dtype=np.int64)
     due: dict[int, list[tuple[int, Choice]]] = {}
     played = np.full(T, -1, dtype=np.int64)
     chance, price = np.ones(T), np.empty(T)
-    cheapest = table.costs.min(axis=1) if chooser.rule.books.above_cheapest[0] else np.zeros(T)
+    cheapest = table.costs.min(axis=1) if chooser.rule.budget_set.above_cheapest[0] else np.zeros(T)
 
     def outcome_of(t: int) -> dict[str, Any]:
         if t < labelled:
@@ -122,86 +128,20 @@ def play(
         if choice.action is None:
             continue
         played[t], chance[t] = choice.action, choice.probability
-        now = delays[t] == 0
-        chooser.settle(choice, cost=table.costs[t, choice.action], **(outcome_of(t) if now else {}))
-        if not now:
+        is_due = delays[t] == 0
+        chooser.settle(choice, cost=table.costs[t, choice.action], **(outcome_of(t) if is_due else {}))
+        if not is_due:
             due.setdefault(t + int(delays[t]), []).append((t, choice))
     for rest in sorted(due):
         for asked, open_choice in due[rest]:
             chooser.settle(open_choice, **outcome_of(asked))
-    on, rows = played >= 0, np.arange(T)
-    costs = np.where(on, table.costs[rows, played], 0.0)
-    return Run(
+    answered, rows = played >= 0, np.arange(T)
+    costs = np.where(answered, table.costs[rows, played], 0.0)
+    return DecisionRun(
         played,
         chance,
-        np.where(on, table.rewards[rows, played], 0.0),
+        np.where(answered, table.rewards[rows, played], 0.0),
         costs,
-        np.where(on, costs - cheapest, 0.0),
+        np.where(answered, costs - cheapest, 0.0),
         price,
-    )
-
-
-class Worth(NamedTuple):
-    """What a log says another policy would have earned per request.
-
-    Parameters
-    ----------
-    value : float
-        Self-normalised: Σ w r / Σ w.
-    unbiased : float
-        Σ w r / T; of higher variance.
-    deviation : float
-        The standard error of `value`.
-    effective : float
-        (Σ w)²/Σ w²: how many requests the estimate rests on.
-    """
-
-    value: float
-    unbiased: float
-    deviation: float
-    effective: float
-
-
-def off_policy(actions: ArrayLike, probabilities: ArrayLike, rewards: ArrayLike, policy: ArrayLike) -> Worth:
-    """Weigh a log by w_t = π(a_t | x_t) / p_t.
-
-    Parameters
-    ----------
-    actions, probabilities, rewards : arrays, shape (T,)
-        What was played, with which probability, and what it brought: a `Choice` has the first two.
-    policy : array, shape (T, K)
-        The other policy's probabilities. Where it plays what the log never could, nothing is learned of it: give
-        the rule a `look`.
-
-    Returns
-    -------
-    Worth
-        The estimates, and how far they can be trusted.
-
-    Examples
-    --------
-    >>> from longterm.decisions import off_policy
-    >>> off_policy([0, 1, 1, 0], [0.5, 0.5, 0.5, 0.5], [0.0, 1.0, 1.0, 0.0], [[0.0, 1.0]] * 4).value
-    1.0
-    """
-    a, p = np.asarray(actions, dtype=np.int64), validate.vector("probabilities", probabilities)
-    r, other = validate.vector("rewards", rewards, len(p)), validate.matrix("policy", policy)
-    if np.any(p <= 0) or a.shape != p.shape or len(other) != len(p):
-        raise InputError("probabilities", "and actions, policy do not fit, or are not above 0", "Give T of each")
-    if np.any(a < 0) or np.any(a >= other.shape[1]):
-        raise InputError(
-            "actions",
-            f"are not all among the {other.shape[1]} of the policy",
-            "Leave refused requests (−1) out, and count actions from 0",
-        )
-    weights = other[np.arange(len(a)), a] / p
-    total = float(weights.sum())
-    if total <= 0:
-        raise InputError("policy", "plays nothing that the log played", "Log with a look")
-    value = float(weights @ r) / total
-    return Worth(
-        value,
-        float(weights @ r) / len(a),
-        float(np.sqrt(np.sum((weights * (r - value)) ** 2))) / total,
-        total**2 / float(weights @ weights),
     )

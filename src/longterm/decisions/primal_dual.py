@@ -2,28 +2,28 @@ r"""The template: a primal learner, a dual learner, a radius, and whether to sto
 
 Round t, after the request is seen:
 
-    λ_t from the dual;  p_t from the primal, for payoffs r(a) − ⟨λ_t, σĉ(a)⟩, over what is affordable;  a_t ~ p_t;
-    the primal learns its payoff *at λ_t*;  the dual is told σ(ĉ_t(a_t) − ρ).
+    λ_t from the dual;  p_t from the primal, for payoffs r(a) − ⟨λ_t, σĉ(a)⟩, over the affordable actions;  a_t ~ p_t;
+    the primal learns its payoff *at λ_t*;  the dual gets σ(ĉ_t(a_t) − ρ).
 
-**Why** (Castiglioni, Celli and Kroer 2022; Slivkins et al. 2024; re-derived in docs/decisions.md). Let E_P and E_D
-be the regrets of the two, valid after every round, rewards in [0, 1], caps only, some action free of cost and M =
-1/ρ. Let τ be the last round in which everything is affordable. Then
+**Theorem** (Castiglioni, Celli and Kroer 2022; Slivkins et al. 2024; derived again in docs/decisions.md). Let E_P and
+E_D be the regrets of the two, valid after every round. Let rewards be in [0, 1], all budgets caps, one action free of
+cost and M = 1/ρ. Then
 
-    i.i.d. requests:       E reward ≥ T·opt − (1/ρ + E_P + E_D),          opt = the best mixture (or policy) that
-    keeps the budget on average, any fixed sequence:    E reward ≥ ρ·(reward of any fixed mixture) − (1/ρ + E_P +
-    E_D).
+    i.i.d. requests:       E reward ≥ T·opt − (1/ρ + E_P + E_D)
+    any fixed sequence:    E reward ≥ ρ·(reward of any fixed mixture) − (1/ρ + E_P + E_D)
 
-*Proof.* Primal: Σ_{t≤τ} r_t(a_t) ≥ Σ_{t≤τ} [r_t(ξ) − ⟨λ_t, ĉ_t(ξ) − ρ⟩] + Σ_{t≤τ} ⟨λ_t, ĉ_t(a_t) − ρ⟩ − E_P for
-each ξ. Dual: the second sum is at least max_λ ⟨λ, Σ_{t≤τ} (ĉ_t − ρ)⟩ − E_D. If τ < T some budget has less than 1
-left, so λ = e_i/ρ gives at least (ρT − 1 − ρτ)/ρ = T − τ − 1/ρ; if τ = T take λ = 0. i.i.d.: ξ = the optimal
-mixture has E ĉ(ξ) ≤ ρ, and (r_t, c_t) is independent of λ_t and of {t ≤ τ}: the first sum is at least E[τ]·opt in
-expectation, and opt ≤ 1 pays for T − τ. Any sequence: mix ξ with the free action, ρ and 1 − ρ: then ĉ ≤ ρ in every
-round, the first sum is at least ρ Σ_{t≤τ} r_t(ξ), and T − τ ≥ ρ Σ_{t>τ} r_t(ξ). ∎ No concentration is needed for
-expectations.
+where opt is the best mixture (or policy) that keeps the budget on average.
 
-Without stopping, with floors, or without a free action: M = 2/s with s the Slater margin (`slater`), and by the
-same lines, in expectation, reward ≥ T·opt − E and violation of each budget ≤ s·E in units of the rules, E = E_P +
-E_D. (E V is bounded where E[max_i [Σ]₊] is; the dual's comparator is the vertex of the worst budget.)
+*Proof.* Let τ be the last round in which everything is affordable. Primal: Σ_{t≤τ} r_t(a_t) ≥ Σ_{t≤τ} [r_t(ξ) −
+⟨λ_t, ĉ_t(ξ) − ρ⟩] + Σ_{t≤τ} ⟨λ_t, ĉ_t(a_t) − ρ⟩ − E_P for each ξ. Dual: the second sum is at least max_λ ⟨λ,
+Σ_{t≤τ} (ĉ_t − ρ)⟩ − E_D. If τ < T some budget has less than 1 left, so λ = e_i/ρ gives at least (ρT − 1 − ρτ)/ρ = T −
+τ − 1/ρ. If τ = T take λ = 0. i.i.d.: ξ = the optimal mixture has E ĉ(ξ) ≤ ρ, and (r_t, c_t) is independent of λ_t and
+of {t ≤ τ}. So the first sum is at least E[τ]·opt in expectation, and opt ≤ 1 pays for T − τ. Any sequence: mix ξ with
+the free action, ρ and 1 − ρ. Then ĉ ≤ ρ in every round, the first sum is at least ρ Σ_{t≤τ} r_t(ξ), and T − τ ≥
+ρ Σ_{t>τ} r_t(ξ). ∎ Expectations need no concentration.
+
+Without stopping, with floors, or without a free action: M = 2/s with s the Slater margin (`slater`). By the same lines,
+in expectation, reward ≥ T·opt − E and the violation of each budget is ≤ s·E in units of the rules, E = E_P + E_D.
 """
 
 from __future__ import annotations
@@ -34,53 +34,38 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.decisions.duals import Books, Budget, Dual, Game, Ledger, affordable
-from longterm.decisions.primals import Lesson, Primal, Request
-from longterm.errors import InputError
+from longterm.decisions.budgets import Budget, BudgetSet, Ledger
+from longterm.decisions.duals import Dual, Setting
+from longterm.decisions.primals import ActionOutcomes, OpenChoice, Primal, Request
+from longterm.errors import InputError, NonFiniteError
 
 
-class State(NamedTuple):
-    """Everything the rule remembers."""
+class RuleState(NamedTuple):
+    """The state of a rule."""
 
     round: int
-    """t, the request about to come, from 1."""
+    """t, the next request, from 1."""
     primal: Any
     dual: FloatArray
     committed: Ledger
-    """Spent, and held back for what is open."""
+    """Money spent, and held back for open requests."""
     spent: Ledger
-    """What settled requests cost, in the units of the budgets."""
+    """The cost of settled requests, in the units of the budgets."""
 
 
-class Open(NamedTuple):
-    """A request that was answered and is not settled: what its outcome will need."""
-
-    request: Request
-    action: int
-    """−1: refused."""
-    probabilities: FloatArray
-    target: FloatArray
-    """ρ_t, in units of the rules."""
-    costs: FloatArray | None
-    """What was announced, counted as the budgets count, shape (K, m)."""
-    bound: FloatArray
-    """What is held back, shape (m,)."""
-    base: FloatArray
-    """What the cheapest action costs, where only what is above it counts; else 0. Shape (m,)."""
-
-
-class Bound(NamedTuple):
-    """A theorem in numbers.
+class DecisionBound(NamedTuple):
+    """The theorem in numbers.
 
     Parameters
     ----------
     regret : float
-        How far the expected reward may be below the benchmark times `share`.
+        The largest shortfall of the expected reward from `share` times the benchmark.
     violation : float
-        How far the expected total may be beyond the limit of a budget, in units of the rules (0: never).
+        The largest expected excess over the limit of a budget, in units of the rules; 0 if caps are kept always.
     share : float
         1 for i.i.d. requests; ρ for any sequence.
     """
@@ -92,7 +77,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class PrimalDual:
-    """Choose actions under budgets, by a primal and a dual learner.
+    """A rule that chooses actions under budgets, made of a primal and a dual learner.
 
     Parameters
     ----------
@@ -103,13 +88,13 @@ class PrimalDual:
     budgets : Budget or sequence of Budget
         Caps and floors on Σ c.
     horizon : int
-        T, how many requests are expected. Prices and plans are made for it; more may come.
+        T, the number of requests expected. Prices and plans are made for it; more may come.
     stop : bool
-        Keep the caps by construction: an action is offered only if what is spent, plus the most that the open
-        requests and this one can cost, is within every cap. Where nothing is affordable the request is refused.
-        Without: averages only.
+        Keep the caps by construction. An action is allowed only if the money spent, plus the largest cost of the open
+        requests and of this one, is within every cap. A request for which nothing is affordable is refused. With
+        False, the budgets hold on average only.
     replan : bool
-        Take ρ_t = what is left / requests left, instead of ρ. Follows the money to the end; no theorem.
+        Use ρ_t = money left / requests left instead of ρ. It uses all the money and has no theorem.
     radius : float, optional
         M, the largest price, in reward per unit of the rules. By default 1/ρ with `stop`, else 2/`slater`.
     slater : float, optional
@@ -134,137 +119,177 @@ class PrimalDual:
     slater: float | None = None
 
     def __post_init__(self) -> None:
-        validate.set_frozen(self, budgets=Books.of(self.budgets, self.horizon).budgets)
-        if self.books.rate > 1:
+        validate.set_frozen(self, budgets=BudgetSet.of(self.budgets, self.horizon).budgets)
+        if self.budget_set.rate > 1:
             raise InputError(
                 "budgets",
                 f"no sequence of {self.horizon} requests can reach the limit of any of them",
                 "Leave out a budget that cannot bind, or check its limit and largest cost",
             )
         validate.validate_fields(self, validate.positive_scalar, "radius", "slater", optional=True)
-        if np.any(self.books.sign < 0) and not self.stop and self.slater is None and self.radius is None:
+        if np.any(self.budget_set.sign < 0) and not self.stop and self.slater is None and self.radius is None:
             raise InputError(
                 "slater", "is not given, and there are floors", "Say by how much they can be met, per request"
             )
-        validate.set_frozen(self, primal=self.primal.fitted(self.game), dual=self.dual.fitted(self.game))
+        validate.set_frozen(self, primal=self.primal.fitted(self.setting), dual=self.dual.fitted(self.setting))
 
     @cached_property
-    def books(self) -> Books:
+    def budget_set(self) -> BudgetSet:
         """The budgets and their units."""
-        return Books.of(self.budgets, self.horizon)
+        return BudgetSet.of(self.budgets, self.horizon)
 
     @cached_property
-    def game(self) -> Game:
-        """What the slots know."""
-        books = self.books
-        floors = bool(np.any(books.sign < 0))
-        usual = (1 if self.stop and not floors else 2) / self._margin
-        radius = usual if self.radius is None else self.radius
-        low, high = (-radius if np.any(books.sign > 0) else 0.0), (1 + radius if floors else 1.0)
-        return Game(books.unit, books.horizon, radius, books.rate, low, high - low)
+    def setting(self) -> Setting:
+        """The constants that primal and dual use."""
+        budgets = self.budget_set
+        has_floors = bool(np.any(budgets.sign < 0))
+        default = (1 if self.stop and not has_floors else 2) / self._margin
+        radius = default if self.radius is None else self.radius
+        low, high = (-radius if np.any(budgets.is_cap) else 0.0), (1 + radius if has_floors else 1.0)
+        return Setting(budgets.unit, budgets.horizon, radius, budgets.rate, low, high - low)
 
     @property
     def _margin(self) -> float:
-        """s, the Slater margin: a free action gives caps ρ."""
-        return self.books.rate if self.slater is None else self.slater
+        """The Slater margin s."""
+        return self.budget_set.rate if self.slater is None else self.slater
 
     @property
     def actions(self) -> int:
         """K, the number of actions."""
         return self.primal.actions
 
-    def init(self) -> State:
-        """The state before the first request."""
-        m = self.game.resources
-        return State(1, self.primal.init(self.game), self.dual.init(self.game), Ledger.empty(m), Ledger.empty(m))
+    def init(self) -> RuleState:
+        """Return the state before the first request."""
+        empty = Ledger.zeros((self.setting.resources,))
+        return RuleState(1, self.primal.init(self.setting), self.dual.init(self.setting), empty, empty)
 
-    def require_sound(self, state: State) -> None:
-        """ValueError unless a state can be played on; for what a file says."""
+    def require_sound(self, state: RuleState) -> None:
+        """Raise a ValueError unless a state from a file can be used."""
         self.primal.require_sound(state.primal)
-        prices = self.dual.prices(state.dual, self.game)
-        if not (prices.min() >= 0 and prices.max() <= self.game.radius * (1 + 1e-9)):
-            raise ValueError("a price is below 0 or above its largest")
-        if not max(np.abs(state.committed.value).max(), np.abs(state.spent.value).max()) < 1e100:
-            raise ValueError("more was spent than there is")
+        prices = self.dual.prices(state.dual, self.setting)
+        if not (prices.min() >= 0 and prices.max() <= self.setting.radius * (1 + 1e-9)):
+            raise ValueError("a price is below 0 or above the largest price")
+        if state.spent.value.min() < 0:
+            raise ValueError("less than nothing was spent")
 
-    def prices(self, state: State) -> FloatArray:
-        """λ in reward per unit of each budget's own money, shape (m,)."""
-        return self.dual.prices(state.dual, self.game) / self.game.unit
+    def prices(self, state: RuleState) -> FloatArray:
+        """Return λ in reward per unit of each budget's own money, shape (m,)."""
+        return self.dual.prices(state.dual, self.setting) / self.setting.unit
 
     # --- the rounds -------------------------------------------------------------------------------------------
 
     def act(
         self,
-        state: State,
+        state: RuleState,
         context: FloatArray,
         costs: FloatArray | None,
         bounds: FloatArray | None,
         rng: np.random.Generator,
+        *,
+        allowed: NDArray[np.bool_] | None = None,
         drawn: tuple[int, FloatArray] | None = None,
-    ) -> tuple[State, Open]:
+    ) -> tuple[RuleState, OpenChoice]:
         """Draw an action for a request. `costs` and `bounds` have shape (K, m), in the units of the budgets.
 
-        `drawn` is for replays: the action and probabilities that a journal recorded. The generator moves all the same.
+        `allowed` is a mask (K,) of the actions that suit the request. `drawn` is the action and the probabilities that
+        a journal recorded; they are used in place of the draw, and the generator advances all the same.
         """
-        books, game, t = self.books, self.game, state.round
-        base = np.zeros(game.resources)
-        if books.above_cheapest.any():
-            if costs is None:
-                raise InputError(
-                    "costs", "are not announced, and a budget counts above the cheapest", "Give costs=", round=t
-                )
-            # The promise is about what is spent above the cheapest *possible* answer, so bounds count from there too.
-            base = np.where(books.above_cheapest, costs.min(axis=0), 0.0)
-            costs = costs - base
-            bounds = None if bounds is None else np.where(costs > 0, bounds - base, costs)
-        most = costs if bounds is None else bounds
-        if most is None:
-            most = np.broadcast_to(books.largest, (self.actions, game.resources))
-        committed = state.committed.value
-        allowed = affordable(books, state.committed, most) if self.stop else np.ones(self.actions, dtype=np.bool_)
-        settled = np.where(books.sign > 0, committed, state.spent.value)  # open requests promise a floor nothing
-        left = np.maximum(books.limit - settled, 0.0) / game.unit
-        target = left / max(self.horizon - t + 1, 1) if self.replan else np.full(game.resources, game.rate)
-        prices = self.dual.prices(state.dual, game)
-        signed = None if costs is None else books.sign * costs / game.unit
-        request = Request(t, context, signed, prices, allowed)
-        if not allowed.any():
-            nothing = np.zeros(game.resources)
-            opened = Open(request, -1, np.zeros(self.actions), target, costs, nothing, base)
-            state = state._replace(dual=self.dual.update(state.dual, books.sign * (0.0 - target), game))
-            return state._replace(round=t + 1), opened
-        chances = self.primal.weigh(state.primal, request, rng)
+        budgets, setting, t = self.budget_set, self.setting, state.round
+        counted, most, base = self._counted_request(costs, bounds, t)
+        playable = np.ones(self.actions, dtype=np.bool_) if allowed is None else allowed
+        if self.stop:
+            playable = playable & budgets.affordable(state.committed, most)
+        target = self._target(state)
+        prices = self.dual.prices(state.dual, setting)
+        opened = OpenChoice(
+            t, context, prices, playable, -1, np.zeros(self.actions), target, counted, np.zeros(setting.resources), base
+        )
+        if not playable.any():
+            gradient = budgets.sign * (0.0 - target)
+            return state._replace(round=t + 1, dual=self.dual.update(state.dual, gradient, setting)), opened
+        scaled = None if counted is None else budgets.sign * counted / setting.unit
+        chances = self._chances(state, Request(t, context, scaled, prices, playable), rng)
         draw = rng.random() * chances.sum()
         action = min(int(np.searchsorted(np.cumsum(chances), draw, side="right")), int(np.flatnonzero(chances)[-1]))
         if drawn is not None:
             action, chances = drawn
-        bound = np.where(books.sign > 0, most[action], 0.0)
-        opened = Open(request, action, chances, target, costs, bound, base)
+        bound = np.where(budgets.is_cap, most[action], 0.0)
+        opened = opened._replace(action=action, probabilities=chances, bound=bound)
         return state._replace(round=t + 1, committed=state.committed.add(bound)), opened
 
-    def charge(self, state: State, opened: Open, cost: FloatArray) -> State:
-        """The cost (m,) of the action played is known, as the budgets count: the ledger and the prices move."""
-        books = self.books
-        committed = state.committed.add(np.where(books.sign > 0, cost, 0.0)).add(-opened.bound)
-        gradient = books.sign * (cost / self.game.unit - opened.target)
+    def _counted_request(
+        self, costs: FloatArray | None, bounds: FloatArray | None, round: int
+    ) -> tuple[FloatArray | None, FloatArray, FloatArray]:
+        """Return announced costs and largest costs as the budgets count, (K, m), and the cost they count from, (m,)."""
+        budgets, m = self.budget_set, self.setting.resources
+        base = np.zeros(m)
+        if budgets.above_cheapest.any():
+            if costs is None:
+                raise InputError(
+                    "costs", "are not announced, and a budget counts above the cheapest", "Give costs=", round=round
+                )
+            # The cap is on the money above the cheapest *possible* answer, so bounds count from there too.
+            base = np.where(budgets.above_cheapest, costs.min(axis=0), 0.0)
+            costs = costs - base
+            bounds = None if bounds is None else np.where(costs > 0, bounds - base, costs)
+        most = costs if bounds is None else bounds
+        return costs, np.broadcast_to(budgets.largest, (self.actions, m)) if most is None else most, base
+
+    def _target(self, state: RuleState) -> FloatArray:
+        """Return ρ_t, the planned cost of this request in units of the rules, shape (m,)."""
+        setting, budgets = self.setting, self.budget_set
+        if not self.replan:
+            return np.full(setting.resources, setting.rate)
+        # Money held back counts for caps only: an open request promises nothing to a floor.
+        used = np.where(budgets.is_cap, state.committed.value, state.spent.value)
+        left = np.maximum(budgets.limit - used, 0.0) / setting.unit
+        return np.asarray(left / max(self.horizon - state.round + 1, 1))
+
+    def _chances(self, state: RuleState, request: Request, rng: np.random.Generator) -> FloatArray:
+        """Return the primal's probabilities, 0 for every action that is not allowed."""
+        chances = np.where(request.allowed, self.primal.weigh(state.primal, request, rng), 0.0)
+        total = chances.sum()
+        if not (np.isfinite(total) and total > 0 and chances.min() >= 0):
+            raise NonFiniteError(
+                "probabilities",
+                f"of {type(self.primal).__name__} are {chances.tolist()}",
+                "Scale the context; the state is as it was",
+                round=request.round,
+            )
+        return chances
+
+    def counted(self, opened: OpenChoice, costs: FloatArray) -> FloatArray:
+        """Return costs (K, m) as the budgets count: above the announced cost of the cheapest action, where they do.
+
+        The cheapest action itself counts 0 even if it costs more. It is played where nothing else is affordable, so no
+        cap could be kept otherwise.
+        """
+        above = np.maximum(costs - opened.base, 0.0)
+        if opened.counted is None:
+            return above
+        return np.where(self.budget_set.above_cheapest & (opened.counted == 0), 0.0, above)
+
+    def charge(self, state: RuleState, opened: OpenChoice, paid: FloatArray) -> RuleState:
+        """Return the state after the cost (m,) of the action, as the budgets count: ledgers and prices move."""
+        budgets = self.budget_set
+        gradient = budgets.sign * (paid / self.setting.unit - opened.target)
         return state._replace(
-            committed=committed,
-            spent=state.spent.add(cost),
-            dual=self.dual.update(state.dual, gradient, self.game),
+            committed=state.committed.add(np.where(budgets.is_cap, paid, 0.0)).add(-opened.bound),
+            spent=state.spent.add(paid),
+            dual=self.dual.update(state.dual, gradient, self.setting),
         )
 
-    def learn(self, state: State, opened: Open, seen: Any, rewards: FloatArray, costs: FloatArray) -> State:
-        """The outcomes of the seen actions are known, (K,) and (K, m): the primal learns."""
-        signed = self.books.sign * costs / self.game.unit
-        lesson = Lesson(opened.action, float(opened.probabilities[opened.action]), seen, rewards, signed)
-        return state._replace(primal=self.primal.learn(state.primal, opened.request, lesson, self.game))
+    def learn(self, state: RuleState, opened: OpenChoice, outcomes: ActionOutcomes) -> RuleState:
+        """Return the state after outcomes with costs as the budgets count: the primal learns."""
+        scaled = outcomes._replace(costs=self.budget_set.sign * outcomes.costs / self.setting.unit)
+        return state._replace(primal=self.primal.learn(state.primal, opened, scaled, self.setting))
 
-    # --- what is promised -------------------------------------------------------------------------------------
+    # --- guarantees -------------------------------------------------------------------------------------------
 
     def bound(
         self, sequence: Literal["iid", "any"] = "iid", *, known_costs: bool = True, total_delay: float = 0.0
-    ) -> Bound:
-        """The theorem of this module, in numbers, for rewards in [0, 1].
+    ) -> DecisionBound:
+        """Evaluate the theorem of this module for rewards in [0, 1].
 
         Parameters
         ----------
@@ -272,18 +297,19 @@ class PrimalDual:
             Independent and identically distributed requests, or any sequence fixed in advance (caps with a free
             action only).
         known_costs : bool
-            Whether costs are announced with the request.
+            True if costs are announced with the request.
         total_delay : float
-            Σ τ_t, how many rounds late costs were in all.
+            Σ τ_t, the total number of rounds by which costs were late.
         """
         if self.replan:
             raise InputError("replan", "has no theorem", "Make the rule with replan=False to have one")
-        regrets = self.primal.regret(self.game, known_costs=known_costs) + self.dual.regret(self.game, total_delay)
-        rate, radius, caps = self.game.rate, self.game.radius, bool(np.all(self.books.sign > 0))
-        if self.stop and caps:
+        setting = self.setting
+        regrets = self.primal.regret(setting, known_costs=known_costs) + self.dual.regret(setting, total_delay)
+        rate, radius = setting.rate, setting.radius
+        if self.stop and np.all(self.budget_set.is_cap):
             if radius < (1 - 1e-12) / rate:
                 raise InputError("radius", f"{radius:g} is below 1/ρ = {1 / rate:g}", "Leave it out")
-            return Bound(1 / rate * max(1.0, radius * rate) + regrets, 0.0, 1.0 if sequence == "iid" else rate)
+            return DecisionBound(1 / rate * max(1.0, radius * rate) + regrets, 0.0, 1.0 if sequence == "iid" else rate)
         if sequence == "any":
             raise InputError("sequence", "'any' has a theorem only with stop=True and caps", "Ask for 'iid'")
         margin = radius - 1 / self._margin
@@ -293,4 +319,4 @@ class PrimalDual:
             raise InputError(
                 "stop", "with floors there is no theorem: refusing may break them", "Make the rule with stop=False"
             )
-        return Bound(regrets, regrets / margin, 1.0)
+        return DecisionBound(regrets, regrets / margin, 1.0)

@@ -1,10 +1,9 @@
-"""The compiled engine: the same rounds as the reference engine, inside a JAX loop.
+"""The compiled engine: the rounds of the reference engine in a JAX loop.
 
-Rounds run in stretches, from one round that the trace keeps to the next, on a block of parameters that
-lies on the device. Nothing can be raised inside a compiled loop: the loop stops before the first round
-that is not acceptable and hands back its number and the state before it; the words are found outside, by the same code
-that finds them for the reference engine. float64 is switched on for the engine's own calls only; JAX's
-global flag is not touched, and NumPy arrays are handed back.
+A call of the loop runs the rounds of a block up to several stops, which are the rounds to record. A compiled loop
+cannot raise. It runs to its end and returns the position of the first round with invalid feedback. The rounds before it
+are then run again, and the code of the reference engine finds the error message. float64 is enabled for the engine's
+own calls only; JAX's global flag is not changed. The trace holds NumPy arrays.
 """
 
 from __future__ import annotations
@@ -17,11 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import Array
-from longterm.engines.reference import Recorder
-from longterm.engines.trace import Sums, Trace
+from longterm.engines.recorder import Recorder
+from longterm.engines.sums import Sums
+from longterm.engines.trace import Trace
 from longterm.errors import BrokenBoundError, InputError
 from longterm.learners.base import Learner
-from longterm.learners.feedback import BOUNDED, Limits, OnBrokenBound, observe, require_match
+from longterm.learners.feedback import observe
+from longterm.learners.feedback_check import BOUNDED, Limits, OnBrokenBound, require_match
 from longterm.problems import Problem
 from longterm.streams import Block
 from longterm.streams.base import ChunkedStream
@@ -33,133 +34,129 @@ try:
 except ImportError as error:
     raise ImportError("engine='jax' needs JAX: pip install 'longterm[jax]'") from error
 
-from longterm.engines.device_rounds import FEW, DeviceRecords, DrawnBlock, in_a_row
+from longterm.engines.device_records import DeviceRecords, row_size
+from longterm.engines.device_streams import DrawnBlock
+
+NEVER = 2**53
+"""A position after every round."""
+MAX_RECORDED, RECORDED_BYTES = 16, 2**25
+"""Limits on the rounds that one call records."""
+ROUNDS_PER_STEP = 16
+"""Rounds between two tests of the loop condition on a GPU, where each test waits for the host. A round on an H200 takes
+17 µs instead of 28 µs."""
 
 
 class Carry(NamedTuple):
-    """What the loop hands from round to round."""
+    """The values that the loop passes from round to round."""
 
-    position: Array
-    """Where in the block the next round to play stands."""
     state: Any
     sums: Sums
     report: dict[str, Array]
-    """What the learner reported of the last round of the stretch."""
-    sound: Array
-    """Whether that round was acceptable; where it was not, all else is as before it. In a hasty loop: for each learner,
-    whether all rounds were."""
+    """The learner's report in the latest recorded round."""
+    first_invalid: Array
+    """For each learner, the position of the first round whose feedback was not acceptable."""
     first_broken: Array
-    """For each of `feedback.BOUNDED`, where in the block its declared bound was first broken, if the run goes on."""
+    """For each of `feedback.BOUNDED`, the position of the first round above its bound, where the run continues."""
 
 
 Parameters = tuple[tuple[Array, ...], tuple[Array, ...]] | Array
-"""A block on the device: the parameters of f and of g, or the random numbers that they are made of."""
-
-
-Advance = Callable[[Carry, Array, Parameters, NDArray[np.int64], int, int], tuple[Carry, Array, Array]]
-"""From a carry to the next stops in a block; what is recorded there goes to rows of an array, from one of them on."""
-NEVER = 2**53
-"""Later than any round."""
-
-STRETCHES = (16, 4)
-"""Rounds that a GPU plays without asking whether to go on: it would have to ask the host, which takes longer. Nor does
-it look after each of them whether all learners' feedback was acceptable, for which they would wait for each other."""
+"""A block on the device: the parameters of f and g, or the random numbers that they are computed from."""
+Advance = Callable[[Any, Sums, Parameters, int, NDArray[np.int64], int], tuple[Carry, Array, Array]]
+"""(state, sums, block, position, stops, number of stops) → (carry, recorded rows, first positions)."""
 
 
 @lru_cache(maxsize=64)
-def _compiled(
-    problem: Problem, learner: Learner[Any], stop_at_broken_bound: bool, stream: ChunkedStream | None, hasty: bool
+def _compile(
+    problem: Problem, learner: Learner[Any], stop_at_broken_bound: bool, stream: ChunkedStream | None, on_cpu: bool
 ) -> Advance:
-    """The loop for a problem and a learner: plays from where the carry stands to some positions of the block.
+    """Return the compiled loop for a problem and a learner."""
 
-    A hasty one plays on past a round that is not acceptable, and says in the end that there was one.
-    """
-
-    def play_one(carry: Carry, block: Parameters) -> Carry:
+    def run_round(position: Any, carry: Carry, block: Parameters) -> Carry:
         x = learner.ask(carry.state)
-        here = carry.position
-        feedback = observe(problem, x, *_parameters(stream, block, here, x.dtype))
+        feedback = observe(problem, x, *_round_parameters(stream, block, position, x.dtype))
         require_match(feedback, x, None)
         limits = Limits.declared(learner, x, problem)
-        acceptable = (limits if stop_at_broken_bound else Limits.around(x)).acceptable(feedback)
-        state, sums = learner.update(carry.state, feedback), carry.sums.add(feedback)
-        if hasty:
-            return carry._replace(position=here + 1, state=state, sums=sums, sound=carry.sound & acceptable)
-        sound = jnp.all(acceptable)
+        acceptable = (limits if stop_at_broken_bound else Limits.from_bounds(x)).acceptable(feedback)
         first_broken = carry.first_broken
         if not stop_at_broken_bound:
-            kept = jnp.stack([jnp.all(inside) for inside in limits.within(feedback)])
-            first_broken = jnp.where(kept, first_broken, jnp.minimum(first_broken, here))
+            within = jnp.stack([jnp.all(inside) for inside in limits.within(feedback)])
+            first_broken = jnp.where(within, first_broken, jnp.minimum(first_broken, position))
         return Carry(
-            position=here + sound,
-            state=_choose(sound, state, carry.state),
-            sums=_choose(sound, sums, carry.sums),
+            state=learner.update(carry.state, feedback),
+            sums=carry.sums.add(feedback),
             report=carry.report,
-            sound=sound,
+            first_invalid=jnp.where(acceptable, carry.first_invalid, jnp.minimum(carry.first_invalid, position)),
             first_broken=first_broken,
         )
 
-    def goes_on(carry: Carry, stop: Any) -> Any:
-        return carry.position < stop if hasty else (carry.position < stop) & carry.sound
+    def run_rounds(begin: Any, end: Any, carry: Carry, block: Parameters) -> Carry:
+        def body(position: Any, now: Carry) -> Carry:
+            return run_round(position, now, block)
 
-    def play_wanted(carry: Carry, block: Parameters, stop: Any) -> Carry:
-        """A round, with what the learner reports of it, if it is one of those to play."""
-        played = play_one(carry._replace(report=learner.report(carry.state)), block)
-        chosen: Carry = _choose(goes_on(carry, stop), played, carry)
-        return chosen
+        if not on_cpu:
+            steps, start = (end - begin) // ROUNDS_PER_STEP, begin
 
-    def play_stretches(carry: Carry, block: Parameters, stop: Any, rounds: int) -> Carry:
-        """So many rounds at a time, until fewer are left."""
-        played: Carry = lax.while_loop(
-            lambda c: goes_on(c, stop - rounds),
-            lambda c: lax.fori_loop(0, rounds, lambda _, now: play_one(now, block), c, unroll=max(rounds // 4, 1)),
-            carry,
-        )
-        return played
+            def step(number: Any, now: Carry) -> Carry:
+                first = start + number * ROUNDS_PER_STEP
+                unrolled: Carry = lax.fori_loop(0, ROUNDS_PER_STEP, lambda i, c: body(first + i, c), now, unroll=4)
+                return unrolled
 
-    def play_until(carry: Carry, block: Parameters, stop: Any) -> Carry:
-        stretches = STRETCHES if hasty else (1,)
-        for stretch in stretches:
-            carry = play_stretches(carry, block, stop, stretch)
-        last: Carry = lax.fori_loop(0, stretches[-1], lambda _, now: play_wanted(now, block, stop), carry)
+            carry = lax.fori_loop(0, steps, step, carry)
+            begin = begin + steps * ROUNDS_PER_STEP
+        last: Carry = lax.fori_loop(begin, end, body, carry)
         return last
 
     def advance(
-        carry: Carry, kept: Array, block: Parameters, stops: Array, row: Any, count: Any
+        state: Any, sums: Sums, block: Parameters, position: Any, stops: Array, count: Any
     ) -> tuple[Carry, Array, Array]:
-        def to_next_stop(place: Any, now: tuple[Carry, Array]) -> tuple[Carry, Array]:
-            carry = play_until(now[0], block, stops[place])
-            return carry, lax.dynamic_update_index_in_dim(now[1], in_a_row(carry.sums, carry.report), row + place, 0)
+        def run_to_stop(number: Any, now: tuple[Any, Carry, Array]) -> tuple[Any, Carry, Array]:
+            position, carry, rows = now
+            last = stops[number] - 1
+            carry = run_rounds(position, last, carry, block)
+            carry = run_round(last, carry._replace(report=learner.report(carry.state)), block)
+            row = _flatten(carry.sums, carry.report)
+            return last + 1, carry, lax.dynamic_update_index_in_dim(rows, row, number, 0)
 
-        sound = jnp.ones(carry.sums.loss.shape if hasty else (), dtype=bool)
-        carry = carry._replace(sound=sound, report=learner.report(carry.state))
-        carry, kept = lax.fori_loop(0, count, to_next_stop, (carry, kept))
-        carry = carry._replace(sound=jnp.all(carry.sound))
-        return carry, kept, jnp.concatenate([jnp.stack([carry.position, carry.sound]), carry.first_broken])
+        report = learner.report(state)
+        carry = Carry(
+            state,
+            sums,
+            {name: jnp.asarray(value) for name, value in report.items()},
+            jnp.full(sums.loss.shape, NEVER),
+            jnp.full(len(BOUNDED), NEVER),
+        )
+        rows = jnp.zeros((len(stops), row_size(sums, report)))
+        _, carry, rows = lax.fori_loop(0, count, run_to_stop, (position, carry, rows))
+        return carry, rows, jnp.append(carry.first_broken, jnp.min(carry.first_invalid))
 
     return jax.jit(advance)
 
 
-def _parameters(
+def _round_parameters(
     stream: ChunkedStream | None, block: Parameters, position: Any, dtype: Any
 ) -> tuple[list[Array], list[Array]]:
-    """The parameters of the round at this place of a block."""
-    loss, constraint = block if stream is None else stream.expand(_at(block, position))[:2]
+    """Return the parameters of f and g in the round at this position of a block."""
     if stream is None:
-        return [_at(array, position) for array in loss], [_at(array, position) for array in constraint]
+        loss, constraint = block
+        return [_row(array, position) for array in loss], [_row(array, position) for array in constraint]
+    loss, constraint = stream.expand(_row(block, position))[:2]
     return [array.astype(dtype) for array in loss], [array.astype(dtype) for array in constraint]
 
 
-def _choose(condition: Array, new: Any, old: Any) -> Any:
-    return jax.tree.map(lambda after, before: jnp.where(condition, after, before), new, old)
-
-
-def _at(array: Array, position: Array) -> Array:
+def _row(array: Array, position: Array) -> Array:
     return lax.dynamic_index_in_dim(array, position, keepdims=False)
 
 
-class CompiledPlayer:
-    """One learner (or a batch of them) on its way through a stream, compiled."""
+def _flatten(sums: Sums, report: dict[str, Array]) -> Array:
+    """Return sums and report as one row of float64."""
+    return jnp.concatenate([jnp.ravel(value).astype(jnp.float64) for value in jax.tree.leaves((sums, report))])
+
+
+class CompiledRunner:
+    """One learner, or a batch of them, and its progress through a stream, compiled.
+
+    The parameters are those of `ReferenceRunner`; the array library is JAX.
+    """
 
     def __init__(
         self,
@@ -175,125 +172,118 @@ class CompiledPlayer:
         self._problem = problem
         self._learner = learner
         self._recorder = recorder
-        self._stops = on_broken_bound == "raise"
-        self._hasty = self._stops and jax.default_backend() != "cpu"
+        self._stops_at_broken_bound = on_broken_bound == "raise"
         self._stream: ChunkedStream | None = None
-        self._warned: dict[str, str] = {} if resume is None else dict(resume.warnings)
+        self._warnings: dict[str, str] = {} if resume is None else dict(resume.warnings)
         self._block_rounds = 0
-        self.played = 0 if resume is None else resume.last_round
-        # Begun in NumPy: on the device each operation of these few would be compiled by itself.
+        self.rounds_done = 0 if resume is None else resume.last_round
+        # The first state is made in NumPy: on the device each of its few operations would be compiled by itself.
         if resume is None:
             state, sums = learner.init(batch_shape, dtype=dtype), Sums.zero(batch_shape, problem.constraint.count)
         else:
             state, sums = resume.state, resume.sums
         self._dtype = learner.ask(state).dtype
-        self._never = np.full(len(BOUNDED), NEVER)
+        self._report: dict[str, Any] = learner.report(state)
+        size = max(row_size(sums, self._report), 1)
+        self._max_recorded = min(max(RECORDED_BYTES // (8 * size), 1), MAX_RECORDED)
+        self._records = DeviceRecords(size, recorder.expected)
         with jax.enable_x64(True):
-            self._records = DeviceRecords(sums, learner.report(state), recorder.expected)
-            state, sums = jax.device_put((state, sums))
-        self._carry = Carry(0, state, sums, {}, True, self._never)
+            self._state, self._sums = jax.device_put((state, sums))
 
-    def play(self, block: Block | DrawnBlock, first: int) -> None:
-        """Play the rounds of a block that starts at round `first`, those that are still ahead."""
+    def run_block(self, block: Block | DrawnBlock, first: int) -> None:
+        """Run the rounds of a block that starts at round `first`, except those already done."""
         last = first + block.rounds - 1
-        if self.played >= last:
+        if self.rounds_done >= last:
             return
         with jax.enable_x64(True):
-            there = self._on_device(block)
-            self._records.hand_over(FEW)
+            parameters = self._put_on_device(block)
             wanted = self._recorder.until(last)
-            while self.played < last:
-                now = wanted[: self._records.most - len(self._records.rounds)]
-                wanted = wanted[len(now) :]
-                self._play_until(now if wanted or now[-1:] == [last] else [*now, last], now, there, first)
-                if len(self._records.rounds) == self._records.most:
-                    self._records.hand_over()
+            while self.rounds_done < last:
+                now, wanted = wanted[: self._max_recorded], wanted[self._max_recorded :]
+                self._run_to(now if wanted or now[-1:] == [last] else [*now, last], now, parameters, first)
 
-    def _play_until(self, stops: list[int], kept: list[int], block: Parameters, first: int) -> None:
-        """Play to these rounds, the last of which may be one that is not kept, or raise."""
-        start = self._carry._replace(position=self.played + 1 - first, report={}, first_broken=self._never)
-        positions = [stop - first + 1 for stop in stops]
-        made, counts = self._advanced(start, block, positions, hasty=self._hasty)
-        if self._hasty and not counts[1]:  # which round was it?
-            made, counts = self._advanced(start, block, positions)
-        position, sound, *broken = counts
-        self.played = first - 1 + position
-        self._records.rounds += [t for t in kept if t <= self.played]
-        self._recorder.passed(self.played)
-        self._note_broken_bounds(start, block, first, position, broken)
-        if not sound:
-            if position > start.position:  # up to there once more, for what the learner reported last
-                self._carry, _ = self._advanced(start, block, [position])
-            raise self._refusal(self._carry._replace(position=position), block)
-        self._carry = made
+    def _run_to(self, stops: list[int], recorded: list[int], block: Parameters, first: int) -> None:
+        """Run up to the last of these rounds, or raise; the last one need not be recorded."""
+        start = self.rounds_done + 1 - first
+        carry, rows, (*broken, invalid) = self._advance(block, start, [stop - first + 1 for stop in stops])
+        reached = min(invalid, stops[-1] - first + 1)
+        recorded = [t for t in recorded if t < first + reached]
+        if recorded:
+            self._records.append(recorded, rows)
+        self._note_broken_bounds(block, start, first, reached, broken)
+        if invalid != NEVER:
+            carry = self._replay(block, start, reached)
+        self._state, self._sums, self._report = carry.state, carry.sums, carry.report
+        self.rounds_done = first - 1 + reached
+        self._recorder.advance_to(self.rounds_done)
+        if invalid != NEVER:
+            raise self._error_at(block, carry, reached)
 
-    def _on_device(self, block: Block | DrawnBlock) -> Parameters:
-        """A block's parameters; the last block filled up to the length of the others: another shape compiles anew."""
-        stream = block.stream if isinstance(block, DrawnBlock) else None
-        self._stream = stream
+    def _put_on_device(self, block: Block | DrawnBlock) -> Parameters:
+        """Return a block's parameters on the device, padded to one length since another shape compiles again."""
+        self._stream = block.stream if isinstance(block, DrawnBlock) else None
         if isinstance(block, DrawnBlock):
             return block.drawn
         self._block_rounds = max(self._block_rounds, block.rounds)
         missing = self._block_rounds - block.rounds
 
-        def filled(arrays: tuple[NDArray[Any], ...]) -> tuple[Array, ...]:
+        def pad(arrays: tuple[NDArray[Any], ...]) -> tuple[Array, ...]:
             full = [np.concatenate([a, np.repeat(a[-1:], missing, axis=0)]) if missing else a for a in arrays]
             return tuple(jnp.asarray(array, dtype=self._dtype) for array in full)
 
-        return filled(block.loss), filled(block.constraint)
+        return pad(block.loss), pad(block.constraint)
 
-    def _advanced(
-        self, carry: Carry, block: Parameters, stops: list[int], *, hasty: bool = False
-    ) -> tuple[Carry, list[int]]:
-        """The carry at the last of these positions, and how it got there; what is recorded goes after what is kept."""
-        padded = np.resize(stops, self._records.most + 1)
+    def _advance(self, block: Parameters, start: int, stops: list[int]) -> tuple[Carry, Array, list[int]]:
+        """Call the compiled loop from the current state; raise if the problem or the learner cannot be compiled."""
+        padded = np.resize(stops, self._max_recorded + 1)
+        on_cpu = jax.default_backend() == "cpu"
         try:
-            advance = _compiled(self._problem, self._learner, self._stops, self._stream, hasty)
-            row, records = len(self._records.rounds), self._records
-            carry, records.rows, counts = advance(carry, records.rows, block, padded, row, len(stops))
-            return carry, np.asarray(counts).tolist()
+            loop = _compile(self._problem, self._learner, self._stops_at_broken_bound, self._stream, on_cpu)
+            carry, rows, positions = loop(self._state, self._sums, block, start, padded, len(stops))
+            return carry, rows, np.asarray(positions).tolist()
         except (jax.errors.JAXTypeError, jax.errors.JAXIndexError, TypeError, AttributeError, IndexError) as error:
             raise InputError(
                 "engine",
-                f"{self._problem.name!r} played by {type(self._learner).__name__} cannot be compiled: "
+                f"{self._problem.name!r} run by {type(self._learner).__name__} cannot be compiled: "
                 + str(error).split("\n", 1)[0].rstrip("."),
                 "Write your functions with the array library of their arguments and without branches on values, "
                 "or use engine='numpy'",
             ) from error
 
-    def _faults(self, carry: Carry, block: Parameters, t: int) -> list[InputError]:
-        """The words for the round that the carry stands before, from the code that the reference engine uses."""
-        x, here = self._learner.ask(carry.state), int(carry.position)
-        feedback = observe(self._problem, x, *_parameters(self._stream, block, here, x.dtype))
+    def _replay(self, block: Parameters, start: int, position: int) -> Carry:
+        """Return the carry before the round at `position`."""
+        if position > start:
+            return self._advance(block, start, [position])[0]
+        return Carry(self._state, self._sums, self._report, NEVER, NEVER)
+
+    def _faults(self, block: Parameters, carry: Carry, position: int, t: int) -> list[InputError]:
+        """Return the errors of round t, found by the code of the reference engine."""
+        x = self._learner.ask(carry.state)
+        feedback = observe(self._problem, x, *_round_parameters(self._stream, block, position, x.dtype))
         return list(Limits.declared(self._learner, x, self._problem).faults(feedback, t))
 
-    def _refusal(self, carry: Carry, block: Parameters) -> InputError:
-        faults = self._faults(carry, block, self.played + 1)
+    def _error_at(self, block: Parameters, carry: Carry, position: int) -> InputError:
+        """Return the error that stops the run."""
+        faults = self._faults(block, carry, position, self.rounds_done + 1)
         if faults:
             return faults[0]
         # Compiled and step-by-step arithmetic may differ in the last digit, right at a bound.
         what = "a declared bound was exceeded by rounding"
-        return BrokenBoundError("feedback", what, "Declare bounds with a little room", round=self.played + 1)
+        return BrokenBoundError("feedback", what, "Declare slightly larger bounds", round=self.rounds_done + 1)
 
-    def _note_broken_bounds(self, start: Carry, block: Parameters, first: int, reached: int, broken: list[int]) -> None:
-        """Where the run goes on past a broken bound: the first round of each, by playing up to it once more."""
+    def _note_broken_bounds(self, block: Parameters, start: int, first: int, reached: int, broken: list[int]) -> None:
+        """Store the message of the first round above each bound, where the run continues."""
         for argument, position in zip(BOUNDED, broken, strict=True):
-            played = position < reached  # a round that stopped the run was not played
-            if played and argument not in self._warned:
-                there, _ = self._advanced(start, block, [position])
-                faults = self._faults(there, block, first + position)
-                words = {fault.argument: str(fault) for fault in faults}
-                self._warned[argument] = words.get(argument, f"{argument} in round {first + position}: at its bound")
+            if position < reached and argument not in self._warnings:
+                faults = self._faults(block, self._replay(block, start, position), position, first + position)
+                messages = {fault.argument: str(fault) for fault in faults}
+                default = f"{argument} in round {first + position}: at its bound"
+                self._warnings[argument] = messages.get(argument, default)
 
     def trace(self) -> Trace:
-        """What happened so far, in NumPy arrays."""
-        carry, learner = self._carry, self._learner
-        state = jax.device_get(carry.state)
-        report = carry.report or {name: np.asarray(value) for name, value in learner.report(state).items()}
-        with jax.enable_x64(True):
-            kept = self._records.kept(carry.sums, report)
-        if kept.rounds[-1:] == [self.played]:  # then it need not be fetched
-            sums, report = jax.tree.map(lambda column: np.array(column[-1]), (kept.sums, kept.report))
-        else:
-            sums, report = jax.device_get((carry.sums, report))
-        return self._recorder.trace(sums, report, state, self._warned, kept)
+        """Return the trace up to the last round done, in NumPy arrays."""
+        state, sums, report = jax.device_get((self._state, self._sums, self._report))
+        report = {name: np.asarray(value) for name, value in report.items()}
+        sums = Sums(*(np.asarray(value) for value in sums))
+        recorded = self._records.recorded_rounds(sums, report)
+        return self._recorder.trace(sums, report, state, self._warnings, recorded)

@@ -1,4 +1,4 @@
-"""What happened in a run: sums over the rounds, kept at chosen rounds, however long the run."""
+"""The trace of a run: running totals at the recorded rounds, bounded in memory for every length of the run."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from longterm._arrays import Array, FloatArray, namespace
-from longterm._display import Table, format_number
+from longterm._arrays import Array, FloatArray
+from longterm._display import TextTable, format_number
+from longterm.engines.sums import Sums
 from longterm.errors import InputError, SnapshotError
-from longterm.learners.feedback import Feedback
 from longterm.problems import Problem
 from longterm.storage.snapshot import Snapshot, read_snapshot, restored_state, state_arrays, write_snapshot
 from longterm.streams import FromIterable, Stream
@@ -23,56 +23,19 @@ if TYPE_CHECKING:
     from longterm.learners.base import Learner
 
 
-class Sums(NamedTuple):
-    """Running totals over rounds 1 … t, float64 whatever the learner's dtype."""
-
-    loss: Array
-    """Σ f_s(x_s), shape (...,)."""
-    signed: Array
-    """Σ max_j g_j(x_s)."""
-    hard: Array
-    """Σ [max_j g_j(x_s)]₊."""
-    squared: Array
-    """Σ [max_j g_j(x_s)]₊²."""
-    largest: Array
-    """max_s max_j g_j(x_s)."""
-    per_constraint: Array
-    """Σ g_j(x_s), shape (..., m)."""
-
-    @classmethod
-    def zero(cls, batch_shape: tuple[int, ...], constraints: int, xp: Any = np) -> Sums:
-        """Before round 1."""
-        zero = xp.zeros(batch_shape, dtype=xp.float64)
-        return cls(zero, zero, zero, zero, zero - xp.inf, xp.zeros((*batch_shape, constraints), dtype=xp.float64))
-
-    def add(self, feedback: Feedback) -> Sums:
-        """One more round. Pure: engines carry it like a state."""
-        xp = namespace(self.loss)
-        worst = xp.astype(feedback.constraint, xp.float64, copy=False)
-        positive = xp.maximum(worst, 0.0)
-        return Sums(
-            self.loss + xp.astype(feedback.loss, xp.float64, copy=False),
-            self.signed + worst,
-            self.hard + positive,
-            self.squared + positive * positive,
-            xp.maximum(self.largest, worst),
-            self.per_constraint + xp.astype(feedback.constraint_values, xp.float64, copy=False),
-        )
-
-
 SeedsPlayed = int | tuple[int, ...]
-"""One seed, or those of a batch, in order."""
+"""One seed, or the seeds of a batch in order."""
 
 
 class StateUnknown(NamedTuple):
-    """The state of a trace that was loaded without its learner: its round is known, and no more."""
+    """The state of a trace that was loaded without its learner: only its round is known."""
 
     round: Array
 
 
 @runtime_checkable
 class Comparator(Protocol):
-    """The best fixed decision in hindsight at chosen rounds (`longterm.hindsight`)."""
+    """The best fixed decision in hindsight at given rounds (`longterm.hindsight`)."""
 
     @property
     def rounds(self) -> NDArray[np.int64]:
@@ -84,11 +47,11 @@ class Comparator(Protocol):
 
     @property
     def seeds(self) -> SeedsPlayed:
-        """The seeds it was found for."""
+        """The seeds of its streams."""
 
 
 MEASURES = ("cumulative_loss", "signed_violation", "hard_violation", "squared_violation", "largest_violation")
-"""What a trace has one number of for each kept round and learner."""
+"""The measures that are one number for each recorded round and learner."""
 KIND, VERSION = "trace", 1
 SUM_OF_COLUMN = {
     "cumulative_loss": "loss",
@@ -98,23 +61,23 @@ SUM_OF_COLUMN = {
     "largest_violation": "largest",
     "per_constraint_violation": "per_constraint",
 }
-"""The columns of a trace, and the running total that each of them keeps."""
+"""The running total that each column of a trace records."""
 
 
 @dataclass(frozen=True, repr=False)
 class Trace:
-    """A run, at the rounds it was asked to keep. Arrays have these rounds first, then the batch axes.
+    """The recorded rounds of a run. Arrays have the rounds on the first axis, then the batch axes.
 
     Parameters
     ----------
     rounds : array of int
-        The rounds t that were kept.
+        The recorded rounds t.
     cumulative_loss : array
         Σ_{s≤t} f_s(x_s).
     signed_violation : array
-        Σ_{s≤t} max_j g_j(x_s): what the paper bounds.
+        Σ_{s≤t} max_j g_j(x_s), which the paper bounds.
     hard_violation : array
-        Σ_{s≤t} [max_j g_j(x_s)]₊: no round makes up for another.
+        Σ_{s≤t} [max_j g_j(x_s)]₊: slack in one round does not offset violation in another.
     squared_violation : array
         Σ_{s≤t} [max_j g_j(x_s)]₊².
     largest_violation : array
@@ -122,15 +85,15 @@ class Trace:
     per_constraint_violation : array
         Σ_{s≤t} g_j(x_s), j on the last axis.
     reports : dict of str to array
-        What the learner reported in those rounds: multiplier, theta, eta, mu, …
+        The learner's reports in those rounds: multiplier, theta, eta, mu, …
     state, sums : Any
-        Those after the last round, so that ``run(..., resume=trace)`` continues it.
+        The learner's state and the totals after the last round, for ``run(..., resume=trace)``.
     seeds : int or sequence of int
-        The seed of the run, or those on the last batch axis.
+        The seed of the run, or the seeds on the last batch axis.
     warnings : mapping of str to str
-        Declared bounds that were broken, by name, where the user chose to go on: the first round of each.
+        With ``on_broken_bound="warn"``, the first violation of each declared bound, by name.
     problem, stream : Problem and Stream, optional
-        What was played, to draw it again in `regret`; not kept when a trace is pickled.
+        The problem and the stream, to draw the rounds again in `regret`; left out of a pickle.
     """
 
     rounds: NDArray[np.int64]
@@ -154,13 +117,13 @@ class Trace:
     def __repr__(self) -> str:
         batch = self.cumulative_loss.shape[1:]
         many = f", batch={batch}" if batch else ""
-        told = ", ".join(f"{name}={_spread(getattr(self, name)[-1:])}" for name in MEASURES[:3])
-        broken = f", warnings={list(self.warnings)}" if self.warnings else ""
-        return f"Trace(rounds=1…{self.last_round}, {len(self.rounds)} kept{many}, {told}{broken})"
+        sums = ", ".join(f"{name}={format_spread(getattr(self, name)[-1:])}" for name in MEASURES[:3])
+        warned = f", warnings={list(self.warnings)}" if self.warnings else ""
+        return f"Trace(rounds=1…{self.last_round}, {len(self.rounds)} recorded{many}, {sums}{warned})"
 
     def _repr_html_(self) -> str:
-        rows = [(name.replace("_", " "), _spread(getattr(self, name)[-1:])) for name in MEASURES]
-        return Table(("", "at the last round"), rows, title=f"Trace of {self.last_round} rounds")._repr_html_()
+        rows = [(name.replace("_", " "), format_spread(getattr(self, name)[-1:])) for name in MEASURES]
+        return TextTable(("", "at the last round"), rows, title=f"Trace of {self.last_round} rounds").to_html()
 
     def plot(self, comparator: Comparator | ArrayLike | None = None, *, axes: Any = None, label: str = "") -> Any:
         """Draw the run with Matplotlib: regret (or loss) and violation against the round.
@@ -170,21 +133,21 @@ class Trace:
         comparator : Hindsight or array_like, optional
             As for `regret`. Without one the cumulative loss is drawn.
         axes : pair of matplotlib axes, optional
-            Where to draw. Left out, a new figure.
+            The axes to draw into; left out, those of a new figure.
         label : str
             The name of the curve.
 
         Returns
         -------
         matplotlib.figure.Figure
-            With several seeds the line is their mean, and the band goes from the lowest to the highest.
+            With several seeds the line is their mean, and the band spans the smallest and the largest value.
         """
-        from longterm.engines.comparison import draw
+        from longterm.engines.figure import draw
 
         return draw({label: self}, comparator, axes)
 
     def to_frame(self, comparator: Comparator | ArrayLike | None = None) -> Any:
-        """One row for each kept round and member of the batch, as a pandas data frame.
+        """Return a pandas data frame with one row for each recorded round and member of the batch.
 
         Parameters
         ----------
@@ -194,14 +157,14 @@ class Trace:
         Returns
         -------
         pandas.DataFrame
-            The round, the place in the grid of hyper-parameters and the seed, where there are such, then the measures.
+            Columns: the round, the index in a grid of hyper-parameters, the seed, the measures.
         """
         from longterm.engines.comparison import frame
 
         return frame({"": self}, comparator).drop(columns="learner")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the trace to a file: arrays, a checksum and no code. `load` brings it back.
+        """Write the trace to a file of arrays with a checksum, for `load`.
 
         Parameters
         ----------
@@ -221,19 +184,18 @@ class Trace:
 
     @classmethod
     def load(cls, path: str | PathLike[str], learner: Learner[Any] | None = None) -> Trace:
-        """The trace that was saved.
+        """Read a saved trace.
 
         Parameters
         ----------
         path : str or path
         learner : Learner, optional
-            The learner that played, if the run is to be continued with ``run(..., resume=trace)``: its state is made
-            from it. Without one the trace can be read and not be continued.
+            The learner of the run. It is needed to continue the trace with ``run(..., resume=trace)``.
 
         Returns
         -------
         Trace
-            It does not know its problem and stream, so `regret` wants what `longterm.hindsight.best` found.
+            Without its problem and stream: `regret` needs the result of `longterm.hindsight.best`.
 
         Examples
         --------
@@ -250,12 +212,12 @@ class Trace:
         >>> run(problem, learner, RandomPermutations(2), 20, resume=trace).last_round
         20
         """
-        stored, _ = read_snapshot(Path(path), KIND, VERSION)
+        stored = read_snapshot(Path(path), KIND, VERSION)
         arrays = stored.arrays
         if learner is None:
             state: Any = StateUnknown(arrays["state.round"])
         else:
-            state = _state_of(learner, arrays, path)
+            state = _restore_state(learner, arrays, path)
         seeds = stored.metadata["seeds"]
         return cls(
             **{name: arrays[name] for name in ("rounds", *SUM_OF_COLUMN)},
@@ -268,47 +230,47 @@ class Trace:
 
     @property
     def last_round(self) -> int:
-        """How many rounds were played."""
+        """The number of rounds done."""
         return int(np.max(np.asarray(self.state.round))) - 1
 
     @property
     def long_term_violation(self) -> FloatArray:
-        """max_j Σ_{s≤t} g_j(x_s): the paper's long-term constraint itself."""
+        """max_j Σ_{s≤t} g_j(x_s), the paper's long-term constraint."""
         return np.asarray(self.per_constraint_violation.max(axis=-1))
 
     @property
     def multiplier(self) -> NDArray[Any]:
-        """λ_t in the kept rounds."""
+        """λ_t in the recorded rounds."""
         return self.reports["multiplier"]
 
     @property
     def theta(self) -> NDArray[Any]:
-        """θ_t in the kept rounds."""
+        """θ_t in the recorded rounds."""
         return self.reports["theta"]
 
     @property
     def eta(self) -> NDArray[Any]:
-        """η_t in the kept rounds."""
+        """η_t in the recorded rounds."""
         return self.reports["eta"]
 
     @property
     def mu(self) -> NDArray[Any]:
-        """μ_t in the kept rounds."""
+        """μ_t in the recorded rounds."""
         return self.reports["mu"]
 
     def regret(self, comparator: Comparator | ArrayLike) -> FloatArray:
-        """Σ_{s≤t} f_s(x_s) − Σ_{s≤t} f_s(x*), at the kept rounds.
+        """Return Σ_{s≤t} f_s(x_s) − Σ_{s≤t} f_s(x*) at the recorded rounds.
 
         Parameters
         ----------
         comparator : Hindsight or array_like
-            What `longterm.hindsight.best` found, x*_t; or one decision x*, shape (d,), feasible or not, whose losses
-            are added up by drawing the rounds again.
+            The result of `longterm.hindsight.best`, x*_t; or one decision x* of shape (d,), feasible or not. The losses
+            of a decision are computed by drawing the rounds again.
 
         Returns
         -------
         FloatArray
-            The kept rounds first, then the batch axes.
+            The recorded rounds first, then the batch axes.
 
         Examples
         --------
@@ -317,21 +279,22 @@ class Trace:
         >>> from longterm.streams import RandomPermutations
         >>> problem = doubly_stochastic(2)
         >>> trace = run(problem, AOGD.for_problem(problem), RandomPermutations(2), 10, record=[1, 10])
-        >>> trace.regret([0.5, 0.5, 0.5, 0.5]).round(3)  # x_1 = 0 loses ½ · 2, the mean matrix ½ · 1
+        >>> trace.regret([0.5, 0.5, 0.5, 0.5]).round(3)  # x_1 = 0 has loss ½ · 2, the mean matrix ½ · 1
         array([0.5  , 1.812])
         """
         if isinstance(comparator, Comparator):
             best = self._loss_of_comparator(comparator)
         else:
             best = self._loss_of_decision(np.asarray(comparator, dtype=np.float64))
-        grid = (1,) * (self.cumulative_loss.ndim - best.ndim)  # a grid of hyper-parameters stands before the seeds
+        grid = (1,) * (self.cumulative_loss.ndim - best.ndim)  # axes of the hyper-parameter grid, before the seeds
         return self.cumulative_loss - best.reshape(len(best), *grid, *best.shape[1:])
 
     def _loss_of_comparator(self, comparator: Comparator) -> FloatArray:
+        """Return the comparator's losses; raise if it belongs to other rounds or seeds."""
         if not np.array_equal(self.rounds, comparator.rounds):
             raise InputError(
                 "comparator",
-                "was found for other rounds than the trace keeps",
+                "was found for other rounds than the trace records",
                 "Ask for it at trace.rounds",
             )
         if comparator.seeds != self.seeds:
@@ -340,7 +303,7 @@ class Trace:
         return np.asarray(comparator.loss)
 
     def _loss_of_decision(self, x: FloatArray) -> FloatArray:
-        """Σ_{s≤t} f_s(x) at the kept rounds, for every seed."""
+        """Return Σ_{s≤t} f_s(x) at the recorded rounds, for every seed."""
         if self.problem is None or self.stream is None:
             what = "the trace does not know what was played, so a decision alone has no losses"
             raise InputError("comparator", what, "Give what longterm.hindsight.best finds for the problem and stream")
@@ -362,24 +325,22 @@ class Trace:
         return np.concatenate(parts)
 
 
-def _state_of(learner: Learner[Any], arrays: Mapping[str, Any], path: str | PathLike[str]) -> Any:
-    """The saved state, as this learner's."""
+def _restore_state(learner: Learner[Any], arrays: Mapping[str, Any], path: str | PathLike[str]) -> Any:
+    """Rebuild the learner's state from saved arrays; raise if they belong to another learner."""
     batch = arrays["cumulative_loss"].shape[1:]
     template = learner.with_trailing_axes(len(batch) - len(learner.batch_shape))
-    why = ""
+    reason = ""
     for dtype in (np.float64, np.float32):
         try:
             return restored_state(template.init(batch, dtype=dtype), arrays)
         except ValueError as error:
-            why = why or str(error)
-    raise SnapshotError(path, "another learner", why, "Load it with the learner that played")
+            reason = reason or str(error)
+    raise SnapshotError(path, "another learner", reason, "Load it with the learner of the run")
 
 
-def _spread(values: FloatArray) -> str:
-    """One number, or the mean and the range of several."""
+def format_spread(values: FloatArray) -> str:
+    """Format one number, or the mean and the range of several."""
     if values.size == 0:
         return "–"
-    if values.size == 1:
-        return format_number(float(values.reshape(())))
     mean, low, high = (format_number(float(value)) for value in (values.mean(), values.min(), values.max()))
-    return f"{mean} ({low} to {high})"
+    return mean if values.size == 1 else f"{mean} ({low} to {high})"

@@ -62,7 +62,7 @@ def paper_spec(name: str, options: Options | None = None) -> ExperimentSpec:
     if name not in WITH_A_BUDGET and chosen.rho is not None:
         raise InputError("rho", f"{name!r} has no budget", f"Leave it out, or choose from {list(WITH_A_BUDGET)}")
     at_most("sequences", validate.count("sequences", chosen.sequences), MOST_SEEDS, "sequences")
-    validate.open_unit_interval("beta", chosen.beta)
+    validate.trade_off("beta", chosen.beta)
     spec = _dsm(chosen) if name == "dsm" else _budgeted(name, chosen)
     return replace(spec, learners=_picked(spec.learners, chosen.learners), command=_command(name, chosen))
 

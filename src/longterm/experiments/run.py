@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.engines.run import Engine, faster_engine
+from longterm.engines.selection import Engine, faster_engine
 from longterm.errors import LongtermError
 from longterm.experiments.catalogue import find_learner, find_problem, names_only
 from longterm.experiments.folder import ResultFolder

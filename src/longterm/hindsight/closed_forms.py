@@ -108,7 +108,7 @@ def _least_linear(question: Question, played: Block, allowed: Affine) -> Solutio
         raise nothing_allowed(question, played.rounds)
     x = np.asarray(B.project(x))  # the solver's tolerance, not more
     rest = total + size * multipliers @ allowed.matrix
-    slack = size * multipliers @ (allowed.offset - allowed.matrix @ x)
+    slack = size * multipliers @ (allowed.limit - allowed.matrix @ x)
     gap = max(0.0, float(rest @ x + B.support(-rest) + slack))
     return Solution(x, float(total @ x), gap)
 
@@ -131,7 +131,7 @@ def least_linear(cost: FloatArray, allowed: Affine, over: Set) -> tuple[FloatArr
     solved = linprog(
         cost,
         A_ub=np.concatenate([allowed.matrix, sides[0]]),
-        b_ub=np.concatenate([allowed.offset, sides[1]]),
+        b_ub=np.concatenate([allowed.limit, sides[1]]),
         bounds=(None, None),
         options={"primal_feasibility_tolerance": TOLERANCE, "dual_feasibility_tolerance": TOLERANCE},
     )

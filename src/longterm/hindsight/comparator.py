@@ -355,7 +355,7 @@ def _constraint(problem: Problem, U: Any, played: Block) -> tuple[list[Any], Any
         stated = [cp.sum(cp.multiply(matrix[:, j, :], U), axis=1) <= offset[:, j] - room for j in range(g.count)]
     elif affine is not None:
         ones = np.ones(t)
-        stated = [U @ row <= ones * (b - room) for row, b in zip(affine.matrix, affine.offset, strict=True)]
+        stated = [U @ row <= ones * (b - room) for row, b in zip(affine.matrix, affine.limit, strict=True)]
     elif not g.parameters:
         each = [state_constraint(g, U[s, :]) for s in range(t)]
         if any(len(one) != g.count for one in each):

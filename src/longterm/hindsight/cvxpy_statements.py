@@ -134,7 +134,7 @@ def state_constraint(constraint: Constraint, x: Any) -> list[Any]:
     affine = constraint.as_affine()
     if affine is None:
         raise _unknown("constraint", constraint)
-    return [affine.matrix @ x <= affine.offset]
+    return [affine.matrix @ x <= affine.limit]
 
 
 @state_constraint.register

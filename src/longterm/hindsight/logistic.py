@@ -195,7 +195,7 @@ def _region(constraint: Constraint) -> ElasticNetBall | None:
     budget, planes = constraint.parts
     if not isinstance(budget, ElasticNetBudget) or not isinstance(planes, Affine) or planes.count != 2:
         return None
-    (normal, opposite), (limit, other) = planes.matrix, planes.offset
+    (normal, opposite), (limit, other) = planes.matrix, planes.limit
     if not np.array_equal(normal, -opposite) or limit != other or limit <= 0 or budget.l2 == 0:
         return None
     return ElasticNetSlab(budget, normal, float(limit))

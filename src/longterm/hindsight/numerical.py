@@ -47,7 +47,7 @@ MOST_KEPT = 6
 """Planes kept for each coordinate, besides those that the latest bound is made of."""
 LEVEL = 0.4
 """Where the next point is looked for, between the lower bound (0) and the best value (1)."""
-ROUNDING = 1e-13
+GAP_ROUNDING = 1e-13
 """A gap within this share of ‖∇F‖ Δ is made of rounding."""
 NEAR = 1e-8
 """How near to the best point the first planes are laid, in diameters."""
@@ -99,14 +99,14 @@ class _Search:
         self.slack = FEASIBLE * self.problem.constants.constraint_bound
         self.affine = self.problem.constraint.as_affine()
         if self.affine is not None:
-            self.limit_slopes, self.limit_heights = list(self.affine.matrix), list(-self.affine.offset)
+            self.limit_slopes, self.limit_heights = list(self.affine.matrix), list(-self.affine.limit)
 
     @property
     def done(self) -> bool:
         """Whether the gap is small enough, or no more than rounding."""
         if self.x is None:
             return self.empty
-        rounding = ROUNDING * self.over.diameter * max(float(np.linalg.norm(slope)) for slope in self.slopes)
+        rounding = GAP_ROUNDING * self.over.diameter * max(float(np.linalg.norm(slope)) for slope in self.slopes)
         return self.value - self.lower <= max(self.relative_gap * abs(self.value), rounding)
 
     def solution(self) -> Solution | None:
@@ -364,7 +364,7 @@ class _Sides:
         if exact is None:
             each = np.concatenate([np.eye(over.dimension), -np.eye(over.dimension)])
             exact = each, np.asarray(over.support(each))
-        self.matrix, self.offset = exact
+        self.matrix, self.limit = exact
 
     def add(self, point: FloatArray) -> None:
         """A plane between this point and the set, if it is outside."""
@@ -373,7 +373,7 @@ class _Sides:
         if length > 1e-12 * self._over.diameter:
             normal = normal / length
             self.matrix = np.concatenate([self.matrix, normal[None]])
-            self.offset = np.append(self.offset, float(self._over.support(normal)))
+            self.limit = np.append(self.limit, float(self._over.support(normal)))
 
 
 def _least_of_model(search: _Search, sides: _Sides) -> FloatArray | None:
@@ -391,7 +391,7 @@ def _least_of_model(search: _Search, sides: _Sides) -> FloatArray | None:
         A_ub=np.concatenate(
             [np.column_stack([slopes / size, -np.ones(n)]), np.column_stack([rest, np.zeros(len(rest))])]
         ),
-        b_ub=np.concatenate([(base - heights) / size, offsets / lengths, sides.offset]),
+        b_ub=np.concatenate([(base - heights) / size, offsets / lengths, sides.limit]),
         bounds=(None, None),
     )
     if solved.x is None:
@@ -411,7 +411,7 @@ def _on_level(search: _Search, sides: _Sides, model: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
             nearest = Polyhedron(
                 np.concatenate([slopes / _length(slopes)[:, None], limits / _length(limits)[:, None], sides.matrix]),
-                np.concatenate([(level - heights) / _length(slopes), offsets / _length(limits), sides.offset]),
+                np.concatenate([(level - heights) / _length(slopes), offsets / _length(limits), sides.limit]),
             )
             return np.asarray(nearest(search.x))
     except InputError:  # too thin for the arithmetic

@@ -4,14 +4,18 @@ from typing import Any
 
 from longterm.learners.adagrad_aogd import AdaGradAOGD, DiagonalAdaGradAOGD
 from longterm.learners.adaptive_ftrl import AdaptiveAFTRL, AdaptivePenalisedFTRL
+from longterm.learners.ader import Ader
 from longterm.learners.aftrl import AFTRL, PenalisedFTRL
 from longterm.learners.aogd import AOGD, ProximalAOGD
-from longterm.learners.base import Learner, MadeForHorizon, Need, OnBrokenBound, State
+from longterm.learners.base import Learner, MadeForHorizon, State
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback, observe
+from longterm.learners.feedback_check import OnBrokenBound
 from longterm.learners.hedged_cuts import HedgedCuts
+from longterm.learners.hedged_restarts import HedgedRestarts
 from longterm.learners.hinted_cuts import HintedCuts
+from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
 from longterm.learners.latest_cut import LatestCut
 from longterm.learners.lewa import LEWA
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
@@ -19,6 +23,7 @@ from longterm.learners.mahdavi_ogd import MahdaviOGD, smallest_root, twice
 from longterm.learners.mirror_prox import MirrorProx, NoViolationMirrorProx
 from longterm.learners.mixed_ftrl import MixedAFTRL, MixedPenalisedFTRL
 from longterm.learners.movement_budget import MovementBudget, PathBudget
+from longterm.learners.needs import Need
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
 from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
 from longterm.learners.one_projection_sgd import OneProjectionSGD
@@ -38,15 +43,9 @@ from longterm.learners.projected_ogd import ProjectedOGD
 from longterm.learners.prox_penalty import COLDQ, RECOO, ProxPenalty
 from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
 from longterm.learners.restarts import DoublingRestarts, Restarted
-from longterm.learners.sinha_vaze import (
-    AdaGradDiagonal,
-    AdaGradNorm,
-    AdaptiveInner,
-    Inner,
-    SinhaVaze,
-    StronglyConvexOGD,
-)
-from longterm.learners.tracked_penalty import Ader, HedgedRestarts, StronglyAdaptive, TrackedPenalty
+from longterm.learners.sinha_vaze import SinhaVaze
+from longterm.learners.strongly_adaptive import StronglyAdaptive
+from longterm.learners.tracked_penalty import TrackedPenalty
 from longterm.learners.two_point_bandit import TwoPointBandit
 from longterm.learners.yu_lee_lee import Published, Rates, Sharp, YuLeeLee
 from longterm.learners.yu_neely import YuNeely

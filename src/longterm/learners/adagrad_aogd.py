@@ -125,7 +125,7 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "dual_scale")
-        validate.validate_fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.trade_off, "beta")
 
     @classmethod
     def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, dual_scale: Hyper | None = None) -> AdaGradAOGD:
@@ -163,7 +163,7 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
         return {REGRET: regret, SIGNED: violation}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AdaGradAOGDState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         zero, never = (xp.zeros(x.shape[:-1], dtype=dtype) for dtype in (x.dtype, xp.int64))
         return AdaGradAOGDState(xp.asarray(1, dtype=xp.int64), x, zero, zero, zero, zero, never)
 
@@ -248,7 +248,7 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
             what = f"is a {type(self.enclosing_set).__name__}, and coordinates can only move alone in a box"
             raise InputError("enclosing_set", what, "Use a Box, or A-OGD with AdaGrad-norm steps on other sets")
         validate.validate_fields(self, validate.positive, "theta_0")
-        validate.validate_fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.trade_off, "beta")
         validate.set_frozen(self, widths=tuple((self.enclosing_set.upper - self.enclosing_set.lower).tolist()))
 
     @classmethod
@@ -304,7 +304,7 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
         return {REGRET: regret, SIGNED: np.sqrt(2 * weight * (regret + c.loss_range * T))}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DiagonalAdaGradAOGDState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         zero = xp.zeros(x.shape[:-1], dtype=x.dtype)
         return DiagonalAdaGradAOGDState(xp.asarray(1, dtype=xp.int64), x, zero, xp.zeros_like(x))
 

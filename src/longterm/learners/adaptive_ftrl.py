@@ -52,7 +52,6 @@ from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import PenaltyProx, Prox
 from longterm.errors import InputError
-from longterm.learners.base import Need
 from longterm.learners.duals import (
     OnlineProxLearner,
     about,
@@ -73,6 +72,7 @@ from longterm.learners.duals import (
     values_of,
 )
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.theory.bounds import HARD, LONG_TERM, REGRET
 
@@ -137,7 +137,7 @@ class AdaptiveAFTRL(OnlineProxLearner[AdaptiveAFTRLState]):
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "dual_scale")
-        validate.validate_fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.trade_off, "beta")
         super().__post_init__()
 
     @classmethod
@@ -186,7 +186,7 @@ class AdaptiveAFTRL(OnlineProxLearner[AdaptiveAFTRLState]):
         return {REGRET: regret, LONG_TERM: violation}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AdaptiveAFTRLState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         zero = xp.zeros(x.shape[:-1], dtype=x.dtype)
         multiplier = xp.zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype)
         first, never = xp.asarray(1, dtype=xp.int64), xp.zeros(x.shape[:-1], dtype=xp.int64)
@@ -322,7 +322,7 @@ class AdaptivePenalisedFTRL(OnlineProxLearner[AdaptivePenalisedFTRLState]):
         return {REGRET: regret, HARD: share * numbers(state.inverse_sum)}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AdaptivePenalisedFTRLState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         zero, first = xp.zeros(x.shape[:-1], dtype=x.dtype), xp.asarray(1, dtype=xp.int64)
         return AdaptivePenalisedFTRLState(first, x, zero, xp.zeros_like(x), zero, zero, zero, zero)
 

@@ -55,8 +55,6 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, float_dtype, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import PenaltyProx
-from longterm.learners.aogd import Steps
-from longterm.learners.base import Need
 from longterm.learners.duals import (
     DecoupledLearner,
     ProxLearner,
@@ -68,6 +66,7 @@ from longterm.learners.duals import (
     with_dual,
 )
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need, StepKind
 from longterm.problems import Problem
 from longterm.theory.bounds import HARD, REGRET, horizons_of
 from longterm.theory.conditions import power_sum
@@ -122,7 +121,7 @@ class AFTRL(DecoupledLearner[AFTRLState]):
 
     @classmethod
     def for_problem(
-        cls, problem: Problem, *, steps: Steps = "convex", beta: Hyper = 2 / 3, theta_0: Hyper | None = None
+        cls, problem: Problem, *, steps: StepKind = "convex", beta: Hyper = 2 / 3, theta_0: Hyper | None = None
     ) -> AFTRL:
         """A-FTRL: the paper's dual with a follow-the-regularised-leader primal.
 
@@ -166,7 +165,7 @@ class AFTRL(DecoupledLearner[AFTRLState]):
         return with_dual(P, self.prox, schedule, problem, T)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AFTRLState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         multiplier = xp.zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype)
         return AFTRLState(xp.asarray(1, dtype=xp.int64), x, multiplier, xp.zeros_like(x), multiplier)
 

@@ -35,14 +35,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import Array, FloatArray, as_column, clamp_min, scale_rows
 from longterm._validate import Hyper
-from longterm.learners.base import Learner, require_strong_convexity
+from longterm.learners.base import Learner
 from longterm.learners.duals import (
     DecoupledLearner,
     ascend,
@@ -52,6 +52,7 @@ from longterm.learners.duals import (
     with_dual,
 )
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory import paper
@@ -64,9 +65,6 @@ from longterm.theory.schedules import (
     StronglyConvexDecoupledSchedule,
     StronglyConvexSchedule,
 )
-
-Steps = Literal["convex", "strongly convex"]
-"""The column of Table 1, and what answers to it elsewhere: for any convex losses, or for strongly convex ones."""
 
 
 class AOGDState(NamedTuple):
@@ -117,7 +115,7 @@ class AOGD(Learner[AOGDState]):
 
     @classmethod
     def for_problem(
-        cls, problem: Problem, *, steps: Steps = "convex", beta: Hyper = 2 / 3, penalty: float | Penalty = 0.5
+        cls, problem: Problem, *, steps: StepKind = "convex", beta: Hyper = 2 / 3, penalty: float | Penalty = 0.5
     ) -> AOGD:
         """Table 1 of the paper, with the problem's own constants.
 
@@ -170,7 +168,7 @@ class AOGD(Learner[AOGDState]):
         return {REGRET: bound.regret, SIGNED: bound.violation}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         return AOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros(x.shape[:-1], dtype=x.dtype))
 
     def ask(self, state: AOGDState) -> Array:
@@ -224,7 +222,7 @@ class ProximalAOGD(DecoupledLearner[AOGDState]):
 
     @classmethod
     def for_problem(
-        cls, problem: Problem, *, steps: Steps = "convex", beta: Hyper = 2 / 3, theta_0: Hyper | None = None
+        cls, problem: Problem, *, steps: StepKind = "convex", beta: Hyper = 2 / 3, theta_0: Hyper | None = None
     ) -> ProximalAOGD:
         """A-OGD with the multiplier's part taken exactly, by the prox of the constraint.
 
@@ -270,7 +268,7 @@ class ProximalAOGD(DecoupledLearner[AOGDState]):
         return with_dual(P, self.prox, schedule, problem, T)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         return AOGDState(
             xp.asarray(1, dtype=xp.int64), x, xp.zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype)
         )

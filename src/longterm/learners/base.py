@@ -1,11 +1,8 @@
-"""What a learner is: a frozen bundle of hyper-parameters with three pure functions; and what it may need of a problem.
+"""The interface of a learner: a frozen set of hyper-parameters with pure functions on an explicit state.
 
-`init` makes the state, `ask` reads the decision x_t from it, `tell` returns the state of the next
-round. State is never changed in place, so a call that raises leaves nothing behind. `tell` checks what
-it is told and then calls `update`, the rule itself; an engine, which checks in bulk, calls `update`.
-
-A `Need` is what a learner asks for beyond one value and one subgradient of f_t and g_t at the point it played. One that
-needs the number of rounds can be made for another number (`MadeForHorizon`).
+`init` makes the state, `ask` reads the decision x_t from it, and `tell` returns the state of the next round. `tell`
+checks the feedback and then calls `update`, the rule itself. Engines, which check in bulk, call `update`. A state is
+never changed in place, so a call that raises changes nothing.
 """
 
 from __future__ import annotations
@@ -14,178 +11,144 @@ import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from enum import Enum
 from functools import partial
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, float_dtype
+from longterm._arrays import ROUNDING, Array, FloatArray, float_dtype
 from longterm._validate import Hyper
-from longterm.constraints.prox import PenaltyProx
 from longterm.errors import AssumptionWarning, InputError, ScheduleError, kind_of
-from longterm.learners.feedback import Feedback, FeedbackCheck
-from longterm.learners.feedback import OnBrokenBound as OnBrokenBound
+from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound
+from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
-from longterm.theory.facts import ROUNDING, Assumption
+from longterm.theory.facts import Assumption, Constants
 from longterm.theory.schedules import PerLearner
 
 
-class Need(Enum):
-    """A need, in the words that a user sees."""
-
-    FIXED_CONSTRAINT = "the same constraint in every round"
-    AFFINE_CONSTRAINT = "affine constraints A x ≤ b"
-    HORIZON = "the number of rounds, in advance"
-    SLATER_POINT = "a point that satisfies every constraint strictly"
-    PROJECTION = "the Euclidean projection onto {g ≤ 0}"
-    PROX = "the proximal map of the constraint"
-    PENALTY_PROX = "the proximal map of the constraint's positive part"
-    LATEST_PENALTY_PROX = "the proximal map of the latest constraint's positive part"
-    OTHER_POINTS = "values of the constraint at points it does not play"
-    KNOWN_CONSTRAINT = "values and gradients of a fixed constraint at points it does not play"
-
-
-def require_needs(learner: str, needs: frozenset[Need], problem: Problem) -> None:
-    """Raise, in words, if the problem itself shows that it cannot give what the learner needs.
-
-    What a learner is given when it is built (a horizon, a projection, a Slater point) is checked there.
-    """
-    if problem.constraint.parameters and Need.FIXED_CONSTRAINT in needs:
-        raise InputError(
-            "learner",
-            f"{learner} needs {Need.FIXED_CONSTRAINT.value}, and that of {problem.name!r} has parameters of the round",
-            "Choose a learner whose theory allows time-varying constraints, A-OGD for example",
-        )
-    if Need.AFFINE_CONSTRAINT in needs and problem.constraint.as_affine() is None:
-        raise InputError(
-            "learner",
-            f"{learner} needs {Need.AFFINE_CONSTRAINT.value}, and {problem.name!r} has another kind",
-            "Choose a learner for general convex constraints, A-OGD for example",
-        )
-    if Need.PROX in needs and problem.constraint.prox(problem.enclosing_set) is None:
-        raise InputError(
-            "learner",
-            f"{learner} needs {Need.PROX.value}, and that of {problem.name!r} has no closed form on its set",
-            "Use affine constraints, or a budget on a ball about 0 (elastic net: or a box), or A-OGD",
-        )
-    if Need.PENALTY_PROX in needs:
-        prox = problem.constraint.prox(problem.enclosing_set)
-        if not isinstance(prox, PenaltyProx) or not prox.set_holds_budget:
-            raise InputError(
-                "learner",
-                f"{learner} needs {Need.PENALTY_PROX.value}, and {problem.name!r} has no closed form for it",
-                "Use a budget inside a ball about 0 (elastic net: or a box), or A-FTRL",
-            )
-
-
 class State(Protocol):
-    """Every state knows its round; the rest is the learner's own."""
+    """The fields that every state has."""
 
     @property
     def round(self) -> Array:
-        """t, an integer array: the round about to be played, counted from 1."""
+        """The round t about to be played, an integer array that counts from 1."""
+
+    @property
+    def x(self) -> Array:
+        """The iterate x_t, shape (..., d)."""
+
+
+class PointState(NamedTuple):
+    """The state (t, x_t) of a learner that remembers nothing else."""
+
+    round: Array
+    x: Array
 
 
 S = TypeVar("S", bound=State)
 
 
 class Learner(PerLearner, ABC, Generic[S]):
-    """One algorithm. Hyper-parameters may be arrays over the leading axes: a grid is one learner."""
+    """One algorithm. Hyper-parameters may be arrays over the leading axes, so that a grid is one learner."""
 
     enclosing_set: Set
     needs: ClassVar[frozenset[Need]] = frozenset()
-    """What it asks for beyond values and subgradients at the points it plays."""
+    """What it needs beyond values and subgradients at the points it plays."""
     name: ClassVar[str] = ""
-    """As the catalogue, the command line and result folders call it; empty for what only code can build."""
+    """The name in the catalogue, the command line and result folders. Empty for learners that only code can build."""
     title: ClassVar[str] = ""
-    """As figures and tables call it; left out, the name of the class."""
+    """The name in figures and tables. The class name if empty."""
     promises: ClassVar[Mapping[str, str]] = {}
-    """What its theorem promises, by measure (`longterm.theory.bounds`), as the order in T: the tables of the docs."""
+    """The order in T of its bounds, by measure (`longterm.theory.bounds`)."""
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
-    """The settings of `for_problem` that take part in an arena where the user names none."""
+    """The settings of `for_problem` that take part in an arena by default."""
     drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     """The settings that take part in the league of problems whose best decision moves."""
 
     @classmethod
     def for_problem(cls, problem: Problem, *args: Any, **options: Any) -> Learner[Any]:
-        """Make the learner for a problem, with the constants that its theorem asks for.
+        """Make the learner for a problem, with the constants that its theorem uses.
 
-        Every learner says here which variants it has; `horizon` is among its arguments where it needs one.
+        Every learner documents its options here. `horizon` is one of them where the learner needs it.
         """
         what = f"{cls.__name__} has no way to be made from a problem"
         raise InputError("learner", what, "Call its constructor with hyper-parameters")
 
     @abstractmethod
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> S:
-        """The state before round 1: `batch_shape` independent learners, in the array library `xp`."""
+        """Return the state before round 1 of `batch_shape` independent learners, in the array library `xp`."""
 
-    @abstractmethod
     def ask(self, state: S) -> Array:
-        """The decision x_t, shape (..., d)."""
+        """Return the decision x_t, shape (..., d)."""
+        return state.x
 
     @abstractmethod
     def update(self, state: S, feedback: Feedback) -> S:
-        """The rule: the state after round t. Pure array arithmetic, no checks."""
+        """Return the state after round t. Pure array arithmetic without checks."""
 
-    @abstractmethod
     def report(self, state: S) -> dict[str, Array]:
-        """What the trace should keep of round t besides x: multipliers and steps in force."""
+        """Return what a trace records of round t besides x, such as multipliers and step sizes."""
+        return {}
 
-    def at_the_centre(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:
-        """x_1: the centre of the enclosing set, once for every learner."""
-        centre = xp.asarray(self.enclosing_set.centre, dtype=float_dtype(xp, dtype))
+    def initial_x(self, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:
+        """Return the centre of the enclosing set, once for every learner."""
+        return self.broadcast(self.enclosing_set.centre, batch_shape, xp, dtype)
+
+    def broadcast(self, point: FloatArray, batch_shape: tuple[int, ...], xp: Any, dtype: Any) -> Array:
+        """Return the point once for every learner, shape (..., d)."""
+        x = xp.asarray(point, dtype=float_dtype(xp, dtype))
         shape = np.broadcast_shapes(batch_shape, self.batch_shape)
-        return xp.broadcast_to(centre, (*shape, self.enclosing_set.dimension))
+        return xp.broadcast_to(x, (*shape, self.enclosing_set.dimension))
 
     @property
-    def asks_for(self) -> frozenset[Need]:
-        """What it needs, and what this one makes use of besides because its problem has it."""
+    def effective_needs(self) -> frozenset[Need]:
+        """The needs, and what this instance uses besides because its problem provides it."""
         return self.needs
 
     @property
     def gradient_bound(self) -> Hyper | None:
-        """The G that the hyper-parameters were made for, if they were made for one."""
+        """The G that the hyper-parameters were made for, if any."""
         return None
 
     @property
     def reads_pullback(self) -> bool:
-        """Whether `update` calls a function of the feedback, its pullback or constraint_at, besides reading arrays."""
+        """Whether `update` calls a function of the feedback, such as its pullback."""
         return False
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """What its theorem assumes of the hyper-parameters, checked; the loop warns of those that fail."""
+        """The assumptions of its theorem about the hyper-parameters, checked. `check` warns of those that fail."""
         return ()
 
     @property
     def loss_gradient_bound(self) -> Hyper | None:
-        """The bound on ∇f_t that the hyper-parameters were made for: G, unless a learner tells the two apart."""
+        """The bound on ∇f_t that the hyper-parameters were made for. G, unless a learner separates the two."""
         return self.gradient_bound
 
     @property
     def constraint_gradient_bound(self) -> Hyper | None:
-        """The bound on ∇g_t that the hyper-parameters were made for: G, unless a learner tells the two apart."""
+        """The bound on ∇g_t that the hyper-parameters were made for. G, unless a learner separates the two."""
         return self.gradient_bound
 
     @property
     def strong_convexity(self) -> Hyper:
-        """The σ that the steps were made for; 0 where they are made for any convex losses."""
+        """The σ that the steps were made for. 0 where they are made for any convex losses."""
         return 0.0
 
     def check(self, problem: Problem) -> None:
-        """Raise, before round 1 and in words, if this learner cannot play that problem; warn if it can, unproven."""
+        """Raise if this learner cannot play the problem. Warn if an assumption of its theorem fails."""
         self.require_playable(problem)
         failing = [str(assumption) for assumption in self.assumptions if not assumption.holds]
         if failing:
             warnings.warn(f"{type(self).__name__}: {' '.join(failing)}", AssumptionWarning, stacklevel=4)
 
     def require_playable(self, problem: Problem) -> None:
-        """Raise if this learner makes no sense on that problem. A learner that asks for more adds to this."""
+        """Raise if this learner cannot play the problem. Learners with more requirements extend this."""
         ours, theirs = self.enclosing_set, problem.enclosing_set
         remedy = f"Build the learner from the problem: {type(self).__name__}.for_problem(problem)"
         if ours.dimension != theirs.dimension:
@@ -203,7 +166,7 @@ class Learner(PerLearner, ABC, Generic[S]):
             raise InputError("learner", what, "Use steps for convex losses, or declare a strong_convexity that holds")
 
     def bound(self, problem: Problem, rounds: ArrayLike, *, state: S | None = None) -> Bounds:
-        """What is proved of this learner on that problem after T rounds, by measure.
+        """Return the proved bounds of this learner on a problem after T rounds, by measure.
 
         Parameters
         ----------
@@ -212,24 +175,23 @@ class Learner(PerLearner, ABC, Generic[S]):
         rounds : int or sequence of int
             One horizon T, or several.
         state : optional
-            The state after the run, for learners whose theorem is about what happened (those that find their
-            constants while they play).
+            The state after the run, for theorems that depend on what happened.
 
         Returns
         -------
         Bounds
-            A mapping from measure to numbers; empty, with a reason in words, where there is no theorem.
+            A mapping from measure to numbers. Empty, with a reason, where there is no theorem.
         """
         if state is not None:
             return self._bounds(problem, rounds, lambda T: self.theorem_after(problem, state), everywhere=False)
         return self._bounds(problem, rounds, partial(self.theorem, problem), everywhere=Need.HORIZON not in self.needs)
 
     def bound_as_printed(self, problem: Problem, rounds: ArrayLike) -> Bounds:
-        """What a paper prints and is false: to be drawn beside `bound`, not to be relied on. Mostly nothing is."""
+        """Return a bound that a paper prints and that is false, to be drawn beside `bound`. Mostly empty."""
         return self._bounds(problem, rounds, partial(self.theorem_as_printed, problem), everywhere=False)
 
     def _bounds(self, problem: Problem, rounds: ArrayLike, formula: Theorem, *, everywhere: bool) -> Bounds:
-        """The bounds of a formula, or why there are none; `everywhere`: at other horizons it is the same learner's."""
+        """Evaluate a formula. `everywhere` says that it holds for this learner at other horizons too."""
         self.require_playable(problem)
         asked = validate.horizons("rounds", rounds)
 
@@ -245,28 +207,28 @@ class Learner(PerLearner, ABC, Generic[S]):
         return Bounds(asked, values, problem.constants, assumed, theorem=theorem if everywhere else None)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """The bounds of its theorem, by measure; a NoTheoremError says why there are none. Called by `bound`."""
+        """Return the bounds of its theorem by measure. Raise NoTheoremError where there is none."""
         raise NoTheoremError(f"none is known for {type(self).__name__}")
 
     def theorem_after(self, problem: Problem, state: S) -> Mapping[str, FloatArray]:
-        """The bounds of a theorem about what happened, from the state after the run. Called by `bound`."""
+        """Return the bounds of a theorem that depends on what happened, from the state after the run."""
         raise NoTheoremError(f"the theorem of {type(self).__name__} is not about a state", "Leave the state out")
 
     def theorem_as_printed(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """The bounds as a paper prints them, where they are false. Called by `bound_as_printed`."""
+        """Return the bounds as a paper prints them, where they are false."""
         raise NoTheoremError("nothing else is printed")
 
     def require_assumptions(self) -> None:
-        """Raise a NoTheoremError for the first assumption that does not hold: a theorem that needs all of them."""
+        """Raise NoTheoremError for the first assumption that does not hold."""
         for assumption in self.assumptions:
             if not assumption.holds:
                 raise NoTheoremError(str(assumption), assumption.remedy)
 
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
-        """Raise if what this learner reads beyond the common part of a feedback is missing or unusable."""
+        """Raise if a field that only this learner reads is missing or unusable."""
 
     def tell(self, state: S, feedback: Feedback, *, on_broken_bound: OnBrokenBound = "raise") -> S:
-        """The state after round t, once what it is told has been checked. `state` itself never changes."""
+        """Check the feedback of round t and return the state after it. `state` itself never changes."""
         x, t = self.ask(state), int(np.max(np.asarray(state.round)))
         check = FeedbackCheck(self, x, on_broken_bound=on_broken_bound)
         with np.errstate(all="ignore"):
@@ -274,53 +236,57 @@ class Learner(PerLearner, ABC, Generic[S]):
         return self.update(state, feedback)
 
 
-def require_strong_convexity(problem: Problem, steps: str) -> float:
-    """σ of the problem's losses, for steps that are made for one; refused where it is 0."""
-    sigma = problem.constants.strong_convexity
-    if steps != "strongly convex":
-        raise InputError("steps", f"{steps!r} is not known", "Choose 'convex' or 'strongly convex'")
-    if sigma <= 0:
-        raise InputError(
-            "problem",
-            f"the losses of {problem.name!r} are not strongly convex (σ = {sigma:g})",
-            "Use steps='convex', or declare a strong_convexity that holds",
-        )
-    return sigma
+class MadeForConstants(Learner[S]):
+    """A learner that remembers the problem's constants that its steps were made for."""
+
+    made_for: Constants | None
+
+    @property
+    def loss_gradient_bound(self) -> Hyper | None:
+        return None if self.made_for is None else self.made_for.loss_gradient_bound
+
+    @property
+    def constraint_gradient_bound(self) -> Hyper | None:
+        return None if self.made_for is None else self.made_for.constraint_gradient_bound
+
+
+class MadeForHorizon(Learner[S]):
+    """A learner whose steps depend on the horizon T. `DoublingRestarts` plays one without knowing T."""
+
+    @classmethod
+    def for_epochs(cls, problem: Problem, **options: Any) -> Learner[Any]:
+        """Make one whose horizon does not matter yet. `options` are those of `for_problem`."""
+        return cls.for_problem(problem, horizon=1, **options)
+
+    @property
+    def shortest_horizon(self) -> int | None:
+        """The T from which on its theorem is useful, where there is such a number."""
+        return None
+
+    @abstractmethod
+    def for_horizon(self, rounds: Array) -> Self:
+        """Return the learner with the steps for another T: an array of the state's library, one per learner."""
+
+    def with_steps(self, **steps: Any) -> Self:
+        """Return a copy with other field values, unchecked: inside a compiled loop they are tracers."""
+        made = copy.copy(self)
+        for name, value in steps.items():
+            object.__setattr__(made, name, value)
+        return made
+
+
+def require_within_horizon(rounds: FloatArray, horizon: Hyper, remedy: str = "Give at most as many") -> None:
+    """Raise if a bound is asked for after more rounds than the steps were made for."""
+    if np.any(rounds > np.asarray(horizon)):
+        what = f"{np.max(rounds):g} is beyond the horizon {np.min(horizon):g} that the learner was made for"
+        raise InputError("rounds", what, remedy)
 
 
 def require_learner(value: Any, argument: str = "learner", swapped: str = "") -> None:
-    """Refuse what is no learner, a class for example, in words that say what to write instead."""
+    """Raise if the value is not a learner, a class for example, and say what to write instead."""
     if isinstance(value, type) and issubclass(value, Learner):
         what = f"is the class {value.__name__}, not a learner"
         raise InputError(argument, what, f"Make one: {value.__name__}.for_problem(problem)")
     if not isinstance(value, Learner):
         what = f"is {kind_of(value)}, not a learner{swapped}"
         raise InputError(argument, what, "Make one from longterm.learners, AOGD.for_problem(problem) for example")
-
-
-class MadeForHorizon(Learner[S]):
-    """A learner that knows T. `DoublingRestarts` makes one of those into a learner that need not."""
-
-    horizon: Hyper
-    """T, the number of rounds that the steps were made for."""
-
-    @classmethod
-    def for_epochs(cls, problem: Problem, **options: Any) -> Learner[Any]:
-        """Make one that is only there to be remade by `for_horizon`; `options` are those of `for_problem`."""
-        return cls.for_problem(problem, horizon=1, **options)
-
-    @property
-    def shortest_horizon(self) -> int | None:
-        """The T from which on its theorem is of use, where there is such a number."""
-        return None
-
-    @abstractmethod
-    def for_horizon(self, rounds: Array) -> Self:
-        """The same learner with the steps for another T: an array of the state's library, one for each learner."""
-
-    def with_steps(self, **steps: Any) -> Self:
-        """A copy with other numbers, taken as they are: inside a compiled loop they are not numbers yet."""
-        made = copy.copy(self)
-        for name, value in steps.items():
-            object.__setattr__(made, name, value)
-        return made

@@ -34,9 +34,11 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import MadeForHorizon, Need, OnBrokenBound
-from longterm.learners.duals import Duals, OnePerConstraint, one_each
+from longterm.learners.base import MadeForHorizon
+from longterm.learners.duals import Duals, OnePerConstraint, per_constraint
 from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import OnBrokenBound
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
@@ -156,7 +158,7 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
             known = "Choose 'tuned', 'yu-neely-wei', 'neely-yu' or 'liakopoulos'"
             raise InputError("preset", f"{preset!r} is not known", known)
         facts = problem.joint_gradient_bound, problem.joint_value_bound, c
-        return cls(problem.enclosing_set, T, weight, alpha, one_each(problem.constraint.count), *facts)
+        return cls(problem.enclosing_set, T, weight, alpha, per_constraint(problem.constraint.count), *facts)
 
     def for_horizon(self, rounds: Array) -> DriftPlusPenalty:
         longer = rounds / like(self.horizon, rounds)
@@ -252,7 +254,7 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
         return np.asarray(queue + c.constraint_gradient_bound * T * moves)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DriftPlusPenaltyState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         queue = xp.zeros((*x.shape[:-1], *self.queues.shape), dtype=x.dtype)
         return DriftPlusPenaltyState(xp.asarray(1, dtype=xp.int64), x, queue)
 

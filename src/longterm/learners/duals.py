@@ -33,11 +33,12 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace, to_numpy
 from longterm._validate import Hyper, positive_scalar, set_frozen
-from longterm.constraints.derived import SmoothProx
 from longterm.constraints.prox import PenaltyProx, Prox
+from longterm.constraints.smooth import SmoothProx
 from longterm.errors import InputError, NonFiniteError
-from longterm.learners.base import Learner, Need, S, require_needs, require_strong_convexity
+from longterm.learners.base import Learner, S
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need, require_needs, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError
@@ -137,7 +138,7 @@ class OneForTheMaximum(Duals):
         return step
 
 
-def one_each(count: int) -> Duals:
+def per_constraint(count: int) -> Duals:
     """A multiplier for each of `count` constraints; for a single one the plain form, which asks for arrays only."""
     return OneForTheMaximum() if count == 1 else OnePerConstraint(count)
 

@@ -47,6 +47,7 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import (
+    ROUNDING,
     Array,
     FloatArray,
     all_below_if_concrete,
@@ -65,16 +66,15 @@ from longterm._arrays import (
 from longterm._validate import Hyper
 from longterm.constraints import Constraint
 from longterm.errors import InputError
-from longterm.learners.aogd import Steps
-from longterm.learners.base import Learner, Need, OnBrokenBound, require_strong_convexity
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import OnBrokenBound
 from longterm.learners.meta import AdaHedge, AdaptMLProd, Meta, MetaName, rule_called
+from longterm.learners.needs import Need, StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, LONG_TERM, REGRET, SQUARED, NoTheoremError, horizons_of
 
-ROUNDING = 1e-12
-"""A cut that moves no expert by more than this share of Δ is left out, where that can be seen."""
 ONE = validate.frozen(np.ones(1))
 """The weight of a single constraint."""
 AT_FIRST = 200
@@ -172,7 +172,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         cls,
         problem: Problem,
         *,
-        steps: Steps | Literal["universal"] = "universal",
+        steps: StepKind | Literal["universal"] = "universal",
         experts: int = 4,
         cuts: int | None = None,
         bank: Hyper = 0.0,
@@ -234,7 +234,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         return factors, (np.arange(len(factors)) == len(self.factors)).astype(np.float64)
 
     @property
-    def asks_for(self) -> frozenset[Need]:
+    def effective_needs(self) -> frozenset[Need]:
         return self.needs if self.known is None else self.needs | {Need.KNOWN_CONSTRAINT}
 
     @property
@@ -360,7 +360,7 @@ class HedgedCuts(Learner[HedgedCutsState]):
         return (x,)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> HedgedCutsState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         x = xp.broadcast_to(xp.asarray(self._start[0], dtype=x.dtype), x.shape)
         shape, K = tuple(x.shape[:-1]), self.experts
         experts = xp.broadcast_to(x[..., None, :], (*shape, K, x.shape[-1]))

@@ -27,10 +27,11 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, like, namespace, norm, to_numpy
 from longterm.constraints import Constraint
 from longterm.errors import InputError
-from longterm.learners.base import Learner, Need
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.hedged_cuts import HedgedCuts
 from longterm.learners.meta import AdaHedge
+from longterm.learners.needs import Need
 from longterm.learners.optimistic import HintModel, LastGradient
 from longterm.problems import Problem
 from longterm.sets import Set

@@ -31,9 +31,9 @@ from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot
 from longterm._validate import Hyper
 from longterm.constraints import VaryingAffine
 from longterm.errors import InputError
-from longterm.learners.aogd import Steps
-from longterm.learners.base import Learner, require_strong_convexity
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, SQUARED, NoTheoremError, horizons_of
@@ -108,7 +108,7 @@ class LatestCut(Learner[LatestCutState]):
 
     @classmethod
     def for_problem(
-        cls, problem: Problem, *, steps: Steps = "convex", beta: Hyper = 0.5, onto: Onto = "cut", path: float = 0.0
+        cls, problem: Problem, *, steps: StepKind = "convex", beta: Hyper = 0.5, onto: Onto = "cut", path: float = 0.0
     ) -> LatestCut:
         """Descend, then project onto the latest constraint; nothing to know of how far the comparator moves.
 
@@ -129,7 +129,7 @@ class LatestCut(Learner[LatestCutState]):
         if steps != "convex":
             sigma = require_strong_convexity(problem, steps)
             return cls(problem.enclosing_set, 1 / sigma, 1.0, onto, sigma, path)
-        decay = validate.open_unit_interval("beta", beta)
+        decay = validate.trade_off("beta", beta)
         return cls(problem.enclosing_set, c.diameter / c.loss_gradient_bound, decay, onto, 0.0, path)
 
     @property
@@ -161,7 +161,7 @@ class LatestCut(Learner[LatestCutState]):
         return {REGRET: regret, SQUARED: squared, HARD: np.sqrt(T * squared)}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> LatestCutState:
-        return LatestCutState(xp.asarray(1, dtype=xp.int64), self.at_the_centre(batch_shape, xp, dtype))
+        return LatestCutState(xp.asarray(1, dtype=xp.int64), self.initial_x(batch_shape, xp, dtype))
 
     def ask(self, state: LatestCutState) -> Array:
         return state.x

@@ -32,15 +32,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, float_dtype, namespace, resolution, to_numpy
+from longterm._arrays import ROUNDING, Array, FloatArray, as_column, float_dtype, namespace, resolution, to_numpy
 from longterm._validate import Hyper
 from longterm.errors import BrokenBoundError, InputError
-from longterm.learners.base import Learner, Need, OnBrokenBound
-from longterm.learners.feedback import Feedback, raise_or_warn
+from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import OnBrokenBound, raise_or_warn
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set, Simplex
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
-from longterm.theory.facts import ROUNDING
 from longterm.theory.schedules import ConstantSchedule
 
 

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, namespace
 from longterm.errors import InputError
-from longterm.learners.base import Need
 from longterm.learners.duals import OneForTheMaximum
 from longterm.learners.mahdavi_ogd import MahdaviOGD
+from longterm.learners.needs import Need
 from longterm.learners.no_violation import Tightened, slater_of, tightened_lemma_5
 from longterm.problems import Problem
 from longterm.theory.bounds import REGRET, SIGNED

@@ -46,18 +46,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, namespace
+from longterm._arrays import ROUNDING, Array, FloatArray, as_column, namespace
 from longterm._validate import Hyper
 from longterm.constraints import DoublyStochastic, ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGDState
-from longterm.learners.base import Learner, Need, OnBrokenBound
+from longterm.learners.base import Learner
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import OnBrokenBound
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED
-from longterm.theory.facts import ROUNDING, Assumption, Constants
+from longterm.theory.facts import Assumption, Constants
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule
 
@@ -292,7 +294,7 @@ class MahdaviOGD(Learner[AOGDState]):
         return SIGNED if self.duals.count == 1 else LONG_TERM
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         return AOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros((*x.shape[:-1], *self.duals.shape), dtype=x.dtype))
 
     def ask(self, state: AOGDState) -> Array:

@@ -50,8 +50,9 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace
 from longterm.constraints import Affine
 from longterm.errors import InputError
-from longterm.learners.base import Learner, Need, require_needs
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need, require_needs
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
@@ -127,7 +128,7 @@ class MirrorProx(Learner[MirrorProxState]):
         super().require_playable(problem)
         ours, theirs = self.polyhedron, unit_rows(problem)
         same_rows = ours.matrix.shape == theirs.matrix.shape and np.allclose(ours.matrix, theirs.matrix)
-        if not same_rows or np.any(ours.offset > theirs.offset + 1e-9):
+        if not same_rows or np.any(ours.limit > theirs.limit + 1e-9):
             what = f"was made for another polyhedron than that of {problem.name!r}"
             remedy = f"Build it from the problem: {type(self).__name__}.for_problem(problem, horizon=…)"
             raise InputError("learner", what, remedy)
@@ -166,7 +167,7 @@ class MirrorProx(Learner[MirrorProxState]):
         return regret, np.sqrt(2 * (theta * T + 1 / eta) * (regret + c.loss_range * T))
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MirrorProxState:
-        anchor = self.at_the_centre(batch_shape, xp, dtype)
+        anchor = self.initial_x(batch_shape, xp, dtype)
         multiplier = xp.zeros((*anchor.shape[:-1], self.polyhedron.count), dtype=anchor.dtype)
         return self._look_ahead(xp.asarray(1, dtype=xp.int64), anchor, multiplier)
 
@@ -273,7 +274,7 @@ class NoViolationMirrorProx(MirrorProx):
             Assumption("γ = 2√(2F) T^{−1/3} ≤ ε", gamma, point.epsilon, longer),
         )
         gamma = min(gamma, point.epsilon)
-        tightened = Affine(polyhedron.matrix, polyhedron.offset - gamma)
+        tightened = Affine(polyhedron.matrix, polyhedron.limit - gamma)
         return cls(problem.enclosing_set, tightened, steps(eta, eta), gamma, point, checked)
 
     @property
@@ -306,4 +307,4 @@ def unit_rows(problem: Problem) -> Affine:
     if np.any(lengths == 0):
         row = int(np.argmin(lengths))
         raise InputError("problem", f"row {row} of A is zero and has no direction", "Leave that constraint out")
-    return Affine(affine.matrix / lengths[:, None], affine.offset / lengths)
+    return Affine(affine.matrix / lengths[:, None], affine.limit / lengths)

@@ -43,7 +43,6 @@ from longterm.constraints.prox import ElasticNetProx
 from longterm.learners import _scale_mixture as mixture
 from longterm.learners._scale_mixture import Hedge
 from longterm.learners.adaptive_ftrl import with_weight
-from longterm.learners.base import Need
 from longterm.learners.duals import (
     OnlineProxLearner,
     add_theta,
@@ -61,6 +60,7 @@ from longterm.learners.duals import (
     values_of,
 )
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.theory.bounds import HARD, LONG_TERM, REGRET
 
@@ -153,7 +153,7 @@ class MixedAFTRL(OnlineProxLearner[MixedAFTRLState]):
         validate.set_frozen(
             self,
             prox=mixture.require_ray(type(self).__name__, self.prox),
-            beta=validate.scalar("beta", validate.open_unit_interval("beta", self.beta)),
+            beta=validate.scalar("beta", validate.trade_off("beta", self.beta)),
             enclosing_set=self.prox.over,
         )
 
@@ -233,7 +233,7 @@ class MixedAFTRL(OnlineProxLearner[MixedAFTRLState]):
         return regret_and_violation(P, D, start_of(problem), self.dual_scale, self.beta, problem, state)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MixedAFTRLState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         zero = xp.zeros(x.shape[:-1], dtype=x.dtype)
         hedge = mixture.begin(x.shape[:-1], xp, x.dtype)
         p = mixture.shares(hedge, self.prox.over.radius, self._log_priors)
@@ -417,7 +417,7 @@ class MixedPenalisedFTRL(OnlineProxLearner[MixedPenalisedFTRLState]):
         return {REGRET: regret, HARD: (most * M + c.loss_range) * numbers(state.inverse_sum)}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MixedPenalisedFTRLState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         zero, first = xp.zeros(x.shape[:-1], dtype=x.dtype), xp.asarray(1, dtype=xp.int64)
         hedge = mixture.begin(x.shape[:-1], xp, x.dtype)
         p = mixture.shares(hedge, self.prox.over.radius, self._log_priors)

@@ -48,8 +48,9 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, like, namespace, norm
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import Learner, Need
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
@@ -155,7 +156,7 @@ class MovementBudget(Learner[MovementBudgetState]):
         return {REGRET: start / eta + eta * G**2 * T / 2 + self.price * eta * G * T}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MovementBudgetState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         return MovementBudgetState(xp.asarray(1, dtype=xp.int64), x, xp.zeros(x.shape[:-1], dtype=x.dtype))
 
     def ask(self, state: MovementBudgetState) -> Array:
@@ -289,7 +290,7 @@ class PathBudget(Learner[PathBudgetState]):
         return dict(zip((REGRET, HARD), np.broadcast_arrays(regret, hard), strict=True))
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PathBudgetState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         zero, nothing = xp.zeros(x.shape[:-1], dtype=x.dtype), xp.zeros_like(x)
         return PathBudgetState(xp.asarray(1, dtype=xp.int64), x, zero, zero, nothing, zero, nothing)
 

@@ -39,8 +39,9 @@ from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints import Consensus
 from longterm.errors import InputError
-from longterm.learners.base import Learner, Need
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Ball, Product
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
@@ -148,7 +149,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
     def require_playable(self, problem: Problem) -> None:
         super().require_playable(problem)
         ours, theirs = self.consensus.as_affine(), problem.constraint.as_affine()
-        if theirs is None or not np.array_equal(ours.matrix, theirs.matrix) or np.any(theirs.offset):
+        if theirs is None or not np.array_equal(ours.matrix, theirs.matrix) or np.any(theirs.limit):
             raise InputError(
                 "learner",
                 f"was made for the edges {list(self.consensus.edges)}, {problem.name!r} has other constraints",
@@ -199,7 +200,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
         return primal + dual + mu * T * (largest * c.radius) ** 2 / 2, dual, T
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> NetworkedSaddlePointState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         multiplier = xp.zeros((*x.shape[:-1], self.consensus.count // 2), dtype=x.dtype)
         return NetworkedSaddlePointState(xp.asarray(1, dtype=xp.int64), x, multiplier)
 

@@ -33,9 +33,10 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.aogd import AOGD, AOGDState, Steps
-from longterm.learners.base import Learner, MadeForHorizon, Need
+from longterm.learners.aogd import AOGD, AOGDState
+from longterm.learners.base import Learner, MadeForHorizon
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need, StepKind
 from longterm.problems import Problem
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
 from longterm.theory.conditions import step_sums, tabulate
@@ -169,7 +170,7 @@ class NoViolationAOGD(Tightened, MadeForHorizon[AOGDState]):
         *,
         horizon: int,
         margin: Margin | Hyper = "exact sums",
-        steps: Steps = "convex",
+        steps: StepKind = "convex",
         beta: Hyper = 2 / 3,
         scale: Hyper = 1.0,
         slater: SlaterPoint | None = None,
@@ -303,7 +304,7 @@ class DecayingMarginAOGD(Tightened):
         cls,
         problem: Problem,
         *,
-        steps: Steps = "convex",
+        steps: StepKind = "convex",
         beta: Hyper = 2 / 3,
         scale: Hyper = 1.0,
         slater: SlaterPoint | None = None,
@@ -402,7 +403,7 @@ def _behind(values: FloatArray, lead: int, axes: tuple[int, ...]) -> FloatArray:
     return values.reshape(values.shape[:lead] + (1,) * missing + values.shape[lead:])
 
 
-def _rule(problem: Problem, given: AOGD | None, steps: Steps, beta: Hyper) -> AOGD:
+def _rule(problem: Problem, given: AOGD | None, steps: StepKind, beta: Hyper) -> AOGD:
     """The A-OGD to be told g + γ: the user's, or one of Table 1."""
     if given is not None and not given.penalty.is_the_papers:
         raise InputError("learner", "its penalty is not the paper's λ²/2", "No margin is known for another φ")

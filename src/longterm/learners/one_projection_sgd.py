@@ -31,19 +31,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, namespace
+from longterm._arrays import ROUNDING, Array, FloatArray, as_column, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGD, AOGDState
-from longterm.learners.base import Learner, Need
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need
 from longterm.learners.no_violation import slater_of
 from longterm.learners.projected_ogd import known_projection, require_projection
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
-from longterm.theory.facts import ROUNDING, Constants
+from longterm.theory.facts import Constants
 from longterm.theory.schedules import ConstantSchedule
 
 

@@ -39,8 +39,9 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like
 from longterm._validate import Hyper
-from longterm.learners.base import Learner, Need
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need
 from longterm.learners.projected_ogd import known_projection, require_feasible_image, require_projection
 from longterm.problems import Problem
 from longterm.projections import Projection
@@ -180,7 +181,7 @@ class OnlineADM(Learner[OnlineADMState]):
         return np.asarray((eta + rho) * c.radius**2 / 2 + T * c.loss_gradient_bound**2 / (2 * eta))
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OnlineADMState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         return OnlineADMState(xp.asarray(1, dtype=xp.int64), x, self.project(x), xp.zeros_like(x))
 
     def ask(self, state: OnlineADMState) -> Array:

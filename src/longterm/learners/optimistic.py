@@ -269,7 +269,7 @@ class OptimisticOGD(Learner[OptimisticOGDState]):
         return {REGRET: regret}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OptimisticOGDState:
-        y = self._project(self.at_the_centre(batch_shape, xp, dtype))
+        y = self._project(self.initial_x(batch_shape, xp, dtype))
         t, errors, memory = xp.asarray(1, dtype=xp.int64), xp.zeros(y.shape[:-1], dtype=y.dtype), self.hints.start(y)
         hint = self.hints.predict(memory, t, y)
         return OptimisticOGDState(t, self._stepped(y, hint, errors), y, hint, errors, memory)
@@ -383,7 +383,7 @@ class OptimisticAFTRL(ProxLearner[OptimisticAFTRLState]):
         return with_dual(P, self.prox, self.schedule, problem, t - 1)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OptimisticAFTRLState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         multiplier = xp.zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype)
         t, memory, errors = xp.asarray(1, dtype=xp.int64), self.hints.start(x), xp.zeros(x.shape[:-1], dtype=x.dtype)
         nothing = xp.zeros_like(x)

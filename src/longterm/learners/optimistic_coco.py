@@ -47,7 +47,7 @@ from longterm._arrays import (
     to_numpy,
 )
 from longterm.constraints import Constraint
-from longterm.constraints.base import largest
+from longterm.constraints.base import max_with_index
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.optimistic import HintModel, LastGradient
@@ -211,7 +211,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         return steps + theta / 4, xp.log(2 + 4 * (steps + self.loss_range * rounds) / theta) / omega
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OptimisticCOCOState:
-        y = self.at_the_centre(batch_shape, xp, dtype)
+        y = self.initial_x(batch_shape, xp, dtype)
         t, zero = xp.asarray(1, dtype=xp.int64), xp.zeros(y.shape[:-1], dtype=y.dtype)
         memory, constraint_memory = self.hints.start(y), self.constraint_hints.start(y)
         hint, about = self.hints.predict(memory, t, y), self._foreseen(constraint_memory, t, y)
@@ -291,7 +291,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         if self.constraint.count == 1:
             worst, normal = values[..., 0], pullback(xp.ones_like(values))
         else:
-            worst, index = largest(values, resolution(y) * self.constraint_bound)
+            worst, index = max_with_index(values, resolution(y) * self.constraint_bound)
             normal = self.constraint.gradient_of(y, index)
         return as_column(xp.astype(worst > 0, y.dtype)) * normal
 

@@ -30,8 +30,9 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, dot, float_dtype, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import Learner, Need, require_needs
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need, require_needs
 from longterm.learners.no_violation import slater_of
 from longterm.problems import Problem
 from longterm.sets import Set

@@ -36,9 +36,9 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.aogd import Steps
-from longterm.learners.base import Learner, Need, require_needs, require_strong_convexity
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need, StepKind, require_needs, require_strong_convexity
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
@@ -163,7 +163,7 @@ class ProjectedOGD(Learner[ProjectedOGDState]):
         cls,
         problem: Problem,
         *,
-        steps: Steps = "convex",
+        steps: StepKind = "convex",
         diameter: Hyper | None = None,
         projection: Projection | None = None,
     ) -> ProjectedOGD:
@@ -232,7 +232,7 @@ class ProjectedOGD(Learner[ProjectedOGDState]):
         return self.made_for
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> ProjectedOGDState:
-        x = self.projection(self.at_the_centre(batch_shape, xp, dtype))
+        x = self.projection(self.initial_x(batch_shape, xp, dtype))
         return ProjectedOGDState(xp.asarray(1, dtype=xp.int64), x)
 
     def ask(self, state: ProjectedOGDState) -> Array:

@@ -57,9 +57,9 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.aogd import Steps
-from longterm.learners.base import Learner, Need, require_strong_convexity
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need, StepKind, require_strong_convexity
 from longterm.learners.penalty_step import PenaltyStep, require_penalty_step, require_same_step
 from longterm.problems import Problem
 from longterm.sets import Set
@@ -163,7 +163,7 @@ class PenaltyFamily(Learner[PenaltyState]):
         return np.asarray(power_sum(T, self.power) / np.asarray(self.alpha))
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PenaltyState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         return PenaltyState(xp.asarray(1, dtype=xp.int64), x, xp.zeros(x.shape[:-1], dtype=x.dtype))
 
     def ask(self, state: PenaltyState) -> Array:
@@ -245,7 +245,7 @@ class ProxPenalty(PenaltyFamily):
 
     @classmethod
     def for_problem(
-        cls, problem: Problem, *, steps: Steps = "convex", w_0: Hyper | None = None, growth: Hyper = 0.5
+        cls, problem: Problem, *, steps: StepKind = "convex", w_0: Hyper | None = None, growth: Hyper = 0.5
     ) -> ProxPenalty:
         """A gradient step that holds [g_t]₊ itself, under a growing weight: little hard violation.
 

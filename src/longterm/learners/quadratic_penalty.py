@@ -32,10 +32,11 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace, resolution
 from longterm._validate import Hyper
 from longterm.errors import AssumptionWarning
-from longterm.learners.aogd import Steps
-from longterm.learners.base import Learner, OnBrokenBound, require_strong_convexity
+from longterm.learners.base import Learner
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import OnBrokenBound
+from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, SQUARED, NoTheoremError, horizons_of
@@ -101,7 +102,7 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
         cls,
         problem: Problem,
         *,
-        steps: Steps = "convex",
+        steps: StepKind = "convex",
         beta: Hyper = 2 / 3,
         factor: Hyper = 2.0,
         every: bool = False,
@@ -121,7 +122,7 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
         every : bool
             Whether each constraint has a penalty of its own, instead of their maximum.
         """
-        c, decay = problem.constants, validate.open_unit_interval("beta", beta)
+        c, decay = problem.constants, validate.trade_off("beta", beta)
         penalised = OnePerConstraint(problem.constraint.count) if every else OneForTheMaximum()
         curvature = _curvature(problem, penalised)
         if steps == "convex":
@@ -214,7 +215,7 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
         return np.concatenate(totals)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> QuadraticPenaltyState:
-        return QuadraticPenaltyState(xp.asarray(1, dtype=xp.int64), self.at_the_centre(batch_shape, xp, dtype))
+        return QuadraticPenaltyState(xp.asarray(1, dtype=xp.int64), self.initial_x(batch_shape, xp, dtype))
 
     def ask(self, state: QuadraticPenaltyState) -> Array:
         return state.x

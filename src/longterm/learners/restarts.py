@@ -40,8 +40,10 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import Learner, MadeForHorizon, Need, OnBrokenBound
+from longterm.learners.base import Learner, MadeForHorizon
 from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import OnBrokenBound
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED

@@ -39,9 +39,11 @@ from longterm._arrays import Array, FloatArray, as_column, like, namespace, norm
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGDState
-from longterm.learners.base import Learner, Need, OnBrokenBound
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import OnBrokenBound
 from longterm.learners.mahdavi_ogd import smallest_root
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Ball, Set
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
@@ -194,7 +196,7 @@ class TwoPointBandit(Learner[AOGDState]):
             raise InputError("constraint_at", "was not given", "Give y ↦ g_t(y), as `observe` does", round=t)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         return AOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros(x.shape[:-1], dtype=x.dtype))
 
     def ask(self, state: AOGDState) -> Array:

@@ -33,9 +33,10 @@ from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.errors import InputError
-from longterm.learners.base import MadeForHorizon, Need
+from longterm.learners.base import MadeForHorizon
 from longterm.learners.duals import as_reported, prox_of, require_same_constraint, values_of
 from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
@@ -210,7 +211,7 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
         return {REGRET: regret, LONG_TERM: longest_queue(error_of(queue)) / gamma}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> YuNeelyState:
-        x = self.at_the_centre(batch_shape, xp, dtype)
+        x = self.initial_x(batch_shape, xp, dtype)
         queue = xp.zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype)
         return YuNeelyState(xp.asarray(1, dtype=xp.int64), x, queue)
 

@@ -7,7 +7,6 @@ columns. Whatever raises, raises before anything was learned, and leaves the est
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
@@ -23,7 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.errors import InputError
+from longterm.errors import InputError, warn_caller
 from longterm.linear_model._estimator_files import (
     StoredModel,
     require,
@@ -51,7 +50,7 @@ from longterm.linear_model._shown import SummarisedModel
 from longterm.linear_model.evolving import EvolvingLinearLearner
 from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner
-from longterm.storage.one_thread import one_thread_at_a_time, waits_its_turn
+from longterm.storage.one_thread import exclusive, serialised
 
 PLAIN = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
 MODELS = ("auto", "recent", "last", "average", "within_budget")
@@ -206,10 +205,10 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             rows.play(self._learners, averages, order, passes, samples)
         if not any(learner.nonzeros for learner in self._learners) and any(np.ptp(y) > 0 for y in targets):
             what = f"the budget of {self.budget_:g} left no weight other than 0: the model is a constant"
-            warnings.warn(f"{what}. Give more, or none (budget=None)", BudgetWarning, stacklevel=4)
+            warn_caller(f"{what}. Give more, or none (budget=None)", BudgetWarning)
         elif self.budget is not None and not any(one.binds or one.settings.scales == "one" for one in self._learners):
             what = f"the budget of {self.budget_:g} was never reached: the model is that without a budget"
-            warnings.warn(f"{what}. Give less, or none (budget=None)", BudgetWarning, stacklevel=4)
+            warn_caller(f"{what}. Give less, or none (budget=None)", BudgetWarning)
 
     def _fit_rows(
         self, X: Any, targets: list[FloatArray], weights: FloatArray, random: Any, deviation: float = 1.0
@@ -308,7 +307,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
 
     # --- files ------------------------------------------------------------------------------------------------
 
-    @one_thread_at_a_time
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
         """For pickles and copies: copied here, because what is handed out is read when the turn is over."""
         return deepcopy(super().__getstate__())
@@ -394,7 +393,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
                 made.append(learner.average() if which == "average" else learner.within_budget())
         return np.stack([x for x, _ in made]), np.array([b for _, b in made])
 
-    @waits_its_turn
+    @serialised
     def _chosen(self) -> tuple[FloatArray, FloatArray]:
         """The model to predict with, remembered until something is learned."""
         check_is_fitted(self)
@@ -405,7 +404,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             self._kept[which] = self._models(which)
         return self._kept[which]
 
-    @waits_its_turn
+    @serialised
     def _settled(self, which: str) -> tuple[FloatArray, FloatArray]:
         """`_models`, not in the middle of a round of another thread."""
         return self._models(which)

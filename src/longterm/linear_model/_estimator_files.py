@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from longterm.errors import InputError, SnapshotError
-from longterm.storage.one_thread import one_thread_at_a_time
+from longterm.storage.one_thread import exclusive
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear estimator"
@@ -31,7 +31,7 @@ CLASS_KINDS = "biufUO"
 class StoredModel:
     """Mixin: `save` and `load` of an estimator. What it is made of, it says by `_stored_parts` and `_take_parts`."""
 
-    @one_thread_at_a_time
+    @exclusive
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted estimator to a file of numbers and texts, atomically; there is no pickle in it.
 
@@ -60,7 +60,7 @@ class StoredModel:
         model : estimator
             Of this class.
         """
-        stored, _ = read_snapshot(Path(path), KIND, VERSION)
+        stored = read_snapshot(Path(path), KIND, VERSION)
         metadata = dict(stored.metadata)
         found = metadata.pop("class", None)
         if found != cls.__name__:

@@ -20,7 +20,7 @@ from longterm.linear_model._stored import checked_settings, stretch_length
 from longterm.linear_model.kernels.layout import ORDINARY, Parameters
 from longterm.linear_model.kernels.rule import CompiledRule, compiled_rule
 from longterm.projections import project_onto_elastic_net
-from longterm.storage.one_thread import OneThread, one_thread_at_a_time
+from longterm.storage.one_thread import OneThread, exclusive
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
 KIND = "budget linear learner"
@@ -36,7 +36,7 @@ class LearnerMemory:
 
     kind: ClassVar[str] = KIND
     """What its files are of."""
-    _turn: OneThread
+    _guard: OneThread
     _rule: CompiledRule
     _average: Average
     _sparse: bool
@@ -188,14 +188,14 @@ class LearnerMemory:
 
     # --- snapshots --------------------------------------------------------------------------------------------
 
-    @one_thread_at_a_time
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
         return {"specification": self._specification(), "arrays": self._arrays()}
 
     def __setstate__(self, stored: dict[str, Any]) -> None:
         self._restore(stored["specification"], stored["arrays"])
 
-    @one_thread_at_a_time
+    @exclusive
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to `path`, atomically: a crash leaves the old file or the new one."""
         write_snapshot(Path(path), Snapshot(self.kind, VERSION, self._specification(), self._arrays()))
@@ -203,7 +203,7 @@ class LearnerMemory:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """The learner that was saved; it goes on bit for bit. A SnapshotError says what is wrong with a bad file."""
-        stored, _ = read_snapshot(Path(path), cls.kind, VERSION)
+        stored = read_snapshot(Path(path), cls.kind, VERSION)
         made = cls.__new__(cls)
         try:
             made._restore(dict(stored.metadata), dict(stored.arrays))
@@ -229,7 +229,7 @@ class LearnerMemory:
         )
 
     def _restore(self, specification: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        self._turn = OneThread(type(self).__name__)
+        self._guard = OneThread(type(self).__name__)
         settings = checked_settings(specification, arrays)
         self._widens, self._sparse = bool(specification["widens"]), bool(specification["sparse"])
         level = specification["level"]

@@ -84,7 +84,7 @@ class Settings:
             l2=constraint.l2,
             loss_parameter=self._checked_parameter(),
             intercept_bound=validate.non_negative_scalar("intercept_bound", self.intercept_bound),
-            beta=validate.scalar("beta", validate.open_unit_interval("beta", self.beta)),
+            beta=validate.scalar("beta", validate.trade_off("beta", self.beta)),
             growth=validate.positive_scalar("growth", self.growth),
             given=self._checked_constants(),
             max_features=validate.count("max_features", self.max_features) if self.max_features else 0,

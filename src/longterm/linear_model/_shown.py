@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from longterm import _validate as validate
-from longterm._display import Table, format_number
+from longterm._display import TextTable, format_number
 
 if TYPE_CHECKING:
     from longterm.linear_model.path import PathPoint
@@ -20,7 +20,7 @@ INTERCEPT = "(intercept)"
 class SummarisedModel:
     """Mixin: `summary`."""
 
-    def summary(self: Any, top: int = 20) -> Table:
+    def summary(self: Any, top: int = 20) -> TextTable:
         """The largest weights by name, what they cost, and what the budget is worth.
 
         Parameters
@@ -49,7 +49,7 @@ class SummarisedModel:
         left = int(np.count_nonzero(sizes)) - len(shown)
         if left > 0:
             rows.append((f"… {left:,} more", *("" for _ in intercepts)))
-        return Table(("feature", *self._columns_of_summary()), rows, title=self._title_of_summary(weights))
+        return TextTable(("feature", *self._columns_of_summary()), rows, title=self._title_of_summary(weights))
 
     def _columns_of_summary(self: Any) -> tuple[str, ...]:
         classes = getattr(self, "classes_", None)

@@ -21,7 +21,7 @@ from longterm.linear_model._estimator import BudgetLinearModel
 from longterm.linear_model._estimator_files import stored_classes, taken_classes
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
 from longterm.linear_model.kernels.rule import NO_NUMBERS
-from longterm.storage.one_thread import one_thread_at_a_time
+from longterm.storage.one_thread import exclusive
 
 
 def _gives_probabilities(estimator: Any) -> bool:
@@ -153,7 +153,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
         self.warm_start = warm_start
         self.predict_with = predict_with
 
-    @one_thread_at_a_time
+    @exclusive
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows, `passes` times over.
 
@@ -189,7 +189,7 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
                 self._fit_rows(X, targets, weights, random)
         return self
 
-    @one_thread_at_a_time
+    @exclusive
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn the rows once, in their order.
 

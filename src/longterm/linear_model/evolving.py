@@ -48,7 +48,7 @@ from longterm.linear_model.kernels.mixture import FACTOR, LOSS, OWED, SQUARES
 from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, SparseRule, compiled_rule
 from longterm.linear_model.kernels.score import losses_kernel, margin_kernel, unsorted_row_kernel
 from longterm.linear_model.streaming import BudgetLinearLearner
-from longterm.storage.one_thread import one_thread_at_a_time
+from longterm.storage.one_thread import exclusive
 
 UNITS = {
     "loss_sum": 1,
@@ -178,7 +178,7 @@ class EvolvingLinearLearner(BudgetLinearLearner):
 
     # --- more features ----------------------------------------------------------------------------------------
 
-    @one_thread_at_a_time
+    @exclusive
     def grow(self, dimension: int) -> None:
         """Have so many features from now on; the weights of new ones are 0. O(d).
 

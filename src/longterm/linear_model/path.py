@@ -21,7 +21,7 @@ from longterm.linear_model._rows import IN_ORDER, RowBlock, labels_for, row_bloc
 from longterm.linear_model._together import FEWEST, Stretch, groups_of, play
 from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS
 from longterm.linear_model.streaming import BudgetLinearLearner
-from longterm.storage.one_thread import one_thread_at_a_time, waits_its_turn
+from longterm.storage.one_thread import exclusive, serialised
 
 CHUNK = 2**14
 """Rows that all learners play before the next ones are read."""
@@ -146,11 +146,11 @@ class BudgetPath:
         self._groups = groups_of(self.learners)
         self._scores = Scores(len(self.learners))
 
-    @one_thread_at_a_time
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
         return deepcopy(self.__dict__)  # what is handed out is read when the turn is over
 
-    @one_thread_at_a_time
+    @exclusive
     def learn(
         self,
         X: Any,
@@ -237,7 +237,7 @@ class BudgetPath:
     # --- what is known ----------------------------------------------------------------------------------------
 
     @property
-    @waits_its_turn
+    @serialised
     def points(self) -> tuple[PathPoint, ...]:
         """Every learner with what it has cost and what it is, in the order of the grid, budgets innermost."""
         losses, errors = self._scores.means(), self._scores.standard_errors()

@@ -15,7 +15,7 @@ from longterm.errors import InputError
 from longterm.linear_model._estimator import BudgetLinearModel
 from longterm.linear_model._rows import labels_for
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
-from longterm.storage.one_thread import one_thread_at_a_time
+from longterm.storage.one_thread import exclusive
 
 
 class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[misc]
@@ -141,7 +141,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         self.warm_start = warm_start
         self.predict_with = predict_with
 
-    @one_thread_at_a_time
+    @exclusive
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows, `passes` times over.
 
@@ -161,7 +161,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         """
         return self._learn(X, y, sample_weight, goes_on=self.warm_start, streams=False)
 
-    @one_thread_at_a_time
+    @exclusive
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the rows once, in their order.
 

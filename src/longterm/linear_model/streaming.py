@@ -44,7 +44,7 @@ from longterm.linear_model._settings import LEADERS, Settings
 from longterm.linear_model.kernels.layout import ORDINARY, TRACE
 from longterm.linear_model.kernels.rule import NO_NUMBERS, NO_ROUNDS, NO_TRACE, compiled_rule
 from longterm.linear_model.kernels.score import slopes_kernel
-from longterm.storage.one_thread import OneThread, one_thread_at_a_time
+from longterm.storage.one_thread import OneThread, exclusive
 
 FLOAT, WHOLE = np.dtype(np.float64), np.dtype(np.int64)
 NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
@@ -130,7 +130,7 @@ class BudgetLinearLearner(LearnerMemory):
         sparse: bool = False,
         seed: int = 0,
     ) -> None:
-        self._turn = OneThread(type(self).__name__)
+        self._guard = OneThread(type(self).__name__)
         if isinstance(constants, str) and constants != "online":
             raise InputError("constants", f"{constants!r} is not a way to find them", 'Use "online", or give a mapping')
         if not isinstance(constants, str | Mapping):
@@ -206,9 +206,9 @@ class BudgetLinearLearner(LearnerMemory):
         if u.shape != self._shape:
             remedy = f"Give {self._settings.dimension} numbers"
             raise InputError("row", f"has shape {u.shape}", remedy, round=self.rounds + 1)
-        lock = self._turn.lock
+        lock = self._guard.lock
         if lock.locked():
-            raise self._turn.refusal()
+            raise self._guard.refusal()
         with lock:
             if self._scale is not None:
                 return self._step_scaled(u[None], u, y, weight, None)
@@ -243,9 +243,9 @@ class BudgetLinearLearner(LearnerMemory):
         u, columns = np.ascontiguousarray(values, FLOAT), np.ascontiguousarray(indices)
         if columns.dtype is not WHOLE:
             columns = whole_numbers("indices", columns)
-        lock = self._turn.lock
+        lock = self._guard.lock
         if lock.locked():
-            raise self._turn.refusal()
+            raise self._guard.refusal()
         with lock:
             kernel_looks = self._rule.is_sparse and self._scale is None
             if not kernel_looks and not is_row(columns, u, self._settings.dimension):
@@ -369,7 +369,7 @@ class BudgetLinearLearner(LearnerMemory):
         what = "has numbers so large that the squares of its gradient overflow"
         return InputError("row", what, TOO_LARGE, round=t)
 
-    @one_thread_at_a_time
+    @exclusive
     def learn(
         self,
         X: Any,

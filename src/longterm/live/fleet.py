@@ -1,7 +1,7 @@
-"""A fleet: very many independent learners as one object, each with its own round and hyper-parameters.
+"""Fleets: many independent learners in one object, each with its own round and hyper-parameters.
 
-All of them follow the same rule; a request reaches a few of them at a time. `ask` reads the decisions of those
-few, `tell` updates them and no others, at the cost of the few. A campaign, a device or a user is a row.
+All learners follow the same rule. A request reaches a few rows at a time: `ask` reads their decisions and `tell`
+updates only them. A row is a campaign, a device or a user.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from longterm import _validate as validate
 from longterm._arrays import SHORT_ROW
 from longterm.errors import BrokenBoundError, InputError, NonFiniteError, SnapshotError
 from longterm.learners.base import Learner, require_learner
-from longterm.learners.feedback import Feedback, FeedbackCheck, OnBrokenBound, require_known
+from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound, require_known
 from longterm.live.fleet_numpy import NumpyRows
 from longterm.live.snapshots import require_near
 from longterm.storage.one_thread import OneThread
@@ -38,29 +39,27 @@ if TYPE_CHECKING:
 KIND, VERSION = "fleet", 1
 TOTALS = ("signed_violation", "hard_violation")
 
-Who = ArrayLike | None
-"""Which learners: their numbers, a mask over all of them, or None for all."""
+Rows = ArrayLike | None
+"""A selection of learners: their numbers, a mask over all of them, or None for all."""
 
 
 class Fleet:
-    """`size` learners of one kind, each with its own round and hyper-parameters.
+    """Many learners of one kind, each with its own round and hyper-parameters.
 
-    One thread at a time may call it; a second one is refused (InUseError). A call that raises changes nothing.
+    One thread at a time may call it; a second thread gets an InUseError. A call that raises changes nothing.
 
     Parameters
     ----------
     learner : Learner
         The rule. Hyper-parameters that are arrays must hold one value per learner.
     size : int
-        How many learners.
+        The number of learners.
     dtype : dtype, optional
         The dtype of their decisions; float64 by default.
     on_broken_bound : {"raise", "warn"}
         "raise" refuses feedback above a declared bound; "warn" takes it with a BrokenBoundWarning.
     engine : {"numpy", "jax"}
-        Where the learners are kept and updated; "jax" needs the extra `jax`. With "numpy", large fleets copy and check
-        their rows in compiled code where the extra `linear` is installed: faster, the same bits. The first of them
-        in a process takes up to two seconds longer to make.
+        The library that holds and updates the learners; "jax" needs the extra `jax`.
 
     Raises
     ------
@@ -74,8 +73,8 @@ class Fleet:
     >>> from longterm.theory.schedules import ConvexSchedule
     >>> from longterm.sets import Ball
     >>> fleet = Fleet(AOGD(Ball(2), ConvexSchedule(2.0, 1.0, beta=np.array([0.5, 0.6, 0.7]))), size=3)
-    >>> fleet.tell(Feedback(np.array([[1.0, 0.0]]), np.array([0.2]), np.array([[0.0, 1.0]])), who=[1])
-    >>> fleet.rounds, fleet.ask(who=[1])
+    >>> fleet.tell(Feedback(np.array([[1.0, 0.0]]), np.array([0.2]), np.array([[0.0, 1.0]])), rows=[1])
+    >>> fleet.rounds, fleet.ask(rows=[1])
     (array([1, 2, 1]), array([[-1.,  0.]]))
     """
 
@@ -89,7 +88,7 @@ class Fleet:
         engine: Literal["numpy", "jax"] = "numpy",
     ) -> None:
         require_learner(learner)
-        self._turn = OneThread("fleet")
+        self._guard = OneThread("fleet")
         self.size = validate.dimension("size", size)
         if learner.batch_shape not in ((), (self.size,)):
             what = f"its hyper-parameters have shape {learner.batch_shape}"
@@ -109,7 +108,7 @@ class Fleet:
         self._template = np.zeros_like(learner.ask(state)[0])  # the shape and dtype of one decision
         self._engine = engine
         self._device: JaxRows | None = None
-        """The rows, if they are on a device."""
+        """The rows if the engine is "jax"."""
         self._rows = self._rows_of(state, {name: np.zeros(self.size) for name in TOTALS})
 
     def _rows_of(self, state: Any, totals: dict[str, NDArray[np.float64]]) -> NumpyRows | JaxRows:
@@ -134,8 +133,8 @@ class Fleet:
 
     @property
     def state(self) -> Any:
-        """The learners' states, one row each, as NumPy arrays: a view that cannot be written to and changes later."""
-        self._settle()
+        """A read-only view of the learners' states, one row each, as NumPy arrays. Later calls change it."""
+        self._read_outcomes()
         return type(self._rows.state)(*(_read_only(field) for field in self._rows.state))
 
     @property
@@ -146,139 +145,135 @@ class Fleet:
     @property
     def signed_violation(self) -> NDArray[np.float64]:
         """Σ g(x_t) so far, per learner."""
-        self._settle()
+        self._read_outcomes()
         return np.asarray(self._rows.totals["signed_violation"])
 
     @property
     def hard_violation(self) -> NDArray[np.float64]:
         """Σ [g(x_t)]₊ so far, per learner."""
-        self._settle()
+        self._read_outcomes()
         return np.asarray(self._rows.totals["hard_violation"])
 
-    def ask(self, who: Who = None, *, on_device: bool = False) -> Any:
-        """The decisions of these learners, one row each, in the order asked for.
+    def ask(self, rows: Rows = None, *, on_device: bool = False) -> Any:
+        """Return a copy of the decisions of these learners, one row each, in the order given.
 
         Parameters
         ----------
-        who : array_like, optional
+        rows : array_like, optional
             Their numbers from 0, or a mask over all of them; all of them by default.
         on_device : bool
-            Engine "jax": give an array of JAX, where the fleet is, with no copy to the host. Numbers that are an
-            array of JAX are then not checked: those out of range are taken for the last learner's.
+            Engine "jax": return a JAX array and copy nothing to the host. Numbers in a JAX array are then not checked;
+            those out of range are clipped.
 
         Returns
         -------
         array
-            One decision in each row, copied.
+            One decision in each row.
         """
-        with self._turn():
-            self._require_taken()
+        with self._guard():
+            self._raise_refused()
             if on_device:
                 if self._device is None:
                     raise InputError("on_device", "this fleet is kept by NumPy", "Make it with engine='jax'")
-                there = who is None or type(who).__module__.startswith("jax")
-                return self._device.decisions_on_device(who if there else self._numbers(who))
-            return self._rows.decisions(self._numbers(who))
+                return self._device.decisions_on_device(rows if _is_jax(rows) else self._numbers(rows))
+            return self._rows.decisions(self._numbers(rows))
 
-    def check(self) -> None:
-        """Raise if a call of `tell` without `wait` was refused; the fleet is then as if it had not been made.
+    def tell(self, feedback: Feedback, rows: Rows = None, *, wait: bool = True) -> None:
+        """Play one round of each of these learners.
 
-        Raises
-        ------
-        InputError
-            In the words that `tell` would have had. Calls after the refused one were taken.
-        """
-        with self._turn():
-            self._require_taken()
-
-    def _settle(self) -> None:
-        """Read the answers of calls that did not wait."""
-        if self._device is not None:
-            self._device.settle()
-
-    def _require_taken(self, *, wait: bool = True) -> None:
-        """Raise if a call that did not wait was refused, as far as that is known; wait for all answers, or go on."""
-        if self._device is None:
-            return
-        if wait:
-            self._device.settle()
-        else:
-            self._device.make_room()
-        if self._device.refused:
-            feedback, who = self._device.refused.pop(0)
-            with np.errstate(all="ignore"):
-                self._rows_check(self._numbers(who)).accept(_on_host(feedback), None)
-            raise InputError("feedback", "a state would not be finite", "Check the feedback of this call")
-
-    def _rows_check(self, numbers: NDArray[np.int64] | None) -> RowsCheck:
-        x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
-        check = RowsCheck(self._of(numbers), x, on_broken_bound=self._on_broken_bound)
-        check.rounds, check.numbers = self.rounds, numbers
-        return check
-
-    def tell(self, feedback: Feedback, who: Who = None, *, wait: bool = True) -> None:
-        """One round for each of these learners.
-
-        All or none: if one row is refused (NaN, a wrong shape, a broken bound), no learner changes.
+        If one row is refused (NaN, a wrong shape, a broken bound), no learner changes.
 
         Parameters
         ----------
         feedback : Feedback
-            Row i belongs to the i-th of them. Engine "jax": given in arrays of JAX, or of a library that hands them
-            over by DLPack, it stays where it is, and so do the checks; only a refusal is looked at on the host.
-        who : array_like, optional
+            Row i belongs to the i-th of them. Engine "jax": feedback in arrays of JAX, or of a library that hands them
+            over by DLPack, is checked and applied on the device.
+        rows : array_like, optional
             Their numbers from 0, or a mask over all of them; all of them by default.
         wait : bool
-            False, for feedback on the device: do not wait for the answer whether it was sound. A call that was refused
-            changed nothing, and `check`, `ask`, `save` or one of the next calls raises. Its arrays are kept until then,
-            and the device may be given some such calls at once: do not donate them to a function of JAX.
+            False, for feedback on the device: return before the outcome of the check is known. A refused call changes
+            nothing, and `check`, `ask`, `save` or a later `tell` raises its error. Do not donate the arrays of the
+            feedback to a JAX function before then.
 
         Raises
         ------
         InputError
-            If the feedback cannot be used, or `who` names a learner that is none, or one twice.
+            If the feedback cannot be used, or `rows` has a number out of range or twice.
         """
-        with self._turn():
+        with self._guard():
             if not wait and self._on_broken_bound != "raise":
                 raise InputError("wait", "a warning comes before the update", "Wait, or refuse broken bounds")
-            self._require_taken(wait=wait)
+            self._raise_refused(wait=wait)
             if self._device is not None and not isinstance(feedback.loss_gradient, np.ndarray):
-                if self._told_on_device(self._device, feedback, who, wait):
+                if self._send(self._device, feedback, rows, wait):
                     return
-                feedback = _on_host(feedback)  # to find the words, or to warn and go on
-            numbers = self._numbers(who)
-            with np.errstate(all="ignore"):  # what is not finite is refused, in words
-                self._rows.tell(numbers, feedback, lambda: self._rows_check(numbers))
+                feedback = _on_host(feedback)  # to explain the refusal, or to warn and go on
+            numbers = self._numbers(rows)
+            with np.errstate(all="ignore"):  # non-finite numbers are refused with an error
+                self._rows.tell(numbers, feedback, lambda: self._feedback_check(numbers))
 
-    def _told_on_device(self, device: JaxRows, feedback: Feedback, who: Who, wait: bool) -> bool:
-        """Whether this call was about arrays on the device, with the right shapes, and every row was sound."""
-        if not device.is_near(feedback) or type(self.learner).require is not Learner.require:
+    def check(self) -> None:
+        """Raise the error of a refused call of `tell` with ``wait=False``. Later calls were applied without it.
+
+        Raises
+        ------
+        InputError
+            As `tell` would have raised.
+        """
+        with self._guard():
+            self._raise_refused()
+
+    def _read_outcomes(self) -> None:
+        """Wait for the outcome of calls that did not wait."""
+        if self._device is not None:
+            self._device.read_outcomes()
+
+    def _raise_refused(self, *, wait: bool = True) -> None:
+        """Raise the error of the oldest refused call. Without `wait`, consider known outcomes only."""
+        if self._device is None:
+            return
+        if wait:
+            self._device.read_outcomes()
+        if self._device.refused:
+            call = self._device.refused.pop(0)
+            with np.errstate(all="ignore"):
+                self._feedback_check(self._numbers(call.numbers)).accept(_on_host(call.feedback), None)
+            raise InputError("feedback", "a state would not be finite", "Check the feedback of this call")
+
+    def _feedback_check(self, numbers: NDArray[np.int64] | None) -> RowsCheck:
+        x = np.broadcast_to(self._template, (self.size if numbers is None else len(numbers), *self._template.shape))
+        check = RowsCheck(self._learner_of(numbers), x, on_broken_bound=self._on_broken_bound)
+        check.rounds, check.numbers = self.rounds, numbers
+        return check
+
+    def _send(self, device: JaxRows, feedback: Feedback, rows: Rows, wait: bool) -> bool:
+        """Apply feedback on the device. Return False if it is not there, has wrong shapes, or was refused."""
+        if not device.is_on_device(feedback) or type(self.learner).require is not Learner.require:
             return False
-        there = who is None or (type(who).__module__.startswith("jax") and who.dtype.kind in "iu")  # type: ignore[union-attr]
-        numbers = who if there else self._numbers(who)
-        count = self.size if numbers is None else numbers.shape[0]  # type: ignore[union-attr]
+        numbers: Any = rows if _is_jax(rows) else self._numbers(rows)
+        count = self.size if numbers is None else numbers.shape[0]
         shape = (count, *self._template.shape)
-        for value, wanted in (
+        for value, expected in (
             (feedback.loss_gradient, shape),
             (feedback.constraint_gradient, shape),
             (feedback.constraint, (count,)),
         ):
-            if getattr(value, "shape", None) != wanted or not self._is_dtype(value.dtype):
+            if getattr(value, "shape", None) != expected or not self._is_dtype(value.dtype):
                 return False
         device.send(feedback, numbers)
         if not wait:
             return True
-        device.settle()
-        refused = bool(device.refused)
+        device.read_outcomes()
+        is_refused = bool(device.refused)
         device.refused.clear()
-        return not refused
+        return not is_refused
 
     def _is_dtype(self, dtype: Any) -> bool:
-        """Whether an array of any library has the dtype of the decisions."""
+        """Return whether a dtype of any library is that of the decisions."""
         return dtype is self._template.dtype or str(dtype).rpartition(".")[2] == self._template.dtype.name
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the whole fleet to a file, atomically: a crash leaves the old file or the new one.
+        """Write the whole fleet to a file atomically. A crash leaves the old file or the new one.
 
         Parameters
         ----------
@@ -286,8 +281,8 @@ class Fleet:
             The file.
         """
         metadata = {"learner": specification(self.learner), "size": self.size, "dtype": self._template.dtype.name}
-        with self._turn():
-            self._require_taken()
+        with self._guard():
+            self._raise_refused()
             arrays = state_arrays(self.state) | self._rows.totals
             write_snapshot(Path(path), Snapshot(KIND, VERSION, metadata, arrays))
 
@@ -300,14 +295,14 @@ class Fleet:
         on_broken_bound: OnBrokenBound = "raise",
         engine: Literal["numpy", "jax"] = "numpy",
     ) -> Self:
-        """The fleet that was saved, on either engine; it continues bit for bit on the one it was saved from.
+        """Return the fleet that was saved. On the engine it was saved from it continues bit for bit.
 
         Parameters
         ----------
         path : path
-            What `save` wrote.
+            A file that `save` wrote.
         learner : Learner
-            Made as the saved one was.
+            With the hyper-parameters of the saved one.
         on_broken_bound : {"raise", "warn"}
             As for a new fleet.
         engine : {"numpy", "jax"}
@@ -324,7 +319,7 @@ class Fleet:
             If the file is not whole, not of a fleet, newer than this library, or of another learner.
         """
         path = Path(path)
-        stored, _ = read_snapshot(path, KIND, VERSION)
+        stored = read_snapshot(path, KIND, VERSION)
         try:
             size, dtype = stored.metadata["size"], np.dtype(stored.metadata["dtype"])
             _require_totals(stored.arrays, size)
@@ -342,27 +337,26 @@ class Fleet:
             raise SnapshotError(path, "another learner", str(error), "Load it with the learner it is of") from None
         return fleet
 
-    def _numbers(self, who: Who) -> NDArray[np.int64] | None:
-        """Which rows, as distinct numbers in range; None for all."""
-        if who is None:
+    def _numbers(self, rows: Rows) -> NDArray[np.int64] | None:
+        """Return a selection as distinct numbers in range; None for all."""
+        if rows is None:
             return None
-        given = np.asarray(who)
+        given = np.asarray(rows)
         if given.size == 0:
             given = given.astype(np.int64)
         if given.dtype == bool and given.shape == (self.size,):
             return np.flatnonzero(given)
         if given.ndim != 1 or given.dtype.kind not in "iu":
             what = f"has shape {given.shape} and dtype {given.dtype}"
-            raise InputError("who", what, f"Give a list of learner numbers, or a mask of {self.size} booleans")
-        least, most = _ends(given)
-        if least < 0 or most >= self.size:
-            raise InputError("who", f"names learners outside 0 … {self.size - 1}", "Number them from 0")
-        if _names_twice(given, self.size):
-            raise InputError("who", "names a learner twice", "Tell its rounds one after another, in two calls")
+            raise InputError("rows", what, f"Give a list of learner numbers, or a mask of {self.size} booleans")
+        if given.size and (given.min() < 0 or given.max() >= self.size):
+            raise InputError("rows", f"names learners outside 0 … {self.size - 1}", "Number them from 0")
+        if _has_duplicates(given, self.size):
+            raise InputError("rows", "names a learner twice", "Tell its rounds one after another, in two calls")
         return given.astype(np.int64, copy=False)
 
-    def _of(self, numbers: NDArray[np.int64] | None) -> Learner[Any]:
-        """The learner with the hyper-parameters of these rows."""
+    def _learner_of(self, numbers: NDArray[np.int64] | None) -> Learner[Any]:
+        """Return the learner with the hyper-parameters of these rows."""
         if numbers is None:
             return self.learner
         arrays = self.learner.hyper_arrays()
@@ -370,7 +364,7 @@ class Fleet:
 
 
 class RowsCheck(FeedbackCheck):
-    """The check of a few learners' feedback at once, which names the first learner whose row is refused."""
+    """A feedback check of several learners that names the first one whose row is refused."""
 
     rounds: NDArray[np.int64]
     numbers: NDArray[np.int64] | None
@@ -386,7 +380,7 @@ class RowsCheck(FeedbackCheck):
 
 
 def _require_totals(arrays: Mapping[str, Any], size: Any) -> None:
-    """ValueError unless there are totals for each learner: a size is believed if the file has the bytes."""
+    """Raise a ValueError unless there are totals for each learner, which proves the size before memory is allocated."""
     for name in TOTALS:
         total: Any = arrays.get(name)
         fits = isinstance(total, np.ndarray) and total.shape == (size,) and total.dtype == np.float64
@@ -395,7 +389,7 @@ def _require_totals(arrays: Mapping[str, Any], size: Any) -> None:
 
 
 def _on_host(feedback: Feedback) -> Feedback:
-    """The same in NumPy arrays; functions as they are."""
+    """Return feedback with NumPy arrays. Functions stay as they are."""
     numbers = {n: v for n, v in feedback._asdict().items() if not (v is None or callable(v))}
     arrays: dict[str, Any] = {n: np.asarray(v) for n, v in numbers.items()}
     return feedback._replace(**arrays)
@@ -407,21 +401,18 @@ def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def _ends(numbers: NDArray[np.int64]) -> tuple[int, int]:
-    """The least and the largest: of a few, Python finds them sooner."""
-    if len(numbers) > SHORT_ROW:
-        return int(numbers.min()), int(numbers.max())
-    few = numbers.tolist()
-    return min(few, default=0), max(few, default=0)
+def _is_jax(rows: Rows) -> bool:
+    """Return whether a selection can stay on the device: None, or a JAX array of numbers."""
+    return rows is None or (type(rows).__module__.startswith("jax") and rows.dtype.kind in "iu")  # type: ignore[union-attr]
 
 
-def _names_twice(numbers: NDArray[np.int64], size: int) -> bool:
-    """Whether a number appears more than once: a few are a set, more are sorted, many are ticked off a list of all."""
+def _has_duplicates(numbers: NDArray[np.int64], size: int) -> bool:
+    """Return whether a number occurs twice, by a set, a sort or a table, whichever is fastest for the count."""
     if len(numbers) <= SHORT_ROW:
         return len(set(numbers.tolist())) < len(numbers)
     if len(numbers) < size // 64:
         ordered = np.sort(numbers)
         return bool(np.any(ordered[1:] == ordered[:-1]))
-    named = np.zeros(size, dtype=bool)
-    named[numbers] = True
-    return bool(np.count_nonzero(named) < len(numbers))
+    seen = np.zeros(size, dtype=bool)
+    seen[numbers] = True
+    return bool(np.count_nonzero(seen) < len(numbers))

@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import from_dtype, int64, types
 from numba.extending import intrinsic
 
-from longterm._arrays import LINE
+from longterm._arrays import CACHE_LINE
 from longterm.storage.compiled import compiled, prefetch, readonly
 
 AHEAD = 16
@@ -80,7 +80,7 @@ def _move(records, each, count, numbers, offsets, sizes, arrays, into_records):
     for i in range(len(numbers)):
         if i + AHEAD < len(numbers):
             next_one = records + each * min(max(numbers[i + AHEAD], 0), count - 1)
-            for byte in range(0, each, LINE):
+            for byte in range(0, each, CACHE_LINE):
                 prefetch(next_one + byte)
         record = records + each * min(max(numbers[i], 0), count - 1)
         for k in range(len(sizes)):

@@ -49,8 +49,8 @@ from typing import BinaryIO, NamedTuple, Protocol
 from longterm.errors import JournalError
 from longterm.storage.files import (
     partial_beside,
-    put_in_place,
-    remove_partials,
+    remove_abandoned,
+    replace_file,
     sync_folder,
     write_all,
     write_atomically,
@@ -192,7 +192,7 @@ class Journal:
         self.at = at
         """Its end."""
         self._rotation: _Rotation | None = None
-        remove_partials(path)  # a process that died left them
+        remove_abandoned(path)  # a process that died left them
         self.settle()
 
     @classmethod
@@ -269,7 +269,7 @@ class Journal:
         self.require_open()
         self._rotation = _Rotation(head, self.identity, start, at)
         self._release_for_renaming()
-        put_in_place(source, self.path)
+        replace_file(source, self.path)
         self.settle()
         if self.fsync:
             sync_folder(self.path.parent)

@@ -27,10 +27,11 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import Array
-from longterm._display import Table, short
+from longterm._display import TextTable, short
 from longterm.errors import InputError
 from longterm.learners.base import Learner, require_learner
-from longterm.learners.feedback import Feedback, FeedbackCheck, OnBrokenBound
+from longterm.learners.feedback import Feedback
+from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound
 from longterm.live.checkpoints import CHECKPOINT_AFTER, CheckpointAfter
 from longterm.live.durable import Durable
 from longterm.live.memory import Memory
@@ -123,7 +124,7 @@ class LiveLearner(Durable[Memory]):
         now = self.state
         names = ("asked", "told", "in_flight", "skipped", "expired", "largest_delay", "signed_violation")
         rows = [(name, short(np.asarray(getattr(now, name)))) for name in names]
-        return Table(("", ""), rows, title=f"LiveLearner: {type(self._learner).__name__}")._repr_html_()
+        return TextTable(("", ""), rows, title=f"LiveLearner: {type(self._learner).__name__}").to_html()
 
     # --- the rounds ------------------------------------------------------------------------------------------
 

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm._arrays import Array
-from longterm.engines.trace import Sums
+from longterm.engines.sums import Sums
 from longterm.errors import NonFiniteError, SnapshotError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.live.journal import Follows
-from longterm.live.recorded import Restored
+from longterm.live.recorded import IDENTITY, Restored
 from longterm.live.records import SkipRecord, StateLayout, TellRecord, encode_ask, encode_skip
 from longterm.live.snapshots import check_counters, require_near
 from longterm.live.state import LiveState
@@ -31,8 +31,7 @@ from longterm.storage.snapshot import Snapshot, pack, read_snapshot, require_sou
 from longterm.storage.specification import difference, specification
 
 KIND = "live learner"
-VERSION = 2
-"""Of snapshots. Version 1 had no lives."""
+VERSION = 1
 _CLOSED: tuple[Closed, ...] = ("told", "skipped")
 
 
@@ -235,7 +234,8 @@ class Memory:
 
     def load(self, path: Path) -> Restored:
         """Become what the snapshot of this learner says; a SnapshotError unless it can be played on."""
-        snapshot, identity = read_snapshot(path, KIND, VERSION)
+        snapshot = read_snapshot(path, KIND, VERSION)
+        identity = path.read_bytes()[-IDENTITY:]
         kept = snapshot.metadata
         what_differs = difference(kept.get("learner"), specification(self._learner))
         if what_differs is not None:

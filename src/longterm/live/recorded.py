@@ -20,10 +20,12 @@ from longterm.live.checkpoints import CheckpointAfter, Checkpoints
 from longterm.live.journal import Compaction, Follows, Journal, recover
 from longterm.live.snapshots import locked_while_written, require_without_journal, same_place
 from longterm.storage.lock import FileLock
-from longterm.storage.snapshot import Snapshot, identity_of, write_snapshot
+from longterm.storage.snapshot import Snapshot, write_snapshot
 
 logger = logging.getLogger("longterm.live")
 
+IDENTITY = 32
+"""The last bytes of a snapshot, its SHA-256, identify it."""
 PLACES = 64
 """So many snapshots taken in the middle of a journal are remembered in it."""
 
@@ -150,7 +152,7 @@ class RecordedMemory(Generic[M]):
     def begin(self, journal: FileLock | None, snapshot: FileLock | None = None, *, fsync: bool) -> None:
         """Come up without a snapshot: as a fresh learner, and with what the journal, if there is one, knows."""
         if journal is not None:
-            self._recover(journal, identity_of(self.memory.fresh_snapshot().encode()), None, False, fsync)
+            self._recover(journal, self.memory.fresh_snapshot().encode()[-IDENTITY:], None, False, fsync)
         self._snapshot_lock = snapshot
 
     def load(self, path: Path, journal: FileLock | None, snapshot: FileLock | None = None, *, fsync: bool) -> None:
@@ -198,8 +200,8 @@ class RecordedMemory(Generic[M]):
         lock = FileLock(path).acquire() if self._snapshot_lock is None else self._snapshot_lock
         try:
             self._before_snapshot(journal)
-            identity = write_snapshot(path, self._snapshot(required=True))
-            journal.rotate(identity)
+            write_snapshot(path, self._snapshot(required=True))
+            journal.rotate(path.read_bytes()[-IDENTITY:])
             self._snapshot_lock = lock
             self.places = ()
             self.checkpoints.plan(journal)

@@ -53,7 +53,7 @@ def locked_for_journal(path: Path) -> Iterator[FileLock | None]:
 def require_without_journal(path: Path, kind: str, version: int) -> None:
     """Refuse to replace a snapshot that a journal belongs to, by one that does not have that journal."""
     try:
-        metadata = read_snapshot(path, kind, version)[0].metadata
+        metadata = read_snapshot(path, kind, version).metadata
     except SnapshotError:  # missing, or not one of ours
         return
     if metadata.get("required", metadata.get("follows") is not None):

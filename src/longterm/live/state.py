@@ -9,7 +9,7 @@ import numpy as np
 
 from longterm._arrays import Array
 from longterm._display import ReprMixin
-from longterm.engines.run import require_fit
+from longterm.engines.validation import require_fit
 from longterm.errors import InputError
 from longterm.learners.feedback import Feedback, observe
 from longterm.problems import Problem

@@ -34,15 +34,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import FloatArray
+from longterm._arrays import ROUNDING, FloatArray
 from longterm.errors import InputError
 from longterm.pacing.auctions import Auctions
 from longterm.pacing.base import sound_number, warn_of_overspending
 from longterm.pacing.landscapes import Counts, Landscape
 from longterm.pacing.mirror_descent import FARTHEST, LONGEST_MOVE
-
-ROUNDING = 1e-12
-"""How far the guarded bid stays below the slack: sums of many payments are rounded, and never below means never."""
 
 
 class ReturnState(NamedTuple):

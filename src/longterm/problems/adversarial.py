@@ -72,7 +72,7 @@ def random_half_spaces(dimension: int = 3, count: int = 6, *, instance: int = 0)
     Examples
     --------
     >>> from longterm.problems import random_half_spaces
-    >>> random_half_spaces(2, 3).offset.round(2)
+    >>> random_half_spaces(2, 3).limit.round(2)
     array([0.32, 0.47, 0.43])
     """
     rng = np.random.default_rng(validate.seed("instance", instance))
@@ -113,7 +113,7 @@ def switching_constraints(pool: Affine, cost_norm: float = 1.0) -> Problem:
     (1.6, 1.0, 2.8284)
     """
     d, B = pool.dimension, Box.cube(pool.dimension, -1.0, 1.0)
-    constraint = VaryingAffine(d, 1, pool.gradient_bound(B), float(np.abs(pool.offset).max()))
+    constraint = VaryingAffine(d, 1, pool.gradient_bound(B), float(np.abs(pool.limit).max()))
     exact = {"constraint_bound": pool.value_bound(B)}
     return Problem(B, Linear(d, cost_norm), constraint, name=f"{pool.count} constraints that switch", declared=exact)
 
@@ -174,11 +174,11 @@ class EveryRound(_OfRoundsPlayed):
     >>> from longterm.hindsight import EveryRound, OnAverage
     >>> rounds = np.array([[[1.0, 0.0]], [[0.0, 1.0]], [[1.0, 0.0]]]), np.array([[3.0], [2.0], [1.0]])
     >>> every = EveryRound().of_affine(*rounds)
-    >>> every.matrix, every.offset
+    >>> every.matrix, every.limit
     (array([[0., 1.],
             [1., 0.]]), array([2., 1.]))
     >>> average = OnAverage().of_affine(*rounds)
-    >>> average.matrix.round(3), average.offset
+    >>> average.matrix.round(3), average.limit
     (array([[0.667, 0.333]]), array([2.]))
     """
 

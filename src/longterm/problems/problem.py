@@ -26,14 +26,13 @@ from functools import cached_property
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import FloatArray
+from longterm._arrays import ROUNDING, FloatArray
 from longterm._display import ReprMixin
 from longterm.constraints import Affine, Constraint
 from longterm.constraints.prox import AffineProx
 from longterm.errors import InputError
 from longterm.losses import Loss
 from longterm.projections import Projection
-from longterm.projections.base import ROUNDING
 from longterm.sets import Set
 from longterm.theory.facts import Constants
 from longterm.theory.slater import SlaterPoint, find_slater_point
@@ -264,7 +263,7 @@ def _by_linear_program(affine: Affine, over: Set) -> float:
     found = linprog(
         np.append(np.zeros(d), 1.0),
         A_ub=np.concatenate([above, inside]),
-        b_ub=np.concatenate([affine.offset, limits]),
+        b_ub=np.concatenate([affine.limit, limits]),
         bounds=(None, None),
     )
     if found.x is None:
@@ -273,4 +272,4 @@ def _by_linear_program(affine: Affine, over: Set) -> float:
     if not weights.sum() > 0:
         return -np.inf
     weights = weights / weights.sum()
-    return float(-weights @ affine.offset - over.support(-(weights @ affine.matrix)))
+    return float(-weights @ affine.limit - over.support(-(weights @ affine.matrix)))

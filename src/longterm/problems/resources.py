@@ -184,7 +184,7 @@ def mean_of_arrivals(servers: int) -> Affine:
     Examples
     --------
     >>> from longterm.problems import mean_of_arrivals
-    >>> mean_of_arrivals(3).matrix, mean_of_arrivals(3).offset
+    >>> mean_of_arrivals(3).matrix, mean_of_arrivals(3).limit
     (array([[-0.5, -1. , -1.5]]), array([-1.5]))
     """
     h = speeds_of_servers(servers)
@@ -221,7 +221,7 @@ def job_scheduling(servers: int = 12) -> Problem:
     """
     h = speeds_of_servers(servers)
     n = len(h)
-    constraint = VaryingAffine(n, 1, row_norm=float(np.linalg.norm(h)), offset_bound=float(n))
+    constraint = VaryingAffine(n, 1, row_norm=float(np.linalg.norm(h)), limit_bound=float(n))
     loss = Linear(n, float(np.sqrt(n)))
     exact = {"constraint_bound": float(n)}
     return Problem(Box.cube(n, 0.0, 1.0), loss, constraint, name=f"jobs for {n} servers", declared=exact)

@@ -1,8 +1,7 @@
 """Exact Euclidean projections onto constraint sets, batched over leading axes.
 
-The sets of `longterm.sets` project themselves (`Ball`, `Box`, `Simplex`, …). Those here are the harder ones: what a
-learner pays for when it insists on being feasible in every round. `Constraint.projection` says which of them
-belongs to a constraint.
+The sets of `longterm.sets` have a `project` method. This subpackage has the harder projections, for learners that are
+feasible in every round. `Constraint.projection` returns the one that belongs to a constraint.
 """
 
 from longterm.projections.base import Projection

@@ -1,4 +1,4 @@
-"""What a projection is, and how one that needs NumPy serves every array library."""
+"""The type of projections, and a wrapper for those written in NumPy."""
 
 from __future__ import annotations
 
@@ -8,26 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import Array, FloatArray, through_numpy
+from longterm._arrays import ROUNDING, Array, FloatArray, through_numpy
 from longterm.errors import InputError
 from longterm.sets import Ball, Box, Set
 
 Projection = Callable[[Array], Array]
-"""x ↦ the nearest point of a closed convex set, shape (..., d) to (..., d), each row by itself."""
+"""x ↦ the nearest point of a closed convex set, from shape (..., d) to (..., d), row by row."""
 
-ROUNDING = 1e-12
-"""How much a number may exceed a limit, relatively, and still count as rounded rather than beyond it."""
-FARTHEST = 1e12
-"""Searches end at 1e-16 of the numbers that they are given: of larger ones too few digits of the answer are left."""
+MAX_ENTRY = 1e12
+"""The largest entry of x. Searches are accurate to 1e-16 of their input, which is too coarse beyond it."""
 
 
-def on_cpu(project: Callable[[FloatArray], FloatArray], x: Array) -> Array:
-    """A projection written for rows (n, d) of NumPy float64, applied to x of any shape, library and dtype."""
+def project_with_numpy(project: Callable[[FloatArray], FloatArray], x: Array) -> Array:
+    """Apply a projection of NumPy float64 rows (n, d) to x of any shape, library and dtype."""
 
     def nearest(points: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         largest = float(np.abs(points).max(initial=0.0))
-        if FARTHEST < largest < np.inf:
-            what = f"has a number of {largest:.3g}, and nearest points of this set are searched for up to {FARTHEST:g}"
+        if MAX_ENTRY < largest < np.inf:
+            what = f"has an entry of {largest:.3g}, and projections onto this set are computed up to {MAX_ENTRY:g}"
             raise InputError("x", what, "Make the step smaller, or measure in larger units")
         return (project(points.astype(np.float64).reshape(-1, x.shape[-1])).reshape(x.shape),)
 
@@ -35,7 +33,7 @@ def on_cpu(project: Callable[[FloatArray], FloatArray], x: Array) -> Array:
 
 
 def holds_ball_about_zero(over: Set, radius: float) -> bool:
-    """Whether `over` is known to hold {‖x‖₂ ≤ radius}: then a set inside that ball needs no second projection."""
+    """Return True if `over` is known to contain {‖x‖₂ ≤ radius}."""
     reach = radius * (1 - ROUNDING)
     if isinstance(over, Ball):
         return float(np.linalg.norm(over.centre)) + reach <= over.radius

@@ -1,14 +1,12 @@
-"""Positive semi-definite matrices with a given diagonal: with ones, correlation matrices. An oracle on the CPU (NumPy).
+"""Projection onto positive semi-definite matrices with a given diagonal, for example correlation matrices. NumPy only.
 
-The nearest one to W is X = (W + Diag(y))₊, the eigenvalues below 0 cut off, for the y that gives it the right
-diagonal b: the minimiser of the smooth convex θ(y) = ½ ‖(W + Diag(y))₊‖² − ⟨b, y⟩, with gradient diag(X) − b.
-Newton's method on that gradient, each system solved by conjugate gradients: Qi and Sun, *A quadratically convergent
-Newton method for computing the nearest correlation matrix* (2006). Every step costs a full eigendecomposition: this
-is the projection that is worth avoiding.
+The nearest matrix to W is X = (W + Diag(y))₊, with negative eigenvalues set to 0. y minimises the smooth convex
+θ(y) = ½ ‖(W + Diag(y))₊‖² − ⟨b, y⟩ with gradient diag(X) − b, where b is the diagonal. Newton's method with conjugate
+gradients finds y: Qi and Sun, *A quadratically convergent Newton method for computing the nearest correlation matrix*
+(2006). Every step needs a full eigendecomposition.
 
-With eigenvectors Q, eigenvalues w, and Ω_kl = (max(w_k, 0) − max(w_l, 0))/(w_k − w_l), the derivative of the
-gradient along h is diag( Q (Ω ∘ (Qᵀ Diag(h) Q)) Qᵀ ). A floor under the eigenvalues is a shift: X − floor·I has
-diagonal b − floor.
+With eigenvectors Q, eigenvalues w and Ω_kl = (max(w_k, 0) − max(w_l, 0))/(w_k − w_l), the derivative of the gradient
+along h is diag( Q (Ω ∘ (Qᵀ Diag(h) Q)) Qᵀ ). A floor of the eigenvalues is a shift: X − floor·I has diagonal b − floor.
 """
 
 from __future__ import annotations
@@ -19,25 +17,25 @@ import numpy as np
 
 from longterm._arrays import Array, FloatArray
 from longterm.errors import LongtermError
-from longterm.projections.base import on_cpu
+from longterm.projections.base import project_with_numpy
 from longterm.projections.psd import as_symmetric
 
-MOST_STEPS = 100
-SUFFICIENT = 1e-4
-"""The share of the predicted decrease of θ that a step has to bring."""
+MAX_STEPS = 100
+SUFFICIENT_DECREASE = 1e-4
+"""The share of the predicted decrease of θ that a step must achieve."""
 
 
 def project_onto_correlation(x: Array, diagonal: FloatArray, floor: float = 0.0) -> Array:
-    """Π of n × n matrices, flattened, onto the symmetric ones with λ_min ≥ floor and this diagonal (above the floor).
+    """Project n × n matrices, flattened, onto symmetric ones with λ_min ≥ floor and a given diagonal above the floor.
 
     Parameters
     ----------
     x : array of shape (..., n²)
         The matrices.
     diagonal : array of shape (n,)
-        Above the floor.
+        The diagonal, above the floor.
     floor : float
-        The least eigenvalue that is allowed.
+        The lower bound on the eigenvalues.
 
     Returns
     -------
@@ -58,11 +56,11 @@ def project_onto_correlation(x: Array, diagonal: FloatArray, floor: float = 0.0)
         shifted = as_symmetric(rows, n) - floor * np.eye(n)
         return np.stack([_nearest(W, target) + floor * np.eye(n) for W in shifted]).reshape(rows.shape)
 
-    return on_cpu(project, x) if x.size else x
+    return project_with_numpy(project, x) if x.size else x
 
 
 class _Point(NamedTuple):
-    """Where the search stands: y, X(y), θ(y), its gradient, and the decomposition of W + Diag(y)."""
+    """An iterate: y, X(y), θ(y), its gradient, and the eigendecomposition of W + Diag(y)."""
 
     y: FloatArray
     X: FloatArray
@@ -75,7 +73,7 @@ class _Point(NamedTuple):
 def _nearest(W: FloatArray, b: FloatArray) -> FloatArray:
     at = _evaluate(W, b, b - np.diagonal(W))
     tolerance = 1e-14 * len(b) * (np.abs(b).max() + np.abs(W).max())
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         size = float(np.linalg.norm(at.gradient))
         if not size > tolerance:
             return _with_diagonal(at.X, b)
@@ -83,14 +81,14 @@ def _nearest(W: FloatArray, b: FloatArray) -> FloatArray:
         predicted, length = at.gradient @ step, 1.0
         while True:
             new = _evaluate(W, b, at.y + length * step)
-            falls = new.theta <= at.theta + SUFFICIENT * length * predicted
-            if falls or np.linalg.norm(new.gradient) <= 0.5 * size or length < 1e-10:
+            decreases = new.theta <= at.theta + SUFFICIENT_DECREASE * length * predicted
+            if decreases or np.linalg.norm(new.gradient) <= 0.5 * size or length < 1e-10:
                 break
             length /= 2
         if np.linalg.norm(new.gradient) >= size and size <= 100 * tolerance:
-            return _with_diagonal(at.X, b)  # rounding allows no better
+            return _with_diagonal(at.X, b)  # the limit of rounding
         at = new
-    raise LongtermError(f"the nearest correlation matrix was not found in {MOST_STEPS} Newton steps (n = {len(b)})")
+    raise LongtermError(f"the nearest correlation matrix was not found in {MAX_STEPS} Newton steps (n = {len(b)})")
 
 
 def _evaluate(W: FloatArray, b: FloatArray, y: FloatArray) -> _Point:
@@ -101,7 +99,7 @@ def _evaluate(W: FloatArray, b: FloatArray, y: FloatArray) -> _Point:
 
 
 def _newton_step(at: _Point, size: float) -> FloatArray:
-    """−(θ'' + a little I)⁻¹ θ' by preconditioned conjugate gradients, as exactly as Newton's method can use."""
+    """Return −(θ'' + ε I)⁻¹ θ' by preconditioned conjugate gradients."""
     kept, Q = np.maximum(at.values, 0.0), at.vectors
     gaps = at.values[:, None] - at.values
     both = (at.values[:, None] > 0) & (at.values > 0)
@@ -132,10 +130,8 @@ def _newton_step(at: _Point, size: float) -> FloatArray:
 
 
 def _with_diagonal(X: FloatArray, b: FloatArray) -> FloatArray:
-    """The last rounding of the diagonal, taken away by a scaling that keeps the matrix positive semi-definite."""
+    """Scale X to the exact diagonal b, which keeps it positive semi-definite and exactly symmetric."""
     scale = np.sqrt(b / np.diagonal(X))
-    scaled: FloatArray = (
-        0.5 * (X + X.T) * np.outer(scale, scale)
-    )  # one product of the scales: symmetric to the last bit
+    scaled: FloatArray = 0.5 * (X + X.T) * np.outer(scale, scale)
     scaled[np.diag_indices(len(b))] = b
     return scaled

@@ -1,19 +1,16 @@
-"""Polyhedra {A x ≤ b}, alone or cut with a ball. An oracle on the CPU (SciPy), one row after another.
+"""Projection onto polyhedra {A x ≤ b}, alone or intersected with a ball. SciPy only, row by row.
 
-The nearest point of the polyhedron to w is w + y for the shortest y with A y ≤ b − A w. Lawson and Hanson (1974,
-chapter 23) find it by non-negative least squares: with h = A w − b, E = [−Aᵀ; hᵀ] and u ≥ 0 of least
-‖E u − e_{d+1}‖, the residual r gives y = −r_{1…d}/r_{d+1}; r = 0 says that the polyhedron is empty. The rows with
-u > 0 are met with equality. On these y is the shortest solution of a linear system, and solving that anew takes the
-rounding of the quotient away.
+The nearest point to w is w + y for the shortest y with A y ≤ b − A w. Lawson and Hanson (1974, chapter 23) find it by
+non-negative least squares: let h = A w − b, E = [−Aᵀ; hᵀ], u ≥ 0 minimise ‖E u − e_{d+1}‖, and r be the residual. Then
+y = −r_{1…d}/r_{d+1}, and r = 0 means that the polyhedron is empty. The rows with u > 0 are active. A least-squares
+solve on the active rows removes the rounding of the quotient.
 
-Equations, written as two inequalities, are taken out first: all happens in coordinates of the plane that they leave.
-Otherwise equations that say the same thing twice (the sums of a doubly-stochastic matrix) contradict each other by a
-rounding error.
+Equations, written as two inequalities, are eliminated first: the search runs in coordinates of their solution plane.
+Otherwise redundant equations, such as the sums of a doubly-stochastic matrix, contradict each other by rounding.
 
-With a ball of radius R about c, the nearest point is Π(c + s (w − c)) for the largest s ≤ 1 that lands in the ball,
-Π being the projection onto the polyhedron alone: 1/s − 1 is the multiplier of the ball. While the active rows stay
-the same that point is c + p + s q with p ⟂ q, so R² = ‖p‖² + s² ‖q‖² gives s: a few steps, each with the next
-active rows, end at the exact one.
+With a ball of radius R about c, the nearest point is Π(c + s (w − c)), where Π projects onto the polyhedron and s ≤ 1
+is the largest value whose result is in the ball. 1/s − 1 is the multiplier of the ball. For fixed active rows the point
+is c + p + s q with p ⟂ q, so s follows from R² = ‖p‖² + s² ‖q‖². A few steps with updated active rows are exact.
 """
 
 from __future__ import annotations
@@ -25,47 +22,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray
+from longterm._arrays import ROUNDING, Array, FloatArray
 from longterm.errors import InputError
-from longterm.projections.base import ROUNDING, on_cpu
+from longterm.projections.base import project_with_numpy
 from longterm.sets import Ball
 
 RELATIVE_GAP = 1e-9
-"""Equations that miss each other by more than this contradict each other."""
+"""Equations contradict each other if they differ by more than this share."""
 
 
 class Nearest(NamedTuple):
-    """The nearest point, and which rows it meets with equality because it has to."""
+    """The nearest point and its active rows."""
 
     point: FloatArray
     active: NDArray[np.bool_]
 
 
 class Plane(NamedTuple):
-    """{origin + basis z}, the columns of the basis orthonormal: distances in z are distances in x."""
+    """The affine subspace {origin + basis z} with orthonormal columns of the basis."""
 
     origin: FloatArray
     basis: FloatArray
 
     def to_plane(self, x: FloatArray) -> FloatArray:
-        """The coordinates z of the nearest point of the plane."""
+        """Return the coordinates z of the nearest point of the plane."""
         return (x - self.origin) @ self.basis
 
     def to_space(self, z: FloatArray) -> FloatArray:
-        """The point with coordinates z."""
+        """Return the point with coordinates z."""
         return self.origin + self.basis @ z
 
 
 @dataclass(frozen=True, eq=False)
 class Polyhedron:
-    """Π onto {A x ≤ b}, or onto its part in a ball.
+    """The projection onto {A x ≤ b}, optionally intersected with a ball.
 
     Parameters
     ----------
-    matrix, offset : array
+    matrix, limit : array
         A, shape (m, d), and b, shape (m,).
     ball : Ball, optional
-        Left out, all of {A x ≤ b}.
+        The ball to intersect with.
 
     Examples
     --------
@@ -82,7 +79,7 @@ class Polyhedron:
     """
 
     matrix: FloatArray
-    offset: FloatArray
+    limit: FloatArray
     ball: Ball | None = None
     _plane: Plane = field(init=False, repr=False)
     _rows: FloatArray = field(init=False, repr=False)
@@ -92,32 +89,32 @@ class Polyhedron:
 
     def __post_init__(self) -> None:
         matrix = validate.matrix("matrix", self.matrix)
-        offset = validate.vector("offset", self.offset, len(matrix))
+        limit = validate.vector("limit", self.limit, len(matrix))
         centre = np.zeros(matrix.shape[1]) if self.ball is None else self.ball.centre
-        plane = _plane_of_equations(matrix, offset)
-        rows, limits = matrix @ plane.basis, offset - matrix @ plane.origin
+        plane = _plane_of_equations(matrix, limit)
+        rows, limits = matrix @ plane.basis, limit - matrix @ plane.origin
         lengths, scale = np.linalg.norm(rows, axis=1), np.linalg.norm(matrix, axis=1)
         kept = lengths > ROUNDING * scale  # the others are constant on the plane
-        apart = float(np.linalg.norm(centre - plane.to_space(plane.to_plane(centre))))
+        distance = float(np.linalg.norm(centre - plane.to_space(plane.to_plane(centre))))
         radius = np.inf if self.ball is None else self.ball.radius * (1 + ROUNDING)
-        if apart > radius or np.any(limits[~kept] < -RELATIVE_GAP * (1 + np.abs(offset[~kept]))):
+        if distance > radius or np.any(limits[~kept] < -RELATIVE_GAP * (1 + np.abs(limit[~kept]))):
             raise _empty(self.ball)
         validate.set_frozen(
             self,
             matrix=matrix,
-            offset=offset,
+            limit=limit,
             _plane=plane,
             _rows=validate.frozen(rows[kept] / lengths[kept, None]),
             _limits=validate.frozen(limits[kept] / lengths[kept]),
             _centre=plane.to_plane(centre),
-            _radius=np.inf if self.ball is None else float(np.sqrt(max(self.ball.radius**2 - apart**2, 0.0))),
+            _radius=np.inf if self.ball is None else float(np.sqrt(max(self.ball.radius**2 - distance**2, 0.0))),
         )
         if np.linalg.norm(self._nearest(self._centre).point - self._centre) > self._radius * (1 + ROUNDING):
             raise _empty(self.ball)
 
     def __call__(self, x: Array) -> Array:
-        """The nearest points, shape (..., d)."""
-        return on_cpu(lambda rows: np.stack([self._one(row) for row in rows]) if len(rows) else rows, x)
+        """Return the nearest points, shape (..., d)."""
+        return project_with_numpy(lambda rows: np.stack([self._one(row) for row in rows]) if len(rows) else rows, x)
 
     def _one(self, w: FloatArray) -> FloatArray:
         start = self._plane.to_plane(w)
@@ -127,7 +124,7 @@ class Polyhedron:
         return self._plane.to_space(nearest)
 
     def _nearest(self, w: FloatArray) -> Nearest:
-        from scipy.optimize import nnls  # loaded when asked for
+        from scipy.optimize import nnls
 
         excess = self._rows @ w - self._limits
         scale = excess.max(initial=0.0)
@@ -138,7 +135,7 @@ class Polyhedron:
         unit[-1] = 1.0
         weights, _ = nnls(system, unit)
         residual = system @ weights - unit
-        if not residual[-1] < -1e-13:  # it is −1/(1 + ‖y/scale‖²) where there is a y at all
+        if not residual[-1] < -1e-13:  # it is −1/(1 + ‖y/scale‖²) if a solution y exists
             raise _empty(self.ball)
         active = weights > 0
         rough = -scale * residual[:-1] / residual[-1]
@@ -147,25 +144,25 @@ class Polyhedron:
         return Nearest(w + (exact if better else rough), active)
 
     def _in_ball(self, w: FloatArray) -> FloatArray:
-        away, low, high, s = w - self._centre, 0.0, 1.0, 0.5
+        direction, low, high, s = w - self._centre, 0.0, 1.0, 0.5
         while True:
-            point, active = self._nearest(self._centre + s * away)
+            point, active = self._nearest(self._centre + s * direction)
             rows = self._rows[active]
             solve = np.linalg.pinv(rows)
             p = solve @ (self._limits[active] - rows @ self._centre)
-            q = away - solve @ (rows @ away)
+            q = direction - solve @ (rows @ direction)
             low, high = (s, high) if np.linalg.norm(point - self._centre) <= self._radius else (low, s)
-            room, length = self._radius**2 - p @ p, np.linalg.norm(q)
-            guess = float(np.sqrt(room) / length) if room > 0 and length > 0 else 0.0
-            if guess == s or high - low <= 4e-16 * high:  # the guess of these rows, tried, has these rows again
+            remaining, length = self._radius**2 - p @ p, np.linalg.norm(q)
+            guess = float(np.sqrt(remaining) / length) if remaining > 0 and length > 0 else 0.0
+            if guess == s or high - low <= 4e-16 * high:  # the active rows no longer change
                 return self._centre + p + s * q
             s = guess if low < guess < high else (low + high) / 2
 
 
-def _plane_of_equations(matrix: FloatArray, offset: FloatArray) -> Plane:
-    """The plane on which every pair ⟨a, x⟩ ≤ b, ⟨−a, x⟩ ≤ −b holds; all of space where there is no such pair."""
+def _plane_of_equations(matrix: FloatArray, limit: FloatArray) -> Plane:
+    """Return the plane on which every pair ⟨a, x⟩ ≤ b, ⟨−a, x⟩ ≤ −b holds, or the whole space if there is no pair."""
     d = matrix.shape[1]
-    extended = np.column_stack([matrix, offset])
+    extended = np.column_stack([matrix, limit])
     key = [row.tobytes() for row in extended + 0.0]  # −0 and 0 are the same number
     opposite = {row.tobytes() for row in 0.0 - extended}
     paired = np.array([name in opposite for name in key])
@@ -173,8 +170,8 @@ def _plane_of_equations(matrix: FloatArray, offset: FloatArray) -> Plane:
         return Plane(np.zeros(d), np.eye(d))
     _, values, right = np.linalg.svd(matrix[paired])
     rank = int(np.sum(values > d * np.finfo(np.float64).eps * values.max(initial=0.0)))
-    origin = np.linalg.lstsq(matrix[paired], offset[paired], rcond=None)[0]
-    if np.abs(matrix[paired] @ origin - offset[paired]).max() > RELATIVE_GAP * (1 + np.abs(offset).max()):
+    origin = np.linalg.lstsq(matrix[paired], limit[paired], rcond=None)[0]
+    if np.abs(matrix[paired] @ origin - limit[paired]).max() > RELATIVE_GAP * (1 + np.abs(limit).max()):
         raise _empty(None)
     return Plane(origin, right[rank:].T)
 

@@ -1,17 +1,19 @@
-"""Replace a file so that a crash at any moment leaves the old one or the new one, whole."""
+"""Atomic replacement of files: a crash at any moment leaves the old file or the new one, whole."""
 
 from __future__ import annotations
 
 import os
 import re
 import secrets
+import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from glob import escape
 from pathlib import Path
 from types import ModuleType
 from typing import IO, BinaryIO
+
+from longterm.errors import InputError
 
 fcntl: ModuleType | None
 try:
@@ -24,38 +26,47 @@ _PARTIAL = re.compile(r"\.[0-9a-f]{8}\.partial")
 
 
 def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object]) -> None:
-    """Write beside it, force that to the disk, rename it over `path`, force the rename to the disk.
+    """Write a file beside `path`, fsync it, rename it over `path`, and fsync the folder.
 
-    A failure takes what was written away again. A crash may leave a file that ends in ``.partial``; it is never read,
-    and `remove_abandoned` knows it by its lock, which nobody holds any more.
-    Several processes may write the same path at once: the last one stands, whole.
+    The new file keeps the mode and, where permitted, the owner of the old one. A failure removes what was written. A
+    crash may leave a file that ends in ``.partial``; `remove_abandoned` recognises it by its free lock. Several
+    processes may write the same path at once: the last one wins.
 
     Parameters
     ----------
     path : pathlib.Path
-        In a folder that exists.
+        The file, in a folder that exists.
     content : bytes, or a function of an open binary file
-        What to write, or what writes it.
+        The content, or a function that writes it.
+
+    Raises
+    ------
+    InputError
+        If `path` is a folder, a device or a pipe.
     """
-    path = path.resolve()  # a link stays one
-    while not _written_beside(path, content):
-        pass  # someone took what had just been begun for a dead writer's: once more, under another name
+    path = path.resolve()  # a symbolic link stays one
+    if path.exists() and not path.is_file():
+        raise InputError("path", f"{path} is not a regular file", "Give the name of a file")
+    while not _write_beside(path, content):
+        pass  # another process removed the new file as abandoned before it was locked
     sync_folder(path.parent)
 
 
-def _written_beside(path: Path, content: bytes | Callable[[BinaryIO], object]) -> bool:
+def _write_beside(path: Path, content: bytes | Callable[[BinaryIO], object]) -> bool:
+    """Write and rename one partial file. Return False if another process removed it at once."""
     partial = partial_beside(path)
     try:
         with partial.open("xb") as file:
-            if not claimed(file):
+            if not try_lock(file):
                 return False
+            _copy_permissions(path, file)
             if callable(content):
                 content(file)
                 file.flush()
             else:
                 write_all(file.fileno(), content)
             os.fsync(file.fileno())
-        put_in_place(partial, path)
+        replace_file(partial, path)
     except BaseException:
         with suppress(OSError):
             partial.unlink()
@@ -63,21 +74,34 @@ def _written_beside(path: Path, content: bytes | Callable[[BinaryIO], object]) -
     return True
 
 
-def put_in_place(source: Path, path: Path) -> None:
-    """Rename `source` over `path`. Windows refuses while anybody has that open: it is tried for a second."""
-    for again in range(ATTEMPTS):
+def _copy_permissions(path: Path, file: IO[bytes]) -> None:
+    """Give an open file the mode and owner of the file at `path`, if there is one."""
+    try:
+        old = path.stat()
+    except FileNotFoundError:
+        return
+    if hasattr(os, "fchown"):
+        with suppress(OSError):
+            os.fchown(file.fileno(), old.st_uid, old.st_gid)
+    if hasattr(os, "fchmod"):
+        os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+
+
+def replace_file(source: Path, path: Path) -> None:
+    """Rename `source` over `path`. Windows refuses while `path` is open anywhere, so retry for a second."""
+    for attempt in range(ATTEMPTS):
         try:
-            os.replace(source, path)  # noqa: PTH105 - the tests crash at every call of the os module
+            os.replace(source, path)  # noqa: PTH105 - the tests inject faults into the os module
         except PermissionError:
-            if os.name != "nt" or again == ATTEMPTS - 1:
+            if os.name != "nt" or attempt == ATTEMPTS - 1:
                 raise
             time.sleep(0.02)
         else:
             return
 
 
-def claimed(file: IO[bytes]) -> bool:
-    """Whether the lock of a file could be had, and the file is still there. True where there are no locks."""
+def try_lock(file: IO[bytes]) -> bool:
+    """Return whether an existing file could be locked. True where the system has no locks."""
     if fcntl is None:
         return True
     try:
@@ -90,45 +114,35 @@ def claimed(file: IO[bytes]) -> bool:
 
 
 def remove_abandoned(path: Path) -> None:
-    """Remove what writers of `path` that died left behind; those that are still writing hold a lock."""
+    """Remove partial files of writers of `path` that died. Live writers hold a lock."""
     with suppress(OSError), os.scandir(path.parent) as entries:
         for name in [entry.name for entry in entries if entry.name.startswith(f"{path.name}.")]:
             if not _PARTIAL.fullmatch(name[len(path.name) :]):
                 continue
-            left = path.with_name(name)
-            with suppress(OSError), left.open("r+b") as file:
+            partial = path.with_name(name)
+            with suppress(OSError), partial.open("r+b") as file:
                 if fcntl is not None:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    left.unlink()
-            if fcntl is None:  # Windows removes nothing that is open
+                    partial.unlink()
+            if fcntl is None:  # Windows refuses to remove an open file
                 with suppress(OSError):
-                    left.unlink()
+                    partial.unlink()
 
 
 def partial_beside(path: Path) -> Path:
-    """A name for what is to become `path`."""
+    """Return an unused name for a partial file of `path`."""
     return path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
 
 
-def remove_partials(path: Path) -> None:
-    """Remove what a writer of `path` that died left behind. Only for who has the one right to write it."""
-    for left in path.parent.glob(f"{escape(path.name)}.*.partial"):
-        if _PARTIAL.fullmatch(left.name[len(path.name) :]):
-            with suppress(OSError):
-                left.unlink()
-
-
 def write_all(descriptor: int, data: bytes) -> None:
-    """Every byte: the system may take fewer than it is given."""
-    written = os.write(descriptor, data)
-    if written < len(data):
-        left = memoryview(data)[written:]
-        while left:
-            left = left[os.write(descriptor, left) :]
+    """Write every byte. The system may take fewer than it is given."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
 def sync_folder(folder: Path) -> None:
-    """Force a rename to the disk, where the system lets one open a folder."""
+    """Force a rename to the disk where the system can open a folder."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

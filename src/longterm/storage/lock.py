@@ -20,7 +20,7 @@ from io import FileIO
 from pathlib import Path
 
 from longterm.errors import JournalError
-from longterm.storage.files import claimed
+from longterm.storage.files import try_lock
 
 if sys.platform == "win32":
     import msvcrt
@@ -80,7 +80,7 @@ class FileLock:
         itself = None
         try:
             itself = self.path.open("rb", buffering=0)
-            free = claimed(itself)
+            free = try_lock(itself)
             if free:
                 itself, self._itself = self._itself, itself
         finally:

@@ -1,4 +1,4 @@
-"""Objects that one thread at a time may use, and that say so to a second one."""
+"""Guards for objects that one thread at a time may use."""
 
 from __future__ import annotations
 
@@ -11,96 +11,101 @@ from typing import Any, TypeVar, cast
 
 from longterm.errors import InUseError
 
-_TURNS: weakref.WeakSet[OneThread] = weakref.WeakSet()
+_GUARDS: weakref.WeakSet[OneThread] = weakref.WeakSet()
 
 
 class OneThread:
-    """The turn of a thread: ``with self._turn():`` around what must not be entered twice.
+    """A guard that refuses a second thread: ``with self._guard():``.
 
-    A second thread is refused at once. Should two of them ask in the same instant, the later one waits and is served:
-    either way no state is seen or changed half-way. The lock is taken by the `with` statement itself, in one
-    instruction, so that an interrupt cannot leave it taken. It is not a part of any state: copies and pickles get a new
-    one, and so does a forked child.
+    The check and the acquisition are two steps. A thread that arrives in between waits and is served, so no state is
+    ever seen or changed half-way. The `with` statement acquires the lock in one instruction, so an interrupt cannot
+    leave it locked. Copies, pickles and forked children get a new lock.
 
     Parameters
     ----------
-    what : str
-        What it is that is in use.
+    name : str
+        The name of the guarded object, for messages.
     """
 
-    __slots__ = ("__weakref__", "_what", "lock", "owner")
+    __slots__ = ("__weakref__", "_name", "lock", "owner")
 
-    def __init__(self, what: str) -> None:
-        self._what = what
+    def __init__(self, name: str) -> None:
+        self._name = name
         self.lock = threading.Lock()
         self.owner = 0
-        """The thread whose turn it is, where that is noted; 0 for nobody."""
-        _TURNS.add(self)
+        """The thread inside a decorated method; 0 for none."""
+        _GUARDS.add(self)
 
     def __call__(self) -> threading.Lock:
+        """Return the lock, or raise an InUseError if it is taken."""
         if self.lock.locked():
             raise self.refusal()
         return self.lock
 
-    def waited_for(self) -> threading.Lock:
-        """The lock, to wait for; unless this thread has it: a signal handler would wait for what it interrupted."""
+    def wait(self) -> threading.Lock:
+        """Return the lock to wait for. Raise an InUseError if this thread holds it: a signal handler would deadlock."""
         if self.lock.locked() and self.owner == threading.get_ident():
-            what = f"this {self._what} is in the middle of another call in this thread"
-            raise InUseError(what, "Call it after that call has returned or raised, not from a signal handler")
+            raise reentry(self._name)
         return self.lock
 
     def refusal(self) -> InUseError:
-        """What a second thread is told. Where a call counts, `lock` is looked at and taken without `__call__`."""
+        """Return the error for a second thread."""
         remedy = "Call it from one thread at a time, or give each thread its own"
-        return InUseError(f"this {self._what} is in use by another thread", remedy)
+        return InUseError(f"this {self._name} is in use by another thread", remedy)
 
     def __reduce__(self) -> tuple[type[OneThread], tuple[str]]:
-        return OneThread, (self._what,)
+        return OneThread, (self._name,)
 
     def __deepcopy__(self, memo: object) -> OneThread:
-        return OneThread(self._what)
+        return OneThread(self._name)
 
 
-def _in_a_forked_child() -> None:
-    """The thread that had an object's turn is not here to give it back."""
-    for turn in list(_TURNS):
-        turn.lock, turn.owner = threading.Lock(), 0
+def reentry(name: str) -> InUseError:
+    """Return the error for a call from inside another call of the same object in the same thread."""
+    what = f"this {name} is in the middle of another call in this thread"
+    return InUseError(what, "Call it after that call has returned or raised, not from a signal handler")
+
+
+def _renew_after_fork() -> None:
+    """Replace all locks in a forked child, where the threads that held them do not exist."""
+    for guard in list(_GUARDS):
+        guard.lock, guard.owner = threading.Lock(), 0
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_a_forked_child)
+    os.register_at_fork(after_in_child=_renew_after_fork)
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def turn_of(owner: Any) -> OneThread:
-    """The turn of an object, `_turn`, which is made when it is first needed."""
-    turn: OneThread | None = owner.__dict__.get("_turn")
-    if turn is None:  # two threads may be here at once: one of theirs is taken by both
-        turn = owner.__dict__.setdefault("_turn", OneThread(type(owner).__name__))
-    return turn
-
-
-def one_thread_at_a_time(method: F) -> F:
-    """A method that holds the turn of its object, and is refused where another thread does."""
+def exclusive(method: F) -> F:
+    """Wrap a method so that a second thread gets an InUseError while it runs."""
     return _guarded(method, OneThread.__call__)
 
 
-def waits_its_turn(method: F) -> F:
-    """A method that waits for the turn of its object: many may look at once, while nobody changes it."""
-    return _guarded(method, OneThread.waited_for)
+def serialised(method: F) -> F:
+    """Wrap a method so that a second thread waits while it runs."""
+    return _guarded(method, OneThread.wait)
 
 
 def _guarded(method: F, lock_of: Callable[[OneThread], threading.Lock]) -> F:
     @wraps(method)
     def guarded(self: Any, *args: Any, **options: Any) -> Any:
-        turn = turn_of(self)
-        with lock_of(turn):
-            turn.owner = threading.get_ident()
+        guard = _guard_of(self)
+        with lock_of(guard):
+            guard.owner = threading.get_ident()
             try:
                 return method(self, *args, **options)
             finally:
-                turn.owner = 0
+                guard.owner = 0
 
     return cast("F", guarded)
+
+
+def _guard_of(owner: Any) -> OneThread:
+    """Return the attribute `_guard` of an object, which is made on first use."""
+    guard: OneThread | None = owner.__dict__.get("_guard")
+    if guard is None:  # setdefault: of two threads here at once, both use one guard
+        guard = owner.__dict__.setdefault("_guard", OneThread(type(owner).__name__))
+    return guard

@@ -1,17 +1,13 @@
-"""What a learner is, in words and numbers that can be stored and compared: its class and its hyper-parameters.
+"""Specifications of learners: class and hyper-parameters as JSON, which can be stored and compared.
 
-A snapshot carries this, so that a state is never continued with other steps, or on another set, than it was
-made with. Long arrays are represented by a hash. Of a function only the name is known, not what it computes.
-
-Files outlive versions of the library. A field that a class got after a file was written is not in the file: it is
-taken to be at its default there. What else has changed since the first files is in the tables below.
+A file carries the specification of its learner, so that a state is never continued with other hyper-parameters. Long
+arrays are represented by a hash. A function is represented by its name, not by what it computes.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import partial
 from types import MethodType
@@ -21,46 +17,22 @@ import numpy as np
 
 LONG = 16
 """Arrays of more numbers than this are hashed."""
-
-RENAMED: dict[str, tuple[str, dict[str, Any]]] = {
-    "PenaltyAOGD": ("AOGD", {}),
-    "StronglyConvexAFTRL": ("AFTRL", {}),
-    "HardYuLeeLee": ("YuLeeLee", {"hard": True}),
-}
-"""Classes that files know by an older name: the present one, and the fields that say what the old name said."""
-
-ADDED: dict[str, frozenset[str]] = {"AOGD": frozenset(["penalty"])}
-"""Fields that classes got after files were written. At their default they are left out, so that a fresh learner is
-still the one that an older journal started from."""
-
-UNSAID: dict[str, frozenset[str]] = {"NoViolationAOGD": frozenset(["horizon", "coefficient"])}
-"""Fields that classes got later and that older files need not say: what was made of them, a margin, is in the files."""
-
-REMARKS = frozenset(["checked"])
-"""Fields, of any class, that play no part in a round: what was checked when the learner was made, in words."""
-
-REPLACED: dict[tuple[str, str], tuple[Any, Any]] = {("YuLeeLee", "strong_convexity"): (None, 0.0)}
-"""Values of a class's field that older files hold, and what they are now."""
-
-
-class Fields(dict[str, Any]):
-    """The specification of a dataclass: its class and fields. It knows the defaults, too, which are not stored."""
-
-    defaults: Mapping[str, Any]
+COMMENTS = frozenset(["checked"])
+"""Fields of any class that play no part in a round: notes on what was checked when the learner was made."""
 
 
 def specification(value: Any) -> Any:
-    """`value` as JSON: numbers and texts as they are, objects as their class and fields.
+    """Return `value` as JSON: numbers and texts as they are, objects as their class and fields.
 
     Parameters
     ----------
     value : object
-        A learner, or whatever it is made of.
+        A learner, or a part of one.
 
     Returns
     -------
     dict, list, str, float, bool or None
-        What `difference` compares and a file can hold.
+        The specification, for a file and for `difference`.
 
     Examples
     --------
@@ -86,40 +58,23 @@ def specification(value: Any) -> Any:
         return {"method": value.__func__.__qualname__, "of": specification(value.__self__)}
     if hasattr(value, "__qualname__"):
         return {"function": f"{value.__module__}.{value.__qualname__}"}
-    if is_dataclass(value):
-        return _of_dataclass(value)
-    return {"class": type(value).__name__} | {
-        name: specification(getattr(value, name)) for name in sorted(getattr(value, "__dict__", ()))
-    }
-
-
-def _of_dataclass(value: Any) -> Fields:
-    name = type(value).__name__
-    made = Fields({"class": name})
-    made.defaults = {
-        field.name: specification(field.default if field.default_factory is MISSING else field.default_factory())
-        for field in fields(value)
-        if (field.default, field.default_factory) != (MISSING, MISSING)
-    }
-    for field in fields(value):
-        given = specification(getattr(value, field.name))
-        at_default = field.name in made.defaults and difference(made.defaults[field.name], given) is None
-        if not (at_default and field.name in ADDED.get(name, ())):
-            made[field.name] = given
-    return made
+    is_data = is_dataclass(value)
+    names = [field.name for field in fields(value)] if is_data else sorted(getattr(value, "__dict__", ()))
+    values = {name: specification(getattr(value, name)) for name in names if name not in COMMENTS}
+    return {"class": type(value).__name__} | values
 
 
 def difference(stored: Any, given: Any, place: str = "learner") -> str | None:
-    """The first thing in which two specifications differ, in words; None where there is none.
+    """Return the first difference between two specifications in words, or None.
 
     Parameters
     ----------
     stored : JSON
-        What a file holds, perhaps one that an older version wrote.
+        The specification in a file.
     given : JSON
-        The specification of what the file is to be used with.
+        The specification of the object that the file is used with.
     place : str
-        What they specify, for the words.
+        The name of that object, for the message.
 
     Returns
     -------
@@ -127,32 +82,12 @@ def difference(stored: Any, given: Any, place: str = "learner") -> str | None:
         "learner.schedule.beta is 0.5 in the file and 0.6 here", for example.
     """
     if isinstance(stored, dict) and isinstance(given, dict):
-        stored = _as_of_now(stored)
-        name = str(given.get("class"))
-        defaults = given.defaults if isinstance(given, Fields) else {}
-        for key in dict.fromkeys([*stored, *given]):
-            if key in REMARKS or (key not in stored and key in UNSAID.get(name, ())):
-                continue
-            old, new = stored.get(key, defaults.get(key)), given.get(key, defaults.get(key))
-            other = difference(old, new, f"{place}.{key}")
-            if other is not None:
-                return other
-        return None
-    if isinstance(stored, list) and isinstance(given, list) and len(stored) == len(given):
-        places = (difference(s, g, f"{place}[{i}]") for i, (s, g) in enumerate(zip(stored, given, strict=True)))
-        return next((other for other in places if other is not None), None)
-    return None if stored == given else f"{place} is {stored!r} in the file and {given!r} here"
-
-
-def _as_of_now(stored: dict[str, Any]) -> dict[str, Any]:
-    """The specification of an object in the words of today."""
-    name, said = RENAMED.get(str(stored.get("class")), (stored.get("class"), {}))
-    now = stored | ({"class": name} if "class" in stored else {}) | said
-    for key, value in now.items():
-        old, new = REPLACED.get((str(name), key), (..., ...))
-        if value == old:
-            now[key] = new
-    return now
+        pairs = [(f"{place}.{key}", stored.get(key), given.get(key)) for key in dict.fromkeys([*stored, *given])]
+    elif isinstance(stored, list) and isinstance(given, list) and len(stored) == len(given):
+        pairs = [(f"{place}[{i}]", old, new) for i, (old, new) in enumerate(zip(stored, given, strict=True))]
+    else:
+        return None if stored == given else f"{place} is {stored!r} in the file and {given!r} here"
+    return next((found for name, old, new in pairs if (found := difference(old, new, name)) is not None), None)
 
 
 def _numbers(array: np.ndarray[Any, Any]) -> Any:

@@ -94,7 +94,7 @@ class LateReversal(Stream):
     norm: float = 1.0
 
     def __post_init__(self) -> None:
-        beta = validate.scalar("beta", validate.open_unit_interval("beta", self.beta))
+        beta = validate.scalar("beta", validate.trade_off("beta", self.beta))
         norm = validate.positive_scalar("norm", self.norm)
         validate.set_frozen(self, beta=beta, norm=norm, length=validate.count("rounds", self.rounds))
 
@@ -150,7 +150,7 @@ class SwitchingConstraints(Stream):
         rng = np.random.default_rng(seed)
         order = rng.permutation(self.pool.count)
         phase = np.frexp(np.arange(start + 1, stop + 1))[1] - 1
-        rows, offsets = self.pool.matrix[order], self.pool.offset[order]
+        rows, offsets = self.pool.matrix[order], self.pool.limit[order]
         now = phase % self.pool.count
         aside = rng.standard_normal(self.pool.dimension)
         pull = rows / np.linalg.norm(rows, axis=1, keepdims=True) + 0.5 * aside / np.linalg.norm(aside)

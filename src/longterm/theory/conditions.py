@@ -20,13 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import FloatArray
+from longterm._arrays import ROUNDING, FloatArray
 from longterm._validate import Hyper
 from longterm.errors import InputError, ScheduleError
 from longterm.theory.schedules import Schedule, require_positive_steps
-
-ROUNDING = 1e-12
-"""C2 holds with equality at t = 2 in Table 1's convex column, so a relative excess this small is rounding."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, norm
+from longterm._arrays import ROUNDING, Array, FloatArray, norm
 from longterm.constraints import Constraint
 from longterm.errors import InputError
 from longterm.losses import Loss
@@ -175,10 +175,6 @@ def _challenge_one(
         what = "an x whose tangent overshoots another point by"
         proofs.append(Counterexample("convexity (σ)", sigma, float(gap[lacking]), points[lacking], what))
     return proofs
-
-
-ROUNDING = 1e-12
-"""Parameters are often chosen so that an assumption holds with equality; a relative excess this small is rounding."""
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray
+from longterm._arrays import ROUNDING, Array, FloatArray
 from longterm.errors import InputError, ScheduleError
-from longterm.theory.conditions import ROUNDING, Condition, step_sums, tabulate
+from longterm.theory.conditions import Condition, step_sums, tabulate
 from longterm.theory.facts import Constants
 from longterm.theory.paper import Bound
 from longterm.theory.schedules import Schedule

@@ -130,7 +130,7 @@ class ConvexSchedule(Schedule):
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "diameter", "gradient_bound")
-        validate.validate_fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.trade_off, "beta")
 
     def at(self, t: Array, x: Array) -> Steps:
         t = as_float(t, x)
@@ -153,7 +153,7 @@ class StronglyConvexSchedule(Schedule):
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "gradient_bound", "strong_convexity")
-        validate.validate_fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.trade_off, "beta")
 
     def at(self, t: Array, x: Array) -> Steps:
         t = as_float(t, x)
@@ -228,7 +228,7 @@ class DecoupledSchedule(Schedule):
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "step", "theta_0")
-        validate.validate_fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.trade_off, "beta")
 
     def at(self, t: Array, x: Array) -> Steps:
         t = as_float(t, x)
@@ -247,7 +247,7 @@ class StronglyConvexDecoupledSchedule(Schedule):
 
     def __post_init__(self) -> None:
         validate.validate_fields(self, validate.positive, "strong_convexity", "theta_0")
-        validate.validate_fields(self, validate.open_unit_interval, "beta")
+        validate.validate_fields(self, validate.trade_off, "beta")
 
     def at(self, t: Array, x: Array) -> Steps:
         t = as_float(t, x)

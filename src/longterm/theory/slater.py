@@ -34,7 +34,7 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm._validate import Hyper
 from longterm.constraints import Affine, Constraint
-from longterm.constraints.base import largest
+from longterm.constraints.base import max_with_index
 from longterm.errors import InputError
 from longterm.sets import Set
 from longterm.theory.conditions import check_conditions, step_sums
@@ -127,7 +127,7 @@ def find_slater_point(constraint: Constraint, over: Set) -> SlaterPoint:
     slope, level, weight = np.zeros(over.dimension), 0.0, 0.0
     x = np.asarray(over.centre)
     for k in range(1, STEPS + 1):
-        worst, index = largest(constraint.values(x), NOTHING * bound)
+        worst, index = max_with_index(constraint.values(x), NOTHING * bound)
         s = constraint.gradient_of(x, index)
         if worst < best:
             best, best_x = float(worst), x
@@ -161,7 +161,7 @@ def _refuse_equalities(affine: Affine) -> None:
     """Two rows a_k = −c a_j with c > 0 and b_k + c b_j ≤ 0: then c g_j + g_k ≥ 0 everywhere, and one of them is ≥ 0."""
     lengths = np.linalg.norm(affine.matrix, axis=1)
     safe = np.where(lengths > 0, lengths, 1.0)
-    rows, offsets = affine.matrix / safe[:, None], affine.offset / safe
+    rows, offsets = affine.matrix / safe[:, None], affine.limit / safe
     opposite = (rows @ rows.T <= -1 + 1e-12) & (offsets[:, None] + offsets[None, :] <= NOTHING * np.abs(offsets).max())
     if np.any(opposite):
         j, k = (int(i) for i in np.argwhere(opposite)[0])

@@ -168,7 +168,7 @@ def _match(spec: ArenaSpec, who: LearnerSpec, game: Game) -> tuple[dict[str, Any
             if not played:
                 return {"refused": str(refused)}, 0.0
             return {"played": played, "needs": needs, "too_short": str(refused)}, seconds
-        needs = sorted(need.name for need in learner.asks_for)
+        needs = sorted(need.name for need in learner.effective_needs)
         seconds = seconds or time.thread_time() - begin
         bounds = _bounds(learner, game, rounds)
         measures = {name: values.tolist() for name, values in measures_of(trace).items()}

@@ -1,0 +1,176 @@
+"""Budgets, and exact sums of money that keep within them.
+
+A `Budget` is Σ_t c_t ≤ limit ("at most") or Σ_t c_t ≥ limit ("at least"). Rules work in units in which every budget is
+equally tight. With c ≤ `largest` and T requests, ρ̂_i = limit_i / (T · largest_i) and ρ = min ρ̂_i,
+
+    ĉ_i = c_i · ρ / (ρ̂_i · largest_i)  ∈  [0, 1],     so that Σ c_i ≤ limit_i   ⟺   mean ĉ_i ≤ ρ.
+
+A `Ledger` is a compensated sum in float64, whatever the dtype of the prices. Its error is two units in the last place,
+independent of the number of terms. Guards stay four units below a limit unless every addition was exact, so "never
+over" holds for the exact sum. Whole cents and tokens add up exactly and can reach the limit itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm import _validate as validate
+from longterm._arrays import Array, FloatArray
+from longterm.decisions.prices import where
+from longterm.errors import InputError
+
+GUARD = 4 * float(np.finfo(np.float64).eps)
+"""How far below a limit, relatively, an inexact sum must stay."""
+LARGEST_NUMBER = 1e50
+"""Contexts, costs and limits are at most this large, so that products of several are finite."""
+LARGEST_STORED = 1e150
+"""Numbers that rules compute from such input are smaller. Files with larger ones are refused."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """One long-term constraint on the cost of actions.
+
+    Parameters
+    ----------
+    limit : float
+        The total over all requests.
+    largest : float
+        The largest cost of one request. It scales the prices. It is also the amount held back for a request
+        without announced costs.
+    kind : {"at most", "at least"}
+        A cap (packing) or a floor (covering). Only caps can be kept by construction.
+    above_cheapest : bool
+        Count only the cost above that of the cheapest action of the same request. The cheapest action counts 0
+        whatever it costs in the end, so it is always affordable.
+    name : str
+        For messages and tables.
+
+    Examples
+    --------
+    >>> from longterm.decisions import Budget
+    >>> Budget(100.0, largest=2.0).rate(1000)
+    0.05
+    """
+
+    limit: float
+    largest: float
+    kind: Literal["at most", "at least"] = "at most"
+    above_cheapest: bool = False
+    name: str = "money"
+
+    def __post_init__(self) -> None:
+        validate.validate_fields(self, validate.positive_scalar, "limit", "largest")
+        for field in ("limit", "largest"):
+            if not 1 / LARGEST_NUMBER <= getattr(self, field) <= LARGEST_NUMBER:
+                raise InputError(field, f"{getattr(self, field)} is out of range", "Choose another unit of money")
+        if self.kind not in ("at most", "at least"):
+            raise InputError("kind", f"{self.kind!r} is not known", "Choose 'at most' or 'at least'")
+        if self.above_cheapest and self.kind == "at least":
+            raise InputError("above_cheapest", "makes no sense for a floor", "Give it to a budget of kind 'at most'")
+
+    def rate(self, horizon: int) -> float:
+        """Return ρ̂ = limit / (T · largest)."""
+        return self.limit / (horizon * self.largest)
+
+
+class Ledger(NamedTuple):
+    """A compensated sum of money: one number, or one for each budget or pacer."""
+
+    total: Array
+    correction: Array
+
+    @classmethod
+    def zeros(cls, shape: tuple[int, ...] = (), *, xp: Any = np) -> Ledger:
+        """Return an empty ledger of this shape in float64."""
+        zero = xp.zeros(shape, dtype=xp.float64)
+        return cls(zero[()], zero[()]) if xp is np else cls(zero, zero)
+
+    def add(self, amount: Array) -> Ledger:
+        """Return the ledger after one more amount. The rounding error of the addition is kept exactly (Knuth)."""
+        total = self.total + amount
+        added = total - self.total
+        return Ledger(total, self.correction + ((self.total - (total - added)) + (amount - added)))
+
+    @property
+    def value(self) -> Array:
+        """The sum."""
+        return self.total + self.correction
+
+    def remaining(self, limit: Array) -> Array:
+        """Return an amount that can be added without exceeding `limit`; negative if it is exceeded already."""
+        rest = Ledger(limit, 0.0 * self.total).add(-self.total)
+        is_exact = (self.correction == 0.0) & (rest.correction == 0.0)
+        return where(is_exact, rest.total, limit * (1 - GUARD) - self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetSet:
+    """All budgets of one rule, with their units."""
+
+    budgets: tuple[Budget, ...]
+    horizon: int
+
+    @classmethod
+    def of(cls, budgets: Budget | Sequence[Budget], horizon: int) -> BudgetSet:
+        """Return the set, once the budgets are known to be compatible."""
+        given = (budgets,) if isinstance(budgets, Budget) else tuple(budgets)
+        if not given:
+            raise InputError("budgets", "there is none", "Give at least one Budget")
+        if any(budget.above_cheapest for budget in given) and sum(b.kind == "at most" for b in given) > 1:
+            raise InputError(
+                "budgets",
+                "one counts above the cheapest action, and there are several caps",
+                "The action that is cheapest for one may be expensive for another: give several caps a free action",
+            )
+        return cls(given, validate.count("horizon", horizon))
+
+    @cached_property
+    def sign(self) -> FloatArray:
+        """σ, shape (m,): +1 for a cap, −1 for a floor."""
+        return np.array([1.0 if budget.kind == "at most" else -1.0 for budget in self.budgets])
+
+    @cached_property
+    def is_cap(self) -> NDArray[np.bool_]:
+        """A mask of the caps, shape (m,)."""
+        return np.asarray(self.sign > 0)
+
+    @cached_property
+    def limit(self) -> FloatArray:
+        """The limits, shape (m,)."""
+        return np.array([budget.limit for budget in self.budgets])
+
+    @cached_property
+    def largest(self) -> FloatArray:
+        """The largest cost of one request, shape (m,)."""
+        return np.array([budget.largest for budget in self.budgets])
+
+    @cached_property
+    def rate(self) -> float:
+        """ρ: the average cost that a request may have, in the units of the rules; the same for every budget."""
+        return float(min(budget.rate(self.horizon) for budget in self.budgets))
+
+    @cached_property
+    def unit(self) -> FloatArray:
+        """One unit of the rules in the units of each budget, shape (m,): ĉ = c / unit."""
+        rates = np.array([budget.rate(self.horizon) for budget in self.budgets])
+        return np.asarray(self.largest * rates / self.rate)
+
+    @cached_property
+    def above_cheapest(self) -> NDArray[np.bool_]:
+        """A mask of the budgets that count above the cheapest action, shape (m,)."""
+        return np.array([budget.above_cheapest for budget in self.budgets])
+
+    def affordable(self, committed: Ledger, bounds: FloatArray) -> NDArray[np.bool_]:
+        """Return a mask (K,) of the actions that keep every cap if they cost at most `bounds`, shape (K, m).
+
+        `committed` is the money spent and held back for open requests. A free action is always affordable.
+        """
+        fits = (bounds <= committed.remaining(self.limit)) | (bounds <= 0)
+        return np.asarray(fits[:, self.is_cap].all(axis=1))

@@ -1,0 +1,75 @@
+"""Requirements of a learner beyond one value and one subgradient of f_t and g_t at the point it plays."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Literal
+
+from longterm.constraints.prox import PenaltyProx
+from longterm.errors import InputError
+from longterm.problems import Problem
+
+StepKind = Literal["convex", "strongly convex"]
+"""The losses that step sizes are made for."""
+
+
+class Need(Enum):
+    """A requirement of a learner, in the words that a user sees."""
+
+    FIXED_CONSTRAINT = "the same constraint in every round"
+    AFFINE_CONSTRAINT = "affine constraints A x ≤ b"
+    HORIZON = "the number of rounds, in advance"
+    SLATER_POINT = "a point that satisfies every constraint strictly"
+    PROJECTION = "the Euclidean projection onto {g ≤ 0}"
+    PROX = "the proximal map of the constraint"
+    PENALTY_PROX = "the proximal map of the constraint's positive part"
+    LATEST_PENALTY_PROX = "the proximal map of the latest constraint's positive part"
+    OTHER_POINTS = "values of the constraint at points it does not play"
+    KNOWN_CONSTRAINT = "values and gradients of a fixed constraint at points it does not play"
+
+
+def require_needs(learner: str, needs: frozenset[Need], problem: Problem) -> None:
+    """Raise if the problem itself shows that it lacks what the learner needs.
+
+    Needs that are met by an argument (a horizon, a projection, a Slater point) are checked where it is given.
+    """
+    if problem.constraint.parameters and Need.FIXED_CONSTRAINT in needs:
+        raise InputError(
+            "learner",
+            f"{learner} needs {Need.FIXED_CONSTRAINT.value}, and that of {problem.name!r} has parameters of the round",
+            "Choose a learner whose theory allows time-varying constraints, A-OGD for example",
+        )
+    if Need.AFFINE_CONSTRAINT in needs and problem.constraint.as_affine() is None:
+        raise InputError(
+            "learner",
+            f"{learner} needs {Need.AFFINE_CONSTRAINT.value}, and {problem.name!r} has another kind",
+            "Choose a learner for general convex constraints, A-OGD for example",
+        )
+    if Need.PROX in needs and problem.constraint.prox(problem.enclosing_set) is None:
+        raise InputError(
+            "learner",
+            f"{learner} needs {Need.PROX.value}, and that of {problem.name!r} has no closed form on its set",
+            "Use affine constraints, or a budget on a ball about 0 (elastic net: or a box), or A-OGD",
+        )
+    if Need.PENALTY_PROX in needs:
+        prox = problem.constraint.prox(problem.enclosing_set)
+        if not isinstance(prox, PenaltyProx) or not prox.set_holds_budget:
+            raise InputError(
+                "learner",
+                f"{learner} needs {Need.PENALTY_PROX.value}, and {problem.name!r} has no closed form for it",
+                "Use a budget inside a ball about 0 (elastic net: or a box), or A-FTRL",
+            )
+
+
+def require_strong_convexity(problem: Problem, steps: str) -> float:
+    """Return σ of the losses for steps="strongly convex". Raise for another word or where σ is 0."""
+    sigma = problem.constants.strong_convexity
+    if steps != "strongly convex":
+        raise InputError("steps", f"{steps!r} is not known", "Choose 'convex' or 'strongly convex'")
+    if sigma <= 0:
+        raise InputError(
+            "problem",
+            f"the losses of {problem.name!r} are not strongly convex (σ = {sigma:g})",
+            "Use steps='convex', or declare a strong_convexity that holds",
+        )
+    return sigma
