@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from longterm.linear_model.ahead import compile_all
+    from longterm.linear_model.precompile import compile_all
     from longterm.linear_model.classifier import BudgetLinearClassifier
     from longterm.linear_model.evolving import EvolvingLinearLearner
     from longterm.linear_model.path import BudgetPath, PathPoint, budgets_for
@@ -42,7 +42,7 @@ _MODULES = {
     "BudgetLinearRegressor": "regressor",
     "BudgetLinearLearner": "streaming",
     "EvolvingLinearLearner": "evolving",
-    "compile_all": "ahead",
+    "compile_all": "precompile",
     "BudgetPath": "path",
     "BudgetPathClassifier": "path_estimators",
     "BudgetPathRegressor": "path_estimators",

@@ -52,8 +52,8 @@ PRIOR_ROWS, PRIOR_ROWS_CENTRED = 4.0, 0.25
 """Rows in which a feature must be seen before its own size counts as much as the typical size."""
 COLUMNS_PER_ROW = 4096
 """No update happens before its pass over the columns costs less than this many columns per row."""
-CHUNK = 2**20
-"""Numbers that are scaled at once."""
+CHUNK = 2**17
+"""Numbers that are read at once."""
 LAST = 2**17
 """After so many rows the factors stay."""
 OUTLIER, ENOUGH = 100.0, 8
@@ -129,7 +129,9 @@ class FeatureScale:
         """Return rows, an array or (data, indices, indptr), centred and scaled."""
         if isinstance(rows, tuple):
             return rows[0] * self.factors[rows[1]], rows[1], rows[2]
-        return (rows - self.means) * self.factors
+        made = rows - self.means
+        made *= self.factors
+        return made
 
     def observe(self, rows: Any, slopes: FloatArray) -> None:
         """Add rows, before scaling, and the slopes of their losses to the sums."""

@@ -115,7 +115,7 @@ FIELDS = (
 WIDTH = SCALES + 1
 """Numbers in the arrays of a mixture: one for each scale, and one for the expert that stays at 0."""
 MIXTURE_FIELDS = (
-    Field("clip", 1),  # m, the largest loss per unit of radius so far
+    Field("cap", 1),  # m, the largest loss per unit of radius so far
     Field("clipped_squares", 2),  # U, the sum of squares of the clipped losses per unit of radius
     Field("pivot", 1, signed=True),  # ν, which makes the shares add up to 1
     Field("tolerance", 1),  # a block of rounds ends when a scale owes more than this per unit of radius
@@ -144,3 +144,6 @@ PARAMETERS = np.dtype([(f.name, np.int64 if f.type == "int" else np.float64) for
 SCALARS, MIXTURE = _record(FIELDS), _record(MIXTURE_FIELDS)
 COORDINATE = np.dtype([("z", np.float64), ("entry", np.uint64)], align=True)
 """A coordinate of the sparse layout: z_k and its live entry in the heap, in one cache line."""
+SUMS = ("loss", "signed_violation", "hard_violation", "squared_violation", "multiplier")
+TRACE = np.dtype([("round", np.int64), ("nonzeros", np.int64)] + [(name, np.float64) for name in SUMS], align=True)
+"""A traced round t: sums up to and including t, the non-zeros of x_t, and λ_t."""

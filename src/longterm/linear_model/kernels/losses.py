@@ -71,7 +71,8 @@ def value_and_slope(code, parameter, margin, y):
 
 
 @cache
-def _kernel() -> Any:
+def evaluation_kernel() -> Any:
+    """Return the kernel (code, parameter, margins, labels, values, slopes) that writes losses and their slopes."""
     digest = source_digest()
 
     def evaluate(code, parameter, margins, labels, values, slopes):
@@ -88,5 +89,5 @@ def values_and_slopes(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the losses of many rows and their slopes, both of shape (n,)."""
     values, slopes = np.empty(len(margins)), np.empty(len(margins))
-    _kernel()(code, parameter, np.ascontiguousarray(margins), np.ascontiguousarray(labels), values, slopes)
+    evaluation_kernel()(code, parameter, np.ascontiguousarray(margins), np.ascontiguousarray(labels), values, slopes)
     return values, slopes

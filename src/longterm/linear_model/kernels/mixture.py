@@ -35,7 +35,7 @@ def set_priors(m, count, typical, power):
 @helper
 def inverse_rate(m):
     """Return α = √(4m² + c²U)."""
-    return math.sqrt(4.0 * m.clip * m.clip + PACE * PACE * m.clipped_squares)
+    return math.sqrt(4.0 * m.cap * m.cap + PACE * PACE * m.clipped_squares)
 
 
 @helper
@@ -45,7 +45,7 @@ def add_losses(m, count, along, t):
     Return b, the largest ℓ_k/R_k, and True if the block of rounds ends.
     """
     b = abs(along) * m.factor[count - 1] * m.inverse[count - 1]
-    clipped = along * (m.clip / b) if b > m.clip else along
+    clipped = along * (m.cap / b) if b > m.cap else along
     most = 0.0
     for k in range(count):
         loss = clipped * m.factor[k]
@@ -53,7 +53,7 @@ def add_losses(m, count, along, t):
         m.owed[k] = owed
         m.squares[k] += loss * loss
         most = max(most, abs(owed) * m.inverse[k])
-    return b, most > m.tolerance or b > m.clip or t % LONGEST_BLOCK == 0
+    return b, most > m.tolerance or b > m.cap or t % LONGEST_BLOCK == 0
 
 
 @helper
@@ -61,7 +61,7 @@ def pay(m, count, b):
     """Charge every scale what it owes. `b` is that of the block's last round."""
     alpha, inverse = inverse_rate(m), m.inverse[count - 1]
     m.clipped_squares += m.squares[count - 1] * inverse * inverse
-    m.clip = max(m.clip, b)
+    m.cap = max(m.cap, b)
     for k in range(count):
         if alpha > 0.0:
             unit = alpha * m.radius[k]
@@ -108,7 +108,7 @@ def set_shares(m, count, patience):
         pivot = min(pivot - excess * total / slope, highest)
         close = abs(excess) <= CLOSE
     m.pivot = pivot
-    m.tolerance = max(min(patience * alpha, 0.5 * alpha - m.clip), 0.0)
+    m.tolerance = max(min(patience * alpha, 0.5 * alpha - m.cap), 0.0)
     mean = first = second = 0.0
     steepness = m.share[count] * m.inverse[count]
     for k in range(count):

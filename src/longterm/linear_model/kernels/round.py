@@ -18,6 +18,8 @@ REACH = 1.5
 """Margins of regression are clipped to this multiple of the largest distance of a target from the first one. With 2 the
 first 500 rows of time series have a fifth more loss, with 1.25 a rising one has two fifths more."""
 
+PRIOR_POWER, RESIDUAL_PRIOR_POWER = 0.5, 2.0
+"""Exponents of the priors. The residual is what the offset leaves over, so its large scales have small priors."""
 RESIDUAL_PATIENCE = 0.3
 """By how much an exponent of the residual's mixture may move within a block. Twice that of the weights ends a third
 fewer blocks, and no measured loss was larger for it."""
@@ -104,7 +106,7 @@ def charge_scales(p, s, weights, residual, dot, length, slope):
         return
     if s.first_length == 0.0 and length > 0.0:  # the first row sets a typical size of x, 1/(4‖u‖)
         s.first_length = math.sqrt(length)
-        set_priors(weights, SCALES, 0.25 / s.first_length, 0.5)
+        set_priors(weights, SCALES, 0.25 / s.first_length, PRIOR_POWER)
     b, ends = add_losses(weights, SCALES, slope * dot, s.round)
     residual_b = 0.0
     if p.residual_radius > 0.0:

@@ -32,12 +32,12 @@ from longterm.linear_model.kernels.layout import (
     Parameters,
 )
 from longterm.linear_model.kernels.mixture import place, set_priors
+from longterm.linear_model.kernels.round import RESIDUAL_PRIOR_POWER
 
 CODES = {"a-ftrl": AFTRL, "a-ogd": AOGD, "mahdavi": AOGD, "penalised-ftrl": PENALISED_FTRL}
 """The kernels of the rules."""
-LOG_ODDS_RADIUS, RESIDUAL_POWER = 4.0, 2.0
-"""The radius of the log-odds' residual, for which a typical residual is ¼, and the exponent of the priors of its scales.
-The residual is what the offset leaves over, so its large scales have small priors."""
+LOG_ODDS_RADIUS = 4.0
+"""The radius of the log-odds' residual, for which a typical residual is ¼."""
 PADDING = 64
 """Unused numbers on either side of a vector. LLVM's vectorised loops are used only where arrays are some bytes apart;
 without the padding the last bits of sums would depend on where the arrays lie in memory."""
@@ -127,7 +127,7 @@ class KernelState:
         if parameters.residual_radius != before[1]:
             self._begin_mixture(RESIDUAL, RESIDUAL_SCALES, parameters.residual_radius)
             typical = 0.25 * parameters.residual_radius / LOG_ODDS_RADIUS
-            set_priors.py_func(self.mixture(RESIDUAL), RESIDUAL_SCALES, typical, RESIDUAL_POWER)
+            set_priors.py_func(self.mixture(RESIDUAL), RESIDUAL_SCALES, typical, RESIDUAL_PRIOR_POWER)
             self.scalars["intercept_slope"] = self.scalars["intercept_squares"] = 0.0
 
     def _begin_mixture(self, number: int, count: int, radius: float) -> None:
@@ -181,11 +181,11 @@ class KernelState:
         """τ, the size up to which a coordinate of z gives a weight of 0."""
         return self.number(self.weight_in_force) * self.parameter("l1")
 
-    def x(self) -> FloatArray:
-        """Return the decision in force."""
+    def x(self, columns: Any = slice(None)) -> FloatArray:
+        """Return the decision in force, or some of its coordinates."""
+        z, threshold = self.z[columns], self.threshold
         if self.code == AOGD:
-            return self.number("scale") * self.vector + 0.0  # −0.0 becomes 0.0
-        z, threshold = self.z, self.threshold
+            return self.number("scale") * z + 0.0  # −0.0 becomes 0.0
         x = np.minimum(np.maximum(z, -threshold), threshold)
         x -= z
         x *= self.number("scale")
