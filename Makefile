@@ -1,25 +1,26 @@
-# Everything needs only Python >= 3.11 and make: the environment is made here, in .venv.
+# Needs Python >= 3.11 and make only. The environment is created in .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-# Data sets that are already here: beside the checkout, unless another folder is named.
+# Data sets that are on this machine: beside the checkout, unless LONGTERM_DATA names another folder.
 LONGTERM_DATA ?= $(abspath $(wildcard ../shared/data))
 ifneq ($(LONGTERM_DATA),)
 export LONGTERM_DATA
 endif
 
-# Tests start Python some hundred times: what it compiles of the sources is kept, whatever the shell says.
+# Tests start Python hundreds of times, so compiled sources are kept.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help reproduce pacing routing test tests soaked test-all quick lint tables docs package soak bench bench-live bench-linear bench-models bench-scale bench-gpu test-gpu clean
+.PHONY: help reproduce pacing routing test tests soaked test-all test-processors quick lint tables docs package soak bench bench-live bench-linear bench-models bench-calibration bench-scale bench-gpu test-gpu clean
 
 help:
 	@echo "make reproduce   two of the paper's experiments: tables, figures, and a page, results/report.html"
 	@echo "make test        the whole suite: style, types, tests, doctests"
 	@echo "make test-all    and the full cross of learners, problems and engines, and runs at full size"
 	@echo "make quick       the part of the tests to run while working"
+	@echo "make test-processors  the tests that compute, under other instruction sets, BLAS kernels and hash seeds"
 	@echo "make pacing      spend a budget over auctions (real where LONGTERM_DATA has them, else invented): tables, figures in results/"
 	@echo "make routing     route prompts to language models under a budget: every method on two tables, figures in results/"
 	@echo "make soak        kills, signals, full disks, second processes, hostile files: SECONDS=600 of them, and what was lost"
@@ -29,6 +30,7 @@ help:
 	@echo "make bench-live  time ask and tell in a service, fleets of up to a million learners, decisions under a budget"
 	@echo "make bench-linear  streaming linear models beside C, SGDClassifier, River and Vowpal Wabbit; regret on real data"
 	@echo "make bench-models  linear models with default settings beside scikit-learn, River and Vowpal Wabbit: losses, non-zeros, time"
+	@echo "make bench-calibration  coverage and sharpness of calibration rules on real series"
 	@echo "make bench-scale many learners at once: paths of budgets, memory, pacing of whole logs; what docs/what_it_costs.md quotes"
 	@echo "make bench-gpu   the part of it that wants a GPU; make test-gpu: the tests that do"
 
@@ -74,6 +76,19 @@ tests: $(READY)
 test-all: lint
 	$(PYTEST)
 
+# Each line of PROCESSORS is one run: settings separated by commas. CI runs the first.
+PROCESSORS ?= NUMBA_CPU_NAME=generic,OPENBLAS_CORETYPE=Prescott,PYTHONHASHSEED=1,XLA_FLAGS=--xla_cpu_max_isa=SSE4_2 \
+	NUMBA_CPU_NAME=haswell,OPENBLAS_CORETYPE=Haswell,PYTHONHASHSEED=4,XLA_FLAGS=--xla_cpu_max_isa=AVX2 \
+	NUMBA_CPU_NAME=skylake-avx512,OPENBLAS_CORETYPE=SkylakeX,PYTHONHASHSEED=0
+COMPUTING := tests/linear_model tests/decisions tests/pacing tests/learners tests/calibration tests/engines tests/hindsight
+comma := ,
+test-processors: $(READY)
+	@for settings in $(PROCESSORS); do \
+		case $$settings in *avx512*) grep -qs avx512f /proc/cpuinfo || { echo "skipped, no AVX-512: $$settings"; continue; };; esac; \
+		echo "$$settings"; \
+		env $$(echo $$settings | tr '$(comma)' ' ') $(PYTEST) -q -m "not cross" $(COMPUTING) || exit 1; \
+	done
+
 quick: $(READY)
 	$(PYTEST) -q --thin -m "not slow and not cross"
 
@@ -87,8 +102,8 @@ tables: $(READY)
 # What runs the code of the pages; with the docstrings' these are the doctests of the site. `make test` has them, too, so
 # after it DOCTESTS=no leaves them out.
 RUN_PAGES := tests/docs/test_readme.py tests/learners/test_outside.py tests/live/test_live_docs.py \
-	tests/pacing/test_pacing_data.py tests/problems/test_games.py tests/examples/test_linear_model.py \
-	tests/examples/test_routing_example.py tests/cli/test_cli.py
+	tests/pacing/test_pacing_data.py tests/problems/test_scenarios.py tests/examples/test_linear_model.py \
+	tests/examples/test_routing_example.py tests/cli/test_cli.py tests/calibration/test_page.py
 DOCTESTS ?= yes
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
@@ -128,6 +143,9 @@ bench-models: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[bench]"
 	mkdir -p results
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/models.py --figure results/models.png
+
+bench-calibration: $(READY)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/calibration.py
 
 bench-scale: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py

@@ -1,8 +1,9 @@
-"""What a budget and a seed do to a linear model: the figures in docs/models.md that `make bench-models` does not print.
+"""The effect of the budget and of the seed on a linear model: figures of docs/models.md.
 
     python benchmarks/budgets.py
 
-Budgets: `scale_features` off, streams of 500, 1,000 and 2,000 rows, means of ten orders; sector whole, in one order.
+Budgets: progressive loss without scaled features on streams of 500, 1,000 and 2,000 rows, means of ten orders; sector
+whole, in one order.
 Seeds: `fit` on 2,000 rows (500 where the name says so) with six seeds, the loss of up to 5,000 others.
 """
 
@@ -24,7 +25,7 @@ def budgets() -> None:
     for name in ("a9a", "ijcnn1", "covtype", "sector"):
         data = load(name)
         labels = np.where(data.labels <= 52, 1.0, -1.0) if name == "sector" else data.labels
-        among = min(len(labels), 60_000)  # of covtype the rows that ALGORITHMS and PROOFS speak of
+        among = min(len(labels), 60_000)  # of covtype the first 60,000 rows
         for rows in (500, 1000, 2000) if name != "sector" else (len(labels),):
             losses = np.empty((ORDERS if name != "sector" else 1, len(BUDGETS)))
             for k in range(len(losses)):

@@ -54,7 +54,7 @@ from longterm.learners import (
 )
 from longterm.learners.feedback import Feedback
 from longterm.losses import Linear, Logistic
-from longterm.problems import budgeted_logistic, covariance, doubly_stochastic, games, two_dimensional
+from longterm.problems import budgeted_logistic, covariance, doubly_stochastic, scenarios, two_dimensional
 from longterm.sets import Ball, Simplex
 from longterm.streams import NoisyTargets, PairwiseSigns, RandomPermutations, Replay, ResampledRows, Stream
 
@@ -85,8 +85,8 @@ class Scene:
 
 
 def changing() -> Scene:
-    game, T = games.switching_constraints(), 4000
-    problem = game.problem
+    case, T = scenarios.switching_constraints(), 4000
+    problem = case.problem
     learners = {
         "ProxPenalty": ProxPenalty.for_problem(problem),
         "COLDQ, T known": COLDQ.for_problem(problem, horizon=T),
@@ -99,17 +99,17 @@ def changing() -> Scene:
     return Scene(
         "changing",
         problem,
-        game.stream,
+        case.stream,
         T,
-        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        lambda s: hindsight.best(case.problem, case.stream, [T], seeds=s, benchmark=case.benchmark).loss[-1],
         learners,
         [SIGNED, HARD],
     )
 
 
 def values_only() -> Scene:
-    game, T = games.switching_constraints(), 4000
-    problem = game.problem
+    case, T = scenarios.switching_constraints(), 4000
+    problem = case.problem
     learners = {
         "TwoPointBandit, values": TwoPointBandit.for_problem(problem, horizon=T),
         "MahdaviOGD, gradients": MahdaviOGD.for_problem(problem, horizon=T),
@@ -117,17 +117,17 @@ def values_only() -> Scene:
     return Scene(
         "values",
         problem,
-        game.stream,
+        case.stream,
         T,
-        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        lambda s: hindsight.best(case.problem, case.stream, [T], seeds=s, benchmark=case.benchmark).loss[-1],
         learners,
         [SIGNED, HARD],
     )
 
 
 def random_constraints() -> Scene:
-    game, T = games.job_scheduling(), 4000
-    problem = game.problem
+    case, T = scenarios.job_scheduling(), 4000
+    problem = case.problem
     learners = {
         "DriftPlusPenalty, yu-neely-wei, T known": DriftPlusPenalty.for_problem(
             problem, horizon=T, preset="yu-neely-wei"
@@ -140,17 +140,17 @@ def random_constraints() -> Scene:
     return Scene(
         "random",
         problem,
-        game.stream,
+        case.stream,
         T,
-        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        lambda s: hindsight.best(case.problem, case.stream, [T], seeds=s, benchmark=case.benchmark).loss[-1],
         learners,
         [SIGNED, HARD],
     )
 
 
 def affine() -> Scene:
-    game, T = games.routing(), 4000
-    problem = game.problem
+    case, T = scenarios.routing(), 4000
+    problem = case.problem
     learners = {
         "ProximalAOGD": ProximalAOGD.for_problem(problem),
         "AFTRL": AFTRL.for_problem(problem),
@@ -164,17 +164,17 @@ def affine() -> Scene:
     return Scene(
         "routing",
         problem,
-        game.stream,
+        case.stream,
         T,
-        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        lambda s: hindsight.best(case.problem, case.stream, [T], seeds=s, benchmark=case.benchmark).loss[-1],
         learners,
         measures,
     )
 
 
 def strongly_convex() -> Scene:
-    game, T = games.noisy_doubly_stochastic(), 2000
-    problem = game.problem
+    case, T = scenarios.noisy_doubly_stochastic(), 2000
+    problem = case.problem
     learners = {
         "AFTRL, strongly convex": AFTRL.for_problem(problem, steps="strongly convex"),
         "AFTRL, for convex losses": AFTRL.for_problem(problem),
@@ -186,9 +186,9 @@ def strongly_convex() -> Scene:
     return Scene(
         "strongly convex",
         problem,
-        game.stream,
+        case.stream,
         T,
-        lambda s: hindsight.best(game.problem, game.stream, [T], seeds=s, benchmark=game.benchmark).loss[-1],
+        lambda s: hindsight.best(case.problem, case.stream, [T], seeds=s, benchmark=case.benchmark).loss[-1],
         learners,
         measures,
     )

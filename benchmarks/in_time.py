@@ -1,11 +1,10 @@
-"""Targets in the order of time: how much of `fit`'s answer is to be the average of the rounds. See docs/models.md.
+"""Regression on series in the order of time: held-out errors beside RidgeCV, progressive errors beside Vowpal Wabbit.
 
     python benchmarks/in_time.py
 
-The last third of cuts of each series is predicted by `fit` on the rows before it: demand, price and transfer of ELEC2 a
-day ahead from lags of a day and more, load, sun and carbon of the year of one building likewise (where
-`citylearn-2022.csv.gz` is among the data), TrumpApproval (where River is installed). Squared error over the targets'
-variance, with the share of the rounds that rows held out choose, with the share that `fit` takes, and RidgeCV's.
+The last third of each cut of a series is predicted by `fit` on the rows before it. The series are demand, price and
+transfer of ELEC2, predicted from lags of a day and more; load, sun and carbon of one building (where
+`citylearn-2022.csv.gz` is among the data); and TrumpApproval (where River is installed).
 
     python benchmarks/in_time.py --streams
 
@@ -27,21 +26,21 @@ from typing import Any
 import numpy as np
 
 from longterm.data import load_elec2
-from longterm.linear_model import BudgetLinearRegressor, _fit
+from longterm.linear_model import BudgetLinearRegressor
 from models import regressions, vowpal_wabbit_in_stream
 
 DAY, HOURS = 48, 24
 
 
 def lagged(values: Any, lags: tuple[int, ...], more: Any) -> tuple[Any, Any]:
-    """Rows of earlier values and what else is known, and targets."""
+    """Return rows of earlier values and other known features, and targets."""
     first = max(lags)
     rows = [values[first - lag : len(values) - lag] for lag in lags]
     return np.hstack([np.stack(rows, axis=1), more[first:]]), values[first:]
 
 
 def series() -> Iterator[tuple[str, Any, Any, tuple[tuple[int, int], ...]]]:
-    """Name, rows, targets, and where cuts begin and end."""
+    """Yield name, rows, targets, and the first and last row of each cut."""
     made = {name: (X, y) for name, X, y, in_time in regressions() if in_time}
     spans = ((0, 3000), (5000, 8000), (10_000, 12_000), (13_000, 16_000), (20_000, 26_000), (27_000, 29_000))
     yield "NSW demand", *made["NSW demand, a day ahead"], spans
@@ -72,19 +71,15 @@ def main() -> None:
     for name, X, y, cuts in series():
         ratios = []
         for start, stop in cuts:
-            cut, found = start + (stop - start) * 2 // 3, []
-            for least in (0.0, 0.5, None):
-                model: Any = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 4, 15)))
-                if least is not None:
-                    _fit.IN_TIME, model = least, BudgetLinearRegressor(random_state=0)
-                errors = model.fit(X[start:cut], y[start:cut]).predict(X[cut:stop]) - y[cut:stop]
-                found.append(float(np.mean(errors**2) / np.var(y[cut:stop])))
-            ratios.append(found[1] / found[0])
-            chosen, taken, ridge = found
-            print(
-                f"  {start:>6} to {stop:<6} chosen {chosen:.4f}   taken {taken:.4f}   RidgeCV {ridge:.4f}", flush=True
-            )
-        print(f"{name}: taken over chosen, geometric mean of {len(cuts)} cuts {np.exp(np.mean(np.log(ratios))):.3f}")
+            cut, errors = start + (stop - start) * 2 // 3, []
+            for model in (
+                BudgetLinearRegressor(random_state=0),
+                make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 4, 15))),
+            ):
+                made = model.fit(X[start:cut], y[start:cut]).predict(X[cut:stop])
+                errors.append(float(np.mean((made - y[cut:stop]) ** 2)))
+            ratios.append(errors[0] / errors[1])
+        print(f"{name}: ours over RidgeCV, geometric mean of {len(cuts)} cuts {np.exp(np.mean(np.log(ratios))):.3f}")
 
 
 def streams() -> None:

@@ -23,7 +23,7 @@ from longterm.constraints import Affine
 from longterm.learners import HedgedCuts
 from longterm.losses import Linear
 from longterm.problems import doubly_stochastic, fair_logistic
-from longterm.problems.games import GAMES
+from longterm.problems.scenarios import SCENARIOS
 from longterm.sets import Box
 from longterm.streams import RandomCosts, RandomPermutations, Replay, ResampledRows, Stream
 
@@ -115,20 +115,20 @@ def hedged_beside_aogd(rounds: int = 500) -> None:
     """A round of hedged cuts in rounds of A-OGD."""
     row = np.random.default_rng(0).standard_normal((1, 10))
     box = Problem(Box.cube(10, -1.0, 1.0), Linear(10), Affine(row, [0.1]))
-    games: dict[str, tuple[Problem, Stream]] = {
+    scenarios: dict[str, tuple[Problem, Stream]] = {
         "doubly-stochastic, p = 4": (doubly_stochastic(4), RandomPermutations(4)),
         "a box, one constraint": (box, RandomCosts(10)),
     }
     for name in ARENA:
-        game = GAMES[name]()
-        games[name.replace("_", " ")] = game.problem, game.stream
-    games["fair logistic, rows as in a9a"] = fair_logistic_on_random_rows()
+        case = SCENARIOS[name]()
+        scenarios[name.replace("_", " ")] = case.problem, case.stream
+    scenarios["fair logistic, rows as in a9a"] = fair_logistic_on_random_rows()
     print(f"\n{'hedged cuts':<32}{'g':>10}{'A-OGD':>9}{'hedged':>9}{'ratio':>8}")
-    for name, (problem, stream) in games.items():
+    for name, (problem, stream) in scenarios.items():
         contestants = [AOGD.for_problem(problem), HedgedCuts.for_problem(problem)]
         times = [
             [
-                seconds(lambda one=one, game=(problem, stream): run(game[0], one, game[1], rounds, progress=None))
+                seconds(lambda one=one, case=(problem, stream): run(case[0], one, case[1], rounds, progress=None))
                 for one in contestants
             ]
             for _ in range(2 * REPEATS)

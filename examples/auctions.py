@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
 from longterm.errors import InputError
 from longterm.pacing import (
     Auctions,
@@ -33,16 +33,14 @@ from longterm.pacing import (
     ReturnOnSpend,
     SeenPrices,
     WonOrLost,
-    best_first_price,
     best_in_hindsight,
     best_return,
     play,
-    play_first_price,
-    play_return,
 )
 from pacing import chosen_auctions
 
 CELLS = 20
+FloatArray = NDArray[np.float64]
 
 
 def first_price_pacers(budget: float, T: int, history: PriceHistory, top: float) -> dict[str, FirstPricePacer]:
@@ -86,8 +84,8 @@ def first_price_table(
         pacers = first_price_pacers(budget, len(auctions), history, top)
         best = best_in_hindsight(auctions.values, auctions.prices, budget)
         known = best_first_price(auctions, budget, pacers["seen, by value"])
-        runs = {name: play_first_price(pacer, auctions) for name, pacer in pacers.items()}
-        rows = {name: (run.value, float(run.paid.sum())) for name, run in runs.items()}
+        runs = {name: play(pacer, auctions) for name, pacer in pacers.items()}
+        rows = {name: (float(run.value), float(run.spent)) for name, run in runs.items()}
         rows["no shading"] = unshaded(auctions, budget, pacers["seen, by value"].start)
         for name, (value, spent) in rows.items():
             if spent > budget:
@@ -105,6 +103,89 @@ def first_price_table(
     return "\n".join(lines), found
 
 
+def best_first_price(auctions: Auctions, budget: float, pacer: FirstPricePacer, prices: int = 40) -> float:
+    r"""Bound the value of any bidder that sees values only and knows the landscape of every cell of this log.
+
+    .. math:: \min_{λ ≥ 0} \sum_t \max_b (v_t − λ b) Ĝ_T(b | z_t) + λ \cdot \text{budget}
+
+    Every λ gives an upper bound, and the search makes it tighter. The stronger benchmark `best_in_hindsight` pays the
+    market price.
+
+    Parameters
+    ----------
+    auctions : Auctions
+        The log.
+    budget : float
+        The budget of the bidder.
+    pacer : FirstPricePacer
+        Its grid and cells are used.
+    prices : int
+        The number of steps of the search for λ.
+
+    Returns
+    -------
+    float
+        The smallest upper bound found, in units of value.
+    """
+    bids = pacer.landscape.bids
+    cells = pacer.cells(auctions.values)
+    groups = []
+    for cell in np.unique(cells):
+        mine = cells == cell
+        law = np.searchsorted(np.sort(auctions.prices[mine]), bids, side="right") / mine.sum()
+        values = np.sort(auctions.values[mine])
+        groups.append((values, np.append(0.0, np.cumsum(values)), *_worth_bidding(bids, law)))
+
+    def dual(price: float) -> float:
+        total = price * budget
+        for values, sums, chance, cost, turns in groups:
+            # The best bid for a value depends on the interval of `turns` in which v/λ lies.
+            cuts = np.concatenate([[0], np.searchsorted(values, price * turns), [len(values)]])
+            total += float(chance @ np.diff(sums[cuts]) - price * (cost @ np.diff(cuts)))
+        return total
+
+    low, high = 0.0, float(auctions.values.max()) / max(float(bids[1]), 1e-300)
+    golden = (np.sqrt(5.0) - 1) / 2
+    # A golden-section search on a logarithmic scale.
+    left, right = np.log(high) - 20.0, np.log(high)
+    a, b = right - golden * (right - left), left + golden * (right - left)
+    at_a, at_b = dual(float(np.exp(a))), dual(float(np.exp(b)))
+    best = min(at_a, at_b, dual(low))
+    for _ in range(prices):
+        if at_a < at_b:
+            right, b, at_b = b, a, at_a
+            a = right - golden * (right - left)
+            at_a = dual(float(np.exp(a)))
+        else:
+            left, a, at_a = a, b, at_b
+            b = left + golden * (right - left)
+            at_b = dual(float(np.exp(b)))
+        best = min(best, at_a, at_b)
+    return best
+
+
+def _worth_bidding(bids: FloatArray, law: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return chances G(b) and costs b G(b) of the bids that are best for some value, and the ratios between them.
+
+    v G(b) − λ b G(b) is largest on the lower convex hull of the points (G(b), b G(b)), where its slope is v/λ.
+    """
+    hull: list[tuple[float, float]] = []
+    turns: list[float] = []
+    for chance, cost in zip(law.tolist(), (bids * law).tolist(), strict=True):
+        if hull and chance <= hull[-1][0]:
+            continue  # it wins no more and costs more
+        while hull:
+            turn = (cost - hull[-1][1]) / (chance - hull[-1][0])
+            if not turns or turn > turns[-1]:
+                turns.append(turn)
+                break
+            hull.pop()
+            turns.pop()
+        hull.append((chance, cost))
+    chances, costs = np.array(hull).T
+    return chances, costs, np.array(turns)
+
+
 def truthful(auctions: Auctions, target: float, budget: float | None) -> tuple[float, float]:
     """Bid value / target while there is money, which keeps the return in every auction: value won and money spent."""
     limit = np.inf if budget is None else budget
@@ -119,7 +200,7 @@ def return_table(
     auctions: Auctions, history: PriceHistory, worth: float, targets: Sequence[float], share: float
 ) -> tuple[str, dict[str, FloatArray]]:
     """Second price with a return on spend, with and without a budget."""
-    money = Auctions(auctions.clicks, auctions.prices, auctions.values * worth)
+    money = Auctions(auctions.values * worth, auctions.prices, auctions.clicks)
     lines = [
         f"{'target':>6}{'budget':>10}  {'second price':<12}{'spent':>10}{'value':>12}{'of hindsight':>14}"
         f"{'return':>8}{'worst slack':>13}{'its bound':>11}"
@@ -132,14 +213,19 @@ def return_table(
             name = "none" if budget is None else f"{budget:.0f}"
             for rule in ("joint", "min", "guarded"):
                 pacer = ReturnOnSpend(target, T, v, p, budget=budget, rule=rule)
-                run = play_return(pacer, money)
-                spent, bound = float(run.paid.sum()), pacer.violation_bound()
-                if -run.slack.min() > bound + 1e-6 or (budget is not None and spent > budget):
-                    raise AssertionError(f"{rule} broke its promise")
-                slacks[f"{rule}, target {target:g}, budget {name}"] = run.slack
+                run = play(pacer, money)
+                slack, spent, value, bound = (
+                    pacer.slack(run),
+                    float(run.spent),
+                    float(run.value),
+                    pacer.violation_bound(),
+                )
+                if -slack.min() > bound + 1e-6 or (budget is not None and spent > budget):
+                    raise AssertionError(f"{rule} exceeds its bound")
+                slacks[f"{rule}, target {target:g}, budget {name}"] = slack
                 lines.append(
-                    f"{target:>6g}{name:>10}  {rule:<12}{spent:>10.0f}{run.value:>12.0f}{run.value / best.value:>14.2%}"
-                    f"{run.value / max(spent, 1e-9):>8.3f}{run.slack.min():>13.0f}{-bound:>11.0f}"
+                    f"{target:>6g}{name:>10}  {rule:<12}{spent:>10.0f}{value:>12.0f}{value / best.value:>14.2%}"
+                    f"{value / max(spent, 1e-9):>8.3f}{slack.min():>13.0f}{-bound:>11.0f}"
                 )
             if budget is not None:  # a pacer that never heard of the return
                 paced = play(DualMirrorDescent.calibrated(budget, T, history), auctions)

@@ -26,9 +26,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
-from longterm._validate import positive_scalar
 from longterm.cli import run_function
 from longterm.errors import InputError
 from longterm.pacing import (
@@ -36,17 +35,15 @@ from longterm.pacing import (
     BestAllocation,
     DualMirrorDescent,
     Pacer,
+    PacingRun,
     PlannedMirrorDescent,
     PriceHistory,
-    PriceMixture,
-    ProportionalController,
-    Replay,
     best_in_hindsight,
     play,
     synthetic_auctions,
-    tuned_controller,
 )
 from longterm.report.style import plain_log_ticks, publication_style, save_figure
+from pacing_baselines import PriceMixture, ProportionalController, tuned_controller
 
 LOG = "ipinyou_2997_test.theta.txt.gz"
 """The test log of campaign 2997 of iPinYou: 156,063 auctions, 530 clicks, total price 8,617,148."""
@@ -89,7 +86,7 @@ def load_auctions(path: str | Path | None = None) -> Auctions:
     if not rows:
         raise InputError("path", f"{found} is empty", "Get the file again")
     clicks, prices, values = np.asarray(rows).T
-    return Auctions(clicks, prices, values)
+    return Auctions(values, prices, clicks)
 
 
 def _parsed(line: str, file: Path, number: int) -> tuple[float, float, float]:
@@ -131,8 +128,7 @@ def chosen_auctions(
     if log is None or history is not None:
         return auctions, load_history(history), "iPinYou 2997" if log is None else str(log)
     known = max(1, len(auctions) // 10)
-    parts = (auctions.clicks, auctions.prices, auctions.values)
-    past, rest = (Auctions(*(part[place] for part in parts)) for place in (slice(known), slice(known, None)))
+    past, rest = auctions[:known], auctions[known:]
     return rest, PriceHistory.of(past), str(log)
 
 
@@ -173,8 +169,8 @@ class PacingStudy:
     """A run of every method, each a batch over the budgets, and the best in hindsight for each budget."""
 
     auctions: Auctions
-    budgets: FloatArray
-    runs: dict[str, Replay]
+    budgets: NDArray[np.float64]
+    runs: dict[str, PacingRun]
     best: list[BestAllocation]
     """For the predicted values."""
     clairvoyant: list[BestAllocation]
@@ -238,7 +234,7 @@ def floor_table(auctions: Auctions, history: PriceHistory, worth: float, shares:
 
     Values are in money and κ = 1, so that money not spent is kept; without a floor the best is to bid one's value.
     """
-    money = Auctions(auctions.clicks, auctions.prices, auctions.values * worth)
+    money = Auctions(auctions.values * worth, auctions.prices, auctions.clicks)
     past = PriceHistory(history.prices, history.counts, history.mean_value * worth)
     budget = float(np.floor(cap * auctions.total_price))
     floors = np.floor(np.asarray(shares) * auctions.total_price)
@@ -318,7 +314,7 @@ def figure(found: PacingStudy, title: str, folder: Path, k: int) -> list[Path]:
         return save_figure(drawing, folder, "pacing")
 
 
-def _ahead(paid: FloatArray, budget: float) -> FloatArray:
+def _ahead(paid: NDArray[np.float64], budget: float) -> NDArray[np.float64]:
     """How far the running total is ahead of an even spender's, in per cent of the budget."""
     done = np.arange(1, len(paid) + 1) / len(paid)
     return 100 * (np.cumsum(paid) / budget - done)
@@ -377,8 +373,8 @@ def pacing(
     """
     budgets = [_share(text) for text in shares]
     for name, value in (("gain", gain), ("trust", trust)):
-        if value is not None:
-            positive_scalar(name, value)
+        if value is not None and not 0 < value < float("inf"):
+            raise InputError(name, f"{value} is not positive", f"Give a {name} above 0")
     auctions, prices, name = chosen_auctions(log, history, synthetic, rounds)
     if shuffle is not None:
         auctions, name = auctions.shuffled(shuffle), f"{name}, shuffled"

@@ -21,6 +21,7 @@ __version__ = "0.1.0"
 
 _SUBPACKAGES = (
     "autodiff",
+    "calibration",
     "compat",
     "constraints",
     "data",

@@ -41,15 +41,14 @@ def compiled(function: Callable[..., Any], signature: Any = None, **options: Any
     CompileCacheWarning
         Once per process, if no folder for the cache can be written.
     """
-    options = {"nogil": True, "error_model": "numpy"} | options
-    given = () if signature is None else (signature,)
+    choices: Any = {"nogil": True, "error_model": "numpy"} | options
     try:
-        return numba.njit(*given, cache=True, **options)(function)
+        return numba.njit(signature, cache=True, **choices)(function)
     except (RuntimeError, OSError) as error:  # Numba finds no folder, or cannot write into the one it found
         if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
             raise
         _warn_once(str(error))
-    return numba.njit(*given, **options)(function)
+    return numba.njit(signature, **choices)(function)
 
 
 def readonly(dtype: Any, dimensions: int = 1) -> types.Array:

@@ -17,7 +17,7 @@ from longterm.errors import DataError, InputError
 from longterm.experiments import load_result
 from longterm.pacing import Auctions, best_in_hindsight, synthetic_auctions
 from longterm.pacing.__main__ import main as pacing
-from longterm.problems import games
+from longterm.problems import scenarios
 
 MINE = '''
 from longterm import AOGD
@@ -137,7 +137,7 @@ def test_packed_tables_that_fill_the_memory_are_refused(tmp_path, end, monkeypat
         load_table(file)
     file.write_bytes(gzip.compress(f"a,label{end}1,0{end}2,1{end}".encode() * 1000))
     with pytest.raises(DataError, match="holds more than 5000 bytes"):
-        load_table(file, largest=5000)
+        load_table(file, max_bytes=5000)
     file.write_bytes(gzip.compress(f"a,label{end}1,0{end}2,1{end}".encode()))
     assert load_table(file).features.tolist() == [[1.0], [2.0]]
 
@@ -154,8 +154,8 @@ def test_packed_parquet_is_looked_at_first(tmp_path):
     file = tmp_path / "zeros.parquet"
     parquet.write_table(arrow.table({"a": np.zeros(1000), "label": np.arange(1000) % 2}), file)
     with pytest.raises(DataError, match="holds more than 15999 bytes"):
-        load_table(file, largest=15_999)
-    assert load_table(file, largest=16_000).features.shape == (1000, 1)
+        load_table(file, max_bytes=15_999)
+    assert load_table(file, max_bytes=16_000).features.shape == (1000, 1)
 
 
 def test_frames_are_refused_in_words():
@@ -241,20 +241,20 @@ def test_parquet(tmp_path, capsys, monkeypatch):
 def test_fair_logistic_on_a_table_of_ones_own(tmp_path):
     file = tmp_path / "people.csv"
     file.write_text("age,sex,plan,left\n30,f,a,no\n40,m,b,yes\n20,f,b,yes\n60,m,a,no\n")
-    game = games.fair_logistic(str(file), sensitive="sex", label="left", scale=False)
+    scenario = scenarios.fair_logistic(str(file), sensitive="sex", label="left", scale=False)
     male = np.array([0.0, 1.0, 0.0, 1.0])
     rows = load_table(file, "left", drop=["sex"]).features
     direct = problems.fair_logistic(rows, male, 10.0, 0.01)
     x = np.linspace(0.1, 0.3, 3)
-    assert np.array_equal(game.problem.constraint.values(x), direct.constraint.values(x))
-    assert game.facts["sensitive"] == "sex=m"
+    assert np.array_equal(scenario.problem.constraint.values(x), direct.constraint.values(x))
+    assert scenario.facts["sensitive"] == "sex=m"
     with pytest.raises(InputError, match="Name one: sensitive=sex"):
-        games.fair_logistic(str(file), label="left")
+        scenarios.fair_logistic(str(file), label="left")
     with pytest.raises(InputError, match="did you mean 'sex'"):
-        games.fair_logistic(str(file), sensitive="sec", label="left")
+        scenarios.fair_logistic(str(file), sensitive="sec", label="left")
     file.write_text("age,plan,left\n30,a,no\n40,b,yes\n20,c,yes\n")
     with pytest.raises(InputError, match="'plan' has 3 values"):
-        games.fair_logistic(str(file), sensitive="plan", label="left")
+        scenarios.fair_logistic(str(file), sensitive="plan", label="left")
 
 
 def test_auctions_of_ones_own(tmp_path):
@@ -288,7 +288,7 @@ def test_pacing_from_the_command_line(tmp_path, capsys):
     assert pacing([str(log)]) == 2
     assert "no column 'value'" in capsys.readouterr().err
     assert pacing(["--auctions", "400"]) == 0
-    assert "Invented auctions" in capsys.readouterr().out
+    assert "Synthetic auctions" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("word", ["[" * 5000, "9" * 6000])

@@ -42,6 +42,12 @@ def test_the_arrays_are_on_the_disk_and_not_in_memory(file):
         assert again is not None
 
 
+def test_a_private_file_has_a_private_cache(file, tmp_path):
+    file.chmod(0o600)
+    load_mapped(str(file))
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "cache" / "rows").iterdir()} == {0o600}
+
+
 def test_a_changed_file_is_read_again(file):
     load_mapped(str(file))
     file.write_text(TEXT.replace("0.5", "0.25"))
@@ -67,10 +73,10 @@ def test_what_cannot_be_used_is_refused(file, tmp_path, monkeypatch):
     with pytest.raises(DataError, match="3 different labels"):
         load_mapped(str(file))
     file.write_text(TEXT)
-    monkeypatch.setattr(module, "LARGEST", 8)
+    monkeypatch.setattr(module, "MAX_DENSE_BYTES", 8)
     with pytest.raises(InputError, match="as a dense array"):
         load_mapped(str(file))
-    monkeypatch.setattr(module, "LARGEST", 2**30)
+    monkeypatch.setattr(module, "MAX_DENSE_BYTES", 2**30)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LONGTERM_CACHE", str(tmp_path / "file"))
     with pytest.raises(DataError, match="the cache cannot be written"):

@@ -11,7 +11,7 @@ from longterm import AOGD, hindsight, run
 from longterm.data import DATA_SETS, load, load_adult, load_elec2, load_sample
 from longterm.data.rows import HIGHEST, LOWEST
 from longterm.hindsight import choose_budget
-from longterm.problems import budgeted_logistic, games
+from longterm.problems import budgeted_logistic, scenarios
 from longterm.streams import ResampledRows
 from longterm.theory import theorem_1
 
@@ -67,29 +67,29 @@ def test_elec2_and_power_at_its_prices():
     # The label is UP where the price is above its mean of the last day: up to rounding and the first rows.
     means = np.convolve(table.nsw_price, np.full(48, 1 / 48), mode="valid")[:-1]
     assert np.mean((table.nsw_price[48:] > means) == (table.labels[48:] == 1)) > 0.9
-    game = games.power_allocation()
-    trace = run(game.problem, AOGD.for_problem(game.problem), game.stream, 1500, seeds=[0, 1, 2], record=[100, 1500])
-    best = hindsight.best(game.problem, game.stream, trace.rounds, seeds=[0, 1, 2], benchmark=game.benchmark)
+    case = scenarios.power_allocation()
+    trace = run(case.problem, AOGD.for_problem(case.problem), case.stream, 1500, seeds=[0, 1, 2], record=[100, 1500])
+    best = hindsight.best(case.problem, case.stream, trace.rounds, seeds=[0, 1, 2], benchmark=case.benchmark)
     assert best.relative_gap.max() <= 1e-9
-    bound = theorem_1(game.problem.constants, trace.rounds)
+    bound = theorem_1(case.problem.constants, trace.rounds)
     assert np.all(trace.regret(best) <= bound.regret[:, None])
     assert np.all(trace.signed_violation <= bound.violation[:, None])
 
 
 @pytest.mark.slow
 def test_fair_logistic_regression_on_adult():
-    game = games.fair_logistic(limit=0.01)
-    assert game.problem.dimension == 121
+    case = scenarios.fair_logistic(limit=0.01)
+    assert case.problem.dimension == 121
     female = load_adult().columns["sex"] == "Female"
-    normal = np.cov(female, game.stream.arrays[0].T, bias=True)[0, 1:]
-    np.testing.assert_allclose(game.problem.constraint.parts[1].matrix[0], normal, atol=1e-12)
-    trace = run(game.problem, AOGD.for_problem(game.problem), game.stream, 1000, seeds=[0, 1], record=[100, 1000])
-    best = hindsight.best(game.problem, game.stream, trace.rounds, seeds=[0, 1], benchmark=game.benchmark)
+    normal = np.cov(female, case.stream.arrays[0].T, bias=True)[0, 1:]
+    np.testing.assert_allclose(case.problem.constraint.parts[1].matrix[0], normal, atol=1e-12)
+    trace = run(case.problem, AOGD.for_problem(case.problem), case.stream, 1000, seeds=[0, 1], record=[100, 1000])
+    best = hindsight.best(case.problem, case.stream, trace.rounds, seeds=[0, 1], benchmark=case.benchmark)
     assert best.relative_gap.max() <= 1e-6
     np.testing.assert_allclose(np.abs(best.x @ normal), 0.01, atol=1e-9)  # fairness binds
-    slow = hindsight.best(game.problem, game.stream, [100], seeds=[0, 1], method="cvxpy")
+    slow = hindsight.best(case.problem, case.stream, [100], seeds=[0, 1], method="cvxpy")
     np.testing.assert_allclose(best.loss[:1], slow.loss, rtol=2e-6)
-    bound = theorem_1(game.problem.constants, trace.rounds)
+    bound = theorem_1(case.problem.constants, trace.rounds)
     assert np.all(trace.regret(best) + best.gap <= bound.regret[:, None])
     assert np.all(trace.signed_violation <= bound.violation[:, None])
 

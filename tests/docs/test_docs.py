@@ -9,7 +9,7 @@ import pytest
 
 import longterm
 from longterm import learners
-from longterm.problems import games
+from longterm.problems import scenarios
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -17,7 +17,7 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 NAMED = [*PAGES, *SOURCES]
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 DOTTED = re.compile(r"`(?:python -m )?(longterm(?:\.\w+)+)")
-GAME = re.compile(r"`games\.(\w+)")
+SCENARIO = re.compile(r"`scenarios\.(\w+)")
 DOCUMENT = re.compile(r"`?((?:docs|tests|benchmarks|examples)/[\w/]+\.(?:md|py))`?")
 
 
@@ -84,7 +84,7 @@ def test_relative_links_lead_somewhere(page):
 @pytest.mark.parametrize("path", NAMED, ids=lambda path: str(path.relative_to(ROOT)))
 def test_named_things_exist(path):
     assert unknown_names(path) == []
-    assert [name for name in found(GAME, path) if name != "GAMES" and name not in games.GAMES] == []
+    assert [name for name in found(SCENARIO, path) if name != "SCENARIOS" and name not in scenarios.SCENARIOS] == []
     assert [name for name in found(DOCUMENT, path) if not (ROOT / name).exists()] == []
 
 

@@ -13,7 +13,7 @@ from longterm.engines.selection import faster_engine
 from longterm.errors import InputError, SnapshotError
 from longterm.learners import ProjectedOGD, Restarted
 from longterm.losses import CustomLoss
-from longterm.problems import doubly_stochastic, games
+from longterm.problems import doubly_stochastic, scenarios
 from longterm.progress import reporter
 from longterm.streams import RandomPermutations, Replay
 
@@ -33,8 +33,8 @@ def test_things_print_in_a_line(played):
     live = LiveLearner(LEARNER, PROBLEM)
     live.ask()
     things = [PROBLEM, LEARNER, GRID, STREAM, Replay([np.zeros((100, 2))]), played["grid"], live, Fleet(LEARNER, 7)]
-    game = games.doubly_stochastic(3)
-    things += [game, live.state, LEARNER.bound(PROBLEM, [10, 100]), hindsight.best(PROBLEM, STREAM, [10, 50])]
+    scenario = scenarios.doubly_stochastic(3)
+    things += [scenario, live.state, LEARNER.bound(PROBLEM, [10, 100]), hindsight.best(PROBLEM, STREAM, [10, 50])]
     for thing in things:
         assert len(repr(thing)) <= 300, thing
         assert "\n" not in repr(thing)

@@ -12,8 +12,9 @@ pytest.importorskip("tyro", reason="examples need the extra `experiments`")
 
 from longterm import InputError
 from longterm.cli import run_function
-from longterm.pacing import DualMirrorDescent, PlannedMirrorDescent, best_in_hindsight, play, tuned_controller
+from longterm.pacing import DualMirrorDescent, PlannedMirrorDescent, best_in_hindsight, play
 from pacing import LOG, find_data, load_auctions, load_history, pacing
+from pacing_baselines import tuned_controller
 
 
 def written(folder, lines, name="log.txt"):

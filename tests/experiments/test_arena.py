@@ -185,7 +185,7 @@ def test_bad_preferences_and_arenas_are_refused():
 
 def test_the_command_that_plays_it_again_does():
     assert arena_of().command == "longterm arena"
-    words = ["aogd steps='strongly convex' beta=0.5 name='My β'", "quadratic_penalty every=true"]
+    words = ["aogd steps='strongly convex' beta=0.5 name='My β'", "quadratic_penalty penalties=each"]
     spec = arena_of(words, ["doubly_stochastic size=3"], rounds=100, sequences=2)
     _, _, *options = shlex.split(spec.command)
     asked = parse(["arena", *options])
@@ -196,7 +196,7 @@ def test_the_command_that_plays_it_again_does():
 def test_by_default_all_play_all():
     names = [one.name for one in every_learner()]
     assert len(set(names)) == len(names) >= 40
-    assert "Quadratic penalty, every" in names
+    assert "Quadratic penalty, each" in names
     assert [problem_name(one) for one in every_problem()][:2] == ["doubly stochastic", "budgeted logistic"]
 
 

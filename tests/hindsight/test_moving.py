@@ -9,7 +9,7 @@ from longterm import InputError, Problem, hindsight, run
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.learners import HedgedCuts, LatestCut
 from longterm.losses import Linear, SquaredDistance
-from longterm.problems import games
+from longterm.problems import scenarios
 from longterm.sets import Ball, Box
 from longterm.streams import Replay
 
@@ -67,16 +67,23 @@ def test_no_path_is_the_best_fixed_decision() -> None:
 
 
 def test_a_trace_has_dynamic_regret() -> None:
-    game = games.turning_half_plane(turns=1.0, rounds=128)
-    learner = HedgedCuts.for_problem(game.problem, path=game.path)
-    trace = run(game.problem, learner, game.stream, 128, seeds=range(2), record=[64, 128])
-    best = hindsight.best(game.problem, game.stream, trace.rounds, seeds=range(2), path=game.path)
+    case = scenarios.turning_half_plane(turns=1.0, rounds=128)
+    learner = HedgedCuts.for_problem(case.problem, path=case.path)
+    trace = run(case.problem, learner, case.stream, 128, seeds=range(2), record=[64, 128])
+    best = hindsight.best(case.problem, case.stream, trace.rounds, seeds=range(2), path=case.path)
     assert best.loss.shape == (2, 2)
-    bound = learner.bound(game.problem, 128, state=trace.state)
+    bound = learner.bound(case.problem, 128, state=trace.state)
     assert np.all(trace.regret(best)[-1] <= bound["regret"])
-    cut = run(game.problem, LatestCut.for_problem(game.problem), game.stream, 128, seeds=range(2), record=[64, 128])
+    cut = run(
+        case.problem,
+        LatestCut.for_problem(case.problem),
+        case.stream,
+        128,
+        seeds=range(2),
+        record=[64, 128],
+    )
     assert np.all(
-        cut.regret(best)[-1] <= LatestCut.for_problem(game.problem, path=game.path).bound(game.problem, 128)["regret"]
+        cut.regret(best)[-1] <= LatestCut.for_problem(case.problem, path=case.path).bound(case.problem, 128)["regret"]
     )
 
 

@@ -170,7 +170,7 @@ def test_sets_and_multipliers_must_fit():
     with pytest.raises(InputError, match="ball about 0"):
         NetworkedSaddlePoint(ring.enclosing_set, ring.constraint, Ball(2, 1.0), 0.1, 0.1)
     weak = NetworkedSaddlePoint(ring.enclosing_set, ring.constraint, Ball(1, 0.01), 0.1, 0.1)
-    with pytest.raises(InputError, match="too small to hold"):
+    with pytest.raises(InputError, match="too small to enforce"):
         weak.mean_disagreement(ring, 10)
     for name in ("eta", "mu"):
         with pytest.raises(InputError) as refused:

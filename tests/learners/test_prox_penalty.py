@@ -11,7 +11,10 @@ from longterm import Feedback, InputError, Problem, observe, run
 from longterm.constraints import Affine, ElasticNetBudget, L1Budget, L2Budget, VaryingAffine
 from longterm.errors import AssumptionWarning
 from longterm.learners import COLDQ, RECOO, ProxPenalty
+from longterm.learners.coldq import ForgettingQueue
 from longterm.learners.penalty_step import BudgetStep, HalfSpaceStep, PenaltyStep, Stepped, penalty_step_of
+from longterm.learners.prox_penalty import GrowingWeights
+from longterm.learners.recoo import RectifiedQueue
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import doubly_stochastic
 from longterm.sets import Ball, Box, Simplex
@@ -116,7 +119,7 @@ def played(learner, rounds, problem=LINE, cost=PULL):
 
 
 def test_first_rounds_by_hand():
-    learner = ProxPenalty(penalty_step=HalfSpaceStep(LINE.enclosing_set), alpha=0.25, w_0=0.1, growth=1.0)
+    learner = ProxPenalty(HalfSpaceStep(LINE.enclosing_set), GrowingWeights(0.1, 1.0), 0.25)
     _, seen = played(learner, 2)
     # α_1 = ¼: y = 0 + 1/(2α_1) = 2; w_1 = 0.1 takes back 0.1/(2α_1) = 0.2.
     # α_2 = √2/4: y = 1.8 + √2, clipped to 2 after w_2 = 0.1 · 2² took back 0.4 √2.
@@ -125,14 +128,7 @@ def test_first_rounds_by_hand():
 
 
 def test_recoo_by_hand():
-    learner = RECOO(
-        penalty_step=HalfSpaceStep(LINE.enclosing_set),
-        alpha=0.5,
-        gamma=0.2,
-        floor=1.0,
-        gamma_power=1.0,
-        floor_power=0.5,
-    )
+    learner = RECOO(HalfSpaceStep(LINE.enclosing_set), RectifiedQueue(0.2, 1.0, 1.0, 0.5), 0.5)
     state, seen = played(learner, 1)
     # Q_1 = η_1 = 1, γ_1 = 0.2: w_1 = 0.2; α_1 = ½: y = 1, back by 0.2: x_2 = 0.8; Q grows by γ_1 [0.8 − ½]₊ = 0.06.
     assert seen == pytest.approx([0.8])
@@ -144,7 +140,7 @@ def test_recoo_by_hand():
 
 
 def test_coldq_by_hand():
-    learner = COLDQ(penalty_step=HalfSpaceStep(LINE.enclosing_set), alpha=0.5, rounds=4, floor=0.1)
+    learner = COLDQ(HalfSpaceStep(LINE.enclosing_set), ForgettingQueue(4, 0.1), 0.5)
     state, seen = played(learner, 1)
     assert float(state.queue) == pytest.approx(0.1)  # Q_1 = γ
     assert seen == pytest.approx([0.9])
@@ -155,7 +151,7 @@ def test_coldq_by_hand():
     infeasible = Problem(LINE.enclosing_set, Linear(1), Affine([[1.0]], [-0.5]))
     state, _ = played(learner, 1, problem=infeasible)
     assert float(state.queue) == pytest.approx(0.1)  # whatever g(x_1) = ½ is
-    assert COLDQ.for_problem(LINE, horizon=200).floor == pytest.approx(2.5 / 2 * 200)
+    assert COLDQ.for_problem(LINE, horizon=200).weights.floor == pytest.approx(2.5 / 2 * 200)
 
 
 def test_budgets_take_their_own_prox():
@@ -173,10 +169,10 @@ def test_budgets_take_their_own_prox():
 
 def members(problem, T, scale, growth):
     tuned = ProxPenalty.for_problem(problem)
-    step, alpha, w_0 = tuned.penalty_step, tuned.alpha, scale * tuned.w_0
+    step, alpha, w_0 = tuned.penalty_step, tuned.alpha, scale * tuned.weights.w_0
     return [
-        ProxPenalty(penalty_step=step, alpha=alpha, w_0=w_0, growth=growth),
-        RECOO(penalty_step=step, alpha=alpha, gamma=0.5, floor=2 * w_0, gamma_power=0.5 + growth),
+        ProxPenalty(step, GrowingWeights(w_0, growth), alpha),
+        RECOO(step, RectifiedQueue(0.5, 2 * w_0, 0.5 + growth), alpha),
         COLDQ.for_problem(problem, horizon=T, share=min(scale, 0.9) * problem.constants.constraint_bound, alpha=alpha),
     ]
 
@@ -205,7 +201,7 @@ def test_bounds_with_a_fixed_constraint(kind, seed, T, which, member, scale, gro
     if which == "box":
         best = best_in_box(-np.ones(3), np.ones(3), problem.constraint.matrix, problem.constraint.limit, total)
     elif which == "half-ball":  # along the first axis at most −½: on the edge, or farther if that is better
-        first = min(-0.5, -1.5 * total[0] / np.linalg.norm(total))
+        first = min(-0.5, -1.5 * total[0] / max(np.linalg.norm(total), 1e-300))
         best = first * total[0] - np.sqrt(1.5**2 - first**2) * np.linalg.norm(total[1:])
     else:
         best = best_of(problem.constraint, total)
@@ -239,7 +235,7 @@ def test_bounds_for_strongly_convex_losses(seed, T, switch, scale):
         targets = np.where(np.frexp(np.arange(1, T + 1))[1] % 2 == 0, 1.0, -1.0)[:, None] * anchors[0]
     problem = Problem(B, SquaredDistance(3), Affine([[1.0, 0.0, 0.0]], [-0.1]))
     learner = ProxPenalty.for_problem(
-        problem, steps="strongly convex", w_0=scale * ProxPenalty.for_problem(problem).w_0
+        problem, steps="strongly convex", w_0=scale * ProxPenalty.for_problem(problem).weights.w_0
     )
     trace = run(problem, learner, Replay([targets]))
     feasible = np.concatenate([anchors[anchors[:, 0] <= -0.1], [[-0.1, 0.0, 0.0]]])
@@ -273,7 +269,7 @@ def test_regret_grows_like_the_root(member):
 
 def test_the_formula():
     problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[1.0]], [-0.5]))  # Δ = 2, r = G = 1, D = 3/2, F = 2
-    learner = ProxPenalty(penalty_step=HalfSpaceStep(problem.enclosing_set), alpha=0.5, w_0=4.0, growth=1.0)
+    learner = ProxPenalty(HalfSpaceStep(problem.enclosing_set), GrowingWeights(4.0, 1.0), 0.5)
     bound = learner.bound(problem, 1)
     assert float(bound["regret"]) == pytest.approx(0.25 / 0.5 + 0.5)
     assert float(bound["hard_violation"]) == pytest.approx(1.0)  # round 1 alone: min(D, G r)
@@ -282,7 +278,7 @@ def test_the_formula():
     inverse = 2 * (1 + (np.sqrt(9) - 1) / 0.5)
     nine = learner.bound(problem, 9)
     assert float(nine["regret"]) == pytest.approx(inverse / 4 + 0.5 + 4 * 0.5 * 2)
-    cold = COLDQ(penalty_step=learner.penalty_step, alpha=0.5, rounds=10, floor=5.0)
+    cold = COLDQ(learner.penalty_step, ForgettingQueue(10, 5.0), 0.5)
     before = float(nine["regret"])
     assert float(cold.bound(problem, 10)["hard_violation"]) == pytest.approx(1 + (before + 18) / 5)
     changing = Problem(problem.enclosing_set, Linear(1), VaryingAffine(1, 1, row_norm=1.0, limit_bound=0.5))
@@ -322,7 +318,7 @@ def test_a_step_for_another_constraint_is_refused_and_one_of_the_users_own_is_no
             return Stepped(moved, moved.max(axis=-1) - 0.1, weight)
 
     corner = Problem(Own.over, Linear(2), Affine(np.eye(2), [0.1, 0.1]))
-    trace = run(corner, ProxPenalty(penalty_step=Own(), alpha=1.0, w_0=1.0), RandomCosts(2), 100)
+    trace = run(corner, ProxPenalty(Own(), GrowingWeights(1.0), 1.0), RandomCosts(2), 100)
     assert float(trace.largest_violation[-1]) <= 1e-12
 
 
@@ -337,8 +333,8 @@ def test_steps_that_shrink_faster_than_the_weights_grow_have_no_theorem(problem)
     step, silent = HalfSpaceStep(problem.enclosing_set), [np.zeros((2000, 1))]
     varying = [np.full((2000, 1, 1), -1.0), np.full((2000, 1), -0.5)] if problem is CHANGING else []
     members = [
-        ProxPenalty(penalty_step=step, alpha=4.0, power=3.0, w_0=1.0, growth=0.1),
-        RECOO(penalty_step=step, alpha=4.0, power=3.0, gamma=1.0, floor=1.0),
+        ProxPenalty(step, GrowingWeights(1.0, 0.1), 4.0, 3.0),
+        RECOO(step, RectifiedQueue(1.0, 1.0), 4.0, 3.0),
     ]
     for learner, ratio in zip(members, ("α_t/w_t", "α_t/γ_t"), strict=True):
         with pytest.warns(AssumptionWarning, match=f"{ratio} does not increase"):
@@ -346,36 +342,36 @@ def test_steps_that_shrink_faster_than_the_weights_grow_have_no_theorem(problem)
         bound = learner.bound(problem, 2000)
         assert not bound
         assert f"{ratio} does not increase" in bound.reason
-        if isinstance(learner, ProxPenalty):
+        if type(learner) is ProxPenalty:
             assert float(trace.hard_violation[-1]) == pytest.approx(564.4, abs=0.05)
-    edge = ProxPenalty(penalty_step=step, alpha=4.0, power=1.5, w_0=1.0, growth=0.5)  # α_t/w_t = 4 in every round
+    edge = ProxPenalty(step, GrowingWeights(1.0, 0.5), 4.0, 1.5)  # α_t/w_t = 4 in every round
     trace = run(problem, edge, Replay(silent, varying))
     assert float(trace.hard_violation[-1]) <= float(edge.bound(problem, 2000)["hard_violation"])
 
 
 @pytest.mark.slow
 def test_the_queue_of_coldq_needs_no_such_assumption():
-    cold = COLDQ(penalty_step=HalfSpaceStep(CLIMB.enclosing_set), alpha=4.0, power=3.0, rounds=2000, floor=1500.0)
+    cold = COLDQ(HalfSpaceStep(CLIMB.enclosing_set), ForgettingQueue(2000, 1500.0), 4.0, 3.0)
     trace = run(CLIMB, cold, Replay([np.zeros((2000, 1))]))
     assert float(trace.hard_violation[-1]) <= float(cold.bound(CLIMB, 2000)["hard_violation"])
 
 
 def test_an_assumption_and_bad_input():
-    slow = RECOO(penalty_step=HalfSpaceStep(LINE.enclosing_set), alpha=1.0, gamma=1.0, floor=1.0, gamma_power=0.4)
+    slow = RECOO(HalfSpaceStep(LINE.enclosing_set), RectifiedQueue(1.0, 1.0, 0.4), 1.0)
     with pytest.warns(AssumptionWarning, match="α_t/γ_t"):
         run(LINE, slow, RandomCosts(1), 5)
     assert not slow.bound(LINE, 5)
     step = HalfSpaceStep(LINE.enclosing_set)
     for call, argument in (
-        (lambda: ProxPenalty(penalty_step=step, alpha=0.0, w_0=1.0), "alpha"),
-        (lambda: ProxPenalty(penalty_step=step, alpha=1.0, w_0=-1.0), "w_0"),
-        (lambda: RECOO(penalty_step=step, alpha=1.0, gamma=0.0, floor=1.0), "gamma"),
-        (lambda: COLDQ(penalty_step=step, alpha=1.0, rounds=0, floor=1.0), "rounds"),
+        (lambda: ProxPenalty(step, GrowingWeights(1.0), 0.0), "alpha"),
+        (lambda: ProxPenalty(step, GrowingWeights(-1.0), 1.0), "w_0"),
+        (lambda: RECOO(step, RectifiedQueue(0.0, 1.0), 1.0), "gamma"),
+        (lambda: COLDQ(step, ForgettingQueue(0, 1.0), 1.0), "horizon"),
         (lambda: COLDQ.for_problem(LINE, horizon=0), "horizon"),
         (lambda: COLDQ.for_problem(LINE, horizon=10, share=2.5), "share"),
         (lambda: ProxPenalty.for_problem(LINE, steps="strongly convex"), "problem"),
         (
-            lambda: run(LINE, ProxPenalty(penalty_step=step, alpha=0.5, power=1.0, w_0=1.0), RandomCosts(1), 2),
+            lambda: run(LINE, ProxPenalty(step, GrowingWeights(1.0), 0.5, 1.0), RandomCosts(1), 2),
             "learner",
         ),
     ):

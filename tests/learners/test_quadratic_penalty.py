@@ -40,7 +40,7 @@ def test_first_rounds_by_hand():
 def test_a_penalty_for_each_constraint_by_hand():
     # g_1 = x_1 − ¼, g_2 = 2x_2 on [−1, 1]²: σ_max(A)² = 4, c = 2, β = ½; Δ/(2G_f) = √2, θ_t = 8η_t.
     problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[1.0, 0.0], [0.0, 2.0]], [0.25, 0.0]))
-    learner = QuadraticPenaltyOGD.for_problem(problem, beta=0.5, every=True)
+    learner = QuadraticPenaltyOGD.for_problem(problem, beta=0.5, penalties="each")
     state = learner.init()._replace(x=np.array([0.75, 0.5]))
     after = learner.tell(state, observe(problem, state.x, [np.array([0.6, 0.0])]))
     np.testing.assert_allclose(after.x, [0.75 - 0.6 * 2**0.5 - 0.5 / 8, 0.5 - 1.0 * 2 / 8])
@@ -91,7 +91,7 @@ def test_with_the_curvature_of_one_constraint_it_oscillates_for_ever():
 
 def test_with_that_of_all_of_them_it_comes_back():
     problem, stream = sixteen_copies(1000)
-    learner = QuadraticPenaltyOGD.for_problem(problem, every=True)
+    learner = QuadraticPenaltyOGD.for_problem(problem, penalties="each")
     assert learner.schedule.curvature == pytest.approx(16.0)
     trace = run(problem, learner, stream)
     assert float(trace.hard_violation[-1]) <= 4.0 + 1e-6  # each step takes a quarter of what is left
@@ -100,7 +100,9 @@ def test_with_that_of_all_of_them_it_comes_back():
 
 def test_with_four_times_the_curvature_each_step_takes_an_eighth():
     problem, stream = sixteen_copies(100)
-    trace = run(problem, QuadraticPenaltyOGD.for_problem(problem, every=True, factor=4.0), stream, record=[50, 100])
+    trace = run(
+        problem, QuadraticPenaltyOGD.for_problem(problem, penalties="each", factor=4.0), stream, record=[50, 100]
+    )
     assert float(trace.hard_violation[-1]) == pytest.approx(8.0, abs=1e-4)  # 1 + ⅞ + (⅞)² + …
 
 
@@ -181,17 +183,17 @@ def polytope(seed, d=4, m=3):
     T=st.integers(1, 150),
     beta=st.floats(0.05, 0.95),
     factor=st.floats(1.05, 8.0),
-    every=st.booleans(),
+    penalties=st.sampled_from(["one", "each"]),
 )
-def test_regret_and_hard_violation_stay_under_the_bound(kind, seed, T, beta, factor, every):
+def test_regret_and_hard_violation_stay_under_the_bound(kind, seed, T, beta, factor, penalties):
     problem = polytope(seed)
     g, B = problem.constraint, problem.enclosing_set
-    learner = QuadraticPenaltyOGD.for_problem(problem, beta=beta, factor=factor, every=every)
+    learner = QuadraticPenaltyOGD.for_problem(problem, beta=beta, factor=factor, penalties=penalties)
     game = play_linear(problem, learner, kind, T, seed)
     regret = game.loss - best_in_box(B.lower, B.upper, g.matrix, g.limit, game.costs.sum(axis=0))
     bound = learner.bound(problem, T)
     broken = np.maximum(game.values, 0.0)
-    charged = np.linalg.norm(broken, axis=1) if every else broken.max(axis=1)
+    charged = np.linalg.norm(broken, axis=1) if penalties == "each" else broken.max(axis=1)
     assert regret <= float(bound["regret"]) * (1 + 1e-9)
     assert charged.sum() <= float(bound["hard_violation"]) * (1 + 1e-9)
     assert (charged**2).sum() <= float(bound["squared_violation"]) * (1 + 1e-9)
@@ -218,8 +220,8 @@ def test_strongly_convex_losses(seed, T, kind):
     assert float(trace.squared_violation[-1]) <= float(bound["squared_violation"]) * (1 + 1e-9)
 
 
-@given(seed=seeds, every=st.booleans())
-def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, every):
+@given(seed=seeds, penalties=st.sampled_from(["one", "each"]))
+def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, penalties):
     rng = np.random.default_rng(seed)
     T, d = 150, 3
     rows = rng.standard_normal((T, 2, d))
@@ -227,7 +229,7 @@ def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, ev
     comparator = rng.uniform(-0.5, 0.5, d)
     costs = rng.uniform(-0.5, 0.5, (T, d))
     problem = Problem(Ball(d), Linear(d), VaryingAffine(d, 2, row_norm=1.0, limit_bound=1.0))
-    learner = QuadraticPenaltyOGD.for_problem(problem, beta=0.5, every=every)
+    learner = QuadraticPenaltyOGD.for_problem(problem, beta=0.5, penalties=penalties)
     trace = run(problem, learner, Replay([costs], [rows, rows @ comparator]))
     bound = learner.bound(problem, T)
     assert float(trace.cumulative_loss[-1]) - float((costs @ comparator).sum()) <= float(bound["regret"])

@@ -2,7 +2,6 @@
 
 import pickle
 import tracemalloc
-import warnings
 from functools import cache
 
 import numpy as np
@@ -19,7 +18,6 @@ from sklearn.utils import estimator_checks
 
 from longterm.constraints import ElasticNetBudget
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner, BudgetLinearRegressor
-from longterm.linear_model._estimator import BudgetWarning
 
 WEIGHTS_ARE_REPEATS = {
     "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is one round, not two",
@@ -38,10 +36,10 @@ def failing(estimator):
 @pytest.mark.parametrize(
     "estimator",
     [
-        BudgetLinearClassifier(passes=1),
-        BudgetLinearRegressor(passes=1),
-        pytest.param(BudgetLinearClassifier(), marks=pytest.mark.cross),  # which go through the rows a hundred times
-        pytest.param(BudgetLinearRegressor(), marks=pytest.mark.cross),
+        BudgetLinearClassifier(),
+        BudgetLinearRegressor(),
+        pytest.param(BudgetLinearClassifier(3.0), marks=pytest.mark.cross),
+        pytest.param(BudgetLinearRegressor(3.0, max_features=2), marks=pytest.mark.cross),
         pytest.param(BudgetLinearClassifier(rule="penalised-ftrl", loss="hinge", passes=2), marks=pytest.mark.cross),
         pytest.param(BudgetLinearRegressor(rule="a-ogd", loss="huber"), marks=pytest.mark.cross),
     ],
@@ -90,8 +88,8 @@ def same(one, other):
 def test_parts_make_the_whole_bit_for_bit(kind):
     X, y = two_classes()
     X = sparse.csr_array(X) if kind == "sparse" else X
-    whole = BudgetLinearClassifier(10.0, passes=1, shuffle=False, random_state=3).fit(X, y)
-    parts = BudgetLinearClassifier(10.0, random_state=3)
+    whole = BudgetLinearClassifier(10.0, passes=1, shuffle=False, random_state=3, scale_features=False).fit(X, y)
+    parts = BudgetLinearClassifier(10.0, random_state=3)  # a stream with a budget does not scale features
     for stretch in (slice(0, 1), slice(1, 2), slice(2, 250), slice(250, 600)):
         parts.partial_fit(X[stretch], y[stretch], classes=["no", "yes"] if stretch.start == 0 else None)
     same(parts, whole)
@@ -177,24 +175,25 @@ def test_the_weight_of_a_class_is_that_of_its_rows():
     np.testing.assert_allclose(balanced.coef_, shares.coef_, atol=1e-9)
     part = BudgetLinearClassifier(10.0, class_weight={"yes": 3.0, "no": 0.5}, random_state=0)
     part.partial_fit(X[:1], y[:1], classes=["no", "yes"]).partial_fit(X[1:], y[1:])
-    other = BudgetLinearClassifier(10.0, random_state=0, passes=1, shuffle=False)
+    other = BudgetLinearClassifier(10.0, random_state=0, passes=1, shuffle=False, scale_features=False)
     same(part, other.fit(X, y, sample_weight=np.where(y == "yes", 3.0, 0.5)))
 
 
 @pytest.mark.filterwarnings("ignore:the budget of .* was never reached")
 def test_a_warm_start_goes_on():
     X, y = targets()
-    warm = BudgetLinearRegressor(10.0, warm_start=True, passes=1, shuffle=False, random_state=0)
+    options = {"passes": 1, "shuffle": False, "random_state": 0, "scale_features": False}
+    warm = BudgetLinearRegressor(10.0, warm_start=True, **options)
     warm.fit(X[:300], y[:300]).fit(X[300:], y[300:])
-    same(warm, BudgetLinearRegressor(10.0, passes=1, shuffle=False, random_state=0).fit(X, y))
-    cold = BudgetLinearRegressor(10.0, passes=1, shuffle=False, random_state=0).fit(X[:300], y[:300]).fit(X, y)
+    same(warm, BudgetLinearRegressor(10.0, **options).fit(X, y))
+    cold = BudgetLinearRegressor(10.0, **options).fit(X[:300], y[:300]).fit(X, y)
     assert cold.n_rounds_ == 600
 
 
-def test_passes_by_default_make_enough_rounds():
+def test_number_of_passes():
     X, y = two_classes(n=600)
-    assert BudgetLinearClassifier().fit(X, y).n_rounds_ == 10 * 600
-    assert BudgetLinearClassifier().fit(X[:10], y[:10]).n_rounds_ == 100
+    assert BudgetLinearClassifier().fit(X, y).n_rounds_ == 5 * 600
+    assert BudgetLinearClassifier(1.0).fit(X, y).n_rounds_ == 10 * 600
     assert BudgetLinearClassifier(passes=2).fit(X, y).n_rounds_ == 1200
 
 
@@ -216,7 +215,8 @@ def test_pickles_clones_pipelines_and_grid_search():
 
 def test_attributes_say_what_the_learner_knows():
     X, y = two_classes(n=5000)
-    model = BudgetLinearClassifier(1.0, passes=1, shuffle=False, random_state=0, predict_with="last").fit(X, y)
+    options = {"shuffle": False, "predict_with": "last", "scale_features": False}
+    model = BudgetLinearClassifier(1.0, passes=1, random_state=0, **options).fit(X, y)
     learner = BudgetLinearLearner(8, 1.0, seed=model._learners[0]._average.seed)
     learner.learn(X, np.where(y == "yes", 1.0, -1.0))
     g = ElasticNetBudget(8, 1.0)
@@ -224,7 +224,7 @@ def test_attributes_say_what_the_learner_knows():
     np.testing.assert_array_equal(model.average_coef_[0], learner.average()[0])
     assert model.average_intercept_[0] == learner.average()[1] == model.intercept_within_budget_[0]
     assert g.values(model.coef_within_budget_[0])[0] <= 0
-    assert model.multiplier_ == learner.multiplier
+    assert model.dual_variable_ == learner.multiplier
     assert model.cumulative_loss_ == learner.cumulative_loss
     assert model.signed_violation_ == learner.signed_violation <= model.hard_violation_ == learner.hard_violation
     assert model.squared_violation_ == learner.squared_violation
@@ -244,7 +244,7 @@ def test_predictions_come_from_the_model_that_was_chosen():
 
 
 def test_nothing_is_known_before_fit():
-    for name in ("coef_", "intercept_", "multiplier_", "average_coef_", "n_rounds_"):
+    for name in ("coef_", "intercept_", "multiplier_", "dual_variable_", "average_coef_", "n_rounds_"):
         with pytest.raises(NotFittedError):
             getattr(BudgetLinearClassifier(), name)
 
@@ -358,34 +358,3 @@ def test_what_makes_no_sense_is_refused_in_words(call, words):
     with pytest.raises(ValueError, match=words):
         call(model)
     assert pickle.dumps(model._learners) == before
-
-
-def test_fit_makes_as_many_passes_as_rows_held_out_ask_for():
-    """Labels that are noise in as many features as rows ask for one pass, a clear rule in few of them for several."""
-    rng = np.random.default_rng(0)
-    noise, few = rng.standard_normal((150, 150)), rng.standard_normal((150, 3))
-    labels = np.where(rng.random(150) < 0.5, 1, -1)
-    model = BudgetLinearClassifier(random_state=0).fit(noise, labels)
-    assert model.n_rounds_ == 150
-    clear = BudgetLinearClassifier(random_state=0).fit(
-        few, np.where(few[:, 0] + 0.3 * rng.logistic(size=150) > 0, 1, -1)
-    )
-    assert clear.n_rounds_ >= 3 * 150
-    for more in ({"passes": 10}, {"budget": 1e4}):  # as it is told, and where a budget keeps weights small
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", BudgetWarning)
-            assert BudgetLinearClassifier(**more).fit(noise, labels).n_rounds_ == 1500
-
-
-@pytest.mark.slow
-def test_orders_matter_less_where_rows_are_learned_anew():
-    """The mean of sixteen runs of 100 rows moves by a fourth of what one of them does."""
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((100, 20))
-    y = np.where(X[:, 0] + rng.logistic(size=100) > 0, 1, -1)
-    passes = BudgetLinearClassifier(random_state=0).fit(X, y).n_rounds_ // 100
-    apart = [
-        np.std([BudgetLinearClassifier(random_state=k, passes=p).fit(X, y).coef_ for k in range(6)], axis=0).mean()
-        for p in (passes, None)
-    ]
-    assert apart[1] < 0.5 * apart[0]

@@ -156,8 +156,8 @@ def test_a_forged_file_is_refused(stored, tmp_path, forgery):
 
 
 def test_a_recent_average_that_is_not_finite_is_refused(stored, tmp_path):
-    change = array("recent.0", np.array([0.0, np.inf, 0.0, 0.0, 0.0]))
-    with pytest.raises(SnapshotError, match="recent average"):
+    change = array("average.0.mean", np.array([0.0, np.inf, 0.0, 0.0, 0.0]))
+    with pytest.raises(SnapshotError, match="average"):
         BudgetLinearClassifier.load(forged(stored[BudgetLinearClassifier], tmp_path, change))
 
 
@@ -208,8 +208,9 @@ def test_a_summary_names_the_largest_weights_and_what_they_cost():
     model = BudgetLinearRegressor(6.0, random_state=0).fit(X, TARGETS)
     lines = str(model.summary(top=1)).splitlines()
     assert lines[0].startswith("BudgetLinearRegressor: ")
-    used = 6.0 + model._learners[0].settings.constraint.values(model.coef_)[0]
-    assert f"budget 6, used {used:.4g} ({used / 6:.1%}), price" in lines[1]
+    weights = model.coef_ * X.to_numpy().std(axis=0)  # of standardised features
+    used = np.abs(weights).sum() + 0.5 * weights @ weights
+    assert f"budget 6, used {used:.4g} ({used / 6:.1%}), multiplier {model.multiplier_:.4g}" in lines[1]
     assert "does not bind" not in lines[1]
     assert lines[2].split() == ["feature", "weight"]
     assert lines[3].split()[0] == "(intercept)"
@@ -224,7 +225,7 @@ def test_a_summary_measures_scaled_weights_where_the_budget_does():
         str(BudgetLinearRegressor(6.0, scale_features=True, random_state=0).fit(unit * X, TARGETS).summary())
         for unit in (1.0, 1024.0)
     ]
-    one, other = (title.splitlines()[1].split(", price")[0] for title in titles)
+    one, other = (title.splitlines()[1].split(", multiplier")[0] for title in titles)
     assert one == other
     assert "%" in one
 

@@ -14,7 +14,6 @@ from longterm.constraints import ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners import MixedAFTRL, MixedPenalisedFTRL
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner
-from longterm.linear_model._estimator import BudgetWarning
 from longterm.linear_model.kernels import mixture
 
 RULES = ("a-ftrl", "penalised-ftrl")
@@ -268,11 +267,11 @@ def test_max_features_in_estimators():
 
 def test_fit_answers_with_a_recent_average_within_the_budget_and_a_stream_with_the_iterate():
     X, y = rows_and_labels(n=600)
-    model = BudgetLinearClassifier(0.5, random_state=0).fit(X, y)
+    model = BudgetLinearClassifier(0.5, random_state=0, scale_features=False).fit(X, y)
     learner = model._learners[0]
     assert ElasticNetBudget(7, 0.5).values(model.coef_[0])[0] <= 0
     assert not np.array_equal(model.coef_[0], learner.weights)
-    assert np.all(model.coef_[0][learner.weights == 0] == 0)
+    assert 0 < np.count_nonzero(model.coef_) < 7  # 0 where most decisions are
     model.partial_fit(X[:5], y[:5])
     np.testing.assert_array_equal(model.coef_[0], learner.weights)
 
@@ -287,16 +286,6 @@ def test_seeds_move_the_held_out_loss_by_less_than_one_per_cent():
         model = BudgetLinearClassifier(random_state=seed).fit(X[:700], y[:700])
         losses.append(np.logaddexp(0, -y[700:] * model.decision_function(X[700:])).mean())
     assert max(losses) < 1.01 * min(losses)
-
-
-def test_a_budget_that_leaves_a_constant_warns_and_one_that_does_not_bind_says_so():
-    X, y = rows_and_labels()
-    with pytest.warns(BudgetWarning, match="constant"):
-        BudgetLinearClassifier(1e-9, random_state=0, max_features=None, rule="penalised-ftrl", l2=0.0).fit(0 * X, y)
-    assert not BudgetLinearClassifier(random_state=0).fit(X, y).budget_binds_
-    with pytest.warns(BudgetWarning, match="never reached"):
-        assert not BudgetLinearClassifier(1e6, random_state=0).fit(X, y).budget_binds_
-    assert BudgetLinearClassifier(0.1, random_state=0).fit(X, y).budget_binds_
 
 
 def test_one_row_a_thousand_times_too_large_is_forgiven():

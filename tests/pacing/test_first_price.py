@@ -12,10 +12,11 @@ from longterm.pacing import (
     Auctions,
     FirstPricePacer,
     LostPrices,
+    Outcome,
     SeenPrices,
     WonOrLost,
     best_in_hindsight,
-    play_first_price,
+    play,
 )
 
 GRID = np.arange(11.0)
@@ -97,15 +98,15 @@ def test_the_bid_maximises_what_it_says_and_the_price_moves_as_it_says():
     made = pacer(budget=40.0, horizon=10, cells=1, mirror="euclidean", start=0.5, step=0.1, replan=False)
     state = made.init()
     for price in (2.0, 2.0, 5.0, 7.0):
-        state = made.settle(state, 3.0, 0.0, price)
-    assert state.price == pytest.approx(0.5 - 0.1 * 4 * 4 if 0.5 > 1.6 else 0.0)
+        state = made.settle(state, Outcome(0.0, 3.0, price, 0.0))
+    assert state.price == pytest.approx(0.0)
     state = state._replace(price=0.5)
     # G: 2 → ½, 5 → ¾, 7 → 1. (6 − b/2)G: 2 → 2.5, 5 → 2.625, 7 → 2.5
     assert made.act(state, 6.0) == 5.0
-    after = made.settle(state, 6.0, 5.0, 4.0)
-    assert (after.price, after.remaining) == (pytest.approx(0.5 + 0.1 * (5 - 4)), 35.0)
+    after = made.settle(state, Outcome(5.0, 6.0, 4.0, 5.0))
+    assert (after.price, made.remaining(after)) == (pytest.approx(0.5 + 0.1 * (5 - 4)), 35.0)
     entropic = pacer(budget=40.0, horizon=10, start=0.5, step=0.1)
-    moved = entropic.settle(entropic.init(), 3.0, 6.0, 4.0)
+    moved = entropic.settle(entropic.init(), Outcome(6.0, 3.0, 4.0, 6.0))
     assert moved.price == pytest.approx(0.5 * np.exp(0.1 * (6 - 4) / 4))
 
 
@@ -120,7 +121,7 @@ def test_the_bid_maximises_what_it_says_and_the_price_moves_as_it_says():
 def test_no_sequence_overspends(name, requests, budget, replan, mirror):
     values, prices = np.array(requests, dtype=float).T
     made = pacer(name, float(budget), len(values), replan=replan, mirror=mirror)
-    run = play_first_price(made, Auctions(np.zeros(len(values)), prices, values))
+    run = play(made, Auctions(values, prices))
     assert run.paid.sum() <= budget
     np.testing.assert_array_equal(run.paid, np.where(run.bids >= prices, run.bids, 0.0))
 
@@ -141,7 +142,7 @@ def test_regret_is_below_the_theorem_on_iid_auctions():
             mirror="euclidean",
             replan=False,
         )
-        run = play_first_price(made, Auctions(np.zeros(T), prices, values))
+        run = play(made, Auctions(values, prices))
         duals = [
             ((values[:, None] - lam * GRID) * law).max(axis=1).sum() + lam * rho * T for lam in np.linspace(0, 5, 101)
         ]
@@ -157,13 +158,13 @@ def test_conditioning_on_the_request_is_where_the_gain_is():
     T = 8000
     good = rng.random(T) < 0.5  # good requests are dear, as on the real log
     values = np.where(good, 0.01, 0.003) * rng.uniform(0.8, 1.2, T)
-    log = Auctions(np.zeros(T), np.where(good, rng.integers(40, 70, T), rng.integers(3, 12, T)), values)
+    log = Auctions(values, np.where(good, rng.integers(40, 70, T), rng.integers(3, 12, T)))
     budget = float(np.floor(log.total_price / 4))
     best = best_in_hindsight(log.values, log.prices, budget).objective
     shares = {}
     for cells in (1, 10):
         made = FirstPricePacer(budget, T, SeenPrices(np.arange(101.0), cells=cells), 2e-4, 0.01, mean_value=0.005)
-        run = play_first_price(made, log)
+        run = play(made, log)
         assert 0.97 * budget <= run.paid.sum() <= budget
         shares[cells] = run.value / best
     assert shares[1] + 0.05 < shares[10] < 1.0
@@ -172,12 +173,12 @@ def test_conditioning_on_the_request_is_where_the_gain_is():
 @pytest.mark.parametrize("mirror", ["entropic", "euclidean"])
 def test_what_was_spent_is_spent_and_open_bids_are_held_back(mirror):
     made = pacer(budget=10.0, horizon=5, start=0.01, mirror=mirror)
-    state = made.settle(made.init(), 100.0, 0.0, 1.0)  # lost: what it takes to win is known now
+    state = made.settle(made.init(), Outcome(0.0, 100.0, 1.0, 0.0))  # lost: what it takes to win is known now
     assert made.act(state, 100.0) == made.act(state, 100.0, hold=9.0) == 1.0
     assert made.act(state, 100.0, hold=9.5) == 0.0
     with pytest.warns(OverspentWarning, match="paid in round 2: .* is recorded: 1e[+]200 over budget"):
-        state = made.settle(state, 100.0, 1e200, 1.0)
-    assert made.overspent(state) == -state.remaining == 1e200
+        state = made.settle(state, Outcome(1e200, 100.0, 1.0, 1e200))
+    assert made.overspent(state) == 1e200
     assert np.isfinite(state.price)
     assert made.act(state, 100.0) == 0.0
     with pytest.raises(InputError, match="hold in round 3"):
@@ -192,9 +193,9 @@ def test_bad_input_is_refused():
     with pytest.raises(InputError, match="value in round 1"):
         made.act(state, -1.0)
     with pytest.raises(InputError, match="price: is missing"):
-        made.settle(state, 1.0, 2.0, None, won=True)
+        made.settle(state, Outcome(2.0, 1.0, bid=2.0, won=True))
     with pytest.raises(InputError, match="won in round 1"):
-        made.settle(state, 1.0, 2.0, None)
+        made.settle(state, Outcome(2.0, 1.0, bid=2.0))
     with pytest.raises(InputError, match="bids"):
         SeenPrices(np.array([1.0, 2.0]))
     with pytest.raises(InputError, match="mirror"):

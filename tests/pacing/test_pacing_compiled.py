@@ -8,19 +8,13 @@ import pytest
 from longterm.errors import InputError, NonFiniteError, OverspentWarning
 from longterm.pacing import (
     DualMirrorDescent,
-    FirstPricePacer,
-    LostPrices,
     Outcome,
     PlannedMirrorDescent,
     PriceHistory,
-    PriceMixture,
-    ProportionalController,
-    SeenPrices,
-    WonOrLost,
     play,
-    play_first_price,
     synthetic_auctions,
 )
+from pacing_baselines import PriceMixture
 
 pytest.importorskip("numba")
 LOG = synthetic_auctions(3000, 1, drift=2.0)
@@ -38,7 +32,6 @@ PACERS = {
     "floor": lambda b: _dual(b, floor=0.9 * b, cost_weight=1e-4),
     "floor, euclidean": lambda b: _dual(b, mirror="euclidean", floor=0.9 * b, cost_weight=1e-4),
     "planned": lambda b: PlannedMirrorDescent.calibrated(b, len(LOG), HISTORY),
-    "controller": lambda b: ProportionalController.calibrated(b, len(LOG), HISTORY),
 }
 
 
@@ -49,6 +42,7 @@ def test_compiled_is_the_reference_to_the_last_auction(name, budget):
     made, reference = play(pacer, LOG, engine="compiled"), play(pacer, LOG, engine="numpy")
     np.testing.assert_array_equal(made.paid, reference.paid)
     np.testing.assert_array_equal(made.won, reference.won)
+    np.testing.assert_allclose(made.bids, reference.bids, rtol=1e-12)
     np.testing.assert_allclose(made.price, reference.price, rtol=1e-12)
     assert made.paid.shape == reference.paid.shape
     np.testing.assert_array_equal(play(pacer, LOG).paid, made.paid)
@@ -72,7 +66,9 @@ def test_one_live_bid_is_the_rule(name):
         np.testing.assert_allclose(bid, bids[0], rtol=1e-12)
         paid = cost if bid >= cost else 0.0
         state, states = pacer.settle(state, Outcome(paid)), batch.settle(states, Outcome(np.array([paid])))
-        np.testing.assert_allclose((state.price, state.remaining), (states.price[0], states.remaining[0]), rtol=1e-12)
+        np.testing.assert_allclose(
+            (state.price, pacer.remaining(state)), (states.price[0], batch.remaining(states)[0]), rtol=1e-12
+        )
         assert state.round == states.round
         assert isinstance(state.price, np.float64)
 
@@ -92,32 +88,5 @@ def test_a_charge_above_what_is_left_is_recorded():
     state = pacer.settle(pacer.init(), Outcome(0.0))
     with pytest.warns(OverspentWarning):
         state = pacer.settle(state, Outcome(2 * BUDGETS[1]))
-    assert state.remaining == -BUDGETS[1]
+    assert pacer.overspent(state) == BUDGETS[1]
     assert pacer.act(state, 1.0) == 0.0
-
-
-@pytest.mark.parametrize("landscape", [SeenPrices, LostPrices, WonOrLost])
-@pytest.mark.parametrize("options", [{"step": 0.01}, {"step": 1e-7, "mirror": "euclidean", "replan": False}])
-def test_compiled_first_price_bids_are_the_reference(landscape, options):
-    """On a coarse grid that ends below some prices, with money that runs short, and on requests of several bands."""
-    log = synthetic_auctions(600, 2, drift=2.0)
-    pacer = FirstPricePacer(
-        0.1 * log.total_price, 600, landscape(np.arange(0.0, 100.0, 3.0), 5), 1e-4, mean_value=0.0035, **options
-    )
-    one, other = (play_first_price(pacer, log, engine=engine) for engine in ("numpy", "compiled"))
-    np.testing.assert_array_equal(one.bids, other.bids)
-    np.testing.assert_allclose(one.price, other.price, rtol=1e-12)
-    assert one.value == other.value
-
-
-def test_a_landscape_of_ones_own_is_played_by_the_reference():
-    class Own(SeenPrices):
-        pass
-
-    log = synthetic_auctions(20, 2)
-    pacer = FirstPricePacer(100.0, 20, Own(np.arange(50.0)), 1e-4, 0.01)
-    assert len(play_first_price(pacer, log).bids) == 20
-    with pytest.raises(InputError, match=r"engine: there is no compiled loop for Own"):
-        play_first_price(pacer, log, engine="compiled")
-    with pytest.raises(InputError, match=r"engine: 'fast' is not known"):
-        play_first_price(pacer, log, engine="fast")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from longterm import InputError
+from longterm.errors import DataError
 from longterm.pacing import Auctions, PriceHistory, synthetic_auctions
 
 PAGE = Path(__file__).parents[2] / "docs" / "pacing.md"
@@ -16,16 +17,44 @@ PAGE = Path(__file__).parents[2] / "docs" / "pacing.md"
 
 def test_bad_arrays_are_refused():
     with pytest.raises(InputError, match="values"):
-        Auctions([0.0], [1.0], [1.0, 2.0])
+        Auctions([1.0, 2.0], [1.0])
     with pytest.raises(InputError, match="prices: is negative in auction 2"):
-        Auctions([0, 0], [1, -1], [0.1, 0.1])
+        Auctions([0.1, 0.1], [1, -1])
     with pytest.raises(InputError, match="prices"):
         PriceHistory([2.0, 1.0], [1, 1], 0.1)
     with pytest.raises(InputError, match="counts"):
         PriceHistory([0.0, 1.0], [1, 0], 0.1)
 
 
-def test_invented_logs_are_seeded_and_look_like_the_real_one():
+def test_clicks_are_optional_and_lines_with_an_empty_cell_are_left_out(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("value,price,clicked\n0.1,5,1\n0.2,,0\n0.3,7,0\n")
+    with pytest.warns(UserWarning, match="1 of 3 lines have an empty cell"):
+        log = Auctions.from_csv(path)
+    assert (log.prices.tolist(), log.clicks.tolist()) == ([5.0, 7.0], [0.0, 0.0])
+    with pytest.warns(UserWarning, match="empty cell"):
+        assert Auctions.from_csv(path, clicks="clicked").clicks.tolist() == [1.0, 0.0]
+    with pytest.raises(DataError, match="has no column 'nope'"):
+        Auctions.from_csv(path, clicks="nope")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"value,price\n0.1,1_000\n", "price is '1_000', not a number"),
+        (b"value,price\n0.1,nan\n", "price is 'nan', not a number"),
+        ("value,price,café\n".encode("latin-1"), "is not UTF-8"),
+        (b"value,price\n", "has no auctions"),
+    ],
+)
+def test_bad_files_are_named(tmp_path, content, reason):
+    path = tmp_path / "log.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=reason):
+        Auctions.from_csv(path)
+
+
+def test_synthetic_logs_are_seeded_and_look_like_the_real_one():
     log, again = synthetic_auctions(5000, seed=1), synthetic_auctions(5000, seed=1)
     assert np.array_equal(log.prices, again.prices)
     assert not np.array_equal(log.prices, synthetic_auctions(5000, seed=2).prices)

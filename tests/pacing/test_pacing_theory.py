@@ -13,7 +13,6 @@ from longterm.pacing import (
     DualMirrorDescent,
     Outcome,
     PriceHistory,
-    PriceMixture,
     best_in_hindsight,
     floor_shortfall,
     play,
@@ -21,6 +20,7 @@ from longterm.pacing import (
     synthetic_auctions,
 )
 from longterm.theory import theorem_1
+from pacing_baselines import PriceMixture
 
 # --- hindsight ------------------------------------------------------------------------------------------------
 
@@ -62,7 +62,7 @@ def test_the_regret_bound_holds_on_iid_requests_and_is_not_empty(share):
     T, regrets = 3000, []
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        log = Auctions(np.zeros(T), rng.uniform(0, 1, T), rng.uniform(0, 1, T))
+        log = Auctions(rng.uniform(0, 1, T), rng.uniform(0, 1, T))
         budget = share * T / 2
         pacer = DualMirrorDescent(budget, T, step=(1 / share) / np.sqrt(T), start=0.1, mirror="euclidean")
         best = best_in_hindsight(log.values, log.prices, budget)
@@ -74,7 +74,7 @@ def test_the_regret_bound_holds_on_iid_requests_and_is_not_empty(share):
 
 def test_the_regret_bound_covers_a_start_that_is_far_off():
     T, budget, rng = 3000, 600.0, np.random.default_rng(1)
-    log = Auctions(np.zeros(T), rng.uniform(0, 1, T), rng.uniform(0, 1, T))
+    log = Auctions(rng.uniform(0, 1, T), rng.uniform(0, 1, T))
     pacer = DualMirrorDescent(budget, T, step=0.05, start=10.0, mirror="euclidean")  # 1000 rounds until it bids at all
     regret = best_in_hindsight(log.values, log.prices, budget).objective - float(play(pacer, log).value)
     bound = regret_bound(pacer, 1.0, 1.0)
@@ -99,7 +99,7 @@ def test_the_mixture_keeps_its_constants_and_its_theorem():
     pacer = PriceMixture.calibrated(budget, len(log), PriceHistory.of(synthetic_auctions(2000, seed=8)))
     state, spend = pacer.init(), 0.0
     for value, price in zip(log.values, log.prices, strict=True):
-        spend += float(pacer._feedback(state, Outcome(0.0, value, price)).constraint)
+        spend += float(pacer.feedback(state, Outcome(0.0, value, price)).constraint)
         state = pacer.settle(state, Outcome(0.0, value, price))  # `tell` refuses gradients above √K
     assert spend <= float(theorem_1(pacer.problem.constants, len(log), pacer.beta).violation)
     assert float(pacer.settle(state, Outcome(0.0, 1e3, 1.0)).learner.x.sum()) == pytest.approx(1)  # counted as u
@@ -117,7 +117,7 @@ def test_the_mixtures_draw_is_unbiased():
 
 
 def test_the_floor_shortfall_of_the_entropic_mirror_needs_a_price():
-    with pytest.raises(InputError, match="everything_at"):
+    with pytest.raises(InputError, match="buy_all_price"):
         floor_shortfall(DualMirrorDescent(10.0, 5, 0.1, 1.0, floor=5.0))
     with pytest.raises(InputError, match="pacer"):
         regret_bound(DualMirrorDescent(10.0, 5, 0.1, 1.0), 1.0, 5.0)
@@ -134,7 +134,7 @@ def test_the_floor_holds_where_everything_is_bought_above_the_price_of_money(see
     for cost in costs:  # every value is its cost, so that the bid at a price of 1 or less wins
         paid = float(cost) if float(pacer.act(state, float(cost))) >= cost else 0.0
         state, spent = pacer.settle(state, Outcome(paid)), spent + paid
-    assert T - spent <= floor_shortfall(pacer, everything_at=1.0) + 1e-9
+    assert T - spent <= floor_shortfall(pacer, buy_all_price=1.0) + 1e-9
 
 
 def test_the_order_of_payments_tells_where_money_is_worth_something_elsewhere():

@@ -22,7 +22,7 @@ from longterm.constraints import (
 )
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import doubly_stochastic
-from longterm.problems.problem import proof_of_emptiness
+from longterm.problems.feasibility import proof_of_emptiness
 from longterm.sets import Ball, Box, Product, RowStochastic, Simplex
 from longterm.streams import RandomCosts
 from zoo import constraints, problems, sets

@@ -13,7 +13,6 @@ from longterm.problems import (
     Network,
     budgeted_logistic,
     fair_logistic,
-    games,
     job_scheduling,
     mean_of_arrivals,
     noisy_doubly_stochastic,
@@ -21,9 +20,10 @@ from longterm.problems import (
     power_allocation,
     random_half_spaces,
     routing,
+    scenarios,
     switching_constraints,
 )
-from longterm.problems.resources import SMALL
+from longterm.problems.network import SMALL_NETWORK
 from longterm.sets import Box
 from longterm.streams import (
     DriftingCosts,
@@ -162,7 +162,7 @@ def test_a_network_by_hand():
 
 
 def test_the_range_of_routing_is_the_largest_over_all_latencies():
-    problem, P = routing(), SMALL.incidence
+    problem, P = routing(), SMALL_NETWORK.incidence
     B, found = problem.enclosing_set, 0.0
     corners = np.array(np.meshgrid(*[[0.0, 1.0]] * len(P))).reshape(len(P), -1).T
     costs = corners @ P
@@ -173,7 +173,7 @@ def test_the_range_of_routing_is_the_largest_over_all_latencies():
 
 @pytest.mark.slow
 def test_the_quickest_paths_overload_edges():
-    problem, stream = routing(), EdgeLatencies(SMALL.incidence)
+    problem, stream = routing(), EdgeLatencies(SMALL_NETWORK.incidence)
     assert find_slater_point(problem.constraint, problem.enclosing_set).epsilon > 0.05
     overloaded = 0
     for seed in range(5):
@@ -182,9 +182,9 @@ def test_the_quickest_paths_overload_edges():
         overloaded += problem.constraint.values(quickest).max() > 0.1
         # A path's cost is the sum of its edges' latencies, each in [0, 1].
         costs = stream.draw(seed, 0, 300).loss[0]
-        edges = np.linalg.lstsq(SMALL.incidence.T, costs.T, rcond=None)[0]
-        np.testing.assert_allclose(SMALL.incidence.T @ edges, costs.T, atol=1e-12)
-        assert np.all(costs <= SMALL.incidence.sum(axis=0))
+        edges = np.linalg.lstsq(SMALL_NETWORK.incidence.T, costs.T, rcond=None)[0]
+        np.testing.assert_allclose(SMALL_NETWORK.incidence.T @ edges, costs.T, atol=1e-12)
+        assert np.all(costs <= SMALL_NETWORK.incidence.sum(axis=0))
     assert overloaded == 5
 
 
@@ -257,8 +257,8 @@ def test_constraints_switch_at_powers_of_two_and_costs_pull_across():
 
 
 def test_the_comparators_of_switching_constraints_are_nested():
-    game = games.switching_constraints()
-    problem, stream = game.problem, game.stream
+    scenario = scenarios.switching_constraints()
+    problem, stream = scenario.problem, scenario.stream
     every = hindsight.best(problem, stream, [1000], seeds=range(4))
     average = hindsight.best(problem, stream, [1000], seeds=range(4), benchmark=OnAverage())
     assert np.all(average.loss < every.loss - 10)

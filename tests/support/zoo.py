@@ -365,7 +365,7 @@ def penalty_and_queue_learners(problem: Problem) -> dict[str, Learner[Any]]:
         "Sinha–Vaze": SinhaVaze.for_problem(problem, horizon=1000),
     }
     if problem.constraint.count > 1:
-        made["quadratic penalty on each"] = QuadraticPenaltyOGD.for_problem(problem, beta=0.5, every=True)
+        made["quadratic penalty on each"] = QuadraticPenaltyOGD.for_problem(problem, beta=0.5, penalties="each")
     if problem.constraint.parameters:
         made["drift plus penalty, doubling"] = DoublingRestarts(
             DriftPlusPenalty.for_problem(problem, horizon=1, preset="neely-yu"), first_epoch=12

@@ -1,5 +1,6 @@
-"""Other people's interfaces: River (extra `river`) and ONNX (extra `onnx`). Each module imports its library itself.
+"""Adapters: River (extra `river`), ONNX (extra `onnx`) and LiteLLM (extra `litellm`). Each module imports its library.
 
-river     `BudgetLinearClassifier` and `BudgetLinearRegressor` that learn from dictionaries, one at a time
-onnx      converters for skl2onnx
+river            `BudgetLinearClassifier` and `BudgetLinearRegressor` that learn from dictionaries, one at a time
+onnx             converters for skl2onnx
+litellm_router   a routing strategy under a budget
 """

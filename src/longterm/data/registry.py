@@ -1,7 +1,7 @@
-"""The data sets: who publishes them, under which names and addresses, what must be in them, and what is read of them.
+"""The known data sets: names, publishers' addresses and checks of their content.
 
-A file's bytes may differ from the publisher's in white space or compression, so what is pinned is the content: the
-shape, how many rows have which label, how many entries are stored, and a hash of the parsed arrays.
+Files may differ from the publisher's in white space or compression. The checks therefore cover the content: the shape,
+the number of rows with each label, the number of stored entries, and a hash of the parsed arrays.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm._arrays import FloatArray
 from longterm.errors import DataError, InputError, did_you_mean
 
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets"
@@ -23,31 +22,31 @@ MULTIFLOW = "https://raw.githubusercontent.com/scikit-multiflow/streaming-datase
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 Arrays = Mapping[str, NDArray[Any]]
-"""What a file holds, by name."""
+"""The arrays of a file, by name."""
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A published file and the facts about its content.
+    """A published file and the expected facts of its content.
 
     Parameters
     ----------
     name, address, about : str
-        What it is called, where it is published, and what it is, in words.
+        The name, the publisher's address, and a description.
     rows, features : int
         The shape.
     entries : int
-        Stored numbers: non-zeros of a sparse file, rows × columns of a table.
+        The number of stored numbers: entries of a sparse file, rows × columns of a table.
     label_counts : mapping of float to int
-        How many rows have each label, as the file writes them; for more than two classes, only how many classes.
+        The number of rows with each label, for two classes.
     sha256 : str
-        Of the parsed arrays (`content_hash`).
+        The `content_hash` of the parsed arrays.
     form : {"dense", "sparse", "columns"}
-        What `load` returns features as; "columns" is for those that `load_adult` and `load_elec2` read.
+        The form of the features that `load` returns. "columns" is for `load_adult` and `load_elec2`.
     positive : float
-        Of two labels, the one that becomes +1; the other becomes −1.
+        The label that becomes +1. The other becomes −1.
     classes : int
-        How many labels there are.
+        The number of classes.
     """
 
     name: str
@@ -68,7 +67,7 @@ class DataSet:
         return self.address.rpartition("/")[2]
 
     def check(self, path: Path, arrays: Arrays, entries: int) -> None:
-        """Raise a DataError where the content is not that of this data set."""
+        """Raise DataError if the content is not that of this data set."""
         labels, counts = np.unique(arrays["labels"], return_counts=True)
         label_counts = dict(zip(labels.tolist(), counts.tolist(), strict=True))
         for what, actual, expected in (
@@ -84,7 +83,7 @@ class DataSet:
 
 
 def content_hash(arrays: Arrays) -> str:
-    """SHA-256 of names, types, shapes and numbers, in the order of the names."""
+    """Return the SHA-256 of names, dtypes, shapes and numbers, sorted by name."""
     digest = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -92,36 +91,6 @@ def content_hash(arrays: Arrays) -> str:
         digest.update(f"{name} {little.dtype.str} {little.shape};".encode())
         digest.update(little.tobytes())
     return digest.hexdigest()
-
-
-@dataclass(frozen=True, eq=False)
-class Labelled:
-    """Rows with labels.
-
-    Parameters
-    ----------
-    name : str
-        Of the data set.
-    features : array of shape (n, d)
-        Dense, or a SciPy sparse matrix for the sets whose form is "sparse" (a9a, sector).
-    labels : array of shape (n,)
-        Of two classes ±1; of more, the numbers of the classes.
-    columns : tuple of str
-        The names of the features, where the source has names.
-    classes : tuple of str
-        What the source calls −1 and +1, where it has names for them.
-    """
-
-    name: str
-    features: Any
-    labels: FloatArray
-    columns: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        rows, features = self.features.shape
-        called = " = −1, ".join(self.classes) + " = +1" if self.classes else f"{len(np.unique(self.labels))} classes"
-        return f"Labelled({self.name!r}, {rows} rows, {features} features, {called})"
 
 
 DATA_SETS: Mapping[str, DataSet] = {
@@ -189,23 +158,23 @@ DATA_SETS: Mapping[str, DataSet] = {
         ),
     )
 }  # fmt: skip
-"""Every data set, by name."""
+"""All data sets by name."""
 
 
 def data_set(name: str) -> DataSet:
-    """The data set of this name.
+    """Return the data set with a name.
 
     Parameters
     ----------
     name : str
-        As in `DATA_SETS`.
+        A key of `DATA_SETS`.
 
     Returns
     -------
     DataSet
-        What is known of it.
+        The data set.
     """
     if name not in DATA_SETS:
-        what = f"{name!r} is not a data set that is known here{did_you_mean(name, DATA_SETS)}"
+        what = f"{name!r} is not a known data set{did_you_mean(name, DATA_SETS)}"
         raise InputError("name", what, f"Choose from {sorted(DATA_SETS)}")
     return DATA_SETS[name]

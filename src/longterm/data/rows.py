@@ -1,7 +1,7 @@
-"""Rows with labels, as arrays: a data set by its name, the sample of the package, and rows that many processes share.
+"""Rows with labels as arrays: data sets by name, the package's sample, and memory-mapped rows.
 
-For the last, dense files in the cache folder are mapped into memory: a worker asks for a data set by its name and gets
-the pages that the others have read already; nothing is sent to it. A file's name ends in a checksum of its content.
+Mapped rows are dense files in the cache folder, so that several processes share the same memory. The name of a file
+ends with a checksum of its content.
 """
 
 from __future__ import annotations
@@ -13,18 +13,22 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from longterm._arrays import FloatArray
-from longterm.data.files import cache_folder, cached, fetch, file_hash, write_cached
-from longterm.data.libsvm import Rows, parse_libsvm
-from longterm.data.registry import DATA_SETS, Arrays, Labelled, data_set
-from longterm.data.tables import Missing, is_table, read_own
+from longterm.data.cache import file_hash, load_cached, write_cached
+from longterm.data.encoder import Missing
+from longterm.data.labelled import Labelled
+from longterm.data.libsvm import parse_libsvm
+from longterm.data.locations import cache_folder, fetch
+from longterm.data.registry import DATA_SETS, Arrays, data_set
+from longterm.data.tables import is_table, read_file
 from longterm.errors import InputError, did_you_mean
 
 SAMPLE = "sample"
-"""The name of the rows that come with the package."""
-LARGEST = 2**32
-"""Bytes of features beyond which rows are not made dense."""
+"""The name of the package's sample."""
+MAX_DENSE_BYTES = 2**32
+"""The limit on the bytes of a dense array of features."""
 
 # The ranges of the ten measurements in the whole of Covertype.
 LOWEST = np.array([1859, 0, 0, 0, -173, 0, 0, 0, 0, 0], dtype=np.float64)
@@ -33,19 +37,19 @@ WILDERNESS_AREAS, SOIL_TYPES = 4, 40
 
 
 def load(name: str) -> Labelled:
-    """The data set of this name, downloaded where it is not here.
+    """Load a data set by name. Download it if it is not local.
 
-    ijcnn1 and covtype come as dense arrays of float64 (covtype: 251 MB), a9a and sector as sparse matrices.
+    ijcnn1 and covtype are dense arrays of float64 (covtype: 251 MB), a9a and sector are sparse.
 
     Parameters
     ----------
     name : str
-        Of a data set: `longterm data list` shows them.
+        The name of a data set, as in `longterm data list`.
 
     Returns
     -------
     Labelled
-        Rows with labels.
+        The rows with labels.
     """
     data = data_set(name)
     if data.form == "columns":
@@ -54,23 +58,23 @@ def load(name: str) -> Labelled:
     def check(path: Path, arrays: Arrays) -> None:
         data.check(path, arrays, len(arrays["values"]))
 
-    arrays = cached(name, fetch(name), lambda path: parse_libsvm(path, data.features)._asdict(), check)
-    matrix = Rows(**arrays).matrix(data.features)
+    arrays = load_cached(name, fetch(name), lambda path: parse_libsvm(path, data.features), check)
     labels = arrays["labels"]
+    matrix = csr_array((arrays["values"], arrays["columns"], arrays["starts"]), shape=(len(labels), data.features))
     signs = np.where(labels == data.positive, 1.0, -1.0) if data.classes == 2 else labels
     return Labelled(name, matrix.toarray() if data.form == "dense" else matrix, signs)
 
 
 def load_sample() -> Labelled:
-    """6,000 rows in the 54 columns of LIBSVM's scaled covtype; label +1 for cover type 2, −1 for the others.
+    """Load the package's sample: 6,000 rows with the 54 columns of LIBSVM's scaled covtype.
 
-    Ten measurements scaled to [0, 1] by the ranges of the whole set, then one column for each wilderness area and each
-    soil type. Nothing is downloaded.
+    The columns are ten measurements, scaled to [0, 1] by the ranges of the whole set, and one column for each
+    wilderness area and soil type. The label is +1 for cover type 2 and −1 for others. Nothing is downloaded.
 
     Returns
     -------
     Labelled
-        Rows with labels.
+        The rows with labels.
 
     Examples
     --------
@@ -96,26 +100,26 @@ def load_mapped(
     scale: bool = False,
     missing: Missing = "refuse",
 ) -> Labelled:
-    """The rows of a data set of two classes as a dense array (n, d), read-only, and labels ±1.
+    """Load the rows of a data set of two classes as a dense, read-only, memory-mapped array, with labels ±1.
 
     Parameters
     ----------
     name : str
-        "sample", a data set's name, or the path of a file: CSV, TSV or Parquet with a header, or LIBSVM's format (the
-        larger label becomes +1).
+        "sample", the name of a data set, or the path of a file: CSV, TSV or Parquet with a header, or LIBSVM's format,
+        where the larger label becomes +1.
     label : str, optional
         As for `from_frame`, for a table of your own.
     drop : sequence of str
         As for `from_frame`, for a table of your own.
     scale : bool
-        As for `from_frame`, for a table of your own; other rows stay as they are.
+        As for `from_frame`, for a table of your own. Other rows are not scaled.
     missing : {"refuse", "drop", "fill"}
         As for `from_frame`, for a table of your own.
 
     Returns
     -------
     Labelled
-        Rows with labels.
+        The rows with labels.
 
     Examples
     --------
@@ -135,37 +139,39 @@ def load_mapped(
         sample.features.flags.writeable = False
         return sample
     if name in DATA_SETS:
-        return _mapped(name, DATA_SETS[name].sha256[:16], lambda: load(name))
+        return _load_mapped(name, DATA_SETS[name].sha256[:16], lambda: load(name), lambda: fetch(name))
     if not path.is_file():
         known = [SAMPLE, *sorted(n for n, d in DATA_SETS.items() if d.classes == 2 and d.form != "columns")]
         what = f"{name!r} is neither a data set nor a file{did_you_mean(name, known)}"
         raise InputError("data", what, f"Choose from {known}, or give a path")
     key = file_hash(path)[:16]
     scale = scale and is_table(path)
-    how = (label, sorted(drop), scale, *(() if missing == "refuse" else (missing,)))
-    if how != (None, [], False):  # the same file read otherwise is other rows
-        key += f"{zlib.crc32(repr(how).encode()):08x}"
-    return _mapped(path.name, key, lambda: read_own(path, label, drop, scale, missing))
+    options = (label, sorted(drop), scale, missing)
+    if options != (None, [], False, "refuse"):  # the same file with other options has other rows
+        key += f"{zlib.crc32(repr(options).encode()):08x}"
+    return _load_mapped(path.name, key, lambda: read_file(path, label, drop, scale, missing), lambda: path)
 
 
-def _mapped(name: str, key: str, read: Callable[[], Labelled]) -> Labelled:
+def _load_mapped(name: str, key: str, read: Callable[[], Labelled], source: Callable[[], Path]) -> Labelled:
     stem = cache_folder() / "rows" / f"{name}.{key}"
     features, labels = _load_part(stem, "features"), _load_part(stem, "labels")
     if features is None or labels is None:
         rows = read()
         n, d = rows.features.shape
-        if 8 * n * d > LARGEST:
+        if 8 * n * d > MAX_DENSE_BYTES:
             what = f"{name!r} would take {8 * n * d / 2**30:.0f} GiB as a dense array"
             raise InputError("data", what, "Choose one with fewer columns")
         if len(np.unique(rows.labels)) != 2:
             raise InputError("data", f"{name!r} has more than two classes", "Choose a data set of two classes")
         dense = rows.features.toarray() if hasattr(rows.features, "toarray") else rows.features
-        features, labels = _save_part(stem, "features", dense), _save_part(stem, "labels", rows.labels)
+        features, labels = (
+            _save_part(stem, part, array, source()) for part, array in (("features", dense), ("labels", rows.labels))
+        )
     return Labelled(name, features, labels)
 
 
 def _load_part(stem: Path, part: str) -> FloatArray | None:
-    """The array of that file, if there is one and it is what its name says."""
+    """Return the array of a cached file, or None if there is no file with a correct checksum."""
     for path in sorted(stem.parent.glob(f"{stem.name}.{part}.*.npy")) if stem.parent.is_dir() else ():
         try:
             array: FloatArray = np.load(path, mmap_mode="r")
@@ -176,9 +182,9 @@ def _load_part(stem: Path, part: str) -> FloatArray | None:
     return None
 
 
-def _save_part(stem: Path, part: str, array: FloatArray) -> FloatArray:
+def _save_part(stem: Path, part: str, array: FloatArray, source: Path) -> FloatArray:
     target = stem.with_name(_file_name(stem, part, array))
-    write_cached(target, lambda file: np.save(file, np.ascontiguousarray(array)))
+    write_cached(target, lambda file: np.save(file, np.ascontiguousarray(array)), source)
     return np.asarray(np.load(target, mmap_mode="r"))
 
 

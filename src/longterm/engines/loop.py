@@ -23,7 +23,7 @@ from longterm.learners.feedback_check import OnBrokenBound, require_known
 from longterm.problems import Problem
 from longterm.progress import Progress, reporter
 from longterm.streams import Block, Seeds, Stream
-from longterm.streams.base import checked_seeds
+from longterm.streams.base import validate_seeds
 
 if TYPE_CHECKING:
     from longterm.engines.compiled import CompiledRunner
@@ -105,7 +105,7 @@ def run(
     (np.int64(100), (30, 3))
     """
     require_kinds(problem, {"learner": learner}, stream)
-    loop = _Loop(problem, stream, rounds, checked_seeds(seeds), record, on_broken_bound, engine, xp, dtype)
+    loop = _Loop(problem, stream, rounds, validate_seeds(seeds), record, on_broken_bound, engine, xp, dtype)
     loop = loop.validated([learner], resuming=resume is not None)
     runner = loop.runner(learner, resume)
     try:
@@ -185,7 +185,7 @@ def compare(
     require_kinds(problem, {f"learners[{name!r}]": learner for name, learner in learners.items()}, stream)
     if not learners:
         raise InputError("learners", "is empty", "Give at least one learner, by name")
-    loop = _Loop(problem, stream, rounds, checked_seeds(seeds), record, on_broken_bound, engine, xp, dtype)
+    loop = _Loop(problem, stream, rounds, validate_seeds(seeds), record, on_broken_bound, engine, xp, dtype)
     loop = loop.validated(learners.values(), resuming=resume is not None)
     for name in learners:
         if resume is not None and name not in resume:

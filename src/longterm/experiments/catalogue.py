@@ -26,12 +26,12 @@ from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin,
 
 import numpy as np
 
-from longterm.data.tables import Missing
+from longterm.data.encoder import Missing
 from longterm.errors import InputError, LongtermError, did_you_mean
 from longterm.hindsight import choose_budget, least_log_loss
 from longterm.learners import Learner, every_learner
-from longterm.problems import Problem, games
-from longterm.problems.games import Game, labelled_rows
+from longterm.problems import Problem, scenarios
+from longterm.problems.scenarios import Scenario, labelled_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,8 @@ class Entry:
     @property
     def about(self) -> str:
         """The first line of the builder's docstring."""
-        return (inspect.getdoc(self.build) or "").partition("\n")[0]
+        line = (inspect.getdoc(self.build) or "").partition("\n")[0].removeprefix("Return ")
+        return line[:1].upper() + line[1:]
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
@@ -134,7 +135,7 @@ class _ClassEntry(LearnerEntry):
 
 @dataclass(frozen=True, eq=False)
 class ProblemEntry(Entry):
-    """``build(**parameters)`` makes a `Game`; `prepare(**parameters)` finds out what has to be known before."""
+    """``build(**parameters)`` makes a `Scenario`; `prepare(**parameters)` finds out what has to be known before."""
 
     prepare: Callable[..., Prepared] | None = None
     data: str | None = None
@@ -217,10 +218,10 @@ def signature(entry: Entry) -> str:
 
 __all__ = [
     "Entry",
-    "Game",
     "LearnerEntry",
     "Prepared",
     "ProblemEntry",
+    "Scenario",
     "find_learner",
     "find_problem",
     "learners",
@@ -346,7 +347,7 @@ def budgeted_logistic(
     drop: str = "",
     scale: bool = True,
     missing: Missing = "refuse",
-) -> Game:
+) -> Scenario:
     """Logistic regression with l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget on rows drawn with replacement: Figures 3 and 4.
 
     Left out, the budget is chosen so that `share` of the offline solution's coordinates are not zero. Of a table of
@@ -356,7 +357,7 @@ def budgeted_logistic(
     if budget is None:
         rows = labelled_rows(data, label, drop, scale, missing)
         budget = choose_budget(rows.features, rows.labels, share, l1=l1, l2=l2, progress=None).budget
-    return games.budgeted_logistic(data, budget, l1, l2, label, drop, scale, missing)
+    return scenarios.budgeted_logistic(data, budget, l1, l2, label, drop, scale, missing)
 
 
 def prepare_budgeted_logistic(
@@ -419,7 +420,7 @@ DRIFTING = ("turning_half_plane", "drifting_targets")
 """Those whose best decision moves."""
 
 
-def _entry(name: str, build: Callable[..., Game]) -> ProblemEntry:
+def _entry(name: str, build: Callable[..., Scenario]) -> ProblemEntry:
     drawn = VARY.get(name, {})
 
     def vary(rng: np.random.Generator) -> Mapping[str, Any]:
@@ -432,5 +433,5 @@ def _entry(name: str, build: Callable[..., Game]) -> ProblemEntry:
     return ProblemEntry(name, build, data=DATA.get(name), drifts=name in DRIFTING, vary=vary)
 
 
-PROBLEMS = tuple(_entry(name, build) for name, build in games.GAMES.items())
+PROBLEMS = tuple(_entry(name, build) for name, build in scenarios.SCENARIOS.items())
 """Those of the package."""

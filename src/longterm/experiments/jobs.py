@@ -34,7 +34,7 @@ from longterm._arrays import FloatArray
 from longterm.engines import run
 from longterm.engines.trace import Trace
 from longterm.errors import AssumptionWarning, InputError, LongtermError
-from longterm.experiments.catalogue import Game, find_learner, find_problem
+from longterm.experiments.catalogue import Scenario, find_learner, find_problem
 from longterm.experiments.result import LOGGED
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec, as_json, kept_rounds, logged_rounds, slug
 from longterm.learners import Learner
@@ -275,7 +275,7 @@ def _prepare(spec: ExperimentSpec) -> dict[str, Any]:
     return {"parameters": parameters, "rounds": int(rounds), "facts": facts}
 
 
-def _bounds(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) -> dict[str, Any]:
+def _bounds(spec: ExperimentSpec, job: Job, game: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for curve in spec.curves:
         learner = learner_of(game, curve.learner, int(rounds[-1]), as_json(curve.parameters))
@@ -285,7 +285,7 @@ def _bounds(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64
     return made
 
 
-def _comparator(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) -> dict[str, Any]:
+def _comparator(spec: ExperimentSpec, job: Job, game: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
     assert job.seed is not None
     best = hindsight.best(game.problem, game.stream, rounds, seeds=job.seed, benchmark=game.benchmark, progress=None)
     constraint = game.problem.constraint
@@ -295,7 +295,7 @@ def _comparator(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.i
     return {"seed": job.seed, **{name: np.asarray(value).tolist() for name, value in found.items()}}
 
 
-def _run(spec: ExperimentSpec, job: Job, game: Game, rounds: NDArray[np.int64]) -> dict[str, Any]:
+def _run(spec: ExperimentSpec, job: Job, game: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
     assert job.curve is not None
     assert job.seed is not None
     assert spec.engine != "auto"  # decided once, before the first job
@@ -352,13 +352,13 @@ _WORK = {"bounds": _bounds, "comparator": _comparator, "run": _run}
 
 # A worker does many jobs of one experiment: what it built, and what the engine compiled for it, is used again.
 @lru_cache(maxsize=2)
-def game_of(name: str, parameters: str) -> Game:
+def game_of(name: str, parameters: str) -> Scenario:
     """The game of this name, with parameters as JSON."""
     return find_problem(name).build(**_from_json(parameters))  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=64)
-def learner_of(game: Game, name: str, rounds: int, parameters: str) -> Learner[Any]:
+def learner_of(game: Scenario, name: str, rounds: int, parameters: str) -> Learner[Any]:
     """The learner of this name for a game, with parameters as JSON."""
     return find_learner(name).learner(game.problem, rounds, _from_json(parameters))
 

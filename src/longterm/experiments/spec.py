@@ -37,7 +37,7 @@ from longterm import _validate as validate
 from longterm.errors import InputError
 from longterm.experiments.catalogue import find_learner, find_problem, fits, in_words
 from longterm.experiments.result import LOGGED, MEASURES, Role
-from longterm.streams.base import checked_seeds
+from longterm.streams.base import validate_seeds
 
 EngineChoice = Literal["auto", "numpy", "jax"]
 """The engine that is named; auto: the faster one, by the rule of `longterm.run`."""
@@ -195,7 +195,7 @@ class ExperimentSpec:
         if isinstance(given, int):
             seeds = tuple(range(at_most("seeds", validate.count("seeds", given), MOST_SEEDS, "sequences")))
         else:
-            seeds = checked_seeds(given)
+            seeds = validate_seeds(given)
         learners = tuple(self.learners) if isinstance(self.learners, Sequence) else ()
         validate.set_frozen(self, seeds=seeds, learners=learners, title=self.title or self.name)
         _require(self)

@@ -4,7 +4,7 @@ from longterm.hindsight.base import Hindsight, certified_gap, elastic_net_gap, s
 from longterm.hindsight.comparator import MovingHindsight, best
 from longterm.hindsight.cvxpy_statements import state_constraint, state_loss, state_set
 from longterm.hindsight.offline_logistic import ChosenBudget, Offline, choose_budget, least_log_loss
-from longterm.problems.adversarial import Benchmark, EveryRound, InExpectation, OnAverage
+from longterm.problems.benchmarks import Benchmark, EveryRound, InExpectation, OnAverage
 
 __all__ = [
     "Benchmark",

@@ -118,7 +118,7 @@ def nothing_allowed(question: Question, rounds: int) -> InputError:
     if not question.problem.constraint.parameters:
         what = f"no decision of {question.problem.name!r} with g ≤ 0 was found"
         return InputError("problem", what, "Check the signs of the constraint, or give a larger enclosing set")
-    what = f"no decision of B is {question.benchmark.words} up to round {rounds}"
+    what = f"no decision of B is {question.benchmark.description} up to round {rounds}"
     return InputError("benchmark", what, "Compare with a larger set: OnAverage(), or fewer rounds")
 
 

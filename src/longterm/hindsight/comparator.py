@@ -45,7 +45,7 @@ from longterm.problems import Benchmark, EveryRound, Problem
 from longterm.progress import Progress, reporter
 from longterm.sets import Ball, Box
 from longterm.streams import Block, Seeds, Stream
-from longterm.streams.base import checked_seeds
+from longterm.streams.base import validate_seeds
 
 Method = Literal["auto", "numerical", "cvxpy", "saga"]
 """Which solver: the best fitting one, or one by its name, to check the others by."""
@@ -136,11 +136,11 @@ def best(
     if stream is None or rounds is None:
         missing = "stream" if stream is None else "rounds"
         raise InputError(missing, "is left out", "Give problem, stream and rounds, or what run or compare returned")
-    wanted, played = increasing_rounds(rounds), checked_seeds(0 if seeds is None else seeds)
+    wanted, played = increasing_rounds(rounds), validate_seeds(0 if seeds is None else seeds)
     target = validate.positive_scalar("relative_gap", relative_gap)
     if method not in METHODS:
         raise InputError("method", f"{method!r} is not known", f"Choose from {sorted(METHODS)}")
-    problem.require_possible()
+    problem.require_feasible()
     moves = None if path is None else validate.non_negative_scalar("path", path)
     with reporter(progress, f"hindsight, {problem.name}") as report:
         question = Question(problem, stream, wanted, played, benchmark or EveryRound(), target, report)

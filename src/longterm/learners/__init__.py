@@ -8,6 +8,8 @@ from longterm.learners.ader import Ader
 from longterm.learners.aftrl import AFTRL, PenalisedFTRL
 from longterm.learners.aogd import AOGD, ProximalAOGD
 from longterm.learners.base import Learner, MadeForHorizon, State
+from longterm.learners.coldq import COLDQ
+from longterm.learners.doubling_restarts import DoublingRestarts
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback, observe
@@ -22,7 +24,7 @@ from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
 from longterm.learners.mahdavi_ogd import MahdaviOGD, smallest_root, twice
 from longterm.learners.mirror_prox import MirrorProx, NoViolationMirrorProx
 from longterm.learners.mixed_ftrl import MixedAFTRL, MixedPenalisedFTRL
-from longterm.learners.movement_budget import MovementBudget, PathBudget
+from longterm.learners.movement_budget import MovementBudget
 from longterm.learners.needs import Need
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
 from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
@@ -38,11 +40,13 @@ from longterm.learners.optimistic import (
     Seasonal,
 )
 from longterm.learners.optimistic_coco import OptimisticCOCO
+from longterm.learners.path_budget import PathBudget
 from longterm.learners.polyak_feasibility import PolyakFeasibility
 from longterm.learners.projected_ogd import ProjectedOGD
-from longterm.learners.prox_penalty import COLDQ, RECOO, ProxPenalty
+from longterm.learners.prox_penalty import ProxPenalty
 from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
-from longterm.learners.restarts import DoublingRestarts, Restarted
+from longterm.learners.recoo import RECOO
+from longterm.learners.restarts import Restarted
 from longterm.learners.sinha_vaze import SinhaVaze
 from longterm.learners.strongly_adaptive import StronglyAdaptive
 from longterm.learners.tracked_penalty import TrackedPenalty

@@ -154,7 +154,7 @@ class Learner(PerLearner, ABC, Generic[S]):
         if ours.dimension != theirs.dimension:
             what = f"plays in dimension {ours.dimension}, the problem has {theirs.dimension}"
             raise InputError("learner", what, remedy)
-        problem.require_possible()
+        problem.require_feasible()
         require_needs(type(self).__name__, self.needs, problem)
         if not ours.same_as(theirs):
             what = "plays on another set than the problem's: G, D and F, or the best decision, may lie outside of it"

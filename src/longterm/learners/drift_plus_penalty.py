@@ -1,4 +1,4 @@
-"""Drift plus penalty: one state machine, three articles. Constraints may change from round to round.
+"""Drift plus penalty: one rule of three articles. Constraints may change from round to round.
 
 With queues Q in R^m, and ĝ_j(x) = g_j^t(x_t) + ⟨∇g_j^t(x_t), x − x_t⟩, which is never above g_j^t,
 
@@ -7,8 +7,8 @@ With queues Q in R^m, and ĝ_j(x) = g_j^t(x_t) + ⟨∇g_j^t(x_t), x − x_t⟩,
 
 The queue sees the *new* point. Presets:
 - "yu-neely-wei" (NeurIPS 2017): V = √T, α = T; g_t drawn independently from one law, x* feasible on average.
-- "neely-yu" (arXiv 1702.04783): the same numbers (second-hand; the proof here confirms the rates); g_t of an adversary,
-  x* feasible in every round.
+- "neely-yu" (arXiv 1702.04783): the same numbers, from a restatement (the proof here confirms the rates); g_t of an
+  adversary, x* feasible in every round.
 - "liakopoulos" (ICML 2019): V in (K, T), α = max(T, V√T); g_t of an adversary, x* feasible on average over every K
   rounds in a row.
 - "tuned": V = M²√T/(r G_f), α = M²T/(2r²), the same in any units; regret at most (3/2) r G_f √T. M bounds ‖ĝ(x_{t+1})‖.
@@ -16,8 +16,7 @@ The queue sees the *new* point. Presets:
 Needs: the horizon; value and one subgradient of f_t and of every g_j^t at x_t.
 Guarantees: `theorem`: O(√T) regret; O(√T) for each Σ_t g_j^t(x_t) given a Slater point that is one in every round, else
 O(T^{3/4}); `theorem_with`: against windows of K rounds O(KT/V + √T) and O(√(VT)); `expected_theorem`: with points that
-are feasible and slack on average, constraint by constraint, O(√T) in expectation. Proofs, and what they found:
-`docs/after_the_paper.md`.
+are feasible and slack on average, constraint by constraint, O(√T) in expectation. Proofs: `docs/after_the_paper.md`.
 Not promised: anything about Σ [g_t(x_t)]₊.
 """
 
@@ -34,7 +33,7 @@ from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import MadeForHorizon
+from longterm.learners.base import MadeForConstants, MadeForHorizon
 from longterm.learners.duals import Duals, OnePerConstraint, per_constraint
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
@@ -45,11 +44,11 @@ from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
 from longterm.theory.facts import Constants
 
 Preset = Literal["tuned", "yu-neely-wei", "neely-yu", "liakopoulos"]
-"""Whose V and α."""
+"""The source of V and α."""
 
 
 class DriftPlusPenaltyState(NamedTuple):
-    """(t, x_t, Q(t)); the queues have the shape of the learner's duals behind the batch."""
+    """(t, x_t, Q(t)). The queues have shape (...) or (..., m)."""
 
     round: Array
     x: Array
@@ -57,7 +56,7 @@ class DriftPlusPenaltyState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
+class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[DriftPlusPenaltyState]):
     """Drift plus penalty on an enclosing set, with weights V and α and a queue for each constraint.
 
     Parameters
@@ -69,13 +68,13 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     V, alpha : float or array
         The weight of the losses, and that of the distance.
     queues : Duals
-        Which constraints have a queue.
+        The constraints that have a queue.
     lipschitz : float
         G_m with ‖Σ_j w_j ∇g_j‖ ≤ G_m‖w‖, for the bounds.
     value_bound : float
         D_m ≥ ‖(g_1(x), …, g_m(x))‖ on B, for the bounds.
     made_for : Constants, optional
-        The problem's, if the weights were made for one.
+        The problem's constants that the weights were made for.
 
     Examples
     --------
@@ -119,7 +118,7 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     def for_problem(
         cls, problem: Problem, *, horizon: int, preset: Preset = "tuned", window: int = 10, V: Hyper | None = None
     ) -> DriftPlusPenalty:
-        """Drift plus penalty for a known horizon; `window` is Liakopoulos's K, over which x* is feasible on average.
+        """Weigh losses against virtual queues of the constraints, for a known horizon.
 
         Parameters
         ----------
@@ -132,9 +131,9 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
             independently from one law, and "neely-yu", for those of an adversary: V = √T, α = T. "liakopoulos", for
             x* that are feasible on average over every `window` rounds: α = max(T, V√T).
         window : int
-            K, of "liakopoulos".
+            K, of "liakopoulos": x* is feasible on average over every K rounds.
         V : float or array, optional
-            V, of "liakopoulos", between K and T; left out, √(KT).
+            V, of "liakopoulos", between K and T. Left out, √(KT).
         """
         T, c = validate.count("horizon", horizon), problem.constants
         if V is not None and preset != "liakopoulos":
@@ -166,14 +165,6 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
         return self.with_steps(horizon=rounds, V=V, alpha=alpha)
 
     @property
-    def loss_gradient_bound(self) -> Hyper | None:
-        return None if self.made_for is None else self.made_for.loss_gradient_bound
-
-    @property
-    def constraint_gradient_bound(self) -> Hyper | None:
-        return None if self.made_for is None else self.made_for.constraint_gradient_bound
-
-    @property
     def reads_pullback(self) -> bool:
         return isinstance(self.queues, OnePerConstraint)
 
@@ -183,7 +174,9 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
             raise InputError("pushforward", "was not given", "Give v ↦ (⟨∇g_j(x_t), v⟩)_j, as `observe` does", round=t)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """With M = D_m + G_mΔ ≥ ‖ĝ(x_{t+1})‖, every x* that is feasible on average over every K rounds in a row has
+        """Return the bounds against x* that is feasible in every round, with M = D_m + G_mΔ ≥ ‖ĝ(x_{t+1})‖.
+
+        Every x* that is feasible on average over every K rounds in a row has
 
             V Σ Δf_t + ½‖Q(T+1)‖² ≤ α r² + V²G_f² T/(4α) + M²T/2 + (K − 1) M D_m T/2,
 
@@ -191,7 +184,7 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
         some x̂ in B has g_j^t(x̂) ≤ −ε in *every* round, no queue is longer than √( q² + 2αΔ² + 2VG_fΔ + M² ),
         q = (VG_fΔ + M²/2)/ε: O(√T) for V of the order of √T and α of T.
 
-        Here K = 1, feasible in every round, and ε is that of the problem's Slater point; `theorem_with` has others.
+        Here K = 1 and ε is that of the problem's Slater point. `theorem_with` takes others.
 
         Examples
         --------
@@ -210,7 +203,7 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     def theorem_with(
         self, problem: Problem, rounds: NDArray[np.int64], *, window: int = 1, slack: float | None = None
     ) -> Mapping[str, FloatArray]:
-        """The theorem against x* that is feasible over every `window` rounds, with an ε of yours, or with none."""
+        """Return the bounds against x* that is feasible over every `window` rounds, with a given slack ε or none."""
         T, K = horizons_of(np.asarray(rounds), self.batch_shape), validate.count("window", window)
         V, alpha, c, M = np.asarray(self.V), np.asarray(self.alpha), problem.constants, self._largest_change(problem)
         windows = (K - 1) * M * self.value_bound * T / 2
@@ -225,14 +218,12 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
     def expected_theorem(
         self, problem: Problem, rounds: NDArray[np.int64], *, slack: float
     ) -> Mapping[str, FloatArray]:
-        """The same in expectation, for g^t that are independent of everything before round t and of one law.
+        """Return the bounds in expectation, for g^t of one law that are independent of everything before round t.
 
-        x* and x̂, fixed in advance, need be feasible and slack on average only, a constraint at a time: E g_j^t(x*) ≤ 0
-        and E g_j^t(x̂) ≤ −ε for each j. With c = VG_fΔ + M²/2 and b = 2M + 2G_mΔ + ε,
+        x* and x̂ are fixed in advance and need be feasible and slack on average only: E g_j^t(x*) ≤ 0 and
+        E g_j^t(x̂) ≤ −ε for each j. With c = VG_fΔ + M²/2 and b = 2M + 2G_mΔ + ε,
 
-            E‖Q(t)‖ ≤ 2(c/ε + Δ√(2α)) + D_m + √(2c) + (2b²/ε) ln(9b²/ε²),
-
-        O(√T) again.
+            E‖Q(t)‖ ≤ 2(c/ε + Δ√(2α)) + D_m + √(2c) + (2b²/ε) ln(9b²/ε²) = O(√T).
         """
         T, epsilon = horizons_of(np.asarray(rounds), self.batch_shape), validate.positive_scalar("slack", slack)
         V, alpha, c, M = np.asarray(self.V), np.asarray(self.alpha), problem.constants, self._largest_change(problem)
@@ -244,11 +235,11 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
         return {REGRET: self.theorem_with(problem, rounds)[REGRET], LONG_TERM: self._violation(problem, T, queue)}
 
     def _largest_change(self, problem: Problem) -> float:
-        """M ≥ ‖ĝ(x_{t+1})‖: by no more can the queues' length change in a round."""
+        """Return M ≥ ‖ĝ(x_{t+1})‖, the largest change of the queues' length in a round."""
         return self.value_bound + self.lipschitz * problem.constants.diameter
 
     def _violation(self, problem: Problem, T: FloatArray, queue: FloatArray) -> FloatArray:
-        """From a bound on every ‖Q(t)‖ to one on Σ_t g_j^t(x_t)."""
+        """Return the bound on Σ_t g_j^t(x_t) that follows from a bound on every ‖Q(t)‖."""
         c, twice = problem.constants, 2 * np.asarray(self.alpha)
         moves = (np.asarray(self.V) * c.loss_gradient_bound + self.lipschitz * queue) / twice
         return np.asarray(queue + c.constraint_gradient_bound * T * moves)
@@ -257,9 +248,6 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
         x = self.initial_x(batch_shape, xp, dtype)
         queue = xp.zeros((*x.shape[:-1], *self.queues.shape), dtype=x.dtype)
         return DriftPlusPenaltyState(xp.asarray(1, dtype=xp.int64), x, queue)
-
-    def ask(self, state: DriftPlusPenaltyState) -> Array:
-        return state.x
 
     def update(self, state: DriftPlusPenaltyState, feedback: Feedback) -> DriftPlusPenaltyState:
         V, alpha = self._steps(state.x)
@@ -273,6 +261,6 @@ class DriftPlusPenalty(MadeForHorizon[DriftPlusPenaltyState]):
         return {"multiplier": state.queue / self.queues.spread(V), "V": V, "alpha": alpha}
 
     def _steps(self, x: Array) -> tuple[Array, Array]:
-        """V and α, one for each learner."""
+        """Return V and α, one for each learner."""
         one = namespace(x).ones_like(x[..., 0])
         return like(self.V, x) * one, like(self.alpha, x) * one

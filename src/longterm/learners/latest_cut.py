@@ -1,4 +1,4 @@
-"""Descend, then go back to the latest constraint: nothing to know of how far the comparator moves (ours).
+"""Descent, then the half-space or the set of the latest constraint: no knowledge of the comparator's path (ours).
 
     y_t = Π_B( x_t − η_t ∇f_t(x_t) ),   η_t = Δ/(G_f t^β);     x_{t+1} = the projection of y_t, onto
     "cut":  {z : g_t(x_t) + ⟨∇g_t(x_t), z − x_t⟩ ≤ 0}, then onto B: a Polyak step on the linearised constraint
@@ -12,16 +12,16 @@ with g_t(u_t) ≤ 0 in its own round and Σ ‖u_t − u_{t−1}‖ ≤ P:
 
 and the hard violation is at most √T times the root of the second. Proof. Both maps bring y_t nearer to u_t:
 ‖x_{t+1} − u_t‖² ≤ ‖y_t − u_t‖² − s_t², where [ĝ_t(y_t)]₊ ≤ G_g s_t, and [g_t(x_t)]₊ ≤ [ĝ_t(y_t)]₊ + G_g G_f η_t.
-Divide by 2η_t and sum: the first; do not divide, and use −⟨∇f_t, x_t − u_t⟩ ≤ G_fΔ: Σ s_t². ∎ For σ-strongly convex
+Divide by 2η_t and sum: the first. Do not divide, and use −⟨∇f_t, x_t − u_t⟩ ≤ G_fΔ: Σ s_t². ∎ For σ-strongly convex
 losses and P = 0, η_t = 1/(σt): (G_f²/(2σ))(1 + ln T), and 2G_g² (Δ² + (2G_fΔ/σ)(1 + ln T) + 4G_f²/σ²).
-The abstract of CLASP (Ferreira, Xavier, Soares 2026) has these rates; whether its rule is this one we do not know.
+The abstract of CLASP (Ferreira, Xavier, Soares 2026) has these rates. We do not know whether its rule is this one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,28 +31,22 @@ from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot
 from longterm._validate import Hyper
 from longterm.constraints import VaryingAffine
 from longterm.errors import InputError
-from longterm.learners.base import Learner
+from longterm.learners.base import Learner, PointState
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, SQUARED, NoTheoremError, horizons_of
+from longterm.theory.conditions import power_sum
 
 Onto = Literal["cut", "set"]
 BISECTIONS, SMALL = 52, 1e-12
-"""Of the multiplier λ: to the last bit of a float64; and what keeps it finite."""
-
-
-class LatestCutState(NamedTuple):
-    """(t, x_t)."""
-
-    round: Array
-    x: Array
+"""Bisections of the multiplier λ, to the last bit of a float64, and an offset that keeps λ finite."""
 
 
 @dataclass(frozen=True, eq=False)
-class LatestCut(Learner[LatestCutState]):
-    """Steps `first_step`/t^`decay`, then the latest constraint's half-space or set.
+class LatestCut(Learner[PointState]):
+    """Steps `first_step`/t^`decay`, then the half-space or the set of the latest constraint.
 
     Parameters
     ----------
@@ -61,11 +55,11 @@ class LatestCut(Learner[LatestCutState]):
     first_step, decay : float or array
         η_t = first_step/t^decay.
     onto : {"cut", "set"}
-        What y_t is projected onto.
+        The set that y_t is projected onto.
     sigma : float or array
-        The σ that the steps were made for; 0 for none.
+        The σ that the steps were made for. 0 for none.
     path : float
-        P, for `bound`; the rule does not read it.
+        P, for `bound`. The rule does not read it.
 
     Examples
     --------
@@ -110,7 +104,7 @@ class LatestCut(Learner[LatestCutState]):
     def for_problem(
         cls, problem: Problem, *, steps: StepKind = "convex", beta: Hyper = 0.5, onto: Onto = "cut", path: float = 0.0
     ) -> LatestCut:
-        """Descend, then project onto the latest constraint; nothing to know of how far the comparator moves.
+        """Descend, then project onto the latest constraint, without knowing how far the comparator moves.
 
         Parameters
         ----------
@@ -121,7 +115,7 @@ class LatestCut(Learner[LatestCutState]):
         beta : float or array
             β in (0, 1).
         onto : {"cut", "set"}
-            The half-space of the linearised constraint; or, for one affine constraint, the set itself.
+            The half-space of the linearised constraint, or, for one affine constraint, the set itself.
         path : float
             P, for `bound` alone.
         """
@@ -129,7 +123,7 @@ class LatestCut(Learner[LatestCutState]):
         if steps != "convex":
             sigma = require_strong_convexity(problem, steps)
             return cls(problem.enclosing_set, 1 / sigma, 1.0, onto, sigma, path)
-        decay = validate.trade_off("beta", beta)
+        decay = validate.open_unit_interval("beta", beta)
         return cls(problem.enclosing_set, c.diameter / c.loss_gradient_bound, decay, onto, 0.0, path)
 
     @property
@@ -146,36 +140,34 @@ class LatestCut(Learner[LatestCutState]):
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
-        G, G_g, wide, P = c.loss_gradient_bound, c.constraint_gradient_bound, c.diameter, self.path
+        G, G_g, diameter, P = c.loss_gradient_bound, c.constraint_gradient_bound, c.diameter, self.path
         if np.any(np.asarray(self.sigma) > 0):
             if P > 0:
                 raise NoTheoremError("steps 1/(σt) have none against comparators that move", "Use steps='convex'")
             sigma, log = np.asarray(self.sigma), 1 + np.log(T)
-            regret, squared = G**2 / (2 * sigma) * log, wide**2 + 2 * G * wide / sigma * log + 4 * (G / sigma) ** 2
+            regret = G**2 / (2 * sigma) * log
+            squared = diameter**2 + 2 * G * diameter / sigma * log + 4 * (G / sigma) ** 2
         else:
             step, decay = np.asarray(self.first_step), np.asarray(self.decay)
-            steps, squares = step * _power_sum(T, decay), step**2 * _power_sum(T, 2 * decay)
-            regret = (wide**2 / 2 + wide * P) * T**decay / step + 0.5 * G**2 * steps
-            squared = wide**2 + 2 * wide * P + 2 * G * wide * steps + 2 * G**2 * squares
+            steps, squares = step * power_sum(T, decay), step**2 * power_sum(T, 2 * decay)
+            regret = (diameter**2 / 2 + diameter * P) * T**decay / step + 0.5 * G**2 * steps
+            squared = diameter**2 + 2 * diameter * P + 2 * G * diameter * steps + 2 * G**2 * squares
         squared = 2 * G_g**2 * squared
         return {REGRET: regret, SQUARED: squared, HARD: np.sqrt(T * squared)}
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> LatestCutState:
-        return LatestCutState(xp.asarray(1, dtype=xp.int64), self.initial_x(batch_shape, xp, dtype))
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PointState:
+        return PointState(xp.asarray(1, dtype=xp.int64), self.initial_x(batch_shape, xp, dtype))
 
-    def ask(self, state: LatestCutState) -> Array:
-        return state.x
-
-    def update(self, state: LatestCutState, feedback: Feedback) -> LatestCutState:
+    def update(self, state: PointState, feedback: Feedback) -> PointState:
         x, xp, project = state.x, namespace(state.x), self.enclosing_set.project
         y = project(x - as_column(self._eta(state)) * feedback.loss_gradient)
         normal = feedback.constraint_gradient
         excess = xp.maximum(feedback.constraint + dot(y - x, normal), 0.0)
         multiplier = excess / clamp_to_divisor(dot(normal, normal))
         if self.onto == "cut":
-            return LatestCutState(state.round + 1, project(y - as_column(multiplier) * normal))
-        # ⟨∇g, Π_B(y − λ∇g)⟩ falls in λ, which runs from 0 to ∞ as λ_1 s/(1 − s), s in [0, 1]. Where it is never low
-        # enough nothing in B is feasible, and what comes nearest to it is taken.
+            return PointState(state.round + 1, project(y - as_column(multiplier) * normal))
+        # ⟨∇g, Π_B(y − λ∇g)⟩ falls in λ = λ_1 s/(1 − s), s in [0, 1]. If it is never low enough, nothing in B is
+        # feasible, and the last point is taken.
         unit = self.enclosing_set.diameter / xp.sqrt(clamp_to_divisor(dot(normal, normal)))
         low, high = xp.zeros_like(excess), xp.ones_like(excess)
 
@@ -184,20 +176,13 @@ class LatestCut(Learner[LatestCutState]):
 
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
-            short = feedback.constraint + dot(moved(middle) - x, normal) > 0
-            low, high = xp.where(short, middle, low), xp.where(short, high, middle)
-        return LatestCutState(state.round + 1, moved(xp.where(excess > 0, high, xp.zeros_like(high))))
+            infeasible = feedback.constraint + dot(moved(middle) - x, normal) > 0
+            low, high = xp.where(infeasible, middle, low), xp.where(infeasible, high, middle)
+        return PointState(state.round + 1, moved(xp.where(excess > 0, high, xp.zeros_like(high))))
 
-    def report(self, state: LatestCutState) -> dict[str, Array]:
+    def report(self, state: PointState) -> dict[str, Array]:
         return {"eta": self._eta(state)}
 
-    def _eta(self, state: LatestCutState) -> Array:
+    def _eta(self, state: PointState) -> Array:
         t = namespace(state.x).astype(state.round, state.x.dtype)
         return like(self.first_step, state.x) / t ** like(self.decay, state.x)
-
-
-def _power_sum(T: FloatArray, power: FloatArray) -> FloatArray:
-    """At least Σ_{t≤T} t^{−power}: 1 and the integral from 1 to T."""
-    with np.errstate(all="ignore"):
-        area = np.where(np.abs(1 - power) < 1e-12, np.log(T), (T ** (1 - power) - 1) / (1 - power))
-    return np.asarray(1 + area)

@@ -1,7 +1,8 @@
-"""The networked saddle point (Koppel, Jakubiec, Ribeiro 2014): agents on a graph learn apart and come to agree.
+"""The networked saddle point (Koppel, Jakubiec, Ribeiro 2014): agents on a graph who talk to their neighbours.
 
-Agent i plays x_i, sees its own f_{i,t}, and talks to its neighbours only. Every edge e = (i, j) holds a multiplier
-λ_e for x_i = x_j. With L_t(x, λ) = Σ_i f_{i,t}(x_i) + Σ_{e=(i,j)} ⟨λ_e, x_i − x_j⟩ and both steps from (x_t, λ_t):
+Agent i plays x_i, sees its own f_{i,t}, and exchanges messages with its neighbours only. Every edge e = (i, j) has a
+multiplier λ_e for x_i = x_j. With L_t(x, λ) = Σ_i f_{i,t}(x_i) + Σ_{e=(i,j)} ⟨λ_e, x_i − x_j⟩, both steps from
+(x_t, λ_t) are
 
     x_i ← Π( x_i − η ( ∇f_{i,t}(x_i) + Σ_{e=(i,j)} λ_e − Σ_{e=(j,i)} λ_e ) )        x_1 = the sets' centre
     λ_e ← Π_Λ( λ_e + μ ( x_i − x_j ) ),   Λ the ball of radius ℓ                    λ_1 = 0
@@ -14,15 +15,15 @@ and L = ℓ√E. Then
 
     η = r / ((G_f + σL) √T),   μ = L / (σr √T),   ℓ = 2w,   w = G_f min( 1/σ₂, √(n − 1) ).
 
-With ℓ above w the multipliers are strong enough to hold any agents together; the proof needs that.
+With ℓ above w the multipliers are large enough to enforce agreement. The proof needs that.
 Needs: a horizon, and a `Consensus` constraint on a product of n copies of one set.
 Guarantees: `theorem`, O(√T) regret: Σ_t Σ_i f_{i,t}(x_{i,t}) − f_{i,t}(u) for every common u of the agents' set.
-Where the losses of the rounds are drawn from one law, the agents' mean decisions come together: E Σ_e ‖x̄_i − x̄_j‖ =
-O(1/√T), `mean_disagreement`. Neither agreement in single rounds is promised, nor any against an adversary.
-Checked: signs and factors, against the gradient of L. The rule came second-hand as ∇f_i + Σ_j (λ_ij − λ_ji) with one
-step ε = 1/√T. That is right when each edge holds two multipliers, one for either direction, which then stay opposite,
-and it equals the rule above with η = ε, μ = 2ε and Λ twice as large (a test runs both). Read with one multiplier per
-edge, λ_ji = λ_ij, it would cancel, and no agent would hear of another.
+If the losses are drawn independently from one law, the agents' mean decisions agree: E Σ_e ‖x̄_i − x̄_j‖ = O(1/√T),
+`mean_disagreement`. Not promised: agreement in single rounds, or against an adversary.
+Checked: signs and factors, against the gradient of L. We know the rule from a restatement, as ∇f_i + Σ_j (λ_ij − λ_ji)
+with one step ε = 1/√T. That is right when each edge holds two multipliers, one for either direction, which then stay
+opposite. It equals the rule above with η = ε, μ = 2ε and Λ twice as large (a test runs both). With one multiplier per
+edge, λ_ji = λ_ij, the terms would cancel.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_o
 
 
 class NetworkedSaddlePointState(NamedTuple):
-    """(t, x_t, λ_t): all agents joined, all edges joined."""
+    """(t, x_t, λ_t), with all agents and all edges concatenated."""
 
     round: Array
     x: Array
@@ -70,7 +71,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
     eta, mu : float or array
         The steps of x and of λ.
     gradient_bound : float or array, optional
-        The G that the steps were made for, if they were made for one.
+        The G that the steps were made for.
 
     Examples
     --------
@@ -119,7 +120,7 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int) -> NetworkedSaddlePoint:
-        """A saddle point that agents on a graph look for by talking to their neighbours, for a known horizon.
+        """Let agents on a graph find a saddle point by exchanges with neighbours, for a known horizon.
 
         Parameters
         ----------
@@ -157,20 +158,19 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
             )
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """For any common point u of the agents' set and any losses (`docs/derivations.md`; σ and L = ℓ√E as above),
+        """Return the bounds against any common point u of the agents' set (`docs/derivations.md`; σ, L = ℓ√E as above).
 
             Σ_t Σ_i f_{i,t}(x_{i,t}) − f_{i,t}(u) + ℓ Σ_e ‖Σ_t (x_{i,t} − x_{j,t})‖ ≤ P
             P = r²/(2η) + ηT (G_f + σL)²/2 + L²/(2μ) + μT σ²r²/2
 
-        so the regret is at most P − L²/(2μ), and max_j Σ_t g_j(x_t), a coordinate of Σ_t (x_i − x_j) over one edge, at
-        most (P + FT)/ℓ. On average the latter does not vanish: against an adversary no more is proved.
-        `mean_disagreement` is for losses drawn from one law, and vanishes.
+        The regret is at most P − L²/(2μ), and max_j Σ_t g_j(x_t), a coordinate of Σ_t (x_i − x_j) over one edge, at
+        most (P + FT)/ℓ. The latter does not vanish on average. `mean_disagreement`, for losses of one law, does.
         """
         P, dual, T = self._terms(problem, rounds)
         return {REGRET: P - dual, LONG_TERM: (P + problem.constants.loss_range * T) / self.multiplier_set.radius}
 
     def mean_disagreement(self, problem: Problem, rounds: ArrayLike) -> FloatArray:
-        """E Σ_e ‖x̄_i − x̄_j‖ ≤ P/((ℓ − w) T): the means x̄ of T rounds whose losses are drawn independently of one law.
+        """Return P/((ℓ − w) T) ≥ E Σ_e ‖x̄_i − x̄_j‖, for the means x̄ of T rounds with independent losses of one law.
 
         Examples
         --------
@@ -186,11 +186,11 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
         holding = holding_multiplier(self.consensus, problem.constants.loss_gradient_bound)
         spare = self.multiplier_set.radius - holding
         if spare <= 0:
-            raise NoTheoremError("its multipliers are too small to hold agents together", "Use a larger Λ: ℓ > w")
+            raise NoTheoremError("its multipliers are too small to enforce agreement", "Use a larger Λ: ℓ > w")
         return P / (spare * T)
 
     def _terms(self, problem: Problem, rounds: NDArray[np.int64]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """P, its part L²/(2μ), and T."""
+        """Return P, its part L²/(2μ), and T."""
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         eta, mu = np.asarray(self.eta), np.asarray(self.mu)
         largest, _ = self.consensus.singular_values
@@ -203,9 +203,6 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
         x = self.initial_x(batch_shape, xp, dtype)
         multiplier = xp.zeros((*x.shape[:-1], self.consensus.count // 2), dtype=x.dtype)
         return NetworkedSaddlePointState(xp.asarray(1, dtype=xp.int64), x, multiplier)
-
-    def ask(self, state: NetworkedSaddlePointState) -> Array:
-        return state.x
 
     def update(self, state: NetworkedSaddlePointState, feedback: Feedback) -> NetworkedSaddlePointState:
         xp = namespace(state.x)
@@ -224,6 +221,6 @@ class NetworkedSaddlePoint(Learner[NetworkedSaddlePointState]):
 
 
 def holding_multiplier(consensus: Consensus, gradient_bound: float) -> float:
-    """The w with Σ_i F_i(x_i) ≥ min_u Σ_i F_i(u) − w Σ_e ‖x_i − x_j‖: G_f min(1/σ₂, √(n − 1)), for all convex F_i."""
+    """Return w = G_f min(1/σ₂, √(n − 1)): Σ_i F_i(x_i) ≥ min_u Σ_i F_i(u) − w Σ_e ‖x_i − x_j‖ for convex F_i."""
     _, smallest = consensus.singular_values
     return gradient_bound * min(1 / smallest, float(np.sqrt(consensus.agents - 1)))

@@ -39,7 +39,7 @@ from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.learners.no_violation import slater_of
-from longterm.learners.projected_ogd import known_projection, require_projection
+from longterm.learners.projection_check import known_projection, require_projection
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
@@ -119,7 +119,7 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
             Π_X, onto {g ≤ 0} ∩ B; left out, the problem's.
         """
         onto, T, c = (
-            known_projection(cls, problem, projection),
+            known_projection(cls.__name__, cls.needs, problem, projection),
             validate.dimension("horizon", horizon),
             problem.constants,
         )

@@ -1,4 +1,4 @@
-"""Online ADM: alternating directions with the constraint split off (Wang, Banerjee 2013, arXiv 1306.3721).
+"""Online ADM: alternating directions with a copy of x for the constraint (Wang, Banerjee 2013, arXiv 1306.3721).
 
 min Σ f_t(x) over x in B and in C is written with a copy z of x: x in B, z in C, x = z. With y the multiplier of
 x = z, f_t linearised at the point played and a proximal term,
@@ -9,9 +9,9 @@ x = z, f_t linearised at the point played and a proximal term,
     y_{t+1} = y_t + ρ ( x_{t+1} − z_{t+1} )
 
 from x_1 the centre of B, z_1 = Π_C(x_1), y_1 = 0. (η is the weight of the proximal term, as in the article.) C is
-{g ≤ 0}, or {g ≤ 0} ∩ B. The first is often much easier to project onto, which is what the splitting is for.
+{g ≤ 0}, or {g ≤ 0} ∩ B. The first is often much easier to project onto, which is the reason for the splitting.
 
-`OnlineADM` plays x_t, which lies in B and may break g ≤ 0. `FeasibleOnlineADM` plays z_t, feasible in every round.
+`OnlineADM` plays x_t, which lies in B and may violate g ≤ 0. `FeasibleOnlineADM` plays z_t, feasible in every round.
 
 Needs: a horizon for the tuned ρ and η ~ √T, a fixed constraint, and Π_C in every round.
 Guarantees (r = max ‖x_1 − x‖ over B, G_f for the losses alone; `docs/derivations.md` has the proof), for any x* in
@@ -19,12 +19,12 @@ B ∩ C and any losses:
 
     x played   regret ≤ (η + ρ) r²/2 + T G_f²/(2η), and Σ [g(x_t)]₊ = O(T^{3/4});
                for every *affine* constraint g_j even Σ g_j(x_t) = O(T^{1/4})
-    z played   regret ≤ (η + ρ) r²/2 + T G_f²/(2ρ), and no violation at all; here C has to lie in B, so that G_f bounds
-               the gradients at z_t, and a projection that leaves B is refused before round 1
+    z played   regret ≤ (η + ρ) r²/2 + T G_f²/(2ρ), and no violation at all. C has to lie in B, so that G_f bounds
+               the gradients at z_t. A projection that leaves B is refused before round 1.
 
-Checked: the rule came second-hand and was derived from the problem; the O(√T) that the article gives for the squared
-residuals Σ ‖x_{t+1} − z_t‖² comes out as it says (new point, old copy); the two statements on g follow from it and
-from ‖y_T‖. Not built: the form A x + B z = c, and the logarithmic rates for strongly convex losses.
+Checked: we know the rule from a restatement and derived it from the problem. The O(√T) that the article gives for the
+squared residuals Σ ‖x_{t+1} − z_t‖² (new point, old copy) holds. The two statements on g follow from it and from
+‖y_T‖. Not built: the form A x + B z = c, and the logarithmic rates for strongly convex losses.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from longterm._validate import Hyper
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
-from longterm.learners.projected_ogd import known_projection, require_feasible_image, require_projection
+from longterm.learners.projection_check import known_projection, require_feasible_image, require_projection
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
@@ -50,7 +50,7 @@ from longterm.theory.bounds import HARD, LONG_TERM, REGRET, NoTheoremError, hori
 from longterm.theory.facts import Constants
 
 STRETCH = 3.0
-"""Points that Π_C is tried on lie this many times as far from the centre as B goes: x + y/ρ leaves B."""
+"""How far outside B the sample points of Π_C may lie, as a multiple of B: x + y/ρ leaves B."""
 
 
 class OnlineADMState(NamedTuple):
@@ -77,7 +77,7 @@ class OnlineADM(Learner[OnlineADMState]):
     rho : float or array
         ρ, the weight of the distance from the copy.
     gradient_bound : float or array, optional
-        The G that η and ρ were made for, if they were made for one.
+        The G that η and ρ were made for.
 
     Examples
     --------
@@ -108,32 +108,32 @@ class OnlineADM(Learner[OnlineADMState]):
     }
     needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.HORIZON, Need.PROJECTION})
     _plays_copy: ClassVar[bool] = False
-    """Whether z_t is played, which then has to lie in B."""
+    """Whether z_t is played. It then has to lie in B."""
 
     def __post_init__(self) -> None:
         validate.set_frozen(self, eta=validate.non_negative("eta", self.eta), rho=validate.positive("rho", self.rho))
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, projection: Projection | None = None) -> Self:
-        """Online alternating directions: x_t in B and z_t in {g ≤ 0}, drawn together by a multiplier.
+        """Alternate between x_t in B and z_t in {g ≤ 0}, joined by a multiplier.
 
         η = ρ = G_f√T/r: regret at most (3/2) r G_f √T.
 
         Parameters
         ----------
         problem : Problem
-            What is to be played.
+            The problem that it plays.
         horizon : int
             T, the number of rounds.
         projection : Projection, optional
-            Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B; left out, the problem's onto {g ≤ 0} ∩ B.
+            Π_C, with C = {g ≤ 0} or {g ≤ 0} ∩ B. Left out, the problem's onto {g ≤ 0} ∩ B.
         """
         onto, weight = cls._known_projection(problem, projection), _weight(problem, horizon)
         return cls(problem.enclosing_set, onto, weight, weight, problem.constants.gradient_bound)
 
     @classmethod
     def _known_projection(cls, problem: Problem, given: Projection | None) -> Projection:
-        onto = known_projection(cls, problem, given)
+        onto = known_projection(cls.__name__, cls.needs, problem, given)
         require_projection(problem, onto, into_set=cls._plays_copy, stretch=STRETCH)
         return onto
 
@@ -142,7 +142,7 @@ class OnlineADM(Learner[OnlineADMState]):
         require_feasible_image(problem, self.project, into_set=self._plays_copy, stretch=STRETCH)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Regret ≤ P_T, Σ [g(x_t)]₊ ≤ min(D, G_g r) + G_g √((T − 1) S), and of affine constraints more.
+        """Return regret ≤ P_T, Σ [g(x_t)]₊ ≤ min(D, G_g r) + G_g √((T − 1) S), and a line for affine constraints.
 
         For any x* in B ∩ C and any losses (`docs/derivations.md`),
 
@@ -174,7 +174,7 @@ class OnlineADM(Learner[OnlineADMState]):
         return {**bounds, LONG_TERM: first + c.constraint_gradient_bound * drift}
 
     def _regret(self, c: Constants, T: FloatArray) -> FloatArray:
-        """P_T of `theorem`."""
+        """Return P_T of `theorem`."""
         eta, rho = np.asarray(self.eta), np.asarray(self.rho)
         if np.any(eta <= 0):
             raise NoTheoremError("x_t is played with η = 0", "The theorem needs a proximal term, η > 0")
@@ -183,9 +183,6 @@ class OnlineADM(Learner[OnlineADMState]):
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OnlineADMState:
         x = self.initial_x(batch_shape, xp, dtype)
         return OnlineADMState(xp.asarray(1, dtype=xp.int64), x, self.project(x), xp.zeros_like(x))
-
-    def ask(self, state: OnlineADMState) -> Array:
-        return state.x
 
     def update(self, state: OnlineADMState, feedback: Feedback) -> OnlineADMState:
         eta, rho = as_column(like(np.asarray(self.eta), state.x)), as_column(like(np.asarray(self.rho), state.x))
@@ -200,7 +197,7 @@ class OnlineADM(Learner[OnlineADMState]):
 
 @dataclass(frozen=True, eq=False)
 class FeasibleOnlineADM(OnlineADM):
-    """Online ADM that plays z_t: feasible in every round.
+    """Online ADM that plays z_t, which is feasible in every round.
 
     Its own proof needs no proximal term, so `for_problem` takes η = 0: x_{t+1} = Π_B(z_t − (y_t + ∇f_t)/ρ). Where Π_B
     moves nothing, z_t is projected gradient descent with step 1/ρ.
@@ -214,7 +211,7 @@ class FeasibleOnlineADM(OnlineADM):
     eta, rho : float or array
         η and ρ, the weights of the proximal term and of the distance from the copy.
     gradient_bound : float or array, optional
-        The G that η and ρ were made for, if they were made for one.
+        The G that η and ρ were made for.
     """
 
     name: ClassVar[str] = "feasible_online_adm"
@@ -224,24 +221,24 @@ class FeasibleOnlineADM(OnlineADM):
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, projection: Projection | None = None) -> Self:
-        """Online alternating directions that plays z_t: feasible in every round.
+        """Alternate directions and play z_t, which is feasible in every round.
 
         η = 0, ρ = G_f√T/r: regret at most r G_f √T.
 
         Parameters
         ----------
         problem : Problem
-            What is to be played.
+            The problem that it plays.
         horizon : int
             T, the number of rounds.
         projection : Projection, optional
-            Π_X, onto {g ≤ 0} ∩ B; left out, the problem's.
+            Π_X, onto {g ≤ 0} ∩ B. Left out, the problem's.
         """
         onto, weight = cls._known_projection(problem, projection), _weight(problem, horizon)
         return cls(problem.enclosing_set, onto, 0.0, weight, problem.constants.gradient_bound)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Regret ≤ (η + ρ) r²/2 + T G_f²/(2ρ), violation 0."""
+        """Return regret ≤ (η + ρ) r²/2 + T G_f²/(2ρ), and violation 0."""
         c, T = problem.constants, horizons_of(rounds, self.batch_shape)
         eta, rho = np.asarray(self.eta), np.asarray(self.rho)
         regret = np.asarray((eta + rho) * c.radius**2 / 2 + T * c.loss_gradient_bound**2 / (2 * rho))
@@ -252,6 +249,6 @@ class FeasibleOnlineADM(OnlineADM):
 
 
 def _weight(problem: Problem, horizon: int) -> float:
-    """G_f√T/r: the η and the ρ of the theorem."""
+    """Return G_f√T/r, the η and the ρ of the theorem."""
     constants = problem.constants
     return float(constants.loss_gradient_bound * np.sqrt(validate.dimension("horizon", horizon)) / constants.radius)

@@ -1,11 +1,11 @@
-"""The step of the prox-penalty family, where it has a closed form: the latest constraint itself, cut off at 0.
+"""The step of the prox-penalty family in closed form, with the positive part of the latest constraint in it.
 
     x⁺ = argmin_{x ∈ B} ⟨z, x⟩ + w [g_t(x)]₊ + (a/2) ‖x − x_t‖²
 
 It is the argmin for ν g_t with the smallest ν in [0, w] that makes g_t ≤ 0, or with w (`docs/aftrl.md`, "the positive
-part"). Budgets have that ν from `PenaltyProx`. One affine g_t is known everywhere once its value and gradient at x_t
-are: the half-space step needs no oracle beyond the feedback, so g_t may change from round to round. Where several
-constraints meet there is no closed form: write a `PenaltyStep` that solves your sub-problem.
+part"). Budgets have that ν from `PenaltyProx`. The value and gradient of one affine g_t at x_t determine it everywhere,
+so the half-space step needs only the feedback, and g_t may change. Several constraints have no closed form: write a
+`PenaltyStep` that solves your sub-problem.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from longterm.sets import Ball, Box, Set
 
 
 class Stepped(NamedTuple):
-    """Where the step leads, and g_t there."""
+    """The new point, and g_t there."""
 
     x: Array
     constraint: Array
@@ -41,12 +41,12 @@ class PenaltyStep(ABC):
 
     @abstractmethod
     def step(self, x: Array, feedback: Feedback, weight: Array, curvature: Array) -> Stepped:
-        """From x_t with z = ∇f_t(x_t), for weights w and curvatures a of shape (...,)."""
+        """Return the argmin from x_t with z = ∇f_t(x_t), for weights w and curvatures a of shape (...,)."""
 
 
 @dataclass(frozen=True, eq=False)
 class BudgetStep(PenaltyStep):
-    """For a fixed constraint with a `PenaltyProx`."""
+    """The step for a fixed constraint with a `PenaltyProx`."""
 
     prox: PenaltyProx
 
@@ -64,7 +64,7 @@ class BudgetStep(PenaltyStep):
 
 @dataclass(frozen=True, eq=False)
 class HalfSpaceStep(PenaltyStep):
-    """For one affine constraint, fixed or of the round, on a ball or a box: x⁺ = Π_B(y − ν s/a), s = ∇g_t.
+    """The step for one affine constraint, fixed or changing, on a ball or a box: x⁺ = Π_B(y − ν s/a), s = ∇g_t.
 
     Examples
     --------
@@ -84,16 +84,16 @@ class HalfSpaceStep(PenaltyStep):
         free = x - feedback.loss_gradient / as_column(curvature)
         offset = dot(slope, x) - feedback.constraint  # g_t(x) = ⟨s, x⟩ − offset
         if isinstance(self.over, Ball):
-            far = _far_in_ball(self.over, free, slope, offset)
+            distance = _distance_in_ball(self.over, free, slope, offset)
         else:
-            far = _far_in_box(self.over, free, slope, offset)
-        least = namespace(x).minimum(curvature * far, weight)
+            distance = _distance_in_box(self.over, free, slope, offset)
+        least = namespace(x).minimum(curvature * distance, weight)
         moved = self.over.project(free - as_column(least / curvature) * slope)
         return Stepped(moved, dot(slope, moved) - offset, least)
 
 
-def _far_in_ball(over: Ball, y: Array, slope: Array, offset: Array) -> Array:
-    """The least τ ≥ 0 with ⟨s, Π_B(y − τs)⟩ ≤ offset; ∞ where no point of the ball has that."""
+def _distance_in_ball(over: Ball, y: Array, slope: Array, offset: Array) -> Array:
+    """Return the least τ ≥ 0 with ⟨s, Π_B(y − τs)⟩ ≤ offset, or ∞ where no point of the ball has that."""
     # About the centre, in units of R: p and q are y's parts along s and across it. Π_B scales (p − τ‖s‖, q) into the
     # ball; its first part is the offset β when p − τ‖s‖ is β, or, where that leaves the ball, β q/√(1 − β²).
     xp, centre = namespace(y), like(over.centre, y)
@@ -110,8 +110,8 @@ def _far_in_ball(over: Ball, y: Array, slope: Array, offset: Array) -> Array:
     return xp.maximum(along - wanted, 0.0) * over.radius / safe
 
 
-def _far_in_box(over: Box, y: Array, slope: Array, offset: Array) -> Array:
-    """The same on a box: ⟨s, Π_B(y − τs)⟩ falls in straight pieces, which end where a coordinate meets its bounds."""
+def _distance_in_box(over: Box, y: Array, slope: Array, offset: Array) -> Array:
+    """Return the same τ on a box: ⟨s, Π_B(y − τs)⟩ is linear until a coordinate meets a bound."""
     xp = namespace(y)
     lower, upper = like(over.lower, y), like(over.upper, y)
     moving = slope != 0
@@ -134,7 +134,7 @@ def _far_in_box(over: Box, y: Array, slope: Array, offset: Array) -> Array:
 
 
 def penalty_step_of(problem: Problem) -> PenaltyStep | None:
-    """The closed form of this problem; None where there is none."""
+    """Return the closed form of this problem, or None."""
     constraint, over = problem.constraint, problem.enclosing_set
     prox = None if constraint.parameters else constraint.prox(over)
     if isinstance(prox, PenaltyProx) and prox.set_holds_budget:
@@ -146,7 +146,7 @@ def penalty_step_of(problem: Problem) -> PenaltyStep | None:
 
 
 def require_penalty_step(learner: str, problem: Problem) -> PenaltyStep:
-    """The same, or the reason why this learner cannot have it."""
+    """Return the closed form of this problem. Raise if there is none."""
     step = penalty_step_of(problem)
     if step is None:
         raise InputError(

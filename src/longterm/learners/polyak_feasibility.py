@@ -1,4 +1,4 @@
-"""Feasible in every round without projecting onto X: Polyak feasibility steps (Hutchinson, Alizadeh 2025).
+"""Polyak feasibility steps (Hutchinson, Alizadeh 2025): feasible in every round without projecting onto X.
 
 A gradient step, then the nearest point of the half-space in which the tangent of g at x_t says g + ϱ ≤ 0, then Π_B:
 
@@ -9,11 +9,11 @@ with g = max_j g_j and a Slater point x̂ in B, g(x̂) ≤ −ε.
 
 Steps (`docs/after_the_paper.md`): a margin 0 < ϱ < ε, the slope s_0 = (ε − ϱ)/Δ that convexity guarantees outside
 {g + ϱ ≤ 0}, at most G_g, and η = (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f). `for_problem` takes the ϱ that minimises the
-bound; the authors take 1/√T, which has no unit. We know the article by its abstract and its authors' code; the proof is
-ours.
+bound. The authors take 1/√T, which has no unit. We know the article by its abstract and its authors' code. The proof
+is ours.
 Needs: a fixed constraint, the Slater point itself, a horizon (for ϱ), one value and subgradient of f_t and g at x_t.
-Guarantees: **g(x_t) ≤ 0 in every round**, up to rounding, and O(√T) regret, against losses
-of an adversary. A larger η is a hope: the regret's bound stays what it says, feasibility does not.
+Guarantees: **g(x_t) ≤ 0 in every round**, up to rounding, and O(√T) regret, against adversarial losses. A larger η
+keeps the bound on the regret, but not feasibility.
 Not promised: small constants. η has (ε/(ΔG_g))² in it: a thin X means small steps.
 """
 
@@ -21,16 +21,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, dot, float_dtype, like, namespace
+from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import Learner
+from longterm.learners.base import MadeForConstants, PointState
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
 from longterm.learners.no_violation import slater_of
@@ -41,15 +41,8 @@ from longterm.theory.facts import Assumption, Constants
 from longterm.theory.slater import SlaterPoint, require_slack
 
 
-class PolyakFeasibilityState(NamedTuple):
-    """(t, x_t)."""
-
-    round: Array
-    x: Array
-
-
 @dataclass(frozen=True, eq=False)
-class PolyakFeasibility(Learner[PolyakFeasibilityState]):
+class PolyakFeasibility(MadeForConstants[PointState]):
     """Polyak feasibility steps with constant η and margin ϱ.
 
     Parameters
@@ -57,13 +50,13 @@ class PolyakFeasibility(Learner[PolyakFeasibilityState]):
     enclosing_set : Set
         B, which it projects onto.
     slater : SlaterPoint
-        x̂, where it begins, and ε.
+        x̂, the first decision, and ε.
     eta : float or array
         η.
     margin : float or array
         ϱ.
     made_for : Constants, optional
-        The problem's constants that η was made for, if it was made for any.
+        The problem's constants that η was made for.
 
     Examples
     --------
@@ -103,18 +96,18 @@ class PolyakFeasibility(Learner[PolyakFeasibilityState]):
     def for_problem(
         cls, problem: Problem, *, horizon: int, margin: Hyper | None = None, slater: SlaterPoint | None = None
     ) -> PolyakFeasibility:
-        """Polyak feasibility steps: every round feasible without projecting, for a set with an interior.
+        """Stay feasible in every round without projecting, for a set with an interior.
 
         Parameters
         ----------
         problem : Problem
-            What is to be played.
+            The problem that it plays.
         horizon : int
             T, the number of rounds.
         margin : float or array, optional
-            ϱ; left out, the one with the smallest bound on the regret.
+            ϱ. Left out, the one with the smallest bound on the regret.
         slater : SlaterPoint, optional
-            With its x; left out, one is looked for.
+            A Slater point with its x. Left out, one is searched for.
         """
         require_needs(cls.__name__, cls.needs, problem)
         T, c, point = validate.count("horizon", horizon), problem.constants, slater_of(problem, slater)
@@ -127,7 +120,7 @@ class PolyakFeasibility(Learner[PolyakFeasibilityState]):
         require_slack(self.slater, problem.constraint, problem.enclosing_set)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Σ f_t(x_t) − f_t(x*) ≤ Δ²/(2η) + ηG_f²T/2 + (ϱ/ε)FT, and g(x_t) ≤ 0 in every round.
+        """Return Σ f_t(x_t) − f_t(x*) ≤ Δ²/(2η) + ηG_f²T/2 + (ϱ/ε)FT, and no violation in any round.
 
         Examples
         --------
@@ -147,60 +140,45 @@ class PolyakFeasibility(Learner[PolyakFeasibilityState]):
         return {REGRET: regret, HARD: np.zeros_like(regret)}
 
     @property
-    def loss_gradient_bound(self) -> Hyper | None:
-        return None if self.made_for is None else self.made_for.loss_gradient_bound
-
-    @property
-    def constraint_gradient_bound(self) -> Hyper | None:
-        return None if self.made_for is None else self.made_for.constraint_gradient_bound
-
-    @property
     def assumptions(self) -> tuple[Assumption, ...]:
         if self.made_for is None:
             return ()
         safe = safe_step(self.made_for, self.slater.epsilon, np.asarray(self.margin))
         return (Assumption.worst("η ≤ (1 − √(1 − s_0²/G_g²)) ϱ/(G_g G_f)", self.eta, safe, "Take a smaller η"),)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PolyakFeasibilityState:
-        start = xp.asarray(self.slater.x, dtype=float_dtype(xp, dtype))
-        shape = np.broadcast_shapes(batch_shape, self.batch_shape)
-        x = xp.broadcast_to(start, (*shape, self.enclosing_set.dimension))
-        return PolyakFeasibilityState(xp.asarray(1, dtype=xp.int64), x)
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PointState:
+        assert self.slater.x is not None  # checked when it was made
+        return PointState(xp.asarray(1, dtype=xp.int64), self.broadcast(self.slater.x, batch_shape, xp, dtype))
 
-    def ask(self, state: PolyakFeasibilityState) -> Array:
-        return state.x
-
-    def update(self, state: PolyakFeasibilityState, feedback: Feedback) -> PolyakFeasibilityState:
+    def update(self, state: PointState, feedback: Feedback) -> PointState:
         xp, slope = namespace(state.x), feedback.constraint_gradient
         step = -as_column(like(np.asarray(self.eta), state.x)) * feedback.loss_gradient
         excess = xp.maximum(feedback.constraint + dot(slope, step) + like(self.margin, state.x), 0.0)
         square = dot(slope, slope)  # 0 only at a minimum of g, where the excess is 0 too
         back = excess / xp.where(square > 0, square, 1.0)
-        x = self.enclosing_set.project(state.x + step - as_column(back) * slope)
-        return PolyakFeasibilityState(state.round + 1, x)
+        return PointState(state.round + 1, self.enclosing_set.project(state.x + step - as_column(back) * slope))
 
-    def report(self, state: PolyakFeasibilityState) -> dict[str, Array]:
+    def report(self, state: PointState) -> dict[str, Array]:
         return {"eta": like(self.eta, state.x), "margin": like(self.margin, state.x)}
 
 
 def safe_step(c: Constants, epsilon: float, margin: FloatArray) -> Hyper:
-    """The largest η for which every round is proved feasible."""
+    """Return the largest η for which every round is proved feasible."""
     share = np.minimum((epsilon - margin) / (c.diameter * c.constraint_gradient_bound), 1.0)
-    # 1 − √(1 − s²) without the loss of digits that a small s would mean.
-    contraction = share**2 / (1 + np.sqrt(1 - share**2))
+    contraction = share**2 / (1 + np.sqrt(1 - share**2))  # 1 − √(1 − s²) without the loss of digits for small s
     return validate.positive("eta", contraction * margin / (c.constraint_gradient_bound * c.loss_gradient_bound))
 
 
 def feasible_regret(c: Constants, epsilon: float, eta: Hyper, margin: Hyper, T: FloatArray) -> FloatArray:
-    """Δ²/(2η) + ηG_f²T/2 + (ϱ/ε)FT."""
+    """Return Δ²/(2η) + ηG_f²T/2 + (ϱ/ε)FT."""
     step = np.asarray(eta)
     drift = c.diameter**2 / (2 * step) + step * c.loss_gradient_bound**2 * T / 2
     return np.asarray(drift + np.asarray(margin) / epsilon * c.loss_range * T)
 
 
 def best_margin(c: Constants, epsilon: float, rounds: int) -> float:
-    """The ϱ in (0, ε) with the smallest bound after `rounds` rounds."""
-    from scipy.optimize import minimize_scalar  # loaded when asked for
+    """Return the ϱ in (0, ε) with the smallest bound after `rounds` rounds."""
+    from scipy.optimize import minimize_scalar  # imported here to keep `import longterm` fast
 
     def bound(log_share: float) -> float:
         margin = np.asarray(epsilon * np.exp(log_share))

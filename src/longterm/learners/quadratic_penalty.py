@@ -1,21 +1,21 @@
-"""Quadratic-penalty OGD (Yuan, Lamperski 2018, with its multiplier in closed form): OGD on f_t + [g_t]₊²/(2θ_t).
+"""Quadratic-penalty OGD (Yuan, Lamperski 2018, with the multiplier in closed form): OGD on f_t + [g_t]₊²/(2θ_t).
 
     x_{t+1} = Π_B( x_t − η_t ( ∇f_t(x_t) + Σ_j ([g_j(x_t)]₊/θ_t) ∇g_j(x_t) ) ),   θ_t = c L η_t        x_1 = centre of B
 
-There is no multiplier to keep. The maximum of the constraints is charged, with one penalty and L = G_g²;
-``every=True`` charges each with one of its own, and then L must bound ‖Σ_j w_j ∇g_j‖² ≤ L‖w‖²: σ_max(A)² for affine
-constraints, else m G_g².
+The state has no multiplier. One penalty charges the maximum of the constraints, with L = G_g². ``penalties="each"``
+charges each constraint separately. Then L must satisfy ‖Σ_j w_j ∇g_j‖² ≤ L‖w‖²: σ_max(A)² for affine constraints, else
+m G_g².
 
-Steps: η_t = Δ/(2 G_f t^β) for convex losses, 1/(σt) for strongly convex ones; c = 2 minimises the bound, any c > 1 has
-one. (The article's θ = (m + 1)G²η/(2(1 − α)), second-hand and derived anew here, is c = 1/(1 − α) with L = (m + 1)G²/2,
-for which its proof lets the losses pay (m + 1)/2 times as much.)
-Needs: value and one subgradient of f_t and g_t at x_t (of every g_j with ``every=True``). No horizon.
+Steps: η_t = Δ/(2 G_f t^β) for convex losses, 1/(σt) for strongly convex ones. Any c > 1 has a bound, and c = 2 the
+smallest. The article's θ = (m + 1)G²η/(2(1 − α)), known to us from a restatement, is c = 1/(1 − α) with
+L = (m + 1)G²/2. Its proof then charges the losses (m + 1)/2 times as much.
+Needs: value and one subgradient of f_t and g_t at x_t (of every g_j with ``penalties="each"``). No horizon.
 Guarantees: `theorem`, for every T at once, against every x* with g_t(x*) ≤ 0 in all rounds: O(T^max(β, 1−β)) regret
 (strongly convex O(log T)), O(T^{1−β/2}) **hard** violation Σ [g_t(x_t)]₊ (strongly convex O(√(T log T))), and
 Σ [g_t(x_t)]₊² = O(T^{1−β}) (strongly convex O(log T)). Proofs: `docs/after_the_paper.md`.
 Not promised: feasibility in a single round. The vector form with L = G_g² is **false**: eight copies each of x ≤ 0 and
-−x ≤ 0 make x_{t+1} = −x_t at c = 4, for ever (`tests/learners/test_quadratic_penalty.py`); `check` warns of an L that
-is too small, and `bound` has none for it.
+−x ≤ 0 make x_{t+1} = −x_t at c = 4 in every round (`tests/learners/test_quadratic_penalty.py`). `check` warns of an L
+that is too small, and `bound` is empty for it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_column, namespace, resolution
 from longterm._validate import Hyper
-from longterm.errors import AssumptionWarning
-from longterm.learners.base import Learner
+from longterm.errors import AssumptionWarning, InputError
+from longterm.learners.base import MadeForConstants, PointState
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
@@ -45,15 +45,8 @@ from longterm.theory.facts import Constants
 from longterm.theory.schedules import PenaltySchedule
 
 
-class QuadraticPenaltyState(NamedTuple):
-    """(t, x_t)."""
-
-    round: Array
-    x: Array
-
-
 @dataclass(frozen=True, eq=False)
-class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
+class QuadraticPenaltyOGD(MadeForConstants[PointState]):
     """OGD with a penalty [g]₊²/(2θ_t) on the maximum of the constraints, or on each of them.
 
     Parameters
@@ -63,9 +56,9 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
     schedule : PenaltySchedule
         η_t and θ_t = c L η_t.
     penalised : Duals
-        What is charged: the maximum, or every constraint.
+        The charged constraints: the maximum, or each of them.
     made_for : Constants, optional
-        The problem's, if the steps were made for one.
+        The problem's constants that the steps were made for.
 
     Examples
     --------
@@ -94,7 +87,7 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
         HARD: "O(T^(1−β/2)), O(√(T log T))",
         SQUARED: "O(T^(1−β)), O(log T)",
     }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"}, {"every": True})
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"steps": "strongly convex"}, {"penalties": "each"})
     drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
 
     @classmethod
@@ -105,9 +98,9 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
         steps: StepKind = "convex",
         beta: Hyper = 2 / 3,
         factor: Hyper = 2.0,
-        every: bool = False,
+        penalties: Literal["one", "each"] = "one",
     ) -> QuadraticPenaltyOGD:
-        """Gradient descent on the loss and a quadratic penalty of what is broken, of the maximum or of each constraint.
+        """Descend on the loss plus a quadratic penalty of the violation, of the maximum or of each constraint.
 
         Parameters
         ----------
@@ -118,12 +111,14 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
         beta : float or array
             β in (0, 1), of the steps for convex losses: larger favours the constraint, smaller (down to ½) the regret.
         factor : float or array
-            c > 1; the bound is smallest at 2.
-        every : bool
-            Whether each constraint has a penalty of its own, instead of their maximum.
+            c > 1. The bound is smallest at 2.
+        penalties : {"one", "each"}
+            One penalty for the maximum of the constraints, or one for each constraint.
         """
+        if penalties not in ("one", "each"):
+            raise InputError("penalties", f"{penalties!r} is not known", "Choose 'one' or 'each'")
         c, decay = problem.constants, validate.trade_off("beta", beta)
-        penalised = OnePerConstraint(problem.constraint.count) if every else OneForTheMaximum()
+        penalised = OnePerConstraint(problem.constraint.count) if penalties == "each" else OneForTheMaximum()
         curvature = _curvature(problem, penalised)
         if steps == "convex":
             schedule = PenaltySchedule(c.diameter / (2 * c.loss_gradient_bound), decay, curvature, factor)
@@ -140,7 +135,7 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
             warnings.warn(text, AssumptionWarning, stacklevel=4)
 
     def _missing_curvature(self, problem: Problem) -> str:
-        """What is wrong with L, in words; empty where nothing is."""
+        """Return why L is too small, or an empty string."""
         given, needed = self.schedule.curvature, _curvature(problem, self.penalised)
         if np.all(np.asarray(given) >= needed * (1 - 1e-9)):
             return ""
@@ -151,14 +146,6 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
         return self.schedule.strong_convexity
 
     @property
-    def loss_gradient_bound(self) -> Hyper | None:
-        return None if self.made_for is None else self.made_for.loss_gradient_bound
-
-    @property
-    def constraint_gradient_bound(self) -> Hyper | None:
-        return None if self.made_for is None else self.made_for.constraint_gradient_bound
-
-    @property
     def reads_pullback(self) -> bool:
         return isinstance(self.penalised, OnePerConstraint)
 
@@ -166,14 +153,14 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
         self.penalised.require(feedback, x, t)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Write v_t for the vector [g_t(x_t)]₊ of what was charged. For θ_t = c L η_t with c > 1,
+        """Return the bounds for θ_t = c L η_t with c > 1. v_t is the vector [g_t(x_t)]₊ of the charged constraints.
 
             Σ f_t(x_t) − f_t(x*) + (1 − 1/c) Σ ‖v_t‖²/θ_t ≤ P_T = r² [δ_η]₊/2 + (Δ²/2) U_η + G_f² S_η
             Σ ‖v_t‖  ≤ √( S_θ (P_T + F T) c/(c − 1) )
             Σ ‖v_t‖² ≤ (c/(c − 1)) Σ θ_t (F + P_t − P_{t−1}),      P_0 = 0
 
-        against x* with g_t(x*) ≤ 0 in every round. ‖v_t‖ is [max_j g_j(x_t)]₊ or more. The last line is of the order of
-        S_θ: T^{1−β} for convex losses, log T for strongly convex ones. With c = 2 on a ball: P_T ≤ 2rG_f T^β +
+        They hold against x* with g_t(x*) ≤ 0 in every round. ‖v_t‖ is at least [max_j g_j(x_t)]₊. The last line is of
+        order S_θ: T^{1−β} for convex losses, log T for strongly convex ones. With c = 2 on a ball: P_T ≤ 2rG_f T^β +
         rG_f T^{1−β}/(1 − β) − 3rG_f/2 and √(4 (G_g²/G_f) r T^{1−β} (P_T + F T)/(1 − β)). The σ in use is the problem's.
 
         Examples
@@ -202,7 +189,7 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
         return {REGRET: regret, HARD: hard, SQUARED: self._charged(c, int(rounds.max()))[rounds - 1] * share}
 
     def _charged(self, c: Constants, horizon: int) -> FloatArray:
-        """Σ_{s≤t} θ_s (F + P_s − P_{s−1}) for t = 1 … horizon."""
+        """Return Σ_{s≤t} θ_s (F + P_s − P_{s−1}) for t = 1 … horizon."""
         totals, last = [], np.zeros(self.schedule.batch_shape)
         for steps in tabulate(self.schedule, horizon):
             growth = np.maximum(np.diff(1 / steps.eta, axis=0) - c.strong_convexity, 0.0) * c.diameter**2 / 2
@@ -214,31 +201,28 @@ class QuadraticPenaltyOGD(Learner[QuadraticPenaltyState]):
             last = sums[-1]
         return np.concatenate(totals)
 
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> QuadraticPenaltyState:
-        return QuadraticPenaltyState(xp.asarray(1, dtype=xp.int64), self.initial_x(batch_shape, xp, dtype))
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PointState:
+        return PointState(xp.asarray(1, dtype=xp.int64), self.initial_x(batch_shape, xp, dtype))
 
-    def ask(self, state: QuadraticPenaltyState) -> Array:
-        return state.x
-
-    def update(self, state: QuadraticPenaltyState, feedback: Feedback) -> QuadraticPenaltyState:
+    def update(self, state: PointState, feedback: Feedback) -> PointState:
         theta, eta, _ = self.schedule.at(state.round, state.x)
         broken = self._positive_part(self.penalised.values(feedback), state.x)
         penalty = self.penalised.pullback(feedback, broken / self.penalised.spread(theta))
         moved = state.x - as_column(eta) * (feedback.loss_gradient + penalty)
-        return QuadraticPenaltyState(state.round + 1, self.enclosing_set.project(moved))
+        return PointState(state.round + 1, self.enclosing_set.project(moved))
 
-    def report(self, state: QuadraticPenaltyState) -> dict[str, Array]:
+    def report(self, state: PointState) -> dict[str, Array]:
         theta, eta, _ = self.schedule.at(state.round, state.x)
         return {"theta": theta, "eta": eta}
 
     def _positive_part(self, values: Array, x: Array) -> Array:
-        """[g]₊. The gradient of a maximum is that of some g_j within rounding of it, so what is below rounding is 0."""
+        """Return [g]₊, and 0 within rounding: the gradient of a maximum is that of some g_j within rounding of it."""
         allowed = 0.0 if self.made_for is None else resolution(x) * self.made_for.constraint_bound
         return namespace(x).where(values > allowed, values, 0.0)
 
 
 def _curvature(problem: Problem, penalised: Duals) -> float:
-    """L: G_g² for the maximum, the joint bound for all constraints."""
+    """Return L: G_g² for the maximum, the joint bound for all constraints."""
     if isinstance(penalised, OneForTheMaximum):
         return problem.constants.constraint_gradient_bound**2
     return problem.joint_gradient_bound**2

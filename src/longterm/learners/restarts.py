@@ -1,29 +1,16 @@
-"""Restarts: a learner begun anew every n rounds, for streams that drift, or in epochs that double.
+"""Restarts: a learner restarted every n rounds, for streams that drift.
 
 A-FTRL and penalised FTRL never forget: after t rounds of one kind they need of the order of t rounds of another to
-turn round. Begun anew every n rounds, a learner is never behind by more than n.
+adapt. A learner that is restarted every n rounds is never behind by more than n.
 
-Guarantees: in every stretch of n rounds (n, 2n, … are the last ones) the learner's own theorem, with T = n, against
-the best decision *of that stretch* (`Restarted.bound` adds them up). So, for a learner with regret at most r(n) in n
-rounds and violation at most v(n), where r and v are at least 0 and do not fall as n grows, and against decisions u_1,
-u_2, …, all feasible, that change S times in T rounds,
+Guarantees: in every stretch of n rounds the learner's own theorem, with T = n, against the best decision *of that
+stretch* (`Restarted.bound` adds them up). So, for a learner with regret at most r(n) and violation at most v(n) in n
+rounds, where r and v are at least 0 and do not fall with n, and against feasible u_1, u_2, … that change S times,
 
     Σ f_t(x_t) − f_t(u_t) ≤ ⌈T/n⌉ r(n) + S n F,         violation ≤ ⌈T/n⌉ v(n).
 
 With r(n) of order √n (penalised FTRL) the best n is of order (T/S)^{2/3}. On a stream that stays the same, restarts
-cost: √(T/n) times the regret of one that goes on.
-
-The doubling trick (`DoublingRestarts`): a learner that has to know the number of rounds, played without knowing it.
-
-Epoch k has L_k = N 2^k rounds and is the learner, begun anew, with the steps for T = L_k. `first_epoch` is N.
-
-Guarantees: in each epoch the learner's own theorem (`bound` adds them up). A regret of c√T in T rounds becomes at most
-c√T √2/(√2 − 1), 3.4 times as much, from T ≥ N on; in the first epoch it is what the learner made for N rounds promises
-after T of them, which may be more than c√T. A violation that is O(1) in every epoch becomes O(log T), as Yu and Neely
-(2020) remark. Each epoch forgets the one before it: x begins at the centre, the multipliers at 0.
-Around `NoViolationAOGD`, with N = ⌈c_0⌉, it is A-OGD without violation and without a horizon: Σ g(x_t) ≤ 0 whenever an
-epoch ends.
-Needs: what the learner needs, but for the horizon.
+multiply the regret by √(T/n).
 """
 
 from __future__ import annotations
@@ -37,31 +24,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, like, namespace
+from longterm._arrays import Array, FloatArray, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
-from longterm.learners.base import Learner, MadeForHorizon
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.sets import Set
-from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED
+from longterm.theory.bounds import REGRET, SIGNED
 from longterm.theory.facts import Assumption
 
 
 class Restarts(Learner[Any]):
-    """A learner begun anew now and then. Its state is the learner's own, but the round counts on."""
+    """A learner that is restarted from time to time. Its state is the learner's, but the round counts on."""
 
     learner: Learner[Any]
 
     @abstractmethod
     def rule_of(self, state: Any) -> Learner[Any]:
-        """The learner that plays the present stretch."""
+        """Return the learner that plays the current stretch."""
 
     @abstractmethod
     def round_within(self, t: Array) -> Array:
-        """Round t, counted from the start of its stretch."""
+        """Return round t counted from the start of its stretch."""
 
     def require_playable(self, problem: Problem) -> None:
         super().require_playable(problem)
@@ -98,47 +85,47 @@ class Restarts(Learner[Any]):
         return self.learner.init(batch_shape, xp=xp, dtype=dtype)
 
     def ask(self, state: Any) -> Array:
-        return self.learner.ask(self._inside(state))  # what is played stands in the state, whatever the rule
+        return self.learner.ask(self._inner_state(state))
 
     def update(self, state: Any, feedback: Feedback) -> Any:
-        inside = self._inside(state)
-        x = self.learner.ask(inside)
+        inner = self._inner_state(state)
+        x = self.learner.ask(inner)
         xp = namespace(x)
-        after = self.rule_of(state).update(inside, feedback)
-        begun = self.learner.init(tuple(x.shape[:-1]), xp=xp, dtype=x.dtype)
+        after = self.rule_of(state).update(inner, feedback)
+        fresh = self.learner.init(tuple(x.shape[:-1]), xp=xp, dtype=x.dtype)
         over = self.round_within(state.round + 1) == 1
 
         def chosen(new: Array, old: Array) -> Array:
-            """`new` where a stretch is over: once for all learners, or learner by learner."""
+            """Return `new` where a stretch is over, for all learners or learner by learner."""
             return xp.where(xp.reshape(over, over.shape + (1,) * (old.ndim - over.ndim)), new, old)
 
-        fields = [chosen(new, old) for new, old in zip(begun, after, strict=True)]
+        fields = [chosen(new, old) for new, old in zip(fresh, after, strict=True)]
         return type(state)(*fields)._replace(round=state.round + 1)
 
     def report(self, state: Any) -> dict[str, Array]:
-        return self.rule_of(state).report(self._inside(state))
+        return self.rule_of(state).report(self._inner_state(state))
 
-    def _inside(self, state: Any) -> Any:
-        """The state as the learner knows it: its rounds are counted from its last start."""
+    def _inner_state(self, state: Any) -> Any:
+        """Return the state with its round counted from the last start."""
         return state._replace(round=self.round_within(state.round))
 
 
 @dataclass(frozen=True, eq=False)
 class Restarted(Restarts):
-    """A learner begun anew after every `every` rounds. Its state is the learner's own, but the round counts on.
+    """A learner that is restarted after every `every` rounds.
 
     Parameters
     ----------
     learner : Learner
-        What is begun anew.
+        The learner that is restarted.
     every : int
         n, the rounds of a stretch.
 
     Notes
     -----
-    On every interval I of rounds, and against every feasible u, the regret is at most (|I|/n + 1) r(n) + (n − 1) F,
-    where r(n) ≥ 0 bounds that of n rounds and does not fall with n, and F is the range of a loss: up to n − 1 rounds
-    until the next stretch begins, |I|/n whole stretches, and the beginning of one more.
+    On every interval I of rounds, against every feasible u, the regret is at most (|I|/n + 1) r(n) + (n − 1) F, with
+    r(n) as above and F the range of a loss: up to n − 1 rounds until the next stretch starts, |I|/n whole stretches,
+    and the first rounds of one more.
 
     Examples
     --------
@@ -172,16 +159,16 @@ class Restarted(Restarts):
 
     @classmethod
     def for_problem(cls, problem: Problem, *, of: str = "aogd", every: int = 500, **options: Any) -> Restarted:
-        """A-OGD, or another learner, begun anew after every so many rounds: for what changes.
+        """Restart A-OGD, or another learner, after every n rounds, for streams that drift.
 
         Parameters
         ----------
         problem : Problem
-            What is to be played.
+            The problem that it plays.
         of : str
             The name of the learner, "aogd" or "aftrl" for example.
         every : int
-            n, the rounds of a stretch; also the horizon of a learner that needs one.
+            n, the rounds of a stretch. Also the horizon of a learner that needs one.
         **options
             Settings of that learner.
         """
@@ -200,9 +187,9 @@ class Restarted(Restarts):
         return (t - 1) % self.every + 1
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """⌊T/n⌋ times the learner's bound for n rounds, and once that for the T mod n rounds that are left.
+        """Return ⌊T/n⌋ times the learner's bound for n rounds, plus the bound for the T mod n rounds that are left.
 
-        The regret is that against the best decision of each stretch; against any fixed one it is no larger.
+        The regret is against the best decision of each stretch. Against any fixed decision it is no larger.
 
         Examples
         --------
@@ -226,141 +213,10 @@ class Restarted(Restarts):
 
 
 def learner_named(name: str) -> type[Learner[Any]]:
-    """The learner of `longterm.learners` that goes by that name."""
-    from longterm.learners import every_learner  # only when asked: that package imports this file
+    """Return the learner class of that name. Raise if there is none."""
+    from longterm.learners import every_learner  # imported here, as that package imports this file
 
     named = {kind.name: kind for kind in every_learner()}
     if name not in named:
         raise InputError("of", f"no learner is called {name!r}", f"Choose from {sorted(named)}")
     return named[name]
-
-
-POWERS = 2 ** np.arange(60)
-"""No run sees more epochs than this."""
-FIRST_EPOCH = 16
-"""Where neither the user nor the learner asks for another."""
-
-
-@dataclass(frozen=True, eq=False)
-class DoublingRestarts(Restarts):
-    """A learner made for a horizon, in epochs of `first_epoch`, 2 · first_epoch, 4 · first_epoch, … rounds.
-
-    Parameters
-    ----------
-    learner : MadeForHorizon
-        What is begun anew; which horizon it was made for does not matter.
-    first_epoch : int
-        N.
-
-    Examples
-    --------
-    >>> from longterm.learners import DoublingRestarts
-    >>> from longterm.problems import two_dimensional
-    >>> problem = two_dimensional()
-    >>> learner = DoublingRestarts.for_problem(problem, of="no_violation_aogd")
-    >>> learner.first_epoch, learner.epochs(300_000)
-    (40428, [(1, 40428), (40429, 80856), (121285, 161712), (282997, 323424)])
-    >>> bool(learner.bound(problem, 40428)["signed_violation"] <= 0)
-    True
-    """
-
-    learner: MadeForHorizon[Any]
-    first_epoch: int = 1
-    enclosing_set: Set = field(init=False, repr=False)
-
-    name: ClassVar[str] = "doubling_restarts"
-    title: ClassVar[str] = "Doubling restarts"
-    promises: ClassVar[Mapping[str, str]] = {
-        REGRET: "√2/(√2 − 1) times that of the learner, from T ≥ N on",
-        LONG_TERM: "that of the learner, summed over epochs",
-    }
-    variants: ClassVar[tuple[Mapping[str, Any], ...]] = (
-        {"of": "yu_neely"},
-        {"of": "drift_plus_penalty"},
-        {"of": "sinha_vaze"},
-        {"of": "no_violation_aogd"},
-    )
-
-    @classmethod
-    def for_problem(
-        cls, problem: Problem, *, of: str = "drift_plus_penalty", first_epoch: int | None = None, **options: Any
-    ) -> DoublingRestarts:
-        """A learner that needs the horizon, played without it: in epochs that double.
-
-        Parameters
-        ----------
-        problem : Problem
-            What is to be played.
-        of : str
-            The name of a learner whose steps can be made for another horizon: "yu_neely", "drift_plus_penalty",
-            "sinha_vaze" or "no_violation_aogd".
-        first_epoch : int, optional
-            N. Left out: what the learner's theorem asks for (⌈c_0⌉ of `NoViolationAOGD`), else 16.
-        **options
-            Settings of that learner.
-        """
-        kind = learner_named(of)
-        if not issubclass(kind, MadeForHorizon):
-            what = f"{kind.__name__} has no steps that depend on a horizon"
-            raise InputError("of", what, "Play it as it is, or use Restarted")
-        learner = kind.for_epochs(problem, **options)
-        assert isinstance(learner, MadeForHorizon)
-        return cls(learner, (learner.shortest_horizon or FIRST_EPOCH) if first_epoch is None else first_epoch)
-
-    def __post_init__(self) -> None:
-        given: object = self.learner
-        if not isinstance(given, MadeForHorizon):
-            what = f"{type(given).__name__} has no steps that depend on a horizon"
-            raise InputError("learner", what, "Play it as it is, or use Restarted")
-        first = validate.count("first_epoch", self.first_epoch)
-        needs = given.needs - {Need.HORIZON}
-        validate.set_frozen(self, first_epoch=first, enclosing_set=given.enclosing_set, needs=needs)
-
-    @property
-    def assumptions(self) -> tuple[Assumption, ...]:
-        """Those of the first epoch, the shortest."""
-        return self.learner.for_horizon(np.asarray(float(self.first_epoch))).assumptions
-
-    def epochs(self, rounds: int) -> list[tuple[int, int]]:
-        """(first round, length) of every epoch that begins in rounds 1 … `rounds`."""
-        epochs, start, length = [], 1, self.first_epoch
-        while start <= rounds:
-            epochs.append((start, length))
-            start, length = start + length, 2 * length
-        return epochs
-
-    def length_of(self, t: Array) -> Array:
-        """L_k of the epoch that round t is in: N 2^k for N (2^k − 1) < t ≤ N (2^{k+1} − 1)."""
-        xp, powers = namespace(t), like(POWERS, t)
-        reached = as_column((t - 1) // self.first_epoch + 1) >= powers
-        return self.first_epoch * xp.max(xp.where(reached, powers, xp.zeros_like(powers)), axis=-1)
-
-    def rule_of(self, state: Any) -> Learner[Any]:
-        length = self.length_of(state.round)
-        return self.learner.for_horizon(namespace(length).astype(length, state.x.dtype))
-
-    def round_within(self, t: Array) -> Array:
-        return t - (self.length_of(t) - self.first_epoch)
-
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """The sum over all epochs of the bound for the learner of that epoch, after as many rounds as it played.
-
-        Examples
-        --------
-        >>> from longterm.learners import DoublingRestarts, YuNeely
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> learner = DoublingRestarts(YuNeely.for_problem(problem, horizon=1))
-        >>> bounds = learner.bound(problem, [1000, 100_000])
-        >>> bounds["regret"].round(1), bounds["long_term_violation"].round(1)
-        (array([ 223.5, 2493.5]), array([30.7, 54.2]))
-        """
-        horizons = rounds.reshape(-1)
-        total: dict[str, FloatArray] = {}
-        for start, length in self.epochs(int(horizons.max())):
-            played, place = np.unique(np.clip(horizons - start + 1, 0, length), return_inverse=True)
-            rule = self.learner.for_horizon(np.asarray(float(length)))
-            for measure, values in rule.theorem(problem, np.maximum(played, 1)).items():
-                begun = (played > 0).reshape(-1, *(1 for _ in range(np.ndim(values) - 1)))
-                total[measure] = total.get(measure, np.asarray(0.0)) + np.where(begun, values, 0.0)[place]
-        return {measure: values.reshape(rounds.shape + values.shape[1:]) for measure, values in total.items()}

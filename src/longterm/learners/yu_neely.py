@@ -1,4 +1,4 @@
-"""Yu and Neely (JMLR 2020): O(√T) regret, and a violation that does not grow with T where there is a Slater point.
+"""Yu and Neely (JMLR 2020): O(√T) regret, and a violation that does not grow with T if there is a Slater point.
 
 With queues Q in R^m, written with γ and α as in the article:
 
@@ -7,16 +7,16 @@ With queues Q in R^m, written with γ and α as in the article:
     w_t     = γ ( Q(t) + γ g(x_t) )
 
 For affine g = Ax − b that is x_{t+1} = Π_B(x_t − (∇f_t + Aᵀw_t)/(2α)) (its Lemma 2). Other constraints need their prox
-(`Constraint.prox`; `constraints.Smooth` gives smooth ones theirs, up to an error that the theorem counts): a gradient
+(`Constraint.prox`). `constraints.Smooth` gives smooth ones theirs, up to an error that the theorem counts. A gradient
 in place of g itself is **not** covered by the theorem.
 
-Steps: "published": γ = T^{1/4}, α = (G_m² + 1)√T/2, where G_m is the Lipschitz constant of the vector g (the article's
-β). That is not free of units; "tuned" is, with α = G_f√T/r and γ²G_m² = α, and has regret (3/2) r G_f √T. Any γ²G_m² <
-2α has a bound.
+Steps: "published" has γ = T^{1/4}, α = (G_m² + 1)√T/2, where G_m is the Lipschitz constant of the vector g (the
+article's β). That depends on units. "tuned" does not, with α = G_f√T/r and γ²G_m² = α, and has regret (3/2) r G_f √T.
+Any γ²G_m² < 2α has a bound.
 Needs: a fixed constraint with a prox; the horizon (`DoublingRestarts` does without).
-Guarantees: `theorem`: O(√T) regret; each Σ_t g_j(x_t) = O(1) given a Slater point, else O(T^{1/4}). Proved anew
-in `docs/after_the_paper.md`, where the article's 1/ε in the leading constant turns out not to be needed.
-Not promised: anything about Σ [g(x_t)]₊: the sum is signed, and a slack round makes up for a broken one.
+Guarantees: `theorem`: O(√T) regret; each Σ_t g_j(x_t) = O(1) given a Slater point, else O(T^{1/4}). The proof in
+`docs/after_the_paper.md` does without the article's 1/ε in the leading constant.
+Not promised: anything about Σ [g(x_t)]₊. The sum is signed, so slack in one round offsets a violation in another.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from longterm.theory.facts import Assumption
 
 
 class YuNeelyState(NamedTuple):
-    """(t, x_t, Q(t−1)); the queues have shape (..., m)."""
+    """(t, x_t, Q(t−1)). The queues have shape (..., m)."""
 
     round: Array
     x: Array
@@ -66,7 +66,7 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
     lipschitz : float
         G_m: ‖g(x) − g(y)‖ ≤ G_m‖x − y‖ for the vector g.
     made_for : float, optional
-        The G_f that the steps were made for, if they were made for one.
+        The G_f that the steps were made for.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, steps: Literal["tuned", "published"] = "tuned") -> YuNeely:
-        """Yu and Neely's virtual queues for a fixed constraint and a known horizon: violation O(1) with an interior.
+        """Use virtual queues for a fixed constraint and a known horizon: violation O(1) with an interior.
 
         Parameters
         ----------
@@ -118,8 +118,7 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
         horizon : int
             T, the number of rounds.
         steps : {"tuned", "published"}
-            α = G_f√T/r and γ = √α/G_m, the same in whatever units losses, constraints and decisions are measured;
-            or the article's γ = T^{1/4} and α = (G_m² + 1)√T/2.
+            α = G_f√T/r and γ = √α/G_m, the same in any units, or the article's γ = T^{1/4} and α = (G_m² + 1)√T/2.
         """
         prox = prox_of(cls.__name__, cls.needs, problem)
         T, G_m = validate.count("horizon", horizon), problem.joint_gradient_bound
@@ -150,7 +149,7 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
         return (Assumption.worst("γ²G_m² ≤ 2α", value, 2 * np.asarray(self.alpha), "Take a smaller γ or a larger α"),)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """With η = 2α − γ²G_m² > 0 and D_m ≥ ‖g(x)‖ on B, for any x* with g(x*) ≤ 0,
+        """Return the bounds for η = 2α − γ²G_m² > 0 and D_m ≥ ‖g(x)‖ on B, against any x* with g(x*) ≤ 0.
 
             Σ f_t(x_t) − f_t(x*) ≤ α r² + G_f² T/(2η) + e T
             √(Σ_j [Σ_t g_j(x_t)]₊²) ≤ (1/γ) √( 2αr² + γ²D_m² + (T − 1)(G_f²/η + 2F + 2e) )
@@ -161,8 +160,8 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
 
         The smaller of the two bounds each Σ_t g_j(x_t). With γ² and α of the order of √T the last line is O(1).
 
-        e is 0 where the argmin has a closed form. Where it is up to ρ wrong (`Prox.error`, which depends on the
-        weights w, and so on the queue that is bounded here), e = (G_f + G_m‖w‖ + 4αΔ) ρ.
+        e is 0 where the argmin has a closed form. If its error is up to ρ (`Prox.error`, which depends on the weights
+        w and so on the queue that is bounded here), e = (G_f + G_m‖w‖ + 4αΔ) ρ.
 
         Examples
         --------
@@ -181,7 +180,7 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
     def theorem_with_slack(
         self, problem: Problem, rounds: NDArray[np.int64], slack: float | None
     ) -> Mapping[str, FloatArray]:
-        """The theorem with an ε of yours in the place of the problem's, or with none."""
+        """Return the bounds with a given slack ε in the place of the problem's, or with none."""
         T, c, D_m = horizons_of(np.asarray(rounds), self.batch_shape), problem.constants, self.prox.values_norm_bound()
         gamma, alpha = np.asarray(self.gamma), np.asarray(self.alpha)
         eta = 2 * alpha - (gamma * self.lipschitz) ** 2
@@ -202,8 +201,8 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
             off = self.prox.error(np.sqrt(self.prox.constraint.count) * weight, 2 * alpha)
             return np.asarray((G_f + self.lipschitz * weight + 4 * alpha * wide) * off)
 
-        # A queue up to q̄ makes errors up to error_of(q̄). If with such errors it stays below q̄, it always has. There is
-        # such a q̄: the bound grows like the root of the error, and the error like the queue.
+        # A queue up to q̄ has errors up to error_of(q̄). If it stays below q̄ with such errors, it always does. Such a q̄
+        # exists: the bound grows like the root of the error, and the error like the queue.
         queue = longest_queue(np.zeros_like(T))
         while np.any(longest_queue(error_of(queue)) > queue):
             queue = longest_queue(2 * error_of(queue))
@@ -214,9 +213,6 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
         x = self.initial_x(batch_shape, xp, dtype)
         queue = xp.zeros((*x.shape[:-1], self.prox.constraint.count), dtype=x.dtype)
         return YuNeelyState(xp.asarray(1, dtype=xp.int64), x, queue)
-
-    def ask(self, state: YuNeelyState) -> Array:
-        return state.x
 
     def update(self, state: YuNeelyState, feedback: Feedback) -> YuNeelyState:
         gamma, alpha = self._steps(state.x)
@@ -231,6 +227,6 @@ class YuNeely(MadeForHorizon[YuNeelyState]):
         return {"multiplier": as_reported(as_column(gamma) * state.queue), "gamma": gamma, "alpha": alpha}
 
     def _steps(self, x: Array) -> tuple[Array, Array]:
-        """γ and α, one for each learner."""
+        """Return γ and α, one for each learner."""
         one = namespace(x).ones_like(x[..., 0])
         return like(self.gamma, x) * one, like(self.alpha, x) * one

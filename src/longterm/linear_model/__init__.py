@@ -1,12 +1,12 @@
 """Linear models trained one row at a time under a budget (extra `linear`: numba, scikit-learn).
 
-BudgetLinearClassifier, BudgetLinearRegressor     scikit-learn's interface
-BudgetPathClassifier, BudgetPathRegressor         the same with the budget chosen out of many, in one pass
-BudgetLinearLearner                               one row at a time, for services; scikit-learn is not imported
-EvolvingLinearLearner                             the same where the past fades and features appear
-compile_all                                       every kernel ahead of the first request
-BudgetPath                                        many such learners on the same rows: which budget?
-kernels                                           the compiled rules themselves, a private matter
+BudgetLinearClassifier, BudgetLinearRegressor     scikit-learn estimators
+BudgetPathClassifier, BudgetPathRegressor         estimators that choose their budget
+BudgetWarning                                     the warning of estimators about their budget
+BudgetLinearLearner                               one row at a time, for services; does not import scikit-learn
+EvolvingLinearLearner                             the same with a half-life and new features
+BudgetPath, PathPoint, budgets_for                learners with many budgets on the same rows
+compile_all                                       compile all kernels before the first request
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from longterm.linear_model.precompile import compile_all
+    from longterm.linear_model._estimator import BudgetWarning
     from longterm.linear_model.classifier import BudgetLinearClassifier
     from longterm.linear_model.evolving import EvolvingLinearLearner
     from longterm.linear_model.path import BudgetPath, PathPoint, budgets_for
     from longterm.linear_model.path_estimators import BudgetPathClassifier, BudgetPathRegressor
+    from longterm.linear_model.precompile import compile_all
     from longterm.linear_model.regressor import BudgetLinearRegressor
     from longterm.linear_model.streaming import BudgetLinearLearner
 
@@ -31,6 +32,7 @@ __all__ = [
     "BudgetPath",
     "BudgetPathClassifier",
     "BudgetPathRegressor",
+    "BudgetWarning",
     "EvolvingLinearLearner",
     "PathPoint",
     "budgets_for",
@@ -40,6 +42,7 @@ __all__ = [
 _MODULES = {
     "BudgetLinearClassifier": "classifier",
     "BudgetLinearRegressor": "regressor",
+    "BudgetWarning": "_estimator",
     "BudgetLinearLearner": "streaming",
     "EvolvingLinearLearner": "evolving",
     "compile_all": "precompile",
@@ -50,13 +53,13 @@ _MODULES = {
     "budgets_for": "path",
 }
 
-for _needed in ("numba", "sklearn"):
-    if find_spec(_needed) is None:
-        raise ImportError(f"longterm.linear_model needs {_needed}: pip install 'longterm[linear]'")
+for _requirement in ("numba", "sklearn"):
+    if find_spec(_requirement) is None:
+        raise ImportError(f"longterm.linear_model needs {_requirement}: pip install 'longterm[linear]'")
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is: scikit-learn takes longer to import than everything else."""
+    """Import a name on first use, because scikit-learn is slow to import."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,13 +1,13 @@
-"""What both estimators share: parameters, learners, what was promised about each attribute.
+"""The base of the scikit-learn estimators: how their learners are made, trained and stored.
 
-`coef_` and what is made of it are computed when asked for, so that `partial_fit` on sparse rows never passes over all
-columns. Whatever raises, raises before anything was learned, and leaves the estimator as it was.
+`coef_` and the models behind it are computed on access, so that `partial_fit` on sparse rows never touches all columns.
+An error is raised before anything is learned, and leaves the estimator unchanged.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
@@ -17,69 +17,49 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, warn_caller
-from longterm.linear_model._estimator_files import (
-    StoredModel,
-    require,
-    stored_names,
-    take_names,
-    with_prefix,
-    without_prefix,
-)
-from longterm.linear_model._fit import (
-    DECAY,
-    ENOUGH_ROUNDS,
-    ENOUGH_ROWS,
-    MOST_PASSES,
-    SAMPLES,
-    Choice,
-    HeldOut,
-    Recent,
-    Rows,
-)
-from longterm.linear_model._leader import MOST_ENTRIES, Leaders
+from longterm.linear_model._attributes import MODELS, FittedAttributes
+from longterm.linear_model._estimator_files import StoredModel, require, stored_names, take_names
 from longterm.linear_model._memory import VERSION as LEARNER_VERSION
-from longterm.linear_model._rows import IN_ORDER, RowBlock, row_block, weights_for
+from longterm.linear_model._multiplier import budget_multiplier
+from longterm.linear_model._passes import RecentAverage, TrainingRows, default_passes, learn_passes
+from longterm.linear_model._rows import IN_ORDER, RowBlock
+from longterm.linear_model._selection import largest_features, restricted_rows
 from longterm.linear_model._settings import LEADERS
-from longterm.linear_model._shown import SummarisedModel
+from longterm.linear_model._summary import SummarisedModel
 from longterm.linear_model.evolving import EvolvingLinearLearner
-from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner
-from longterm.storage.one_thread import exclusive, serialised
+from longterm.storage.one_thread import exclusive
 
-PLAIN = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
-MODELS = ("auto", "recent", "last", "average", "within_budget")
-GENEROUS = 250.0
-"""Without a budget, R is this (regression: times the targets' deviation): scaled rows have lengths about 1."""
-
-ONE_SCALE = 10.0
-SPARSE_BELOW, FEW_COLUMNS = 4, 512
-"""Features of a sparse matrix are centred only where a fourth of its entries are stored, or more, or where its columns
-are so few that a round which passes over all of them takes no longer than one on a memory for sparse rows."""
-
-
-def is_full(X: Any) -> bool:
-    """Whether so much of a sparse matrix is stored, or it is so narrow, that its features can be centred."""
-    return bool(X.shape[1] <= FEW_COLUMNS or X.nnz * SPARSE_BELOW >= math.prod(X.shape))
+PLAIN_TYPES = frozenset({np.ndarray, sparse.csr_array, sparse.csr_matrix})
+GENEROUS_RADIUS = 250.0
+"""The radius without a budget, for scaled rows, whose lengths are about 1 (regression: times the targets' spread)."""
+ONE_SCALE_BUDGET = 10.0
+"""The budget without a budget where there is one scale: there it sets the step size, too."""
+DENSE_SHARE, NARROW = 0.25, 512
+"""A sparse matrix is centred if so many of its entries are stored, or if it has at most so many columns."""
+UNEVEN = 100.0
+"""Features that are not scaled are reported if their sizes differ by more than this factor."""
 
 
 class BudgetWarning(UserWarning):
-    """A budget that leaves nothing to predict with, or that is never reached."""
+    """A budget that leaves nothing to predict with, or that has no effect."""
 
 
-class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: ignore[misc]
-    """Base of `BudgetLinearClassifier` and `BudgetLinearRegressor`."""
+def can_be_centred(X: Any) -> bool:
+    """Return whether a matrix is dense, or dense or narrow enough to be centred."""
+    is_sparse: bool = sparse.issparse(X)
+    return not is_sparse or bool(X.shape[1] <= NARROW or X.nnz >= DENSE_SHARE * math.prod(X.shape))
 
-    _learners: list[BudgetLinearLearner]
-    _streams: bool
-    """Whether learning began with `partial_fit`."""
+
+class BudgetLinearModel(FittedAttributes, StoredModel, SummarisedModel, BaseEstimator):  # type: ignore[misc]
+    """The base of `BudgetLinearClassifier` and `BudgetLinearRegressor`."""
+
     n_features_in_: int
-
     budget: float | None
     l1: float
     l2: float
@@ -88,207 +68,204 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
     """The regressor's; losses of two classes have none."""
     rule: str
     fit_intercept: bool
-    intercept_bound: float | None
-    constants: str | Mapping[str, float]
-    scales: str | None
+    intercept_bound: float | None = None
+    constants: str | Mapping[str, float] = "online"
+    scales: str | None = None
     max_features: int | None
-    scale_features: bool | None
+    scale_features: bool | None = None
     half_life: float | None = None
-    """Paths of budgets have none."""
-    beta: float
-    growth: float
+    beta: float = 2 / 3
+    growth: float = 0.5
     passes: int | None
     shuffle: bool
     random_state: Any
-    warm_start: bool
+    warm_start: bool = False
     predict_with: str
 
-    # --- learning ---------------------------------------------------------------------------------------------
+    # --- learners ---------------------------------------------------------------------------------------------
 
-    def _make_learners(self, count: int, X: Any, random: Any, deviation: float = 1.0) -> list[BudgetLinearLearner]:
-        if self.predict_with not in MODELS:
-            raise InputError("predict_with", f"{self.predict_with!r} is no model", f"Choose one of {', '.join(MODELS)}")
-        seeds = random.randint(2**31, size=count)
-        self._recent: list[Recent] = []
-        rule = "penalised-ftrl" if self.max_features is not None and self.rule == "a-ftrl" else self.rule
-        mixed = self._is_mixed
-        scaled = bool(self.scale_features)
-        if self.scale_features is None:
-            scaled = mixed and self.budget is None and self.half_life is None
-        if self.budget is not None:
-            budget = self.budget
-        else:
-            budget = self._generous_budget(X, deviation, scaled) if mixed else ONE_SCALE
-        known = scaled and not self._streams and self.scale_features is None
-        kind: Any = BudgetLinearLearner
-        if self.half_life is not None:
-            kind = partial(EvolvingLinearLearner, half_life=self.half_life)
-        learners = [
-            kind(
-                X.shape[1],
-                budget,
-                l1=self.l1,
-                l2=self.l2,
-                loss=self.loss,
-                loss_parameter=self.loss_parameter,
-                rule=rule,
-                fit_intercept=self.fit_intercept,
-                intercept_bound=self.intercept_bound,
-                constants=self.constants,
-                beta=self.beta,
-                growth=self.growth,
-                scales=self.scales,
-                max_features=self.max_features,
-                scale_features=scaled,
-                sparse=sparse.issparse(X) and rule == "a-ftrl" and not (scaled and is_full(X)),
-                seed=int(seed),
-            )
-            for seed in seeds
-        ]
-        if known:
-            block = self._block(X)
-            for learner in learners:
-                learner.scale_by(block)
-        return learners
+    def _target_spread(self, targets: Sequence[FloatArray]) -> float:
+        """Return the unit of the targets; 1 for classes."""
+        return 1.0
 
     @property
     def _is_mixed(self) -> bool:
-        """Whether there are several scales, and so, without a budget, none that binds."""
+        """Whether learners have a mixture of scales."""
         return self.scales != "one" and self.rule in LEADERS and isinstance(self.constants, str)
 
-    def _generous_budget(self, X: Any, deviation: float, scaled: bool) -> float:
-        """A budget that will not bind: that of R = 250 · deviation, of scaled features; else over ‖u‖, u a median row.
+    def _standardises(self, X: Any) -> bool:
+        """Return whether `fit` with a budget standardises features: not if the matrix is wide and sparse."""
+        wanted = can_be_centred(X) if self.scale_features is None else self.scale_features
+        return bool(wanted and self._is_mixed and self.half_life is None)
 
-        With a mixture of scales its size does no harm: eight radii, from R down to R/16384, are tried at once. Where
-        there is one scale the budget sets the steps, and 10 it is.
-        """
+    def _make_learner(
+        self, X: Any, rows: TrainingRows, seed: int, *, stream: bool, budget: float | None, max_features: int | None
+    ) -> BudgetLinearLearner:
+        """Return a new learner for rows like these, its features scaled by them unless they are a stream."""
+        rule = "penalised-ftrl" if max_features is not None and self.rule == "a-ftrl" else self.rule
+        standard = not stream and budget is not None and self._standardises(X)
+        scaled = bool(self.scale_features) or standard
+        if self.scale_features is None and budget is None:
+            scaled = self._is_mixed and self.half_life is None
+        if budget is None:
+            budget = self._generous_budget(rows, scaled) if self._is_mixed else ONE_SCALE_BUDGET
+        # Rows of standardised features have length √d; learners want length 1, so weights are √d times as large.
+        unit = math.sqrt(X.shape[1]) if standard else 1.0
+        kind: Any = BudgetLinearLearner
+        if self.half_life is not None:
+            kind = partial(EvolvingLinearLearner, half_life=self.half_life)
+        learner: BudgetLinearLearner = kind(
+            X.shape[1],
+            budget,
+            l1=self.l1 / unit,
+            l2=self.l2 / unit**2,
+            loss=self.loss,
+            loss_parameter=self.loss_parameter,
+            rule=rule,
+            fit_intercept=self.fit_intercept,
+            intercept_bound=self.intercept_bound,
+            constants=self.constants,
+            beta=self.beta,
+            growth=self.growth,
+            scales=self.scales,
+            max_features=max_features,
+            scale_features=scaled,
+            sparse=rows.block.is_sparse and rule == "a-ftrl" and not (scaled and can_be_centred(X)),
+            seed=seed,
+        )
+        if scaled and not stream:
+            learner.scale_by(rows.block, standard=standard)
+        return learner
+
+    def _generous_budget(self, rows: TrainingRows, scaled: bool) -> float:
+        """Return a budget that will not bind: a radius of 250 over the median length of the first rows."""
         length = 1.0
         if not scaled:
-            self._block(X)  # rows are checked before they are computed with
-            few = X[:1000]
-            squares = few.multiply(few).sum(axis=1) if sparse.issparse(X) else (few * few).sum(axis=1)
-            lengths = np.sqrt(np.asarray(squares))
-            lengths = lengths[(lengths > 0) & np.isfinite(lengths)]
+            few = min(rows.block.count, 1000)
+            part = rows.block.part(0, few)
+            if rows.block.is_sparse:
+                data, _, indptr = part
+                squares = np.diff(np.append(0.0, np.cumsum(np.square(data[: indptr[-1]], dtype=np.float64)))[indptr])
+            else:
+                squares = np.square(part, dtype=np.float64).sum(axis=1)
+            lengths = np.sqrt(squares[(squares > 0) & np.isfinite(squares)])
             length = float(np.median(lengths)) if lengths.size else 1.0
-        radius = GENEROUS * (deviation or 1.0) / length
+        radius = GENEROUS_RADIUS * self._target_spread(rows.targets) / length
         return self.l1 * radius + 0.5 * self.l2 * radius**2
 
-    def _learn_block(
-        self,
-        block: RowBlock,
-        targets: list[FloatArray],
-        weights: FloatArray,
-        passes: int,
-        random: Any,
-        samples: int = SAMPLES,
-    ) -> None:
-        """Learn the block, `passes` times, each time in a new order where `shuffle` asks for it."""
-        for learner, labels in zip(self._learners, targets, strict=True):
-            learner.require(block, labels, weights, IN_ORDER if random is None else None)
-        self._kept: dict[str, tuple[FloatArray, FloatArray]] = {}
-        self._fitted = random is not None
+    def _start(self, X: Any, rows: TrainingRows, random: Any, *, stream: bool) -> None:
+        """Make new learners, one for each kind of targets."""
+        if self.predict_with not in MODELS:
+            raise InputError("predict_with", f"{self.predict_with!r} is no model", f"Choose one of {', '.join(MODELS)}")
+        if self.max_features is not None:
+            validate.count("max_features", self.max_features)
+        self._averages = []
+        self._learners = [
+            self._make_learner(X, rows, int(seed), stream=stream, budget=self._budget(), max_features=self.max_features)
+            for seed in random.randint(2**31, size=len(rows.targets))
+        ]
+
+    def _budget(self) -> float | None:
+        """Return the budget to learn with, None for none."""
+        return self.budget
+
+    # --- learning ---------------------------------------------------------------------------------------------
+
+    def _learn_stream(self, rows: TrainingRows) -> None:
+        """Learn the rows once, in their order."""
+        for learner, labels in zip(self._learners, rows.targets, strict=True):
+            learner.require(rows.block, labels, rows.weights, IN_ORDER)
+        for learner, labels in zip(self._learners, rows.targets, strict=True):
+            learner.learn_checked(rows.block, labels, rows.weights)
+        self._reset_models(fitted=False)
+
+    def _reset_models(self, *, fitted: bool) -> None:
+        """Forget what was computed from the learners before they learned more."""
+        self._models_cache, self._multipliers, self._fitted = {}, [], fitted
+
+    def _fit_rows(self, X: Any, rows: TrainingRows, random: Any, *, continues: bool) -> None:
+        """Learn the rows in several passes, average the decisions, and find what the budget is worth."""
+        if len(rows.weights) and not rows.weights.any():
+            raise InputError("sample_weight", "has weights of zero only", "Give at least one positive weight")
+        if not continues:
+            self._start(X, rows, random, stream=False)
+        for learner, labels in zip(self._learners, rows.targets, strict=True):
+            learner.require(rows.block, labels, rows.weights)
         if self.half_life is not None:  # the order of the rows is that of time
-            for _ in range(passes):
-                for learner, labels in zip(self._learners, targets, strict=True):
-                    learner.learn_checked(block, labels, weights)
+            for _ in range(self._count_passes(1)):
+                self._learn_stream(rows)
             return
-        if not self._fitted:
-            for learner, labels in zip(self._learners, targets, strict=True):
-                learner.learn_checked(block, labels, weights)
-            return
-        self._recent = self._recent or [Recent() for _ in self._learners]
-        for recent in self._recent:
-            recent.decay = DECAY if passes == 1 else 1
-        rows, averages = Rows(block, targets, weights), [[recent] for recent in self._recent]
-        for _ in range(passes):
-            order = random.permutation(block.count) if self.shuffle else np.arange(block.count)
-            rows.play(self._learners, averages, order, passes, samples)
-        if not any(learner.nonzeros for learner in self._learners) and any(np.ptp(y) > 0 for y in targets):
+        count = rows.block.count
+        passes = self._count_passes(default_passes(count, self._budget() is not None))
+        orders = [random.permutation(count) if self.shuffle else np.arange(count) for _ in range(passes)]
+        if not self._averages:
+            self._averages = [RecentAverage() for _ in self._learners]
+        self._reset_models(fitted=True)
+        for learner, average, labels in zip(self._learners, self._averages, rows.targets, strict=True):
+            own = self._selected_rows(X, rows, labels, orders, learner)
+            learn_passes(learner, average, own, labels, orders)
+            self._multipliers.append(budget_multiplier(learner, X, labels, rows.weights, average.model(learner)))
+        self._warn_about_budget(rows)
+
+    def _count_passes(self, default: int) -> int:
+        return default if self.passes is None else validate.count("passes", self.passes)
+
+    def _selected_rows(
+        self, X: Any, rows: TrainingRows, labels: FloatArray, orders: list[NDArray[np.int64]], learner: Any
+    ) -> TrainingRows:
+        """Return the rows with at most `max_features` features: those that a model of all features weighs most."""
+        if self.max_features is None or self.max_features >= X.shape[1]:
+            return rows
+        full, average = (
+            self._make_learner(X, rows, 0, stream=False, budget=self._budget(), max_features=None),
+            RecentAverage(),
+        )
+        learn_passes(full, average, rows, labels, orders)
+        chosen = largest_features(full, average.model(full)[0], self.max_features)
+        return TrainingRows(restricted_rows(rows.block, chosen, learner), rows.targets, rows.weights)
+
+    def _warn_about_budget(self, rows: TrainingRows) -> None:
+        """Warn if no weight is left, if the given budget has no effect, or if features should have been scaled."""
+        if not any(learner.nonzeros for learner in self._learners) and any(np.ptp(y) > 0 for y in rows.targets):
             what = f"the budget of {self.budget_:g} left no weight other than 0: the model is a constant"
-            warn_caller(f"{what}. Give more, or none (budget=None)", BudgetWarning)
-        elif self.budget is not None and not any(one.binds or one.settings.scales == "one" for one in self._learners):
-            what = f"the budget of {self.budget_:g} was never reached: the model is that without a budget"
-            warn_caller(f"{what}. Give less, or none (budget=None)", BudgetWarning)
-
-    def _fit_rows(
-        self, X: Any, targets: list[FloatArray], weights: FloatArray, random: Any, deviation: float = 1.0
-    ) -> None:
-        """`fit` with new learners. Where no budget keeps weights small, `HeldOut` says what does."""
-        block, most = self._block(X), self._passes_over(X.shape[0])
-        if self.passes is not None or self.budget is not None or not self._is_mixed:
-            self._learn_block(block, targets, weights, most, random)
+            remedy = "Give more, or none (budget=None)"
+        elif self.budget is not None and self._is_mixed and not any(learner.binds for learner in self._learners):
+            what = f"the budget of {self.budget_:g} was never reached and has no effect"
+            remedy = "Give less, or none (budget=None)"
+        elif self.budget is not None and not self._is_mixed and self.scale_features is None:
+            what, remedy = f"rule={self.rule!r} with one scale does not scale features", ""
+        else:
             return
+        if self._learners[0].scale is None:
+            sizes = _feature_sizes(rows.block, self.n_features_in_)
+            if sizes.max() > UNEVEN * sizes.min():
+                ratio = f"{sizes.max() / sizes.min():.0f}"
+                remedy = (
+                    f"The features differ in size by a factor of {ratio}: scale them, with StandardScaler for example"
+                )
+        if remedy:
+            warn_caller(f"{what}. {remedy}", BudgetWarning)
 
-        def made(random: Any) -> list[BudgetLinearLearner]:
-            return self._make_learners(len(targets), X, random, deviation)
+    # --- input ------------------------------------------------------------------------------------------------
 
-        rows, first, choice = Rows(block, targets, weights), self._learners[0], Choice(most)
-        losses, leaders = first.settings.losses, None
-        if losses.is_smooth and self._may_lead(X):
-            leaders = Leaders(losses, X, block, self._leader_centres(X), self.fit_intercept)
-        if block.count >= ENOUGH_ROWS and (leaders or most > 1):
-            held = HeldOut(rows, X, losses, lambda: made(check_random_state(0)), leaders)
-            choice = held.choice(most, self.shuffle)
-        runs = rows.runs(choice.passes, choice.share) if self.shuffle and most > 1 else 1
-        means = []
-        for run in range(runs):
-            self._learners = made(random) if run else self._learners
-            self._learn_block(block, targets, weights, choice.passes, random, SAMPLES // runs)
-            means.append([recent.mean for recent in self._recent])
-        for number, recent in enumerate(self._recent):
-            recent.mean = np.mean([own[number] for own in means], axis=0)
-            if leaders and choice.share < 1:
-                leader = choice.leader(partial(leaders.of, targets[number], weights))
-                recent.mean = choice.share * recent.mean + (1 - choice.share) * leader
-
-    def _may_lead(self, X: Any) -> bool:
-        """Whether the answer may be that of all rows at once: rows alike, not too many, and no bound but the budget."""
-        bounded = self.half_life is not None or self.max_features is not None or self.intercept_bound is not None
-        return not bounded and X.size <= MOST_ENTRIES  # of a sparse matrix, what it stores
-
-    def _leader_centres(self, X: Any) -> bool | None:
-        """Whether the leader's features are centred as well as scaled, as the learners' are; None: neither."""
-        scale = self._learners[0].scale
-        return None if scale is None else scale.centred
-
-    def _passes_over(self, rows: int) -> int:
-        if self.passes is None and self.half_life is not None:
-            return 1
-        if self.passes is None:
-            return min(-(-ENOUGH_ROUNDS // rows), MOST_PASSES)
-        return validate.count("passes", self.passes)
-
-    def _random(self) -> Any:
-        return check_random_state(self.random_state)
-
-    def _validated(self, X: Any, y: Any, *, reset: bool, **more: Any) -> tuple[Any, Any]:
-        """X and y by scikit-learn's own checks."""
+    def _validated(self, X: Any, y: Any, *, reset: bool, **options: Any) -> tuple[Any, Any]:
+        """Return X and y as scikit-learn's checks return them; `row_block` looks for NaN and infinity."""
+        if not reset and self._is_plain(X) and type(y) is np.ndarray and y.shape == (X.shape[0],):
+            return X, y
         wanted = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
-        X, y = validate_data(self, X, y, reset=reset, **wanted, **more)
+        X, y = validate_data(self, X, y, reset=reset, ensure_all_finite=False, **wanted, **options)
         return X, y
 
     def _is_plain(self, X: Any) -> bool:
-        """Whether X is what scikit-learn's checks would hand back as it is, but for its numbers, which we check.
-
-        Its checks take longer than learning a row does.
-        """
-        if not hasattr(self, "_learners") or hasattr(self, "feature_names_in_") or type(X) not in PLAIN:
+        """Return whether scikit-learn's checks would return X unchanged: they take longer than learning a row."""
+        if hasattr(self, "feature_names_in_") or type(X) not in PLAIN_TYPES:
             return False
         fits = X.ndim == 2 and X.shape[0] > 0 and X.shape[1] == self.n_features_in_
         return bool(fits and (X.dtype == np.float64 or X.dtype == np.float32))
 
-    def _weights(self, sample_weight: Any, X: Any) -> FloatArray:
-        if sample_weight is None:
-            return NO_NUMBERS
-        checked = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        return weights_for(checked, X.shape[0])
-
-    def _block(self, X: Any) -> RowBlock:
-        return row_block(X, X.shape[1])
-
     @contextmanager
-    def _as_it_was_on_errors(self) -> Iterator[None]:
-        """Attributes that an exception leaves behind are taken back."""
+    def _unchanged_on_errors(self) -> Iterator[None]:
+        """Take back every attribute that was set before an exception."""
         before = dict(self.__dict__)
         try:
             yield
@@ -309,201 +286,96 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
 
     @exclusive
     def __getstate__(self) -> dict[str, Any]:
-        """For pickles and copies: copied here, because what is handed out is read when the turn is over."""
+        """Return a copy of the state, for pickles and copies: it is read after the lock is released."""
         return deepcopy(super().__getstate__())
 
-    def _every_learner(self) -> list[BudgetLinearLearner]:
+    def _stored_learners(self) -> list[BudgetLinearLearner]:
         return self._learners
 
-    def _learners_of(self) -> int:
-        """How many learners there are in one model."""
+    def _count_models(self) -> int:
+        """Return how many learners one model has."""
         return 1
 
     def _stored_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         arrays: dict[str, NDArray[Any]] = {}
-        for number, learner in enumerate(self._every_learner()):
-            arrays |= with_prefix(f"learner.{number}", learner._arrays())
-        recent = getattr(self, "_recent", [])
-        arrays |= {f"recent.{number}": one.mean for number, one in enumerate(recent)}
+        specifications = []
+        for number, learner in enumerate(self._stored_learners()):
+            state = learner.__getstate__()
+            specifications.append(state["specification"])
+            arrays |= {f"learner.{number}.{name}": array for name, array in state["arrays"].items()}
+        for number, average in enumerate(self._averages):
+            arrays |= {f"average.{number}.mean": average.mean, f"average.{number}.nonzero": average.nonzero}
         metadata = {
             "feature_names": stored_names(self),
-            "fitted": getattr(self, "_fitted", False),
-            "samples": [one.count for one in recent],
+            "fitted": self._fitted,
+            "averaged": [average.count for average in self._averages],
+            "multipliers": self._multipliers,
             "learner_version": LEARNER_VERSION,
-            "learners": [learner._specification() for learner in self._every_learner()],
+            "learners": specifications,
         }
         return metadata, arrays
 
     def _take_parts(self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        wanted = {"feature_names", "fitted", "samples", "learner_version", "learners"}
+        wanted = {"feature_names", "fitted", "averaged", "multipliers", "learner_version", "learners"}
         require(set(metadata) == wanted, f"it has {sorted(map(str, metadata))}, not {sorted(wanted)}")
         version, specifications = metadata["learner_version"], metadata["learners"]
-        known = type(version) is int and 1 <= version <= LEARNER_VERSION
-        require(known, f"its learners are version {version!r:.20}, and this library knows up to {LEARNER_VERSION}")
+        require(version == LEARNER_VERSION, f"its learners are version {version!r:.20}, not {LEARNER_VERSION}")
         require(isinstance(specifications, list) and len(specifications) > 0, "there are no learners")
-        learners = []
-        for number, specification in enumerate(specifications):
-            require(isinstance(specification, dict), f"learner {number} has no specification")
-            kind = EvolvingLinearLearner if "half_life" in specification else BudgetLinearLearner
-            learner = kind.__new__(kind)
-            own = without_prefix(f"learner.{number}", arrays)
-            learner.__setstate__({"specification": specification, "arrays": own})
-            learners.append(learner)
-        first = learners[0]
+        learners = [_stored_learner(number, one, arrays) for number, one in enumerate(specifications)]
+        first = learners[0].settings
         for learner in learners:
-            kinds = [(s.dimension, s.loss, s.loss_parameter) for s in (first.settings, learner.settings)]
-            require(kinds[0] == kinds[1] and learner.rounds == first.rounds, "its learners do not belong together")
-        require(first.settings.classifies == hasattr(self, "classes_"), "its loss is not one of this estimator")
+            own = learner.settings
+            fits = (own.dimension, own.loss, own.loss_parameter) == (first.dimension, first.loss, first.loss_parameter)
+            require(fits, "its learners do not belong together")
+        require(first.classifies == hasattr(self, "classes_"), "its loss is not one of this estimator")
         require(type(self.loss) is str, "its loss has no name")
-        take_names(self, metadata["feature_names"], first.settings.dimension)
+        take_names(self, metadata["feature_names"], first.dimension)
         require(type(metadata["fitted"]) is bool, "fitted is neither true nor false")
-        self._fitted, self._kept = metadata["fitted"], {}
+        require(self.predict_with in MODELS, f"{self.predict_with!r:.40} is no model")
+        self._fitted, self._models_cache = metadata["fitted"], {}
         self._take_learners(learners, arrays)
-        self._take_recent(metadata["samples"], arrays)
+        self._take_averages(metadata["averaged"], arrays)
+        multipliers = metadata["multipliers"]
+        sound = isinstance(multipliers, list) and all(type(one) is float and 0 <= one < math.inf for one in multipliers)
+        require(sound and len(multipliers) in (0, self._count_models()), "the multipliers are not those of its models")
+        self._multipliers = multipliers
         require(not arrays, "it has arrays that no estimator has")
 
     def _take_learners(self, learners: list[BudgetLinearLearner], arrays: dict[str, NDArray[Any]]) -> None:
-        require(len(learners) == self._learners_of(), f"{len(learners)} learners are not {self._learners_of()}")
-        require(self.predict_with in MODELS, f"{self.predict_with!r:.40} is no model")
+        count = self._count_models()
+        require(len(learners) == count, f"{len(learners)} learners are not {count}")
+        require(len({learner.rounds for learner in learners}) == 1, "its learners have different numbers of rounds")
         self._learners = learners
 
-    def _take_recent(self, samples: Any, arrays: dict[str, NDArray[Any]]) -> None:
-        good = isinstance(samples, list) and all(type(count) is int and count >= 1 for count in samples)
-        require(good and len(samples) in (0, self._learners_of()), "the recent average is of no learner")
-        self._recent = []
-        for number, count in enumerate(samples):
-            recent, mean = Recent(), arrays.pop(f"recent.{number}")
-            fits = mean.dtype == np.float64 and mean.shape == (self.n_features_in_ + 1,)
-            require(fits and bool(np.isfinite(mean).all()), "the recent average is not one of these features")
-            recent.count, recent.mean = count, mean
-            self._recent.append(recent)
+    def _take_averages(self, counts: Any, arrays: dict[str, NDArray[Any]]) -> None:
+        sound = isinstance(counts, list) and all(type(count) is int and count >= 1 for count in counts)
+        require(sound and len(counts) in (0, self._count_models()), "the averages are those of no learner")
+        self._averages = []
+        for number, count in enumerate(counts):
+            mean, nonzero = arrays.pop(f"average.{number}.mean"), arrays.pop(f"average.{number}.nonzero")
+            for array, length in ((mean, self.n_features_in_ + 1), (nonzero, self.n_features_in_)):
+                fits = array.dtype == np.float64 and array.shape == (length,) and bool(np.isfinite(array).all())
+                require(fits, "an average is not one of these features")
+            self._averages.append(RecentAverage(count, mean, nonzero))
 
-    # --- what is known ----------------------------------------------------------------------------------------
 
-    def _models(self, which: str) -> tuple[FloatArray, FloatArray]:
-        """Weights (K, d) and intercepts (K,) of the K learners."""
-        check_is_fitted(self)
-        made = []
-        for learner in self._learners:
-            if which == "last":
-                made.append((learner.weights, learner.intercept))
-            elif which == "recent":
-                made.append(self._recent_of(len(made)))
-            else:
-                made.append(learner.average() if which == "average" else learner.within_budget())
-        return np.stack([x for x, _ in made]), np.array([b for _, b in made])
+def _stored_learner(number: int, specification: Any, arrays: dict[str, NDArray[Any]]) -> BudgetLinearLearner:
+    """Return a learner from its specification, and take its arrays out of `arrays`."""
+    require(isinstance(specification, dict), f"learner {number} has no specification")
+    kind = EvolvingLinearLearner if "half_life" in specification else BudgetLinearLearner
+    prefix = f"learner.{number}."
+    own = {name.removeprefix(prefix): arrays.pop(name) for name in list(arrays) if name.startswith(prefix)}
+    learner = kind.__new__(kind)
+    learner.__setstate__({"specification": specification, "arrays": own})
+    return learner
 
-    @serialised
-    def _chosen(self) -> tuple[FloatArray, FloatArray]:
-        """The model to predict with, remembered until something is learned."""
-        check_is_fitted(self)
-        which = self.predict_with
-        if which == "auto":
-            which = "recent" if self._fitted else "last"
-        if which not in self._kept:
-            self._kept[which] = self._models(which)
-        return self._kept[which]
 
-    @serialised
-    def _settled(self, which: str) -> tuple[FloatArray, FloatArray]:
-        """`_models`, not in the middle of a round of another thread."""
-        return self._models(which)
-
-    def _recent_of(self, number: int) -> tuple[FloatArray, float]:
-        """The recent average of one learner: 0 where its last decision is, and within the budget."""
-        learner = self._learners[number]
-        if not self._recent:  # nothing was fitted, all came in a stream
-            return learner.weights, learner.intercept
-        return self._recent[number].model(learner)
-
-    def _shaped(self, weights: NDArray[Any]) -> NDArray[Any]:
-        """Per-learner rows as scikit-learn's users expect them."""
-        return weights
-
-    def _of_each(self, name: str) -> Any:
-        check_is_fitted(self)
-        return self._single(np.array([getattr(learner, name) for learner in self._learners]))
-
-    def _single(self, values: NDArray[Any]) -> Any:
-        """One number where there is one learner."""
-        return values[0].item() if len(values) == 1 else values
-
-    @property
-    def budget_(self) -> float:
-        """The budget in force: the one given, chosen, or made for the rows."""
-        check_is_fitted(self)
-        return float(self._learners[0].settings.budget)
-
-    @property
-    def coef_(self) -> NDArray[Any]:
-        """The weights that `predict` uses: after `fit` a recent average, after `partial_fit` the decision in force."""
-        return self._shaped(self._chosen()[0])
-
-    @property
-    def intercept_(self) -> Any:
-        """The intercept that `predict` uses."""
-        return self._intercepts(self._chosen()[1])
-
-    def _intercepts(self, intercepts: NDArray[Any]) -> Any:
-        return intercepts
-
-    @property
-    def average_coef_(self) -> NDArray[Any]:
-        """x̄, the mean decision: the model of the online-to-batch theorem."""
-        return self._shaped(self._settled("average")[0])
-
-    @property
-    def average_intercept_(self) -> Any:
-        """The intercept of x̄."""
-        return self._intercepts(self._settled("average")[1])
-
-    @property
-    def coef_within_budget_(self) -> NDArray[Any]:
-        """The nearest point to x̄ with l1‖x‖₁ + ½ l2‖x‖² ≤ budget: guaranteed, whatever was learned."""
-        return self._shaped(self._settled("within_budget")[0])
-
-    @property
-    def intercept_within_budget_(self) -> Any:
-        """The intercept that goes with it, that of x̄."""
-        return self._intercepts(self._settled("within_budget")[1])
-
-    @property
-    def budget_binds_(self) -> Any:
-        """Whether the budget has cost anything so far; where it has not, another size of model was never asked for."""
-        return self._of_each("binds")
-
-    @property
-    def multiplier_(self) -> Any:
-        """λ, what one unit of budget is worth in loss per row at the moment (penalised FTRL: the weight in force)."""
-        return self._of_each("multiplier")
-
-    @property
-    def n_rounds_(self) -> int:
-        """T: rows learned so far, every pass counted."""
-        check_is_fitted(self)
-        return self._learners[0].rounds
-
-    @property
-    def n_nonzero_(self) -> Any:
-        """How many weights of the last decision are not 0."""
-        return self._of_each("nonzeros")
-
-    @property
-    def cumulative_loss_(self) -> Any:
-        """Σ f_t(x_t), each row scored before it was learned."""
-        return self._of_each("cumulative_loss")
-
-    @property
-    def signed_violation_(self) -> Any:
-        """Σ g(x_t)."""
-        return self._of_each("signed_violation")
-
-    @property
-    def hard_violation_(self) -> Any:
-        """Σ [g(x_t)]₊."""
-        return self._of_each("hard_violation")
-
-    @property
-    def squared_violation_(self) -> Any:
-        """Σ [g(x_t)]₊²."""
-        return self._of_each("squared_violation")
+def _feature_sizes(block: RowBlock, dimension: int) -> FloatArray:
+    """Return the root mean squares of the features that are not always 0; 1 if there are none."""
+    if block.is_sparse:
+        data, columns, _ = block.rows
+        squares = np.bincount(columns, np.square(data, dtype=np.float64), dimension)
+    else:
+        squares = np.square(block.rows, dtype=np.float64).sum(axis=0)
+    sizes = np.sqrt(squares[squares > 0] / max(block.count, 1))
+    return sizes if sizes.size else np.ones(1)

@@ -10,12 +10,12 @@ often drift, and features that are not centred let the weights follow.
 **Factors.** Let v_j be the mean of u_j² over the rows where it is not 0, and s_j the share of these rows; for features
 that are not 0 in more than half of the rows the variance, and 1. Feature j is multiplied by a_j ∝ v_j^{−1/2}
 (s_jh_j)^{−1/4}, so its unit and offset do not matter. Where features are centred, h_j ≤ 1 is the mean squared slope of
-the losses of rows in which u_j is not 0, relative to that of all rows; otherwise h_j = 1. Then x_j ∝ z_j/(v_j√(s_jh_j)),
-which are AdaGrad's steps: longer for features that are rare or that mark easy rows. Scaled rows have a mean squared
-length of 1. Streams of targets have the exponent 1/16 instead of 1/4 for s_j.
+the losses of rows in which u_j is not 0, relative to that of all rows; otherwise h_j = 1. Then x_j ∝
+z_j/(v_j√(s_jh_j)), which are AdaGrad's steps: longer for features that are rare or that mark easy rows. Scaled rows
+have a mean squared length of 1. Streams of targets have the exponent 1/16 instead of 1/4 for s_j.
 
-**Updates.** Means and factors change after 1, 2, 4, 8, … rows. The sum of the gradients is linear in the rows, Σ slope ·
-a_j(u_j − μ_j), so with new ones it becomes a_j′(z_j/a_j + (μ_j − μ_j′) Σ slope), and the leader is what it would have
+**Updates.** Means and factors change after 1, 2, 4, 8, … rows. The sum of the gradients is linear in the rows, Σ slope
+· a_j(u_j − μ_j), so with new ones it becomes a_j′(z_j/a_j + (μ_j − μ_j′) Σ slope), and the leader is what it would have
 been with the new ones from the first row on. For two classes what was learned so far also counts 2^{1/4} times from
 then on, as if row t had the weight t^{−1/4}. The theorems hold between updates, of which there are at most 18; nothing
 is claimed about the cost of an update.
@@ -87,7 +87,8 @@ class FeatureScale:
         self.slopes = np.zeros(1)
         """The sum of the slopes of all losses."""
         self.steepness = np.zeros(dimension + 1)
-        """The sum of the squared slopes of rows in which each feature was not 0; the last number is that of all rows."""
+        """The sum of the squared slopes of rows in which each feature was not 0; the last number is that of all
+        rows."""
         self._measured: FloatArray | None = None
 
     @property
@@ -181,7 +182,9 @@ class FeatureScale:
         new /= math.sqrt(float(np.sum(new * new * usual)))
         off = np.where(centred, means, 0.0)
         moved = off - self.means
-        around = np.maximum(usual + moved * (2 * (means - off) + moved), 0.0)  # the mean of (u_j − μ_j)², μ_j the old one
+        around = np.maximum(
+            usual + moved * (2 * (means - off) + moved), 0.0
+        )  # the mean of (u_j − μ_j)², μ_j the old one
         shift = -self.factors * moved * self.slopes[0]
         change, before = new / self.factors, float(np.sum(self.factors**2 * around))
         self.factors, self.means = new, off

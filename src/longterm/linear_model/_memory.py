@@ -216,7 +216,7 @@ class LearnerMemory:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Return the learner that was saved. It continues bit for bit. Raise SnapshotError if the file is not valid."""
-        stored, _ = read_snapshot(Path(path), cls.kind, VERSION)
+        stored = read_snapshot(Path(path), cls.kind, VERSION)
         made = cls.__new__(cls)
         try:
             made._restore(dict(stored.metadata), dict(stored.arrays))

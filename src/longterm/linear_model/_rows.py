@@ -243,7 +243,8 @@ def row_lengths(rows: Any) -> FloatArray:
 def in_range(length: Any, distance: Any, weight: Any, radius: Any, bound: float = LONGEST_GRADIENT) -> Any:
     """Return True where a row is in range: 2w(1 + ϱ(1 + ‖u‖) + |y|)(1 + ‖u‖) ≤ bound, with w at least 1.
 
-    This is the one definition of the range of numbers. The left side is at least the length of the gradient of any loss.
+    This is the one definition of the range of numbers. The left side is at least the length of the gradient of any
+    loss.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Validation of stored learners, before anything is made of them.
 
 Kernels check nothing: an index from a heap is where they write. A checksum only says that a file is as somebody wrote
-it. So every dtype, length, count, index, order and sign that a kernel relies on is checked here, and no size is believed
-that the file does not have the bytes for.
+it. So every dtype, length, count, index, order and sign that a kernel relies on is checked here, and no size is
+believed that the file does not have the bytes for.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def checked_settings(specification: Mapping[str, Any], arrays: Mapping[str, NDAr
     with np.errstate(all="ignore"):
         settings = Settings(**given)
         sparse = specification["sparse"] and settings.rule == "a-ftrl"
-        require(settings.given is None and not settings.classifies or not widens, "the interval cannot widen")
+        require((settings.given is None and not settings.classifies) or not widens, "the interval cannot widen")
         require(widens or level is None, "there is a level, but no interval about it")
         scalars = _checked_scalars(settings, arrays)
         _check_state(settings, sparse, scalars, arrays)
@@ -221,7 +221,9 @@ def _check_mixture(found: Any, fresh: Any, count: int, longest: float, squares: 
     sizes = max(float(np.abs(found.loss).max()), abs(float(found.pivot)))
     slack = 1e-12 * sizes * inverse[: count + 1] / alpha if alpha > 0 else 0.0
     wanted, given = (np.maximum(np.log(one[: count + 1]), NO_SHARE) for one in (again.share, found.share))
-    require(bool((np.abs(given - wanted) <= CLOSE * (1 + np.abs(wanted)) + slack).all()), "the scales' shares are wrong")
+    require(
+        bool((np.abs(given - wanted) <= CLOSE * (1 + np.abs(wanted)) + slack).all()), "the scales' shares are wrong"
+    )
     require(abs(float(found.share.sum()) - 1) <= CLOSE, "the scales' shares do not add up to 1")
 
 
@@ -275,9 +277,7 @@ def _largest_intercept(settings: Settings, rounds: int) -> float:
     return settings.reach + (math.log1p(2 * rounds) if settings.offset == "log-odds" else 0.0)
 
 
-def _array(
-    arrays: Mapping[str, NDArray[Any]], name: str, dtype: Any, shape: tuple[int, ...] | None
-) -> NDArray[Any]:
+def _array(arrays: Mapping[str, NDArray[Any]], name: str, dtype: Any, shape: tuple[int, ...] | None) -> NDArray[Any]:
     """Return the array of this name. Raise ValueError unless it has this dtype and shape; None: any of one axis."""
     found = arrays.get(name)
     require(isinstance(found, np.ndarray), f"{name} is missing")

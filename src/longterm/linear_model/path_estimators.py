@@ -1,4 +1,4 @@
-"""scikit-learn's interface to a path of budgets: the budget is chosen by the loss of rows not yet learned."""
+"""Estimators that choose their budget: many budgets in one scored pass, then a model with the best of them."""
 
 from __future__ import annotations
 
@@ -8,181 +8,165 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from longterm import _validate as validate
-from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.linear_model._estimator_files import require, with_prefix, without_prefix
-from longterm.linear_model._rows import IN_ORDER, RowBlock
+from longterm.linear_model._estimator_files import require
+from longterm.linear_model._passes import TrainingRows
+from longterm.linear_model._path_scores import PathScores
+from longterm.linear_model._rows import IN_ORDER
 from longterm.linear_model.classifier import BudgetLinearClassifier
-from longterm.linear_model.path import BudgetPath, PathPoint, at_most_of, best_of, budgets_for, smallest_of
+from longterm.linear_model.path import BudgetPath, PathPoint, best_point, budget_grid, budgets_for, smallest_point
 from longterm.linear_model.regressor import BudgetLinearRegressor
 from longterm.linear_model.streaming import BudgetLinearLearner
 
 CHOICES = ("best", "smallest")
-MODELS = ("last", "average", "within_budget")
-"""No recent average: it would have to be kept for every budget."""
 GRID_ROWS = 2**16
-"""Rows of the first block that an automatic grid is made of."""
-SPARSE_ENOUGH = 64
-"""More columns than this for each entry of a row, and A-FTRL's memory for sparse rows is the faster one."""
+"""Rows of the first block that determine an automatic grid."""
+GRID_SIZE = 32
 
 
 class _PathModel:
-    """What both estimators have beyond those with one budget: paths, and the learner chosen out of each."""
+    """Mixin: the choice of a budget by the progressive losses of its learners."""
 
     budgets: str | int | ArrayLike
     choose: str
-    max_features: int | None
     n_jobs: int | None
+    budget: float | None = None
+    """None: `budget_` is chosen."""
     paths_: list[BudgetPath]
-    """One; for more than two classes one for each class against the rest."""
+    """One path; for more than two classes one for each class against the rest."""
 
-    def _make_learners(self: Any, count: int, X: Any, random: Any, deviation: float = 1.0) -> list[BudgetLinearLearner]:
-        """None yet: the grid may depend on the labels. Seeds are drawn as those with one budget draw them."""
+    def _budget(self: Any) -> float | None:
+        """Return the chosen budget."""
+        return float(self.budgets_[self._place])
+
+    def _start(self: Any, X: Any, rows: TrainingRows, random: Any, *, stream: bool) -> None:
+        if stream:
+            self._make_paths(X, rows, stream=True)
+            self._place = 0
+        super()._start(X, rows, random, stream=stream)  # type: ignore[misc]
+
+    def _learn_stream(self: Any, rows: TrainingRows) -> None:
+        """Learn the rows with every budget, and predict with the learner of the best."""
+        self._score(rows, IN_ORDER)
+        self._learners = [path.learners[self._place] for path in self.paths_]
+        self._reset_models(fitted=False)
+
+    def _fit_rows(self: Any, X: Any, rows: TrainingRows, random: Any, *, continues: bool) -> None:
+        """Choose the budget in one scored pass, and fit a model with it."""
+        self._make_paths(X, rows, stream=False)
+        # The draws of `random` are left to the fit: it is that of an estimator with the chosen budget.
+        count = rows.block.count
+        self._score(rows, check_random_state(self.random_state).permutation(count) if self.shuffle else IN_ORDER)
+        super()._fit_rows(X, rows, random, continues=False)  # type: ignore[misc]
+
+    def _score(self: Any, rows: TrainingRows, order: NDArray[np.int64]) -> None:
+        """Learn the rows with every budget, and choose one."""
+        for path, labels in zip(self.paths_, rows.targets, strict=True):
+            for learner in path.learners:
+                learner.require(rows.block, labels, rows.weights, order)
+        for path, labels in zip(self.paths_, rows.targets, strict=True):
+            path.learn_checked(rows.block, labels, rows.weights, order)
+        self._set_points()
+
+    def _make_paths(self: Any, X: Any, rows: TrainingRows, *, stream: bool) -> None:
         if self.choose not in CHOICES:
             raise InputError("choose", f"{self.choose!r} is no choice", f"Choose one of {', '.join(CHOICES)}")
-        if self.predict_with not in MODELS:
-            raise InputError("predict_with", f"{self.predict_with!r} is no model", f"Choose one of {', '.join(MODELS)}")
-        if self.max_features is not None:
-            validate.count("max_features", self.max_features)
-        self._seeds = [int(seed) for seed in random.randint(2**31, size=count)]
-        self.paths_ = []
-        return []
-
-    def _fit_rows(self: Any, X: Any, targets: list[FloatArray], weights: FloatArray, random: Any, *_: Any) -> None:
-        """Budgets keep weights small: no rows are held out."""
-        self._learn_block(self._block(X), targets, weights, self._passes_over(X.shape[0]), random)
-
-    def _learn_block(
-        self: Any,
-        block: RowBlock,
-        targets: list[FloatArray],
-        weights: FloatArray,
-        passes: int,
-        random: Any,
-        samples: int = 0,
-    ) -> None:
-        """Learn the block with every budget; only the first pass is scored. Then choose."""
-        if not self.paths_:
-            self._make_paths(block, targets)
-        for path, labels in zip(self.paths_, targets, strict=True):
-            for learner in path.learners:
-                learner.require(block, labels, weights, IN_ORDER if random is None else None)
-        for number in range(passes):
-            order = random.permutation(block.count) if self.shuffle and random is not None else IN_ORDER
-            for path, labels in zip(self.paths_, targets, strict=True):
-                path.learn_checked(block, labels, weights, order, scored=number == 0)
-        self._choose()
-        self._kept: dict[str, tuple[FloatArray, FloatArray]] = {}
-
-    def _make_paths(self: Any, block: RowBlock, targets: list[FloatArray]) -> None:
-        few = min(block.count, GRID_ROWS)
-        X = block.part(0, few)
-        if block.is_sparse:
-            data, indices, indptr = X
-            X = sparse.csr_array((data[: indptr[-1]], indices[: indptr[-1]], indptr), shape=(few, self.n_features_in_))
-        is_count = isinstance(self.budgets, int | np.integer) and not isinstance(self.budgets, bool)
-        budgets: Any = self.budgets
-        if is_count or (isinstance(self.budgets, str) and self.budgets == "auto"):
-            count = int(self.budgets) if is_count else 32
-            classifies = isinstance(self, BudgetLinearClassifier)
-            budgets = budgets_for(X, targets[0][:few], count, l1=self.l1, l2=self.l2, classifies=classifies)
-        elif isinstance(self.budgets, str):
-            raise InputError("budgets", f"{self.budgets!r} is no grid", 'Give "auto", a number of budgets, or budgets')
-        wide = block.is_sparse and self.n_features_in_ * few > SPARSE_ENOUGH * max(X.nnz, few)
-        self.budgets_ = np.array(budgets, dtype=np.float64)
+        self.budgets_ = self._grid(X, rows, stream)
         self.paths_ = [
-            BudgetPath(
-                self.n_features_in_,
-                self.budgets_,
-                betas=[self.beta],
-                rules=[self.rule],
-                seeds=[seed],
-                scales="one",
+            BudgetPath.from_learners(
+                [
+                    self._make_learner(X, rows, 0, stream=stream, budget=float(budget), max_features=None)
+                    for budget in self.budgets_
+                ],
                 n_jobs=self.n_jobs,
-                l1=self.l1,
-                l2=self.l2,
-                loss=self.loss,
-                loss_parameter=self.loss_parameter,
-                fit_intercept=self.fit_intercept,
-                intercept_bound=self.intercept_bound,
-                constants=self.constants,
-                growth=self.growth,
-                sparse=bool(wide and self.rule == "a-ftrl"),
             )
-            for seed in self._seeds
+            for _ in rows.targets
         ]
 
-    def _every_learner(self: Any) -> list[BudgetLinearLearner]:
-        return [learner for path in self.paths_ for learner in path.learners]
+    def _grid(self: Any, X: Any, rows: TrainingRows, stream: bool) -> NDArray[Any]:
+        is_count = isinstance(self.budgets, int | np.integer) and not isinstance(self.budgets, bool)
+        if not is_count and not (isinstance(self.budgets, str) and self.budgets == "auto"):
+            if isinstance(self.budgets, str):
+                what = f"{self.budgets!r} is no grid"
+                raise InputError("budgets", what, 'Give "auto", a number of budgets, or budgets')
+            given = np.array(self.budgets, dtype=np.float64)
+            if given.ndim != 1 or given.size == 0:
+                raise InputError("budgets", f"has shape {given.shape}", "Give a sequence of budgets")
+            return given
+        count = int(self.budgets) if is_count else GRID_SIZE
+        if not stream and self._standardises(X):  # the root mean square of every feature is 1
+            return budget_grid(X.shape[1], self._target_spread(rows.targets), count, self.l1, self.l2)
+        few, classifies = X[:GRID_ROWS], isinstance(self, BudgetLinearClassifier)
+        return budgets_for(few, rows.targets[0][:GRID_ROWS], count, l1=self.l1, l2=self.l2, classifies=classifies)
+
+    def _set_points(self: Any) -> None:
+        """Add up the points of all paths, errors as if they were independent, and choose one of them."""
+        self._points = [
+            replace(
+                points[0],
+                loss=sum(point.loss for point in points),
+                standard_error=float(np.sqrt(sum(point.standard_error**2 for point in points))),
+                signed_violation=sum(point.signed_violation for point in points),
+                hard_violation=sum(point.hard_violation for point in points),
+                nonzeros=sum(point.nonzeros for point in points),
+            )
+            for points in zip(*(path.points for path in self.paths_), strict=True)
+        ]
+        best: PathPoint = best_point(self._points) if self.choose == "best" else smallest_point(self._points)
+        self._place = self._points.index(best)
+
+    # --- files ------------------------------------------------------------------------------------------------
+
+    def _stored_learners(self: Any) -> list[BudgetLinearLearner]:
+        """Return the learners of all paths and, after `fit`, those of the model."""
+        return [learner for path in self.paths_ for learner in path.learners] + (self._learners if self._fitted else [])
 
     def _stored_parts(self: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         metadata, arrays = super()._stored_parts()  # type: ignore[misc]
         for number, path in enumerate(self.paths_):
-            arrays |= with_prefix(f"scores.{number}", path.stored_scores())
+            arrays |= {f"scores.{number}.{name}": array for name, array in path.scores.arrays().items()}
         return metadata, arrays
 
     def _take_learners(self: Any, learners: list[BudgetLinearLearner], arrays: dict[str, NDArray[Any]]) -> None:
-        count = self._learners_of()
-        each, left = divmod(len(learners), count)
-        require(each > 0 and left == 0, f"{len(learners)} learners are not {count} paths")
-        require(self.predict_with in MODELS and self.choose in CHOICES, "it predicts with no model that there is")
-        self.paths_ = [
-            BudgetPath.of_learners(
-                learners[k * each : (k + 1) * each], without_prefix(f"scores.{k}", arrays), self.n_jobs
-            )
-            for k in range(count)
-        ]
+        count = self._count_models()
+        split = len(learners) - (count if self._fitted else 0)
+        each, rest = divmod(split, count)
+        require(each > 0 and rest == 0, f"{len(learners)} learners are not {count} paths")
+        require(self.choose in CHOICES, f"{self.choose!r:.40} is no choice")
+        self.paths_ = []
+        for number in range(count):
+            own = learners[number * each : (number + 1) * each]
+            prefix = f"scores.{number}."
+            scores = {name.removeprefix(prefix): arrays.pop(name) for name in list(arrays) if name.startswith(prefix)}
+            self.paths_.append(BudgetPath.from_learners(own, PathScores.from_arrays(each, scores), self.n_jobs))
+            require(len({learner.rounds for learner in own}) == 1, "its learners have different numbers of rounds")
         self.budgets_ = np.array([learner.settings.budget for learner in learners[:each]])
         for path in self.paths_:
-            own = [learner.settings.budget for learner in path.learners]
-            require(own == self.budgets_.tolist(), "its paths have different budgets")
-        self._seeds = [path.points[0].seed for path in self.paths_]
-        self._choose()
+            budgets = [learner.settings.budget for learner in path.learners]
+            require(budgets == self.budgets_.tolist(), "its paths have different budgets")
+        self._set_points()
+        self._learners = learners[split:] if self._fitted else [path.learners[self._place] for path in self.paths_]
 
-    def _choose(self: Any) -> None:
-        self._points = self._summed()
-        place = self._chosen_place()
-        self._learners = [path.learners[place] for path in self.paths_]
-
-    def _summed(self: Any) -> list[PathPoint]:
-        """The points of all paths together: losses and features added up, errors as if they were independent."""
-        return [
-            replace(
-                together[0],
-                loss=sum(point.loss for point in together),
-                standard_error=float(np.sqrt(sum(point.standard_error**2 for point in together))),
-                signed_violation=sum(point.signed_violation for point in together),
-                hard_violation=sum(point.hard_violation for point in together),
-                nonzeros=sum(point.nonzeros for point in together),
-            )
-            for together in zip(*(path.points for path in self.paths_), strict=True)
-        ]
-
-    def _chosen_place(self: Any) -> int:
-        points: list[PathPoint] = self._points
-        if self.max_features is not None:
-            return points.index(at_most_of(points, self.max_features))
-        return points.index(best_of(points) if self.choose == "best" else smallest_of(points))
+    # --- attributes -------------------------------------------------------------------------------------------
 
     @property
     def loss_path_(self: Any) -> NDArray[Any]:
-        """The progressive loss per row of every budget, in the first pass of each block."""
+        """The progressive loss per row of every budget."""
         check_is_fitted(self)
         return np.array([point.loss for point in self._points])
 
     @property
     def standard_error_path_(self: Any) -> NDArray[Any]:
-        """Its standard error."""
+        """The standard errors of `loss_path_`."""
         check_is_fitted(self)
         return np.array([point.standard_error for point in self._points])
 
     @property
     def nonzero_path_(self: Any) -> NDArray[Any]:
-        """The features of every budget's last decision that are not 0; several classes are added up."""
+        """The number of non-zero weights of every budget, added up over the classes."""
         check_is_fitted(self)
         return np.array([point.nonzeros for point in self._points])
 
@@ -193,38 +177,31 @@ class _PathModel:
         return np.array([point.hard_violation for point in self._points])
 
     def figure(self: Any, axis: Any = None) -> Any:
-        """Loss against size: `BudgetPath.figure`."""
-        from longterm.linear_model._shown import draw_path
+        """Draw loss against non-zero weights: `BudgetPath.figure`."""
+        from longterm.linear_model._path_figure import draw_path
 
         check_is_fitted(self)
         return draw_path(self._points, axis)
 
 
 class BudgetPathClassifier(_PathModel, BudgetLinearClassifier):
-    """`BudgetLinearClassifier` with the budget chosen: many budgets in one pass, the best by progressive loss.
+    """A `BudgetLinearClassifier` that chooses its budget by progressive loss.
+
+    `fit` scores every budget in one pass, and then fits a model with the chosen budget. `partial_fit` continues with
+    all budgets, and predicts with the best one so far.
 
     Parameters
     ----------
     budgets : "auto", int or sequence of float
-        The grid; a number is how many budgets `budgets_for` is to choose, "auto" is 32 of them.
+        The budgets. A number is the size of a grid made for the rows; "auto" is a grid of 32.
     choose : {"best", "smallest"}
         The budget of the lowest progressive loss, or the one with the fewest features within one standard error of it.
-    max_features : int, optional
-        The best budget with at most so many non-zeros instead.
     n_jobs : int, optional
-        Threads; as many as there are cores unless given.
-    l1, l2, loss, rule, fit_intercept, intercept_bound, constants, beta, growth : optional
-        As `BudgetLinearClassifier` has them.
-    passes : int, optional
-        How often `fit` goes through its rows; None as for one budget. Only the first pass is scored.
-    shuffle, random_state, class_weight, warm_start : optional
-        As `BudgetLinearClassifier` has them.
-    predict_with : {"last", "average", "within_budget"}
-        The decision in force, the mean of all decisions, or the nearest point to it within the budget.
-
-    Notes
-    -----
-    Every budget's learner has one scale, scales="one": the grid tries the radii.
+        The number of threads; as many as there are cores unless given.
+    l1, l2, loss, rule, fit_intercept, max_features, scale_features : optional
+        As in `BudgetLinearClassifier`.
+    passes, shuffle, random_state, class_weight, predict_with : optional
+        As in `BudgetLinearClassifier`.
 
     Examples
     --------
@@ -234,8 +211,8 @@ class BudgetPathClassifier(_PathModel, BudgetLinearClassifier):
     >>> X = rng.standard_normal((3000, 30))
     >>> y = X[:, 0] - X[:, 1] + 0.5 * X[:, 2] + rng.standard_normal(3000) > 0
     >>> model = BudgetPathClassifier(choose="smallest", random_state=0).fit(X, y)
-    >>> model.n_nonzero_, np.flatnonzero(model.coef_[0])[:3], bool(model.score(X, y) > 0.75)
-    (6, array([0, 1, 2]), True)
+    >>> bool(model.budget_ < model.budgets_[-1]), bool(model.score(X, y) > 0.75)
+    (True, True)
     >>> BudgetPathClassifier(max_features=3, random_state=0).fit(X, y).n_nonzero_
     3
     """
@@ -245,70 +222,55 @@ class BudgetPathClassifier(_PathModel, BudgetLinearClassifier):
         budgets: str | int | ArrayLike = "auto",
         *,
         choose: str = "best",
-        max_features: int | None = None,
         n_jobs: int | None = None,
         l1: float = 1.0,
         l2: float = 1.0,
         loss: str = "logistic",
         rule: str = "a-ftrl",
         fit_intercept: bool = True,
-        intercept_bound: float | None = None,
-        constants: str | Mapping[str, float] = "online",
-        beta: float = 2 / 3,
-        growth: float = 0.5,
+        max_features: int | None = None,
+        scale_features: bool | None = None,
         passes: int | None = None,
         shuffle: bool = True,
         random_state: Any = None,
         class_weight: str | Mapping[Any, float] | None = None,
-        warm_start: bool = False,
-        predict_with: str = "last",
+        predict_with: str = "auto",
     ) -> None:
         self.budgets = budgets
         self.choose = choose
-        self.max_features = max_features
         self.n_jobs = n_jobs
         self.l1 = l1
         self.l2 = l2
         self.loss = loss
         self.rule = rule
         self.fit_intercept = fit_intercept
-        self.intercept_bound = intercept_bound
-        self.constants = constants
-        self.beta = beta
-        self.growth = growth
+        self.max_features = max_features
+        self.scale_features = scale_features
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
         self.class_weight = class_weight
-        self.warm_start = warm_start
         self.predict_with = predict_with
 
 
 class BudgetPathRegressor(_PathModel, BudgetLinearRegressor):
-    """`BudgetLinearRegressor` with the budget chosen: many budgets in one pass, the best by progressive loss.
+    """A `BudgetLinearRegressor` that chooses its budget by progressive loss.
+
+    `fit` scores every budget in one pass, and then fits a model with the chosen budget. `partial_fit` continues with
+    all budgets, and predicts with the best one so far.
 
     Parameters
     ----------
     budgets : "auto", int or sequence of float
-        The grid; a number is how many budgets `budgets_for` is to choose, "auto" is 32 of them.
+        The budgets. A number is the size of a grid made for the rows; "auto" is a grid of 32.
     choose : {"best", "smallest"}
         The budget of the lowest progressive loss, or the one with the fewest features within one standard error of it.
-    max_features : int, optional
-        The best budget with at most so many non-zeros instead.
     n_jobs : int, optional
-        Threads; as many as there are cores unless given.
-    l1, l2, loss, loss_parameter, rule, fit_intercept, intercept_bound, constants, beta, growth : optional
-        As `BudgetLinearRegressor` has them.
-    passes : int, optional
-        How often `fit` goes through its rows; None as for one budget. Only the first pass is scored.
-    shuffle, random_state, warm_start : optional
-        As `BudgetLinearRegressor` has them.
-    predict_with : {"last", "average", "within_budget"}
-        The decision in force, the mean of all decisions, or the nearest point to it within the budget.
-
-    Notes
-    -----
-    Every budget's learner has one scale, scales="one": the grid tries the radii.
+        The number of threads; as many as there are cores unless given.
+    l1, l2, loss, loss_parameter, rule, fit_intercept, max_features, scale_features : optional
+        As in `BudgetLinearRegressor`.
+    passes, shuffle, random_state, predict_with : optional
+        As in `BudgetLinearRegressor`.
 
     Examples
     --------
@@ -327,7 +289,6 @@ class BudgetPathRegressor(_PathModel, BudgetLinearRegressor):
         budgets: str | int | ArrayLike = "auto",
         *,
         choose: str = "best",
-        max_features: int | None = None,
         n_jobs: int | None = None,
         l1: float = 1.0,
         l2: float = 1.0,
@@ -335,19 +296,15 @@ class BudgetPathRegressor(_PathModel, BudgetLinearRegressor):
         loss_parameter: float | None = None,
         rule: str = "a-ftrl",
         fit_intercept: bool = True,
-        intercept_bound: float | None = None,
-        constants: str | Mapping[str, float] = "online",
-        beta: float = 2 / 3,
-        growth: float = 0.5,
+        max_features: int | None = None,
+        scale_features: bool | None = None,
         passes: int | None = None,
         shuffle: bool = True,
         random_state: Any = None,
-        warm_start: bool = False,
-        predict_with: str = "last",
+        predict_with: str = "auto",
     ) -> None:
         self.budgets = budgets
         self.choose = choose
-        self.max_features = max_features
         self.n_jobs = n_jobs
         self.l1 = l1
         self.l2 = l2
@@ -355,12 +312,9 @@ class BudgetPathRegressor(_PathModel, BudgetLinearRegressor):
         self.loss_parameter = loss_parameter
         self.rule = rule
         self.fit_intercept = fit_intercept
-        self.intercept_bound = intercept_bound
-        self.constants = constants
-        self.beta = beta
-        self.growth = growth
+        self.max_features = max_features
+        self.scale_features = scale_features
         self.passes = passes
         self.shuffle = shuffle
         self.random_state = random_state
-        self.warm_start = warm_start
         self.predict_with = predict_with

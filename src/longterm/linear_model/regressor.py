@@ -1,19 +1,22 @@
-"""Linear regression whose size is a budget, not a penalty to tune."""
+"""Linear regression under a budget."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from longterm._arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._estimator import BudgetLinearModel
-from longterm.linear_model._rows import labels_for
+from longterm.linear_model._passes import TrainingRows
+from longterm.linear_model._rows import labels_for, row_block, weights_for
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
 from longterm.storage.one_thread import exclusive
 
@@ -21,68 +24,68 @@ from longterm.storage.one_thread import exclusive
 class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[misc]
     """Least squares, Huber or quantile regression with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run.
 
-    Rows are learned one after another by A-FTRL (or another `rule`), each after it was scored.
+    Rows are learned one after another by A-FTRL or another `rule`, each after it was scored. All parameters are
+    optional.
 
     Parameters
     ----------
     budget : float, optional
-        ρ of the constraint g(x) = l1‖x‖₁ + ½ l2‖x‖² − ρ ≤ 0. The intercept costs nothing. None: one that will not bind,
-        from the length of the rows that come first (`budget_`); 10 where there is one scale only.
+        ρ of the constraint g(x) = l1‖x‖₁ + ½ l2‖x‖² − ρ ≤ 0. The intercept is free. `fit` standardises features
+        (`scale_features`), and x are then the weights of standardised features. None: a budget that will not bind
+        (`budget_`); 10 where there is one scale only.
     l1, l2 : float
         The weights of the two norms in g.
     loss : {"squared", "huber", "quantile"}
         The loss of a row.
     loss_parameter : float, optional
-        The threshold of Huber's loss (1 unless given), the level of the quantile (½ unless given).
+        The threshold of Huber's loss (1 unless given), or the level of the quantile (½ unless given).
     rule : {"a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi"}
-        "a-ftrl" has sparse weights and rounds that cost what a sparse row touches; "penalised-ftrl" rounds of a few
-        passes over d and almost no violation; "mahdavi" constant steps (it needs `constants` with "rounds").
+        "a-ftrl" has sparse weights, and its rounds cost as much as a row has non-zeros. "penalised-ftrl" has almost no
+        violation, and its rounds cost O(d). "mahdavi" has constant steps and needs `constants` with "rounds".
     fit_intercept : bool
         Whether there is an intercept.
     intercept_bound : float, optional
-        The intercept stays within ±intercept_bound. None lets the interval grow with the targets: it is widened to
-        ±2|y| whenever a target y lies outside.
+        The intercept stays within ±intercept_bound. None: the interval grows
+        with the targets.
     constants : "online" or dict
-        Where the steps come from: gradients seen so far, or bounds known beforehand, {"feature_norm": the length of
-        the longest row, "label_bound": …, "rounds": …}, for the steps of the theorems.
+        "online": step sizes come from the gradients seen so far. A dict gives bounds known beforehand, for the step
+        sizes of the theorems: {"feature_norm": the length of the longest row, "label_bound": …, "rounds": …}.
     scales : {"mixed", "priced", "one"}, optional
-        A mixture of eight radii in one leader, so that a generous budget does no harm; the same where radii pay for the
-        multiplier, too; or the budget's own radius alone. None: "mixed" where the rule has it.
+        "mixed": a mixture of eight radii, so that a generous budget does no harm. "priced": the same, and each radius
+        also pays for the multiplier. "one": the budget's own radius. None: "mixed" where the rule has it.
     max_features : int, optional
-        At most so many weights other than 0, in every round. Penalised FTRL holds it, and is taken for "a-ftrl".
+        At most this many non-zero weights. `fit` learns a model of all features, keeps those with the largest weights,
+        and learns again with these alone. `partial_fit` keeps the limit in every round, by penalised FTRL.
     scale_features : bool, optional
-        Whether features are centred and scaled, by means and factors found on the stream; the budget is then one of
-        weights of scaled features, while `coef_` and `intercept_` are for rows as they come. None: where there is no
-        budget, in `fit` by means and factors of all of its rows. (Not centred are sparse matrices of more than 512
-        columns, unless a fourth of their entries are stored, and streams of targets.)
+        Whether features are centred and scaled; `coef_` and `intercept_` are for rows as they come. With a budget,
+        `fit` standardises them: each is divided by its standard deviation. None: yes, but not for a budget in a stream,
+        where standard deviations are not known, nor for a budget and a sparse matrix that is not centred. Sparse
+        matrices are centred if they have at most 512 columns, or if a fourth of their entries are stored.
     half_life : float, optional
-        After so many rows a row counts half: for streams that drift, `rule` "a-ftrl" and "penalised-ftrl". `fit` then
-        takes its rows once, in their order, and predicts with the last decision. On every interval I the regret is
-        O(|I|/√h + h) with "penalised-ftrl", O(|I|h^(β−1) + |I|/√h + h) with "a-ftrl": `docs/linear_model.md`.
+        After this many rows the weight of a row is halved: for streams that drift, rules "a-ftrl" and "penalised-ftrl".
+        `fit` then takes its rows once, in their order, and predicts with the last decision.
     beta : float
         β of the multiplier's regularisation θ_t ∝ t^−β, in (0, 1). Larger values have less violation and more regret.
     growth : float
-        Penalised FTRL: how fast its weights w_t ∝ t^(1 + growth) grow.
+        Penalised FTRL: its weights are w_t ∝ t^(1 + growth).
     passes : int, optional
-        How often `fit` goes through its rows. None: once; small data sets up to 10 times, until 20,000 rounds were
-        played. Without a budget these are chosen by the loss of rows held out, a fifth at a time, and the answer is the
-        mean of several runs, each with orders of its own, mixed with leaders of all rows, whose strengths and share
-        are chosen so, too; `n_rounds_` and the sums are those of the last run.
-        `partial_fit` takes its rows once, in their order.
+        The number of passes of `fit` over its rows. None: 5, or 10 with a budget, but at most 100,000 rounds or one
+        pass. `partial_fit` makes one pass.
     shuffle : bool
         Whether every pass of `fit` has an order of its own.
     random_state : int, RandomState instance or None
-        Draws these orders, and the rounds that stand for others in the average.
+        Draws these orders, and the rounds whose decisions represent others in `average_coef_`.
     warm_start : bool
-        Whether `fit` goes on from where the last one ended.
+        Whether `fit` continues from the last fit.
     predict_with : {"auto", "recent", "last", "average", "within_budget"}
-        Which model predicts: "recent", an average of `fit`'s decisions that forgets the first ones, is 0 where the last
-        one is, and lies within the budget; "last", the decision in force; "average", the mean of all; "within_budget",
-        the point nearest to that mean within the budget. "auto": "recent" after `fit`, "last" after `partial_fit`.
+        The model that predicts. "recent": the average of `fit`'s decisions, later ones with larger weights, 0 where
+        most of them are 0, and within the budget. "last": the decision in force. "average": the mean of all
+        decisions. "within_budget": the nearest point to that mean within the budget. "auto": "recent" after `fit`,
+        "last" after `partial_fit`.
 
     Notes
     -----
-    What every attribute is promised to be: `docs/linear_model.md`.
+    `docs/linear_model.md` lists what each attribute guarantees.
 
     Examples
     --------
@@ -143,7 +146,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
 
     @exclusive
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the rows, `passes` times over.
+        """Learn the rows in `passes` passes, and predict with the average of the decisions.
 
         Parameters
         ----------
@@ -152,14 +155,19 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         y : array-like of shape (n,)
             Their targets.
         sample_weight : array-like of shape (n,), optional
-            By what the loss of each row is multiplied.
+            Factors for the losses of the rows.
 
         Returns
         -------
         self : BudgetLinearRegressor
             This estimator.
         """
-        return self._learn(X, y, sample_weight, goes_on=self.warm_start, streams=False)
+        with self._unchanged_on_errors():
+            self._require_loss()
+            continues = self.warm_start and hasattr(self, "_learners")
+            X, rows = self._training_rows(X, y, sample_weight, reset=not continues)
+            self._fit_rows(X, rows, check_random_state(self.random_state), continues=continues)
+        return self
 
     @exclusive
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -172,46 +180,45 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         y : array-like of shape (n,)
             Their targets.
         sample_weight : array-like of shape (n,), optional
-            By what the loss of each row is multiplied.
+            Factors for the losses of the rows.
 
         Returns
         -------
         self : BudgetLinearRegressor
             This estimator.
         """
-        if self._is_plain(X) and type(y) is np.ndarray and y.shape == (X.shape[0],) and y.dtype.kind in "fiu":
-            labels = labels_for(y, X.shape[0], classifies=False)
-            self._learn_block(self._block(X), [labels], self._weights(sample_weight, X), 1, None)
-            return self
-        return self._learn(X, y, sample_weight, goes_on=True, streams=True)
-
-    def _learn(self, X: Any, y: Any, sample_weight: Any, *, goes_on: bool, streams: bool) -> Self:
-        with self._as_it_was_on_errors():
-            if self.loss not in CODES or CODES[self.loss] in OF_TWO_CLASSES:
-                names = [name for name, code in CODES.items() if code not in OF_TWO_CLASSES]
-                raise InputError("loss", f"{self.loss!r} is not a loss of targets", f"Choose one of {', '.join(names)}")
-            goes_on, random = goes_on and hasattr(self, "_learners"), self._random()
-            X, y = self._validated(X, y, reset=not goes_on, y_numeric=True)
-            self._streams = streams
-            deviation = float(np.std(y[:1000])) or float(np.abs(y[0]))
-            if not goes_on:
-                self._learners = self._make_learners(1, X, random, deviation)
-            labels, weights = labels_for(y, X.shape[0], classifies=False), self._weights(sample_weight, X)
-            if goes_on or streams:
-                passes, order = (1, None) if streams else (self._passes_over(len(y)), random)
-                self._learn_block(self._block(X), [labels], weights, passes, order)
-            else:
-                self._fit_rows(X, [labels], weights, random, deviation)
+        with self._unchanged_on_errors():
+            first = not hasattr(self, "_learners")
+            X, rows = self._training_rows(X, y, sample_weight, reset=first)
+            if first:
+                self._require_loss()
+                self._start(X, rows, check_random_state(self.random_state), stream=True)
+            self._learn_stream(rows)
         return self
 
-    def _shaped(self, weights: NDArray[Any]) -> NDArray[Any]:
+    def _require_loss(self) -> None:
+        if self.loss not in CODES or CODES[self.loss] in OF_TWO_CLASSES:
+            names = [name for name, code in CODES.items() if code not in OF_TWO_CLASSES]
+            raise InputError("loss", f"{self.loss!r} is not a loss of targets", f"Choose one of {', '.join(names)}")
+
+    def _training_rows(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, TrainingRows]:
+        X, y = self._validated(X, y, reset=reset, y_numeric=True)
+        block = row_block(X, X.shape[1])
+        labels = labels_for(y, block.count, classifies=False)
+        return X, TrainingRows(block, [labels], weights_for(sample_weight, block.count))
+
+    def _target_spread(self, targets: Sequence[FloatArray]) -> float:
+        first = targets[0][:1000]
+        return float(np.std(first)) or float(np.abs(first[0])) or 1.0
+
+    def _as_coef(self, weights: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(weights[0])
 
-    def _intercepts(self, intercepts: NDArray[Any]) -> Any:
+    def _as_intercept(self, intercepts: NDArray[Any]) -> Any:
         return float(intercepts[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The prediction for each row.
+        """Return the prediction for each row.
 
         Parameters
         ----------
@@ -225,5 +232,5 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
         """
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
-        weights, intercepts = self._chosen()
+        weights, intercepts = self._chosen_models()
         return np.asarray(safe_sparse_dot(X, weights[0], dense_output=True) + intercepts[0])

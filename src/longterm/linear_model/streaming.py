@@ -55,7 +55,7 @@ NUMBERS_AT_ONCE, ROWS_AT_ONCE = 2**17, 64
 NARROWEST, LARGEST_LIMIT = 1e-60, 1e150
 """Bounds on the intercept's interval and on the root of its V_b when it is widened. They keep numbers finite."""
 LONGEST_SCALED = 1e60
-"""The bound on gradients of scaled rows. Sums are multiplied when factors change, so it is smaller than the usual one."""
+"""The bound on gradients of scaled rows. Sums are multiplied when factors change, so it is smaller than usual."""
 LOG_ODDS = 4.0
 """The intercept's bound for two classes unless another is given."""
 
@@ -345,14 +345,14 @@ class BudgetLinearLearner(LearnerMemory):
             return margins
         first = self.rounds + 1
         wanted = np.asarray([t for t in sorted(set(record)) if first <= t < first + count], dtype=np.int64)
-        trace = np.empty(len(wanted), dtype=TRACE)
+        trace: Any = np.empty(len(wanted), dtype=TRACE)
         self.learn_checked(block, labels, weights, rows_in_order, record=wanted, trace=trace)
-        return trace
+        return trace  # type: ignore[no-any-return]
 
     def require(
         self, block: RowBlock, labels: FloatArray, weights: FloatArray, order: NDArray[np.int64] | None = None
     ) -> None:
-        """Raise InputError if a row of the block is out of range (`_rows.in_range`), learned in this order or in any."""
+        """Raise InputError if a row is out of range (`_rows.in_range`), learned in this order or, with None, in any."""
         if order is not None and order is not IN_ORDER:
             labels, weights = labels[order], weights[order] if len(weights) else weights
         if block.count == 0 or len(labels) == 0:

@@ -1,6 +1,6 @@
-"""python -m longterm.pacing: a log of auctions, yours or an invented one, and what each rule makes of a budget.
+"""Replay a log of auctions under a budget with two rules: python -m longterm.pacing.
 
-examples/pacing.py of the repository has more rules, and figures; docs/pacing.md says what they promise.
+examples/pacing.py of the repository has more rules and figures. docs/pacing.md has their guarantees.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from longterm.errors import InputError, LongtermError
-from longterm.pacing.auctions import Auctions, PriceHistory, synthetic_auctions
-from longterm.pacing.base import Pacer, play
+from longterm.pacing.auctions import Auctions, synthetic_auctions
+from longterm.pacing.base import Pacer
 from longterm.pacing.hindsight import best_in_hindsight
-from longterm.pacing.mirror_descent import DualMirrorDescent, PlannedMirrorDescent
+from longterm.pacing.history import PriceHistory
+from longterm.pacing.mirror_descent import DualMirrorDescent
+from longterm.pacing.planned import PlannedMirrorDescent
+from longterm.pacing.play import play
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play a log by several rules, and print what each spent and won; the status is 2 for what the user can mend."""
+    """Replay a log with two rules and print the spend and value of each; return 2 on errors of the user."""
     given = _parser().parse_args(arguments)
     try:
         sys.stdout.write(_table(given))
@@ -31,23 +34,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m longterm.pacing",
-        description="Spend a budget over a log of second-price auctions, by two rules, beside the best in hindsight. "
-        "The first tenth of the log is what is known before; the rest is played.",
+        description="Spend a budget over a log of second-price auctions with two rules, beside the best in hindsight. "
+        "The first tenth of the log is the history; the rest is played.",
     )
-    parser.add_argument("log", nargs="?", help="a CSV file with a header; left out, invented auctions")
-    parser.add_argument("--values", default="value", help="the column of what a request is worth")
-    parser.add_argument("--prices", default="price", help="the column of the market price")
-    parser.add_argument("--clicks", default="click", help="the column of what came of it, where there is one")
-    parser.add_argument("--budget", type=float, help="in the units of the prices; left out, --share of their sum")
-    parser.add_argument("--share", type=float, default=0.125, help="of the price of all that is played")
-    parser.add_argument("--auctions", type=int, default=20_000, help="how many, where they are invented")
-    parser.add_argument("--seed", type=int, default=0, help="of invented auctions")
+    parser.add_argument("log", nargs="?", help="a CSV file with a header (default: synthetic auctions)")
+    parser.add_argument("--values", default="value", help="the column of the values of requests")
+    parser.add_argument("--prices", default="price", help="the column of the market prices")
+    parser.add_argument("--clicks", help="the column of clicks (default: click, if there is one)")
+    parser.add_argument("--budget", type=float, help="in the units of the prices (default: --share of their sum)")
+    parser.add_argument("--share", type=float, default=0.125, help="budget as a share of the total price")
+    parser.add_argument("--auctions", type=int, default=20_000, help="number of synthetic auctions")
+    parser.add_argument("--seed", type=int, default=0, help="seed of synthetic auctions")
     return parser
 
 
 def _table(given: argparse.Namespace) -> str:
     if given.log is None:
-        auctions, name = synthetic_auctions(given.auctions, given.seed), "Invented auctions: name your log to play it"
+        auctions, name = synthetic_auctions(given.auctions, given.seed), "Synthetic auctions: name your log to play it"
     else:
         auctions = Auctions.from_csv(given.log, values=given.values, prices=given.prices, clicks=given.clicks)
         name = str(given.log)
@@ -65,9 +68,9 @@ def _table(given: argparse.Namespace) -> str:
     lines = [name, f"{len(day):,} auctions after {known:,} that set the first bid; budget {budget:,.6g}", ""]
     lines.append(f"{'':<30}{'spent':>10}{'value won':>12}{'of the best':>13}")
     for rule, pacer in rules.items():
-        replay = play(pacer, day)
-        share = replay.value / best.objective if best.objective else 1.0
-        lines.append(f"{rule:<30}{replay.spent / budget:>10.1%}{replay.value:>12.5g}{share:>13.1%}")
+        run = play(pacer, day)
+        share = run.value / best.objective if best.objective else 1.0
+        lines.append(f"{rule:<30}{run.spent / budget:>10.1%}{run.value:>12.5g}{share:>13.1%}")
     lines.append(f"{'best in hindsight':<30}{best.spent / budget:>10.1%}{best.objective:>12.5g}{1:>13.1%}")
     return "\n".join(lines) + "\n"
 

@@ -1,20 +1,17 @@
-"""The best that could have been bought, had all auctions been known, with a certificate.
+"""The best purchases in hindsight, with a certificate.
 
 **Under a budget** it is a fractional knapsack, solved exactly:
 
     max Σ (v_t − κ c_t) x_t    with   floor ≤ Σ c_t x_t ≤ budget,   0 ≤ x_t ≤ 1.
 
-Buy in the order of value per cost. Without constraints one stops where it falls below κ; the amount spent
-there, brought between floor and budget, is the amount to spend. At most one auction is bought in part. The
-value per cost at which one stops is the price of money π*, and it certifies the answer: by weak duality no x
-earns more than
+Buy in the order of value per cost. Without constraints one stops where it falls below κ. The amount spent there,
+brought between floor and budget, is the amount to spend. At most one auction is bought in part. The value per cost at
+which one stops is the price of money π*, and it certifies the answer: by weak duality no x earns more than
 
     Σ [v_t − π* c_t]₊ + [π* − κ]₊ · budget − [κ − π*]₊ · floor,
 
-which is equal to what was earned, up to rounding. A pacer buys whole auctions, so its optimum is at most this.
-
-With a target for the return on spend the order is the same (`best_return`); in first-price auctions the bound is on who
-sees values only (`best_first_price`).
+which equals the objective up to rounding. A pacer buys whole auctions, so its optimum is at most this. With a target
+for the return on spend the order is the same (`best_return`).
 """
 
 from __future__ import annotations
@@ -28,20 +25,18 @@ from numpy.typing import ArrayLike
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
-from longterm.pacing.auctions import Auctions
-from longterm.pacing.first_price import FirstPricePacer
 
 
 @dataclass(frozen=True)
 class BestAllocation:
-    """The optimum, and its proof.
+    """The optimum under a budget and its certificate.
 
     Parameters
     ----------
     objective : float
         Σ (v_t − κ c_t) x_t.
     upper_bound : float
-        What no allocation exceeds: the dual at `price`. Equal to the objective up to rounding.
+        The dual at `price`. No allocation has a larger objective.
     price : float
         π*: the value of one more unit of money.
     spent : float
@@ -64,23 +59,23 @@ class BestAllocation:
 def best_in_hindsight(
     values: ArrayLike, costs: ArrayLike, budget: float, *, floor: float = 0.0, cost_weight: float = 0.0
 ) -> BestAllocation:
-    """The fractional optimum with all values and costs known.
+    """Solve the fractional knapsack with all values and costs known.
 
     Parameters
     ----------
     values, costs : array_like
-        Of the requests, both at least 0.
+        The values and costs of the requests, at least 0.
     budget : float
         The most that may be spent.
     floor : float
         The least that must be spent.
     cost_weight : float
-        κ: what a unit of money is worth elsewhere.
+        κ: the value of a unit of money elsewhere.
 
     Returns
     -------
     BestAllocation
-        The optimum, and its proof.
+        The optimum and its certificate.
 
     Examples
     --------
@@ -100,7 +95,7 @@ def best_in_hindsight(
     most = min(budget, float(total[-1]))
     if floor > most:
         raise InputError("floor", f"{floor} cannot be spent", f"At most {most:g} can be")
-    worth_it = int(np.count_nonzero(ratio >= kappa))  # the first of the order; summed as `total` is, to the last bit
+    worth_it = int(np.count_nonzero(ratio >= kappa))  # the first ones in the order
     free = float(total[worth_it - 1]) if worth_it else 0.0
     spend = min(max(free, floor), budget)
     whole = int(np.searchsorted(total, spend, side="right"))
@@ -111,7 +106,7 @@ def best_in_hindsight(
         margin = order[whole]
         taken[margin] = (spend - (total[whole - 1] if whole else 0.0)) / c[margin]
         price = float(ratio[margin])
-    elif spend != free:  # the floor takes everything there is
+    elif spend != free:  # the floor takes everything
         price = float(min(ratio.min(), kappa))
     return BestAllocation(
         objective=float((v - kappa * c) @ taken),
@@ -125,14 +120,14 @@ def best_in_hindsight(
 
 
 class BestReturn(NamedTuple):
-    """The best in hindsight, and its proof.
+    """The optimum with a target for the return, and its certificate.
 
     Parameters
     ----------
     value : float
         Σ v x, in money.
     upper_bound : float
-        Σ [(1+λ)v − (λ+μ)τc]₊ + μτ·budget: no choice of auctions exceeds it.
+        Σ [(1+λ)v − (λ+μ)τc]₊ + μτ·budget. No choice of auctions has a larger value.
     multiplier : float
         λ, the price of the return.
     price : float
@@ -149,25 +144,25 @@ class BestReturn(NamedTuple):
 
 
 def best_return(values: FloatArray, costs: FloatArray, target: float, budget: float | None = None) -> BestReturn:
-    """Max Σ v x with Σ v x ≥ τ Σ c x, Σ c x ≤ budget, 0 ≤ x ≤ 1, in units of money; certified.
+    """Maximise Σ v x with Σ v x ≥ τ Σ c x, Σ c x ≤ budget, 0 ≤ x ≤ 1, in units of money.
 
-    Both multipliers ask for the same order: the Lagrangian takes what has v/(τc) > (λ+μ)/(1+λ). So auctions are bought
-    by value per cost until the money is gone or the return is down to its target, whichever is first; the last one
-    in part. Its ratio θ is the multiplier of what stopped: μ = θ, or λ = θ/(1 − θ). One sort.
+    Both multipliers lead to the same order: the Lagrangian takes auctions with v/(τc) > (λ+μ)/(1+λ). So auctions are
+    bought by value per cost until the money is gone or the return is down to its target, the last one in part. Its
+    ratio θ gives the multiplier of the binding constraint: μ = θ, or λ = θ/(1 − θ).
 
     Parameters
     ----------
     values, costs : array_like, shape (T,)
-        Of the requests, in money, both at least 0.
+        The values and costs of the requests in money, at least 0.
     target : float
-        τ, the value that a unit of money must bring on average.
+        τ, the average value that a unit of money must bring.
     budget : float, optional
         The most that may be spent.
 
     Returns
     -------
     BestReturn
-        The optimum, and its proof.
+        The optimum and its certificate.
 
     Examples
     --------
@@ -183,7 +178,7 @@ def best_return(values: FloatArray, costs: FloatArray, target: float, budget: fl
     most = np.inf if budget is None else validate.positive_scalar("budget", budget)
     order = np.argsort(-np.divide(v, c, out=np.full(len(c), np.inf), where=c > 0), kind="stable")
     spent, worth, slack = np.cumsum(c[order]), np.cumsum(v[order]), np.cumsum((v - c)[order])
-    # The slack rises while v > c, then falls. Auctions at exactly the target leave rounding only, and are taken.
+    # The slack rises while v > c, then falls. Auctions exactly at the target are taken in spite of rounding.
     short = slack < -1e-12 * worth
     whole = min(int(np.searchsorted(spent, most, side="right")), int(short.argmax()) if short.any() else len(c))
     x = np.zeros(len(c))
@@ -201,86 +196,3 @@ def best_return(values: FloatArray, costs: FloatArray, target: float, budget: fl
             mu = float(v[margin] / c[margin])
     upper = float(np.maximum((1 + lam) * v - (lam + mu) * c, 0.0).sum()) + (0.0 if budget is None else mu * most)
     return BestReturn(float(v @ x) * target, upper * target, lam, mu, x)
-
-
-def best_first_price(auctions: Auctions, budget: float, pacer: FirstPricePacer, prices: int = 40) -> float:
-    r"""What no bidder exceeds, on average, that sees values only and knows the landscape of every cell of this log.
-
-    .. math:: \min_{λ ≥ 0} \sum_t \max_b (v_t − λ b) Ĝ_T(b | z_t) + λ \cdot \text{budget}
-
-    Every λ gives an upper bound; the search only makes it tighter. (The strong benchmark, who pays exactly the
-    market price, is `best_in_hindsight`.)
-
-    Parameters
-    ----------
-    auctions : Auctions
-        The log.
-    budget : float
-        Of the bidder.
-    pacer : FirstPricePacer
-        Whose grid and cells are used.
-    prices : int
-        Steps of the search for λ.
-
-    Returns
-    -------
-    float
-        The least upper bound that was found, in units of value.
-    """
-    bids = pacer.landscape.bids
-    cells = pacer.cells(auctions.values)
-    groups = []
-    for cell in np.unique(cells):
-        mine = cells == cell
-        law = np.searchsorted(np.sort(auctions.prices[mine]), bids, side="right") / mine.sum()
-        values = np.sort(auctions.values[mine])
-        groups.append((values, np.append(0.0, np.cumsum(values)), *_worth_bidding(bids, law)))
-
-    def dual(price: float) -> float:
-        total = price * budget
-        for values, sums, chance, cost, turns in groups:
-            # Who bids what is known by where v/λ lies between the turns: no bid is tried for any value.
-            cuts = np.concatenate([[0], np.searchsorted(values, price * turns), [len(values)]])
-            total += float(chance @ np.diff(sums[cuts]) - price * (cost @ np.diff(cuts)))
-        return total
-
-    low, high = 0.0, float(auctions.values.max()) / max(float(bids[1]), 1e-300)
-    golden = (np.sqrt(5.0) - 1) / 2
-    # On a logarithmic scale: prices of money differ by orders of magnitude.
-    left, right = np.log(high) - 20.0, np.log(high)
-    a, b = right - golden * (right - left), left + golden * (right - left)
-    at_a, at_b = dual(float(np.exp(a))), dual(float(np.exp(b)))
-    best = min(at_a, at_b, dual(low))
-    for _ in range(prices):
-        if at_a < at_b:
-            right, b, at_b = b, a, at_a
-            a = right - golden * (right - left)
-            at_a = dual(float(np.exp(a)))
-        else:
-            left, a, at_a = a, b, at_b
-            b = left + golden * (right - left)
-            at_b = dual(float(np.exp(b)))
-        best = min(best, at_a, at_b)
-    return best
-
-
-def _worth_bidding(bids: FloatArray, law: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The bids that are best for some value: their chances G(b), their costs b G(b), where one gives way to the next.
-
-    v G(b) − λ b G(b) is largest on the lower convex hull of the points (G(b), b G(b)), where its slope is v/λ.
-    """
-    hull: list[tuple[float, float]] = []
-    turns: list[float] = []
-    for chance, cost in zip(law.tolist(), (bids * law).tolist(), strict=True):
-        if hull and chance <= hull[-1][0]:
-            continue  # it wins no more, and costs more
-        while hull:
-            turn = (cost - hull[-1][1]) / (chance - hull[-1][0])
-            if not turns or turn > turns[-1]:
-                turns.append(turn)
-                break
-            hull.pop()
-            turns.pop()
-        hull.append((chance, cost))
-    chances, costs = np.array(hull).T
-    return chances, costs, np.array(turns)

@@ -1,13 +1,12 @@
-r"""Landscapes: how likely a bid wins, learned from what the exchange tells, for each kind of request.
+r"""Landscapes: estimates of the probability that a bid wins, for each cell of requests.
 
 G(b | z) = P(highest bid of the others ≤ b | z) on a grid of bids, z a cell of requests. Three kinds of feedback:
 
-    SeenPrices     the market price of every auction: counts
-    LostPrices     the price only of auctions that were lost (a winner pays its own bid and learns nothing more):
-                   the product-limit estimator
+    SeenPrices     the market price of every auction: an empirical distribution
+    LostPrices     the price of lost auctions only: the product-limit estimator
     WonOrLost      nothing but the result: isotonic regression of wins on bids
 
-A cell that has seen little leans on all cells together, as on `weight` auctions of its own.
+All cells together count as `weight` auctions in each cell, which matters in cells with little data.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from longterm.errors import InputError
 
 
 class Counts(NamedTuple):
-    """Two histograms over the grid for each cell, shape (cells + 1, bids); the last row is all cells together."""
+    """Two histograms over the grid, shape (cells + 1, bids + 1); the last row is for all cells together."""
 
     first: FloatArray
     second: FloatArray
@@ -33,16 +32,16 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Landscape(ABC):
-    """How likely each bid of a grid wins.
+    """An estimate of the winning probability of each bid of a grid.
 
     Parameters
     ----------
     bids : array
-        The grid, increasing from 0. A price above its end counts as out of reach.
+        The grid, increasing from 0. A price above its end is out of reach.
     cells : int
-        How many kinds of requests are told apart.
+        The number of cells of requests.
     weight : float
-        How many auctions of its own all cells together count for in a cell.
+        The weight of all cells together in one cell, in auctions.
     """
 
     bids: FloatArray
@@ -58,47 +57,47 @@ class Landscape(ABC):
         validate.validate_fields(self, validate.non_negative_scalar, "weight")
 
     def init(self) -> Counts:
-        """Nothing seen."""
+        """Return empty histograms."""
         shape = (self.cells + 1, len(self.bids) + 1)
         return Counts(np.zeros(shape), np.zeros(shape))
 
     def chance(self, counts: Counts, cell: int) -> FloatArray:
-        """Ĝ(· | cell) on the grid, non-decreasing."""
+        """Return Ĝ(· | cell) on the grid, non-decreasing."""
         total = float(counts.first[-1].sum() + counts.second[-1].sum())
-        lean = self.weight / total if total else 0.0
+        share = self.weight / total if total else 0.0
         return self.estimate(
-            counts.first[cell] + lean * counts.first[-1], counts.second[cell] + lean * counts.second[-1]
+            counts.first[cell] + share * counts.first[-1], counts.second[cell] + share * counts.second[-1]
         )
 
     def place(self, bid: float) -> int:
-        """The last grid bid that is at most `bid`."""
+        """Return the index of the last grid bid that is at most `bid`."""
         return int(np.searchsorted(self.bids, bid, side="right")) - 1
 
     @abstractmethod
     def estimate(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        """Ĝ on the grid from one cell's histograms."""
+        """Return Ĝ on the grid from one cell's histograms."""
 
     @abstractmethod
     def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
-        """The histograms after an auction. `price` is that of the market, where it is told."""
+        """Return the histograms after an auction. `price` is the market price, if it is known."""
 
     def _price_place(self, price: float) -> int:
-        """The first grid bid that wins against this price; one beyond the grid if none does."""
+        """Return the index of the first grid bid that wins at this price, or the length of the grid if none does."""
         return int(np.searchsorted(self.bids, price, side="left"))
 
 
 @dataclass(frozen=True, eq=False)
 class SeenPrices(Landscape):
-    """Full feedback: the empirical law of prices.
+    """The empirical distribution of prices, for full feedback.
 
     Parameters
     ----------
     bids : array
-        The grid, increasing from 0. A price above its end counts as out of reach.
+        The grid, increasing from 0. A price above its end is out of reach.
     cells : int
-        How many kinds of requests are told apart.
+        The number of cells of requests.
     weight : float
-        How many auctions of its own all cells together count for in a cell.
+        The weight of all cells together in one cell, in auctions.
 
     Examples
     --------
@@ -119,13 +118,12 @@ class SeenPrices(Landscape):
     def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
         if price is None:
             raise InputError("price", "is missing", "SeenPrices needs the price of every auction; take LostPrices")
-        return counts._replace(first=_counted(counts.first, cell, self._price_place(price)))
+        return counts._replace(first=_incremented(counts.first, cell, self._price_place(price)))
 
 
 @dataclass(frozen=True, eq=False)
 class LostPrices(Landscape):
-    r"""The price of lost auctions only: the reversed product-limit estimator (Kaplan and Meier 1958, read from the
-    top).
+    r"""The reversed product-limit estimator (Kaplan and Meier 1958), for prices of lost auctions only.
 
     .. math::
 
@@ -133,56 +131,53 @@ class LostPrices(Landscape):
         e_j = \#\{… d_s > b_{j-1}\}
 
     Both are observable: a loss shows d_s, and a win at b_s ≤ b_{j−1} implies d_s ≤ b_j. So n_j counts losses with
-    d_s ≤ b_j and wins with b_s ≤ b_{j−1}: two histograms are all it needs. Consistent where d_s is independent of
-    b_s given the cell. Where nothing was seen (n_j = 0) the lower bid counts as good as the higher: optimism, which
-    tries it.
+    d_s ≤ b_j and wins with b_s ≤ b_{j−1}. The estimator is consistent if d_s is independent of b_s given the cell.
+    Where nothing was seen (n_j = 0) the lower bid counts as much as the higher, so that it is tried.
 
     Parameters
     ----------
     bids : array
-        The grid, increasing from 0. A price above its end counts as out of reach.
+        The grid, increasing from 0. A price above its end is out of reach.
     cells : int
-        How many kinds of requests are told apart.
+        The number of cells of requests.
     weight : float
-        How many auctions of its own all cells together count for in a cell.
+        The weight of all cells together in one cell, in auctions.
     """
 
     def estimate(self, first: FloatArray, second: FloatArray) -> FloatArray:
         lost, won = first, second
-        at_risk = np.cumsum(lost)[1:] + np.cumsum(won)[:-1]  # n_j for j = 1 …; the last is beyond the grid
-        kept = 1.0 - np.divide(lost[1:], at_risk, out=np.zeros(len(lost) - 1), where=at_risk > 0)
-        return np.asarray(np.cumprod(kept[::-1])[::-1])
+        at_risk = np.cumsum(lost)[1:] + np.cumsum(won)[:-1]  # n_j for j ≥ 1; the last is beyond the grid
+        survival = 1.0 - np.divide(lost[1:], at_risk, out=np.zeros(len(lost) - 1), where=at_risk > 0)
+        return np.asarray(np.cumprod(survival[::-1])[::-1])
 
     def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
         if won:
-            return counts._replace(second=_counted(counts.second, cell, self.place(bid)))
+            return counts._replace(second=_incremented(counts.second, cell, self.place(bid)))
         if price is None:
             raise InputError("price", "of a lost auction is missing", "Give it, or take WonOrLost")
-        return counts._replace(first=_counted(counts.first, cell, self._price_place(price)))
+        return counts._replace(first=_incremented(counts.first, cell, self._price_place(price)))
 
 
 @dataclass(frozen=True, eq=False)
 class WonOrLost(Landscape):
-    """Wins and losses only: the share won at each bid, made monotone by isotonic regression; 1 where nothing higher
-    was tried.
+    """Isotonic regression of wins on bids, for feedback of wins and losses only; 1 above the highest bid tried.
 
-    The fit itself is steps, and a bidder looks for the foot of the highest: few auctions at a lucky bid then decide.
-    So there are two fits. Straight lines through the blocks of the first (mean bid, share won) count for `smooth`
-    auctions at every bid in the second, and what is returned lies a part `straight` of the way from its steps to the
-    lines through its blocks.
+    The fit is a step function, and a bidder would bid at the foot of a step, where few lucky auctions decide. So there
+    are two fits. Straight lines through the blocks of the first (mean bid, share won) count as `smooth` auctions at
+    every bid in the second. The result is a mixture of the second fit's steps and of the lines through its blocks.
 
     Parameters
     ----------
     bids : array
-        The grid, increasing from 0. A price above its end counts as out of reach.
+        The grid, increasing from 0. A price above its end is out of reach.
     cells : int
-        How many kinds of requests are told apart.
+        The number of cells of requests.
     weight : float
-        How many auctions of its own all cells together count for in a cell.
+        The weight of all cells together in one cell, in auctions.
     smooth : float
-        How many auctions the lines of the first fit count for at each bid.
+        The weight of the first fit's lines at each bid, in auctions.
     straight : float
-        How far from steps (0) to lines (1).
+        The share of lines in the result: 0 is steps, 1 is lines.
     """
 
     smooth: float = 10.0
@@ -192,16 +187,16 @@ class WonOrLost(Landscape):
         super().__post_init__()
         validate.validate_fields(self, validate.positive_scalar, "smooth")
         if not 0 <= self.straight <= 1:
-            raise InputError("straight", f"{self.straight} is no part of the way", "Give a number from 0 to 1")
+            raise InputError("straight", f"{self.straight} is not a share", "Give a number from 0 to 1")
 
     def estimate(self, first: FloatArray, second: FloatArray) -> FloatArray:
         lost, won = first[:-1], second[:-1]
-        _, lines = self._fitted(lost, won)
-        steps, lines = self._fitted(lost + self.smooth * (1 - lines), won + self.smooth * lines)
+        _, lines = self._fit(lost, won)
+        steps, lines = self._fit(lost + self.smooth * (1 - lines), won + self.smooth * lines)
         return (1 - self.straight) * steps + self.straight * lines
 
-    def _fitted(self, lost: FloatArray, won: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Isotonic regression as steps, up to the next bid tried, and as lines through its blocks, from (0, 0)."""
+    def _fit(self, lost: FloatArray, won: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the isotonic regression as steps and as lines through its blocks, from (0, 0)."""
         tried, every = lost + won, np.arange(len(self.bids))
         on = np.flatnonzero(tried > 0)
         if not len(on):
@@ -218,12 +213,13 @@ class WonOrLost(Landscape):
     def learn(self, counts: Counts, cell: int, bid: float, won: bool, price: float | None) -> Counts:
         place = self.place(bid)
         if won:
-            return counts._replace(second=_counted(counts.second, cell, place))
-        return counts._replace(first=_counted(counts.first, cell, place))
+            return counts._replace(second=_incremented(counts.second, cell, place))
+        return counts._replace(first=_incremented(counts.first, cell, place))
 
 
-def _counted(histogram: FloatArray, cell: int, place: int) -> FloatArray:
-    counted = histogram.copy()
-    counted[cell, place] += 1.0
-    counted[-1, place] += 1.0
-    return counted
+def _incremented(histogram: FloatArray, cell: int, place: int) -> FloatArray:
+    """Return the histogram with one more auction at a place of a cell."""
+    histogram = histogram.copy()
+    histogram[cell, place] += 1.0
+    histogram[-1, place] += 1.0
+    return histogram

@@ -7,10 +7,11 @@ Values are divided by τ, so that the target is Σ g_t ≥ 0 with g_t = v_t x_t 
     min       bid v · min((1+λ)/λ, 1/μ)                  (two pacers, the lower bid counts)
     guarded   bid min(joint bid, v + Σ g so far)         the return is never below its target, on any sequence
 
-    λ_{t+1} = λ_t e^{−α g_t},     μ_{t+1} = [μ_t + η(paid_t − ρ)]₊ with a budget, else 0;     bids are cut to
-    `largest_bid` and to what is left.
+    λ_{t+1} = λ_t e^{−α g_t},     μ_{t+1} = [μ_t + η(paid_t − ρ)]₊ with a budget, else 0
 
-**Theorem** (Feng, Padmanabhan and Wang 2022 have the rule; this is derived). ḡ ≥ |g_t|, αḡ ≤ ½.
+Bids are cut to `largest_bid` and to the money left.
+
+**Theorem** (the rule is of Feng, Padmanabhan and Wang 2022; the bounds are derived here). ḡ ≥ |g_t|, αḡ ≤ ½.
 
 (i) *Every* sequence, any payment rule with paid ≤ bid ≤ p̄, `joint` or `min`: Σ(paid − v x) ≤ (1/α) ln[(max(λ_1,
 αv̄e^{αp̄}) + (e−1)αv̄T)/λ_1]. (ii) i.i.d. requests, second price, no cap on bids in the way, `joint`: OPT − E value
@@ -21,45 +22,49 @@ e^{αv̄/λ_t}: at most λ_t + (e−1)αv̄ where λ_t ≥ αv̄, and at most α
 (Min-pacing bids at most v(1 + 1/λ) too.) (ii) v x = L_t(λ_t, μ_t) − λ_t g_t − μ_t(ρ − paid_t) and E L_t ≥ OPT/T by
 weak duality. From e^{−y} ≤ 1 − y + y², λ_t g_t ≤ (λ_t − λ_{t+1})/α + αλ_t g_t²; where g < 0, λ_t|g_t| ≤ v̄; so Σλ_t
 g_t² ≤ ḡ(Σλ_t g_t + 2Tv̄), and (1 − αḡ) Σλ_t g_t ≤ λ_1/α + 2αḡv̄T. The budget's part is that of docs/pacing.md. ∎
-(`guarded` bids less; it keeps (i) with 0 and has no regret theorem: with a strict target none is possible without
-slack, Vaze and Sinha 2025.)
+
+`guarded` bids less. It keeps (i) with 0 and has no regret theorem: with a strict target none is possible without slack
+(Vaze and Sinha 2025).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import ROUNDING, FloatArray
+from longterm._arrays import Array, FloatArray
+from longterm.decisions.budgets import Ledger
+from longterm.decisions.prices import entropic_step
 from longterm.errors import InputError
-from longterm.pacing.auctions import Auctions
-from longterm.pacing.base import sound_number, warn_of_overspending
+from longterm.pacing.base import Outcome, Pacer, has_won
 from longterm.pacing.landscapes import Counts, Landscape
-from longterm.pacing.mirror_descent import FARTHEST, LONGEST_MOVE
+from longterm.pacing.play import PacingRun
+
+SLACK_GUARD = 1e-12
+"""The guarded bid stays below the slack by this factor, because values divided by the target are rounded."""
 
 
 class ReturnState(NamedTuple):
-    """What the bidder remembers."""
+    """The state of a bidder with a target for its return."""
 
-    round: int
+    round: Array
     multiplier: float
     """λ, the price of the return."""
     price: float
     """μ, the price of money."""
-    slack: float
-    """Σ g: how far the return is above its target, in money."""
-    remaining: float
-    """Of the budget; infinite without one."""
+    slack: Ledger
+    """Σ g, the distance of the return from its target, in money."""
+    spent: Ledger
     counts: Counts | None
 
 
 @dataclass(frozen=True, eq=False)
-class ReturnOnSpend:
-    """Bid so that what is won is worth at least `target` times what is paid.
+class ReturnOnSpend(Pacer[ReturnState]):
+    """A bidder that wins at least `target` times the value of its payments. One bidder only, no batches.
 
     Parameters
     ----------
@@ -68,39 +73,37 @@ class ReturnOnSpend:
     horizon : int
         T.
     largest_value : float
-        v̄, of a request, in money. One that is worth more is bid for as if it were worth v̄, so that (i) holds for it,
-        too.
+        v̄, of a request, in money. A higher value is bid for as if it were v̄, so that (i) holds for it, too.
     largest_bid : float
-        p̄: bids are cut to it. (Where the return does not bind, λ → 0 and v(1 + 1/λ) has no limit of its own.)
+        p̄: bids are cut to it. (If the return does not bind, λ → 0 and v(1 + 1/λ) has no limit of its own.)
     budget : float, optional
         The total that may be paid; never exceeded.
     rule : {"joint", "min", "guarded"}
-        See the module.
+        See above.
     landscape : Landscape, optional
-        For first-price auctions: bids maximise ((1+λ)v − (λ+μ)b) Ĝ(b). (i) still holds, because such a bid is at
-        most v(1+λ)/(λ+μ).
+        For first-price auctions: the bid maximises ((1+λ)v − (λ+μ)b) Ĝ(b) over the grid.
     start : float
         λ_1.
     step, price_step : float, optional
-        α and η; by default those that balance the theorem.
+        α and η; by default those that balance the theorem's terms.
 
     Examples
     --------
-    >>> from longterm.pacing import ReturnOnSpend
+    >>> from longterm.pacing import Outcome, ReturnOnSpend
     >>> pacer = ReturnOnSpend(target=2.0, horizon=100, largest_value=10.0, largest_bid=20.0)
     >>> state = pacer.init()
-    >>> pacer.act(state, 8.0)  # 8 is worth 4 at this target; bid 4 (1 + 1/λ)
-    8.0
-    >>> state = pacer.settle(state, 8.0, won=True, paid=6.0)
-    >>> state.slack, round(state.multiplier, 3)
-    (-2.0, 1.014)
+    >>> float(pacer.act(state, 4.0))  # 4/2 · (1 + 1)/1
+    4.0
+    >>> state = pacer.settle(state, Outcome(paid=3.0, value=4.0, won=True))
+    >>> float(state.slack.value)  # 4/2 − 3
+    -1.0
     """
 
     target: float
     horizon: int
     largest_value: float
     largest_bid: float
-    budget: float | None = None
+    budget: float | None = None  # type: ignore[assignment]
     rule: Literal["joint", "min", "guarded"] = "joint"
     landscape: Landscape | None = None
     start: float = 1.0
@@ -117,83 +120,83 @@ class ReturnOnSpend:
         value, most, T = self._value, self.largest_bid, self.horizon
         reach = max(value, most)
         if self.step is None:
-            usual = min(np.sqrt(self.start / (2 * reach * value * T)), 0.5 / reach)
-            validate.set_frozen(self, step=float(usual))
+            default = min(np.sqrt(self.start / (2 * reach * value * T)), 0.5 / reach)
+            validate.set_frozen(self, step=float(default))
         validate.validate_fields(self, validate.positive_scalar, "step")
         if self.budget is not None:
             budget = validate.positive_scalar("budget", self.budget)
-            usual = value / (budget / T * most * np.sqrt(T)) if self.price_step is None else self.price_step
-            validate.set_frozen(self, budget=budget, price_step=validate.positive_scalar("price_step", float(usual)))
+            step = value / (budget / T * most * np.sqrt(T)) if self.price_step is None else self.price_step
+            validate.set_frozen(self, budget=budget, price_step=validate.positive_scalar("price_step", float(step)))
 
     @property
     def _value(self) -> float:
+        """v̄ in units of the target."""
         return self.largest_value / self.target
 
-    def init(self) -> ReturnState:
-        """Before the first request."""
-        left = np.inf if self.budget is None else self.budget
-        return ReturnState(1, self.start, 0.0, 0.0, left, None if self.landscape is None else self.landscape.init())
+    @property
+    def is_first_price(self) -> bool:
+        return self.landscape is not None
 
-    def act(self, state: ReturnState, value: float, *, hold: float = 0.0) -> float:
-        """The bid for a request of this value (in money, before the target): never above what is left.
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> ReturnState:
+        counts = None if self.landscape is None else self.landscape.init()
+        return ReturnState(np.int64(1), self.start, 0.0, Ledger.zeros(), Ledger.zeros(), counts)
 
-        Parameters
-        ----------
-        state : ReturnState
-            The state.
-        value : float
-            What the request is worth.
-        hold : float
-            The sum of the bids that have not been answered yet: so much is not bid a second time. The guarded rule
-            holds it back from the slack of the return as well.
-        """
-        v = min(sound_number("value", value, state.round), self.largest_value) / self.target
+    def price(self, state: ReturnState) -> Array:
+        return state.price
+
+    def remaining(self, state: ReturnState) -> Array:
+        return math.inf if self.budget is None else super().remaining(state)
+
+    def overspent(self, state: ReturnState) -> Array:
+        return 0.0 if self.budget is None else super().overspent(state)
+
+    def act(self, state: ReturnState, value: Array, *, hold: Array = 0.0) -> Array:
+        """Return the bid for a request of this value in money. The guarded rule also holds back from the slack."""
+        if self.rule == "guarded" and hold:
+            state = state._replace(slack=state.slack.add(-float(hold)))
+        return super().act(state, value, hold=hold)
+
+    def raw_bid(self, state: ReturnState, value: Array, left: Array) -> Array:
+        v = min(value, self.largest_value) / self.target
         lam, mu = state.multiplier, state.price
-        held = sound_number("hold", hold, state.round)
-        most = max(min(self.largest_bid, state.remaining - held), 0.0)
+        most = max(min(self.largest_bid, left), 0.0)
         if self.rule == "guarded":
-            most = min(most, (v + max(state.slack - held, 0.0)) * (1 - ROUNDING))
+            most = min(most, (v + max(float(state.slack.value), 0.0)) * (1 - SLACK_GUARD))
         if self.landscape is not None:
             assert state.counts is not None
             bids = self.landscape.bids
             payoff = ((1 + lam) * v - (lam + mu) * bids) * self.landscape.chance(state.counts, 0)
-            return float(bids[int(np.where(bids <= most, payoff, -np.inf).argmax())])
+            return bids[int(np.where(bids <= most, payoff, -np.inf).argmax())]
         if self.rule == "min":
-            factor = min((1 + lam) / lam if lam > 0 else np.inf, 1 / mu if mu > 0 else np.inf)
+            factor = min((1 + lam) / lam if lam > 0 else math.inf, 1 / mu if mu > 0 else math.inf)
         else:
-            factor = (1 + lam) / (lam + mu) if lam + mu > 0 else np.inf
+            factor = (1 + lam) / (lam + mu) if lam + mu > 0 else math.inf
         return float(min(v * factor if v > 0 else 0.0, most))
 
-    def settle(
-        self, state: ReturnState, value: float, *, won: bool, paid: float, bid: float = 0.0, price: float | None = None
-    ) -> ReturnState:
-        """The state after an auction; `bid` and `price` are for a landscape only.
+    def settle(self, state: ReturnState, outcome: Outcome) -> ReturnState:
+        if outcome.value is None:
+            raise InputError("outcome", "lacks the value of the request", "The return is made of it: give value=")
+        return super().settle(state, outcome._replace(won=has_won(outcome, int(state.round))))
 
-        A charge above what is left is recorded, with an OverspentWarning.
-        """
-        v, paid = sound_number("value", value, state.round) / self.target, sound_number("paid", paid, state.round)
-        if paid > max(state.remaining, 0.0):
-            warn_of_overspending(paid, state.remaining, paid - state.remaining, state.round)
+    def update(self, state: ReturnState, outcome: Outcome) -> ReturnState:
         assert self.step is not None
-        gain = (v if won else 0.0) - paid
-        mu = state.price
+        paid, won, mu, counts = float(outcome.paid), bool(outcome.won), state.price, state.counts
+        gain = (float(outcome.value) / self.target if won else 0.0) - paid
         if self.budget is not None:
             assert self.price_step is not None
             mu = max(mu + self.price_step * (paid - self.budget / self.horizon), 0.0)
-        counts = state.counts
         if self.landscape is not None:
             assert counts is not None
-            counts = self.landscape.learn(counts, 0, bid, won, price)
-        growth = math.exp(min(-self.step * gain, LONGEST_MOVE))  # one absurd payment must not make it infinite
-        moved = min(state.multiplier * growth, max(FARTHEST * self.start, state.multiplier))
-        return ReturnState(state.round + 1, moved, mu, state.slack + gain, state.remaining - paid, counts)
+            counts = self.landscape.learn(counts, 0, float(outcome.bid), won, outcome.price)
+        lam = float(entropic_step(state.multiplier, -self.step * gain, self.start))
+        return ReturnState(state.round + 1, lam, mu, state.slack.add(gain), state.spent.add(paid), counts)
 
-    def overspent(self, state: ReturnState) -> float:
-        """By how much more was charged than the budget; 0 where it was not."""
-        return max(-state.remaining, 0.0)
+    def slack(self, run: PacingRun) -> FloatArray:
+        """Return Σ g after each auction of a run, in units of value/τ."""
+        return np.cumsum(run.auctions.values * run.won / self.target - run.paid)
 
     def violation_bound(self) -> float:
-        """Part (i): how far Σ paid can be above Σ value/τ, on every sequence. 0 for the guarded rule."""
+        """Return part (i): a bound on Σ paid − Σ value/τ for every sequence; 0 for the guarded rule."""
         if self.rule == "guarded":
             return 0.0
         assert self.step is not None
@@ -202,7 +205,7 @@ class ReturnOnSpend:
         return float(np.log(top / start) / a)
 
     def regret_bound(self) -> float:
-        """Part (ii), in units of value/τ: independent requests, second price, `largest_bid` cuts nothing."""
+        """Return part (ii), in units of value/τ: i.i.d. requests, second price, `largest_bid` cuts nothing."""
         if self.rule != "joint" or self.landscape is not None:
             raise InputError("rule", "no regret theorem", "It is for rule='joint' in second-price auctions")
         assert self.step is not None
@@ -216,54 +219,3 @@ class ReturnOnSpend:
             rho, eta = self.budget / T, self.price_step
             bound += (v / rho) ** 2 / (2 * eta) + eta * T * most**2 / 2 + most * v / rho
         return float(bound)
-
-
-class ReturnRun(NamedTuple):
-    """What happened, auction by auction.
-
-    Parameters
-    ----------
-    bids : array, shape (T,)
-        What was bid.
-    paid : array, shape (T,)
-        What was paid.
-    won : array, shape (T,)
-        1 where the bid won, else 0.
-    value : float
-        Σ of the values won, in money.
-    slack : array, shape (T,)
-        Σ g after each auction, in units of value/τ.
-    """
-
-    bids: FloatArray
-    paid: FloatArray
-    won: FloatArray
-    value: float
-    slack: FloatArray
-
-
-def play_return(pacer: ReturnOnSpend, auctions: Auctions) -> ReturnRun:
-    """Replay a log: second price, or first price where the pacer has a landscape.
-
-    Parameters
-    ----------
-    pacer : ReturnOnSpend
-        The bidder.
-    auctions : Auctions
-        The log, its values in money.
-
-    Returns
-    -------
-    ReturnRun
-        What happened, auction by auction.
-    """
-    T = len(auctions)
-    bids, paid, won, slack = np.empty(T), np.empty(T), np.empty(T), np.empty(T)
-    state = pacer.init()
-    for t, (value, market) in enumerate(zip(auctions.values.tolist(), auctions.prices.tolist(), strict=True)):
-        bids[t] = bid = pacer.act(state, value)
-        won[t] = bid >= market
-        paid[t] = (market if pacer.landscape is None else bid) if won[t] else 0.0
-        state = pacer.settle(state, value, won=bool(won[t]), paid=float(paid[t]), bid=bid, price=market)
-        slack[t] = state.slack
-    return ReturnRun(bids, paid, won, float(auctions.values @ won), slack)

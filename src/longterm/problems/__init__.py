@@ -1,32 +1,19 @@
-"""Problems: an enclosing set, a loss family and a constraint, ready to use."""
+"""Problems: an enclosing set, a loss family and a constraint."""
 
-from longterm.problems.adversarial import (
-    Benchmark,
-    EveryRound,
-    InExpectation,
-    OnAverage,
-    late_reversal,
-    random_half_spaces,
-    switching_constraints,
-)
-from longterm.problems.learning import (
-    budgeted_logistic,
+from longterm.problems.adversarial import late_reversal, random_half_spaces, switching_constraints
+from longterm.problems.benchmarks import Benchmark, EveryRound, InExpectation, OnAverage
+from longterm.problems.linear_program import online_linear_program
+from longterm.problems.logistic import budgeted_logistic, fair_logistic
+from longterm.problems.network import Network, routing
+from longterm.problems.power import power_allocation
+from longterm.problems.problem import Problem
+from longterm.problems.servers import job_scheduling, mean_of_arrivals, speeds_of_servers
+from longterm.problems.targets import (
     consensus,
     covariance,
     doubly_stochastic,
-    fair_logistic,
     noisy_doubly_stochastic,
     two_dimensional,
-)
-from longterm.problems.problem import Problem
-from longterm.problems.resources import (
-    Network,
-    job_scheduling,
-    mean_of_arrivals,
-    online_linear_program,
-    power_allocation,
-    routing,
-    speeds_of_servers,
 )
 
 __all__ = [

@@ -1,9 +1,9 @@
-"""NumPy's default generator as array operations, in any library: the same numbers, drawn where they are used.
+"""NumPy's default random generator as array operations in any library, so that a device can draw the same numbers.
 
-`numpy.random.default_rng(SeedSequence(seed, spawn_key=(chunk,))).random(count)`, for many seeds and chunks at once.
-A SeedSequence hashes words of 32 bits; PCG64 (M. E. O'Neill) is the recurrence s ← A s + c modulo 2¹²⁸, whose k-th
-state is A^k s + (1 + A + … + A^(k−1)) c, so that no draw waits for the one before. NumPy keeps the numbers of a named
-bit generator as they are, so these are its numbers in every version.
+It computes `numpy.random.default_rng(SeedSequence(seed, spawn_key=(chunk,))).random(count)` for many seeds and chunks
+at once. A SeedSequence hashes words of 32 bits. PCG64 (M. E. O'Neill) is the recurrence s ← A s + c modulo 2¹²⁸. Its
+k-th state is A^k s + (1 + A + … + A^(k−1)) c, so all draws are computed in parallel. NumPy guarantees the numbers of a
+named bit generator across versions.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from longterm._arrays import Array
 
 POOL = 4
-"""Words that a seed is mixed into."""
+"""The number of words in a SeedSequence's pool."""
 LARGEST_SEED = 2 ** (32 * POOL) - 1
 _MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
 Wide = tuple[Array, Array]
-"""Numbers of 128 bits: their high and their low halves."""
+"""Numbers of 128 bits as high and low halves."""
 
 
 def seed_words(seeds: Sequence[int]) -> NDArray[np.uint32]:
-    """Seeds up to `LARGEST_SEED` as words of 32 bits, the low ones first, shape (seeds, 4)."""
+    """Return seeds up to `LARGEST_SEED` as words of 32 bits, low words first, shape (seeds, 4)."""
     if max(seeds, default=0) >> 64:
         return np.array([[seed >> 32 * k & 0xFFFFFFFF for k in range(POOL)] for seed in seeds], dtype=np.uint32)
     words, short = np.zeros((len(seeds), POOL), dtype=np.uint32), np.array(seeds, dtype=np.uint64)
@@ -35,7 +35,7 @@ def seed_words(seeds: Sequence[int]) -> NDArray[np.uint32]:
 
 
 def uniforms(words: Array, chunks: Array, count: int, xp: Any) -> Array:
-    """The first `count` numbers in [0, 1) of each chunk of each seed, float64.
+    """Return the first `count` numbers in [0, 1) of each chunk of each seed, float64.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ def uniforms(words: Array, chunks: Array, count: int, xp: Any) -> Array:
     chunks : array of uint32, shape (chunks,)
         The spawn keys.
     count : int
-        How many numbers.
+        The number of draws.
     xp : namespace
-        The library of the arrays; it must have integers of 64 bits.
+        The library of the arrays, with integers of 64 bits.
 
     Returns
     -------
     array of shape (chunks, seeds, count)
-        What NumPy draws.
+        The same numbers as NumPy's.
 
     Examples
     --------
@@ -65,9 +65,9 @@ def uniforms(words: Array, chunks: Array, count: int, xp: Any) -> Array:
     state, increment = _seeded(_pool(words, chunks, xp), xp)
     powers, sums = (tuple(xp.asarray(half) for half in table) for table in _jumps(count))
     high, low = _plus(_times(_column(powers, state), xp), _times(_column(sums, increment), xp), xp)
-    turn = high >> _long(58, xp)
+    rotation = high >> _long(58, xp)
     bits = high ^ low
-    bits = (bits >> turn) | (bits << ((_long(64, xp) - turn) & _long(63, xp)))
+    bits = (bits >> rotation) | (bits << ((_long(64, xp) - rotation) & _long(63, xp)))
     return xp.astype(bits >> _long(11, xp), xp.float64) * 2.0**-53
 
 
@@ -75,7 +75,7 @@ def uniforms(words: Array, chunks: Array, count: int, xp: Any) -> Array:
 
 
 class _Hash:
-    """Each value meets two constants, the second of which is the first of the next value."""
+    """SeedSequence's hash function. Its constant changes with every call."""
 
     def __init__(self, start: int, multiplier: int, xp: Any) -> None:
         self._constant, self._multiplier, self._xp = start, multiplier, xp
@@ -88,7 +88,7 @@ class _Hash:
 
 
 def _pool(words: Array, chunks: Array, xp: Any) -> list[Array]:
-    """What SeedSequence(seed, spawn_key=(chunk,)) mixes: four words, each of shape (chunks, seeds)."""
+    """Return the pool of SeedSequence(seed, spawn_key=(chunk,)): four words of shape (chunks, seeds)."""
     hashed = _Hash(0x43B0D7E5, 0x931E8875, xp)
     shape = (chunks.shape[0], words.shape[0])
     entropy = [xp.broadcast_to(words[:, k][None, :], shape) for k in range(POOL)]
@@ -110,13 +110,13 @@ def _mixed(x: Array, y: Array, xp: Any) -> Array:
 
 
 def _seeded(pool: list[Array], xp: Any) -> tuple[Wide, Wide]:
-    """The state before the first draw, and the increment c."""
+    """Return the state before the first draw, and the increment c."""
     hashed = _Hash(0x8B51F9DD, 0x58F38DED, xp)
     words = [xp.astype(hashed(pool[k % POOL]), xp.uint64) for k in range(2 * POOL)]
     start_high, start_low, high, low = (words[k] | (words[k + 1] << _long(32, xp)) for k in range(0, 2 * POOL, 2))
     one, last = _long(1, xp), _long(63, xp)
     increment = (high << one) | (low >> last), (low << one) | one
-    # Seeding steps from 0 to c, adds the start, and steps again.
+    # Seeding steps from 0 to c, adds the start, and steps once more.
     state = _plus((start_high, start_low), increment, xp)
     multiplier = _long(_MULTIPLIER >> 64, xp), _long(_MULTIPLIER & 0xFFFFFFFFFFFFFFFF, xp)
     return _plus(_times((*multiplier, *state), xp), increment, xp), increment
@@ -124,7 +124,7 @@ def _seeded(pool: list[Array], xp: Any) -> tuple[Wide, Wide]:
 
 @lru_cache(maxsize=16)
 def _jumps(count: int) -> tuple[tuple[NDArray[np.uint64], NDArray[np.uint64]], ...]:
-    """A^k, and 1 + A + … + A^(k−1), for k = 1 … count, in halves."""
+    """Return A^k and 1 + A + … + A^(k−1) for k = 1 … count, as halves."""
     powers, sums, power, total = [], [], 1, 0
     for _ in range(count):
         total = (total + power) % 2**128
@@ -138,7 +138,7 @@ def _jumps(count: int) -> tuple[tuple[NDArray[np.uint64], NDArray[np.uint64]], .
 
 
 def _column(constants: Wide, wide: Wide) -> tuple[Array, Array, Array, Array]:
-    """Constants along a new last axis."""
+    """Return the halves of constants and of a wide number with a new last axis."""
     return *constants, wide[0][..., None], wide[1][..., None]
 
 
@@ -148,7 +148,7 @@ def _plus(a: Wide, b: Wide, xp: Any) -> Wide:
 
 
 def _times(factors: tuple[Array, Array, Array, Array], xp: Any) -> Wide:
-    """The product of (high, low) and (high, low), modulo 2¹²⁸."""
+    """Return the product of (high, low) and (high, low) modulo 2¹²⁸."""
     a_high, a, b_high, b = factors
     half, mask = _long(32, xp), _long(0xFFFFFFFF, xp)
     a1, a0, b1, b0 = a >> half, a & mask, b >> half, b & mask

@@ -1,4 +1,4 @@
-"""Targets to stay close to: permutation matrices, noisy points, correlations reported pair by pair."""
+"""Streams of targets: permutation matrices, noisy points, and signs of pairs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RandomPermutations(ChunkedStream):
     Parameters
     ----------
     size : int
-        p, or n: the matrices are size × size.
+        The number of rows of the matrices.
 
     Examples
     --------
@@ -52,20 +52,19 @@ class RandomPermutations(ChunkedStream):
 
 @dataclass(frozen=True)
 class NoisyPermutations(ChunkedStream):
-    """Y_t = P_t + E + N_t, size × size matrices, flattened; no entry of E + N_t is above `noise` in size.
+    """Matrices Y_t = P_t + E + N_t, size × size, flattened. Entries of E + N_t are at most `noise` in absolute value.
 
-    P_t is a hidden permutation matrix with probability `hidden`, else uniformly random. E are the errors of the
-    sensors, one for each entry, drawn once (with the hidden permutation) and kept: they do not average out. N_t is
-    fresh in every round. Entries of E and of N_t are uniform in ±noise/2.
+    P_t is a hidden permutation matrix with probability `hidden`, otherwise uniformly random. The errors E are drawn
+    once per seed and do not average out. N_t is drawn in every round. Entries of E and N_t are uniform in ±noise/2.
 
     Parameters
     ----------
     size : int
-        p, or n: the matrices are size × size.
+        The number of rows of the matrices.
     noise : float
         ν, the largest error of an entry.
     hidden : float
-        How often the hidden permutation shows itself.
+        The probability of the hidden permutation.
 
     Examples
     --------
@@ -82,17 +81,17 @@ class NoisyPermutations(ChunkedStream):
     def __post_init__(self) -> None:
         hidden = validate.non_negative_scalar("hidden", self.hidden)
         if hidden > 1:
-            raise InputError("hidden", f"{self.hidden!r} is no probability", "Give a number from 0 to 1")
+            raise InputError("hidden", f"{self.hidden!r} is not a probability", "Give a number from 0 to 1")
         validate.validate_fields(self, validate.dimension, "size")
         validate.validate_fields(self, validate.non_negative_scalar, "noise")
         validate.set_frozen(self, hidden=hidden)
 
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
-        # Of each round: whether it is the hidden permutation, the numbers that sort into another, the noise.
+        # Per round: one number selects the hidden permutation, `size` numbers sort into another, the rest is noise.
         return rng.random((CHUNK, 1 + self.size + self.size**2))
 
     def expand(self, drawn: NDArray[Any]) -> Block:
-        """Without the sensors' errors, and with the identity for the hidden permutation."""
+        """Return the targets without the constant errors, with the identity as the hidden permutation."""
         other = np.argsort(drawn[:, 1 : 1 + self.size], axis=1)
         permutations = np.where(drawn[:, :1] < self.hidden, np.arange(self.size), other)
         matrices = (permutations[:, :, None] == np.arange(self.size)).reshape(len(drawn), -1)
@@ -108,7 +107,7 @@ class NoisyPermutations(ChunkedStream):
 
 @dataclass(frozen=True, eq=False)
 class NoisyTargets(ChunkedStream):
-    """Every coordinate of a target is its mean plus noise, uniform in [−spread, spread].
+    """Targets with uniform noise in [−spread, spread] around a mean, in every coordinate.
 
     Parameters
     ----------
@@ -142,16 +141,15 @@ class NoisyTargets(ChunkedStream):
 
 @dataclass(frozen=True)
 class PairwiseSigns(ChunkedStream):
-    """Symmetric size × size matrices of ±1 with ones on the diagonal, flattened; their mean is decay^|i−j|.
+    """Symmetric size × size matrices of ±1 with ones on the diagonal, flattened, with mean decay^|i−j|.
 
-    In each round every pair reports whether the two moved together (+1) or apart (−1), each pair at a moment of its
-    own. So the reports of a round do not fit together: unlike y yᵀ, their matrix has negative eigenvalues, down to
-    about −2√n where the pairs are hardly correlated, and the mean of t of them still has some, down to about −2√(n/t).
+    Each pair is measured at its own time, so the entries of a round are independent. Unlike y yᵀ, the matrix has
+    negative eigenvalues, down to about −2√n for weak correlations. The mean of t matrices has some down to −2√(n/t).
 
     Parameters
     ----------
     size : int
-        p, or n: the matrices are size × size.
+        The number of rows of the matrices.
     decay : float
         The correlation of neighbours.
 
@@ -175,8 +173,8 @@ class PairwiseSigns(ChunkedStream):
 
     def draw_chunk(self, rng: np.random.Generator) -> NDArray[Any]:
         first, second = np.triu_indices(self.size, k=1)
-        together = 0.5 * (1 + self.decay ** (second - first))
-        return rng.random((CHUNK, len(first))) < together
+        probability = 0.5 * (1 + self.decay ** (second - first))
+        return rng.random((CHUNK, len(first))) < probability
 
     def expand(self, drawn: NDArray[Any]) -> Block:
         first, second = np.triu_indices(self.size, k=1)

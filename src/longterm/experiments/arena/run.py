@@ -22,7 +22,7 @@ from longterm.engines import run
 from longterm.errors import DataError, InputError
 from longterm.experiments.arena.results import ArenaResult, load_arena
 from longterm.experiments.arena.spec import ArenaJob, ArenaSpec, arena_jobs, problem_name
-from longterm.experiments.catalogue import Game, find_problem
+from longterm.experiments.catalogue import Scenario, find_problem
 from longterm.experiments.folder import JobFolder
 from longterm.experiments.jobs import (
     Backend,
@@ -127,7 +127,7 @@ def work(spec: ArenaSpec, job: ArenaJob) -> tuple[dict[str, Any], float]:
     return {"job": job.stem, **content, **noted}, seconds
 
 
-def _comparator(spec: ArenaSpec, game: Game) -> tuple[dict[str, Any], float]:
+def _comparator(spec: ArenaSpec, game: Scenario) -> tuple[dict[str, Any], float]:
     begin = time.thread_time()
     best = hindsight.best(
         game.problem,
@@ -152,7 +152,7 @@ def _comparator(spec: ArenaSpec, game: Game) -> tuple[dict[str, Any], float]:
     }, time.thread_time() - begin
 
 
-def _match(spec: ArenaSpec, who: LearnerSpec, game: Game) -> tuple[dict[str, Any], float]:
+def _match(spec: ArenaSpec, who: LearnerSpec, game: Scenario) -> tuple[dict[str, Any], float]:
     seconds = 0.0
     played: dict[str, Any] = {}
     needs: list[str] = []
@@ -178,12 +178,12 @@ def _match(spec: ArenaSpec, who: LearnerSpec, game: Game) -> tuple[dict[str, Any
     return {"played": played, "needs": needs}, seconds
 
 
-def _bug(who: LearnerSpec, game: Game, error: Exception) -> str:
+def _bug(who: LearnerSpec, game: Scenario, error: Exception) -> str:
     """Who stopped where and why, with the line of code."""
     return f"{who.name} on {game.problem.name!r}{where_it_stopped(error)}"
 
 
-def _bounds(learner: Learner[Any], game: Game, rounds: Sequence[int]) -> Mapping[str, Any]:
+def _bounds(learner: Learner[Any], game: Scenario, rounds: Sequence[int]) -> Mapping[str, Any]:
     """The theorem's bounds, where it is about what is compared with here.
 
     A theorem on the hard violation compares with x* that is feasible in every round; where the game compares with one

@@ -16,7 +16,7 @@ from longterm.errors import InputError
 from longterm.experiments.catalogue import find_problem, learners, problems
 from longterm.experiments.spec import MOST_SEEDS, LearnerSpec, ProblemSpec, at_most, entry_title, slug
 from longterm.experiments.spec_files import learner_of_table, learner_of_words, problem_of_table, problem_of_words
-from longterm.streams.base import checked_seeds
+from longterm.streams.base import validate_seeds
 
 ROUNDS, SEQUENCES = 4096, 5
 """By default: a few minutes on two cores."""
@@ -50,7 +50,7 @@ class ArenaSpec:
 
     def __post_init__(self) -> None:
         curves = tuple(curve for one in self.learners for curve in one.curves)
-        validate.set_frozen(self, learners=curves, problems=tuple(self.problems), seeds=checked_seeds(self.seeds))
+        validate.set_frozen(self, learners=curves, problems=tuple(self.problems), seeds=validate_seeds(self.seeds))
         if validate.count("rounds", self.rounds) < max(KEPT):
             raise InputError("rounds", f"{self.rounds} is too few", f"Play at least {max(KEPT)}")
         for argument, names in (

@@ -14,9 +14,9 @@ from longterm.learners import _scale_mixture
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered for SIMD. The whole set would assume that there are no NaNs."""
 
-helper = numba.njit(fastmath=FASTMATH, error_model="numpy", forceinline=True)
+helper: Any = numba.njit(fastmath=FASTMATH, error_model="numpy", forceinline=True)
 """Decorator of the functions that kernels call. They are compiled into the kernels and not cached by themselves."""
-exact = numba.njit(fastmath=False, error_model="numpy")
+exact: Any = numba.njit(fastmath=False, error_model="numpy")
 """The same for compensated sums, which must not be reordered."""
 
 

@@ -9,7 +9,8 @@
 | `HUBER` 4 | Huber, parameter h > 0 | any | ½ (m − y)², and h (abs(m − y) − h/2) beyond abs(m − y) = h | – |
 | `QUANTILE` 5 | quantile, parameter q in (0, 1) | any | q [y − m]₊ + (1 − q) [m − y]₊ | 0 at m = y |
 
-They are the losses of `longterm.losses` with the same slopes at kinks. The gradient of a row is weight · slope · (u, 1).
+They are the losses of `longterm.losses` with the same slopes at kinks. The gradient of a row is weight · slope · (u,
+1).
 """
 
 from __future__ import annotations

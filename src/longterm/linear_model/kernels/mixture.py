@@ -1,8 +1,8 @@
 """The mixture of scales as a kernel: the rule of `learners._scale_mixture`, which has the formulas, for one learner.
 
-Every scale R_k = R/4^k has its own leader x^k = s_k w on one ray w, so the mixture x = (Σ p_k s_k) w costs a few numbers
-per round and no pass over the coordinates. The intercept's residual is a second mixture of the same kind, with one
-coordinate. In all functions `m` is the record of a mixture and `count` its number of scales.
+Every scale R_k = R/4^k has its own leader x^k = s_k w on one ray w, so the mixture x = (Σ p_k s_k) w costs a few
+numbers per round and no pass over the coordinates. The intercept's residual is a second mixture of the same kind, with
+one coordinate. In all functions `m` is the record of a mixture and `count` its number of scales.
 """
 
 from __future__ import annotations

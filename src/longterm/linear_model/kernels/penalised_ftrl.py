@@ -1,4 +1,4 @@
-"""Penalised FTRL for linear models as a kernel: `learners.PenalisedFTRL`, `AdaptivePenalisedFTRL`, `MixedPenalisedFTRL`.
+"""Penalised FTRL for linear models as a kernel: the rule of `learners.PenalisedFTRL` and its adaptive variants.
 
 x_t is A-FTRL's with ν_t in place of Λ_t: the smallest ν ≥ 0 whose argmin has g ≤ 0, or W_t if that is smaller.
 

@@ -18,9 +18,7 @@ from longterm.linear_model.kernels.round import clip
 
 
 @exact
-def learn_rows(
-    parameters, scalars, mixtures, vector, heap, bits, data, indices, indptr, labels, weights, margins
-):
+def learn_rows(parameters, scalars, mixtures, vector, heap, bits, data, indices, indptr, labels, weights, margins):
     """Learn the CSR rows one after another. Write the margin of each, from before it was learned."""
     p, s = parameters[0], scalars[0]
     mixture, residual = mixtures[WEIGHTS], mixtures[RESIDUAL]

@@ -160,7 +160,7 @@ class KernelState:
 
         The margins of the rows, from before they are learned, are written to `margins`.
         """
-        kind = (rows[0].dtype, rows[1].dtype) if self.is_sparse else rows.dtype
+        kind: Any = (rows[0].dtype, rows[1].dtype) if self.is_sparse else rows.dtype
         kernel = self._kernels.get(kind)
         if kernel is None:
             made = sparse_kernel(kind[0].name, kind[1].name) if self.is_sparse else dense_kernel(self.code, kind.name)
@@ -183,10 +183,11 @@ class KernelState:
 
     def x(self, columns: Any = slice(None)) -> FloatArray:
         """Return the decision in force, or some of its coordinates."""
-        z, threshold = self.z[columns], self.threshold
+        z: FloatArray = self.z[columns]
+        threshold = self.threshold
         if self.code == AOGD:
             return self.number("scale") * z + 0.0  # −0.0 becomes 0.0
-        x = np.minimum(np.maximum(z, -threshold), threshold)
+        x: FloatArray = np.minimum(np.maximum(z, -threshold), threshold)
         x -= z
         x *= self.number("scale")
         x += 0.0

@@ -1,0 +1,39 @@
+"""Thresholds, intervals and holds whose error rate is a long-term constraint.
+
+`Calibration` is the rule: it keeps the share of scores above a threshold at a nominal level on every sequence, for
+every group, without a step size. `Intervals`, the estimators and `PanelIntervals` apply it to forecasts.
+"""
+
+from longterm.calibration import published
+from longterm.calibration.bases import Mixture, NoBase, Tracker
+from longterm.calibration.corrections import Bets, Linear, LinearAndBets, NoCorrection, Saturating, Sinh
+from longterm.calibration.estimators import OnlineConformalClassifier, OnlineConformalRegressor
+from longterm.calibration.holds import ExcessHold
+from longterm.calibration.intervals import Interval, Intervals
+from longterm.calibration.levels import Levels
+from longterm.calibration.panel import PanelIntervals
+from longterm.calibration.rule import Asked, Bound, Calibration, CalibrationState
+
+__all__ = [
+    "Asked",
+    "Bets",
+    "Bound",
+    "Calibration",
+    "CalibrationState",
+    "ExcessHold",
+    "Interval",
+    "Intervals",
+    "Levels",
+    "Linear",
+    "LinearAndBets",
+    "Mixture",
+    "NoBase",
+    "NoCorrection",
+    "OnlineConformalClassifier",
+    "OnlineConformalRegressor",
+    "PanelIntervals",
+    "Saturating",
+    "Sinh",
+    "Tracker",
+    "published",
+]

@@ -1,0 +1,112 @@
+"""Holds: amounts set aside for open requests, whose shortfall is a long-term constraint.
+
+A hold h is set before the cost c is known. `ExcessHold` moves h ← h + η((c − h)₊ − εc), so that on every sequence
+
+    Σ (c_t − h_t)₊ = ε Σ c_t + (h_{T+1} − h_1)/η ≤ ε Σ c_t + (C − h_1)/η,
+
+with C the largest cost: the costs exceed their holds by a share ε of the money, on average, and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from longterm import _validate as validate
+from longterm._display import ReprMixin
+from longterm.errors import InputError
+
+
+@dataclass
+class _Account:
+    """One key's hold, with its sums of costs and of excess."""
+
+    hold: float
+    start: float
+    settled: int = 0
+    costs: float = 0.0
+    excess: float = 0.0
+    largest: float = 0.0
+
+
+@dataclass(repr=False)
+class ExcessHold(ReprMixin):
+    """Holds per key whose average excess is a given share of the costs, on every sequence.
+
+    Parameters
+    ----------
+    share : float
+        ε in (0, 1): Σ (cost − hold)₊ as a share of Σ cost.
+    step : float
+        η in (0, 1].
+    warm_up : int
+        Costs of a key to see before its hold may be below the `largest` given to `predict`.
+
+    Examples
+    --------
+    >>> from longterm.calibration import ExcessHold
+    >>> holds = ExcessHold(share=0.02, warm_up=3)
+    >>> holds.predict("large model", largest=1.0)
+    1.0
+    >>> for cost in (0.2, 0.3, 0.1):
+    ...     holds.update("large model", cost)
+    >>> 0.2 < holds.predict("large model", largest=1.0) < 0.4
+    True
+    """
+
+    share: float = 0.02
+    step: float = 0.1
+    warm_up: int = 30
+    _accounts: dict[Hashable, _Account] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.share = validate.positive_scalar("share", self.share)
+        self.step = validate.positive_scalar("step", self.step)
+        if self.share >= 1.0:
+            raise InputError("share", f"{self.share!r} is not below 1", "Give a share of the costs, 0.02 for example")
+        if self.step > 1.0:
+            raise InputError("step", f"{self.step!r} is above 1", "Give a step of at most 1")
+
+    def predict(self, key: Hashable, largest: float | None = None) -> float:
+        """Return the amount to hold for a request of this key.
+
+        Parameters
+        ----------
+        key : hashable
+            Model, group, or a tuple of both.
+        largest : float, optional
+            The worst case. It is held until `warm_up` costs are known. Needed before the first cost.
+        """
+        worst = None if largest is None else validate.non_negative_scalar("largest", largest)
+        account = self._accounts.get(key)
+        if account is None or account.settled < self.warm_up:
+            if worst is not None:
+                return worst
+            if account is None:
+                raise InputError("largest", f"is missing, and no cost of {key!r} is known", "Give the worst case")
+            return max(account.hold, account.largest)
+        return account.hold if worst is None else min(account.hold, worst)
+
+    def update(self, key: Hashable, cost: float) -> None:
+        """Take the cost that a request of this key had."""
+        paid = validate.non_negative_scalar("cost", cost)
+        account = self._accounts.get(key)
+        if account is None:
+            # The first cost starts the hold; its excess over 0 is counted.
+            account = self._accounts[key] = _Account(hold=0.0, start=0.0)
+        over = max(paid - account.hold, 0.0)
+        step = 1.0 if account.settled == 0 else max(self.step, 1.0 / (account.settled + 1))
+        account.hold += step * (over - self.share * paid)
+        account.settled += 1
+        account.costs += paid
+        account.excess += over
+        account.largest = max(account.largest, paid)
+
+    def excess(self, key: Hashable) -> float:
+        """Return Σ (cost − hold)₊ of a key."""
+        return self._accounts[key].excess if key in self._accounts else 0.0
+
+    def bound(self, key: Hashable) -> float:
+        """Return the limit of `excess` that holds on every sequence: ε Σ cost + (largest cost)/η."""
+        account = self._accounts.get(key)
+        return 0.0 if account is None else self.share * account.costs + account.largest / self.step

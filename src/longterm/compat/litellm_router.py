@@ -1,0 +1,254 @@
+"""An adapter for LiteLLM's router: a `Chooser` as custom routing strategy, with callbacks that settle the costs.
+
+Needs the extra `litellm`. Report rewards when they are known: `strategy.reward(response, 0.8)`.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import FloatArray
+from longterm.decisions.choice import require_rewards
+from longterm.decisions.chooser import Chooser
+from longterm.decisions.text import WordHash
+from longterm.errors import InputError, TokenError
+
+try:
+    from litellm.integrations.custom_logger import CustomLogger
+    from litellm.types.router import CustomRoutingStrategyBase
+except ImportError:
+    raise ImportError("longterm.compat.litellm_router needs LiteLLM: pip install 'longterm[litellm]'") from None
+
+_LISTS = (
+    "callbacks",
+    "success_callback",
+    "failure_callback",
+    "_async_success_callback",
+    "_async_failure_callback",
+)
+"""The lists into which LiteLLM copies a callback."""
+METADATA_KEY = "longterm_choice"
+"""The key of a choice's text in a request's metadata."""
+MAX_TRACKED = 100_000
+"""The largest number of unfinished calls, and of answers without a reward, that are tracked."""
+
+
+class BudgetExhaustedError(RuntimeError):
+    """No deployment is affordable. It cannot happen with a budget that counts above the cheapest deployment."""
+
+
+class BudgetStrategy(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc]
+    """A routing strategy that keeps a budget.
+
+    Parameters
+    ----------
+    router : litellm.Router
+        Its deployments are the actions, in the order of its model list. `register()` installs this strategy.
+    chooser : Chooser
+        With as many actions. Costs are in dollars.
+    prices : sequence of (float, float)
+        Dollars per input and output token of each deployment.
+    features : callable, optional
+        From a text to the chooser's context; `WordHash()` by default.
+    answer_tokens : float
+        The usual number of tokens of an answer.
+    largest_answer : float
+        The largest number of tokens of an answer, for requests without `max_tokens`. Its cost is held back until the
+        real cost is known.
+    tokens : callable, optional
+        Counts the tokens of a text; characters / 3 + 8 by default, which is rather too many.
+
+    Notes
+    -----
+    The text of the choice travels in the metadata of each attempt; a retry is a new choice. A call that succeeds is
+    charged LiteLLM's `response_cost`, or its token counts at `prices`. A call that fails costs nothing and teaches
+    nothing. Rewards that never come, and calls whose end LiteLLM never reports (a stream that is not read to its end),
+    are skipped by the chooser's `expire_after`; until then their money is held back. The budget is kept if no call
+    costs more than the money held back for it: the prompt with its tools, and `n` answers of `max_tokens` (or
+    `max_completion_tokens`). Images are not counted.
+    """
+
+    def __init__(
+        self,
+        router: Any,
+        chooser: Chooser,
+        prices: Sequence[tuple[float, float]],
+        *,
+        features: Callable[[str], FloatArray] | None = None,
+        answer_tokens: float = 200.0,
+        largest_answer: float = 4096.0,
+        tokens: Callable[[str], float] = lambda text: len(text) / 3 + 8,
+    ) -> None:
+        super().__init__()
+        self.router, self.chooser = router, chooser
+        self.prices = validate.matrix("prices", prices)
+        if self.prices.shape != (chooser.rule.actions, 2) or len(router.model_list) != chooser.rule.actions:
+            raise InputError(
+                "prices",
+                f"have shape {self.prices.shape}, the router {len(router.model_list)} deployments",
+                f"The chooser has {chooser.rule.actions} actions: give each a deployment and two prices",
+            )
+        self.features = WordHash() if features is None else features
+        self.answer_tokens, self.largest_answer, self.tokens = answer_tokens, largest_answer, tokens
+        self.name = f"longterm-{secrets.token_hex(8)}"  # LiteLLM merges callbacks with equal names
+        self._open: OrderedDict[str, int] = OrderedDict()  # actions of unfinished calls, by the text of their choice
+        self._answered: OrderedDict[str, str] = OrderedDict()  # choices of answers without a reward, by response id
+        self._early: OrderedDict[str, float] = OrderedDict()  # rewards of unfinished calls, by response id
+        self._lock = threading.Lock()
+
+    def register(self) -> BudgetStrategy:
+        """Install this object as the router's strategy and as a callback of LiteLLM."""
+        import litellm
+
+        self.router.set_custom_routing_strategy(self)
+        # LiteLLM's callback manager would drop a second strategy as a duplicate.
+        litellm.callbacks.append(self)
+        return self
+
+    def unregister(self) -> None:
+        """Remove the callback from LiteLLM."""
+        import litellm
+
+        for name in _LISTS:
+            callbacks = getattr(litellm, name)
+            callbacks[:] = [callback for callback in callbacks if callback is not self]
+
+    # --- called by LiteLLM -------------------------------------------------------------------------------------
+
+    def get_available_deployment(
+        self,
+        model: str,
+        messages: list[dict[str, str]] | None = None,
+        input: str | list[Any] | None = None,
+        specific_deployment: bool | None = False,
+        request_kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Return the deployment that answers this request."""
+        kwargs = {} if request_kwargs is None else request_kwargs
+        text = _text(messages, input)
+        count = self.tokens(text) + (self.tokens(str(kwargs["tools"])) if kwargs.get("tools") else 0.0)
+        answers = float(kwargs.get("n") or 1)
+        longest = max(float(kwargs.get(name) or 0) for name in ("max_tokens", "max_completion_tokens"))
+        most = answers * (longest or self.largest_answer)
+        usual = min(answers * self.answer_tokens, most)
+        costs = count * self.prices[:, 0] + usual * self.prices[:, 1]
+        bounds = count * self.prices[:, 0] + most * self.prices[:, 1]
+        choice = self.chooser.act(self.features(text), costs=costs, bounds=bounds)
+        if choice.action is None:
+            raise BudgetExhaustedError(
+                "no deployment is affordable; the budget is spent or held back for open requests"
+            )
+        # A copy: attempts share the caller's metadata, and a late failure must not count for the next attempt.
+        kwargs["metadata"] = dict(kwargs.get("metadata") or {}) | {METADATA_KEY: str(choice)}
+        with self._lock:
+            _track(self._open, str(choice), choice.action)
+        return self.router.model_list[choice.action]
+
+    async def async_get_available_deployment(
+        self,
+        model: str,
+        messages: list[dict[str, str]] | None = None,
+        input: str | list[Any] | None = None,
+        specific_deployment: bool | None = False,
+        request_kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Return the deployment that answers this request."""
+        return self.get_available_deployment(model, messages, input, specific_deployment, request_kwargs)
+
+    def log_success_event(self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
+        """Settle the cost, and the reward if it is known already."""
+        choice, action = self._finished(kwargs)
+        if choice is None:
+            return
+        cost = kwargs.get("response_cost")
+        if not cost:
+            usage = response_obj["usage"]
+            cost = sum(
+                (usage.get(name) or 0) * price
+                for name, price in zip(("prompt_tokens", "completion_tokens"), self.prices[action], strict=True)
+            )
+        with suppress(TokenError):  # expired: the money held back was counted
+            self.chooser.settle(choice, cost=np.atleast_1d(float(cost)))
+        answer = str(response_obj.get("id") or "")
+        with self._lock:  # after the cost: a reward alone would settle the announced cost
+            self._open.pop(choice, None)
+            reward = self._early.pop(answer, None)
+            if reward is None and answer:
+                _track(self._answered, answer, choice)
+        if reward is not None:
+            with suppress(TokenError):
+                self.chooser.settle(choice, reward)
+
+    async def async_log_success_event(
+        self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Settle the cost."""
+        self.log_success_event(kwargs, response_obj, start_time, end_time)
+
+    def log_failure_event(self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any) -> None:
+        """Settle a cost of 0 and skip the choice."""
+        choice, _ = self._finished(kwargs)
+        if choice is not None:
+            with suppress(TokenError):
+                self.chooser.settle(choice, cost=np.zeros(self.chooser.rule.setting.resources))
+                self.chooser.skip(choice)
+            with self._lock:
+                self._open.pop(choice, None)
+
+    async def async_log_failure_event(
+        self, kwargs: Mapping[str, Any], response_obj: Any, start_time: Any, end_time: Any
+    ) -> None:
+        """Settle a cost of 0 and skip the choice."""
+        self.log_failure_event(kwargs, response_obj, start_time, end_time)
+
+    # --- called by you -----------------------------------------------------------------------------------------
+
+    def reward(self, response: Any, reward: float) -> None:
+        """Report the reward of a response, or of its id, in [0, 1]; also before LiteLLM has reported its cost."""
+        key = response if isinstance(response, str) else str(response["id"])
+        require_rewards([reward], 1, None)
+        with self._lock:
+            choice = self._answered.pop(key, None)
+            if choice is None:
+                if not self._open or key in self._early:
+                    raise InputError("response", f"{key} was not routed here, or has its reward", "Give each one once")
+                _track(self._early, key, float(reward))
+                return
+        self.chooser.settle(choice, reward)
+
+    def _finished(self, kwargs: Mapping[str, Any]) -> tuple[str | None, int]:
+        """Return the choice and action of a finished call, or (None, −1) if it is not ours or ended before."""
+        metadata = (kwargs.get("litellm_params") or {}).get("metadata") or kwargs.get("metadata") or {}
+        choice = str(metadata.get(METADATA_KEY, ""))
+        with self._lock:
+            action = self._open.get(choice)
+        return (None, -1) if action is None else (choice, action)
+
+
+def _text(messages: list[dict[str, Any]] | None, given: str | list[Any] | None) -> str:
+    """Return the text that the model will read."""
+    if messages is None:
+        return given if isinstance(given, str) else " ".join(str(part) for part in given or ())
+    parts: list[str] = []
+    for message in messages:
+        content = message.get("content") or ""
+        if isinstance(content, str):
+            parts.append(content)
+        else:
+            parts += [str(part.get("text", "")) for part in content if isinstance(part, dict)]
+    return "\n".join(parts)
+
+
+def _track(items: OrderedDict[str, Any], key: str, value: Any) -> None:
+    """Add an item, and remove the oldest while there are too many."""
+    items[key] = value
+    while len(items) > MAX_TRACKED:
+        items.popitem(last=False)

@@ -1,0 +1,123 @@
+"""COLDQ (Wang, Yan, Liu, AAAI 2025): the prox-penalty step with a queue that forgets and has a floor.
+
+    Q_t     = max( (1 − 1/T) Q_{t−1} + [g_t(x_t)]₊, γ ),     γ = e T,     0 < e < D,               Q_1 = γ
+    x_{t+1} = argmin_{x ∈ B} ⟨∇f_t(x_t), x⟩ + Q_t [g_t(x)]₊ + α_t ‖x − x_t‖²                       x_1 = centre of B
+
+Steps: α_t = √t as published (`alpha=1`). G_f √t/(√2 Δ) is the choice with the units right. e = D/2 by default. The
+article has a queue for each constraint. Here there is one constraint, for which the step has a closed form.
+Needs: as `ProxPenalty`, and a horizon.
+Guarantees: O(√T) regret and, for a fixed g, hard violation [g(x_1)]₊ + F/e + O(1/√T), from the floor alone. For
+changing g_t as `ProxPenalty`. The article bounds the violation by the total change of the g_t. That bound is not in the
+library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import Array, FloatArray, like, namespace
+from longterm._validate import Hyper
+from longterm.errors import InputError
+from longterm.learners.needs import Need
+from longterm.learners.penalty_step import require_penalty_step
+from longterm.learners.prox_penalty import PenaltyWeights, ProxPenalty
+from longterm.problems import Problem
+from longterm.theory.bounds import HARD, REGRET
+from longterm.theory.facts import Constants
+
+
+@dataclass(frozen=True, eq=False)
+class ForgettingQueue(PenaltyWeights):
+    """w_t = Q_t = max((1 − 1/T) Q_{t−1} + [g_t(x_t)]₊, floor).
+
+    Parameters
+    ----------
+    horizon : int
+        T.
+    floor : float or array
+        γ, which is also Q_1.
+    """
+
+    horizon: int
+    floor: Hyper
+
+    def __post_init__(self) -> None:
+        validate.validate_fields(self, validate.count, "horizon")
+        validate.validate_fields(self, validate.positive, "floor")
+
+    def weight(self, t: Array, queue: Array) -> Array:
+        return queue
+
+    def before_step(self, t: Array, queue: Array, constraint: Array) -> Array:
+        xp, floor = namespace(queue), like(self.floor, queue) + 0 * queue
+        decayed = (1 - 1 / self.horizon) * queue + xp.maximum(constraint, 0.0)
+        return xp.where(t > 1, xp.maximum(decayed, floor), floor)
+
+    def lower_bound(self) -> tuple[Hyper, Hyper]:
+        return self.floor, 0.0
+
+    def residual(self, c: Constants, T: FloatArray, alpha: Hyper, power: Hyper, regret: FloatArray) -> FloatArray:
+        """Return (P_T + F T)/γ. No condition on α_t is needed."""
+        return np.asarray((regret + c.loss_range * T) / np.asarray(self.floor))
+
+
+@dataclass(frozen=True, eq=False)
+class COLDQ(ProxPenalty):
+    """The prox-penalty step with a queue that forgets, for a known horizon.
+
+    Parameters
+    ----------
+    penalty_step : PenaltyStep
+        The argmin.
+    weights : PenaltyWeights
+        A `ForgettingQueue`.
+    alpha, power : float or array
+        α_t = alpha t^power.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm import run
+    >>> from longterm.learners import COLDQ
+    >>> from longterm.problems import two_dimensional
+    >>> from longterm.streams import Replay
+    >>> problem = two_dimensional()  # g = x₁ − ¼
+    >>> trace = run(problem, COLDQ.for_problem(problem, horizon=500), Replay([np.tile([0.8, 0.6], (500, 1))]))
+    >>> trace.state.x.round(3), float(trace.hard_violation[-1].round(3))
+    (array([0.25, 0.6 ]), 0.0)
+    """
+
+    name: ClassVar[str] = "coldq"
+    title: ClassVar[str] = "COLDQ"
+    needs: ClassVar[frozenset[Need]] = ProxPenalty.needs | {Need.HORIZON}
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+
+    @classmethod
+    def for_problem(  # type: ignore[override]
+        cls, problem: Problem, *, horizon: int, share: Hyper | None = None, alpha: Hyper = 1.0
+    ) -> COLDQ:
+        """Weigh [g_t]₊ in the step by a queue that forgets and has a floor, for a known horizon.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the argmin and D.
+        horizon : int
+            T, the number of rounds.
+        share : float or array, optional
+            The article's e of the floor γ = e T, between 0 and D. Left out, D/2.
+        alpha : float or array
+            α_1 of α_t = α_1 √t. 1 as published, and G_f/(√2 Δ) is the choice with the units right.
+        """
+        step, D = require_penalty_step(cls.__name__, problem), problem.constants.constraint_bound
+        e = D / 2 if share is None else validate.positive("share", share)
+        if np.any(np.asarray(e) >= D):
+            raise InputError("share", f"{share!r} is not below D = {D:g}", "The article has 0 < e < D; D/2 for example")
+        T = validate.count("horizon", horizon)
+        return cls(step, ForgettingQueue(T, e * T), alpha)

@@ -1,0 +1,186 @@
+"""A path budget: descent on the loss plus a price of the violation so far, for comparators that move (ours).
+
+With T and P known, κ = √(Δ²/2 + ΔP), A = 2G_f √T κ and s = G_f/G_g, which brings the constraint to the loss's scale:
+
+    Q_t = Q_{t−1} + s [g_t(x_t)]₊,     d_t = ∇f_t(x_t) + ½ e^{Q_t/(2A)} s ∇[g_t]₊(x_t),     S_t = S_{t−1} + ‖d_t‖²
+    x_{t+1} = Π_B( x_t − κ d_t/√S_t )                                              x_1 = centre of B, Q_0 = S_0 = 0
+
+Guarantees, against all u_t in B with g_t(u_t) ≤ 0 in its own round and Σ ‖u_t − u_{t−1}‖ ≤ P (without a Slater point),
+in any round t ≤ T:
+
+    Σ f_s(x_s) − f_s(u_s) ≤ 1.5 A,         Σ [g_s(x_s)]₊ ≤ (2A/s) ln(4 + 2F t/A), if there is such a u
+
+Proof. Steps that do not grow have Σ ⟨d_t, x_t − u_t⟩ ≤ (Δ²/2 + ΔP)/η_T + ½ Σ η_t‖d_t‖² ≤ 2κ√S_T, by
+‖x − u'‖² − ‖x − u‖² ≤ 2Δ‖u − u'‖. Φ(Q) = A(e^{Q/(2A)} − 1) is convex, so Φ(Q_t) − Φ(Q_{t−1}) ≤ Φ'(Q_t) s[g_t(x_t)]₊,
+and [g_t(u_t)]₊ = 0: Φ(Q_T) + Reg ≤ Σ ⟨d_t, x_t − u_t⟩. Q does not fall, so √S_T ≤ G_f√T (1 + Φ'(Q_T)), and with q =
+Q_T/(2A): A(e^q − 1) + Reg ≤ A + ½A e^q, that is ½A e^q + Reg ≤ 2A. First e^q ≥ 1, then Reg ≥ −FT. ∎ P = 0 is the best
+fixed decision.
+
+**Few changes.** With `block` n the decision changes every n rounds, at most ⌈T/n⌉ − 1 times. The sums of a block count
+as one round, so T becomes ⌈T/n⌉ and G, F become nG, nF. u is constant within a block, and P is its path.
+Movement: Σ ‖x_{t+1} − x_t‖ ≤ κ √(T(1 + ln(S_T/S_1))) for any Q, as the step is normalised.
+If nothing is feasible in some round, there is no u, and the guarantees are void.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm import _validate as validate
+from longterm._arrays import Array, FloatArray, as_column, clamp_to_divisor, dot, like, namespace
+from longterm._validate import Hyper
+from longterm.learners.base import Learner, require_within_horizon
+from longterm.learners.feedback import Feedback
+from longterm.learners.needs import Need
+from longterm.learners.sinha_vaze import LARGEST_EXPONENT
+from longterm.problems import Problem
+from longterm.sets import Set
+from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
+
+
+class PathBudgetState(NamedTuple):
+    """(t, x_t, Q, S), then Σ ∇f, Σ [g]₊ and Σ ∇[g]₊ of the current block."""
+
+    round: Array
+    x: Array
+    violation: Array
+    square_sum: Array
+    loss_gradient: Array
+    hard: Array
+    hard_gradient: Array
+
+
+@dataclass(frozen=True, eq=False)
+class PathBudget(Learner[PathBudgetState]):
+    """Gradient descent with an exponential price, made for comparators that move by `path` in all.
+
+    Parameters
+    ----------
+    enclosing_set : Set
+        B.
+    reach : float or array
+        κ = √(Δ²/2 + ΔP).
+    threshold : float or array
+        A. Smaller ones make violations expensive sooner.
+    ratio : float or array
+        s = G_f/G_g.
+    horizon : int
+        T.
+    block : int
+        The number of rounds between changes of the decision.
+    path : float
+        P, for `bound`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm import Problem, run
+    >>> from longterm.constraints import Affine
+    >>> from longterm.learners import PathBudget
+    >>> from longterm.losses import Linear
+    >>> from longterm.sets import Ball
+    >>> from longterm.streams import Replay
+    >>> problem = Problem(Ball(2), Linear(2), Affine([[0.0, 1.0]], [0.5]))
+    >>> turning = Replay([np.repeat([[1.0, 0.0], [-1.0, 0.0]], 500, axis=0)])
+    >>> for path in (0.0, 2.0):
+    ...     learner = PathBudget.for_problem(problem, horizon=1000, path=path)
+    ...     print(float(run(problem, learner, turning).cumulative_loss[-1].round(1)))
+    -966.0
+    -979.6
+    """
+
+    enclosing_set: Set
+    reach: Hyper
+    threshold: Hyper
+    ratio: Hyper
+    horizon: int
+    block: int = 1
+    path: float = 0.0
+
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
+    name: ClassVar[str] = "path_budget"
+    title: ClassVar[str] = "Path budget"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√(T(1 + P))), moving", HARD: "O(√(T(1 + P)) log T)"}
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ({"path": 5.0},)
+
+    def __post_init__(self) -> None:
+        validate.validate_fields(self, validate.positive, "reach", "threshold", "ratio")
+        validate.validate_fields(self, validate.count, "horizon", "block")
+        validate.validate_fields(self, validate.non_negative_scalar, "path")
+
+    @classmethod
+    def for_problem(
+        cls, problem: Problem, *, horizon: int, path: float = 0.0, scale: Hyper = 1.0, block: int = 1
+    ) -> PathBudget:
+        """Descend on the loss plus a price of the violation so far, against comparators that move by `path`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, Δ, G_f, G_g and F.
+        horizon : int
+            T.
+        path : float
+            P: how far the comparator may move, Σ ‖u_t − u_{t−1}‖.
+        scale : float or array
+            Multiplies A: below 1 feasibility comes sooner. The theorem holds at 1 only.
+        block : int
+            The number of rounds between changes: a budget of ⌈T/block⌉ − 1 changes.
+        """
+        c, T, n = problem.constants, validate.count("horizon", horizon), validate.count("block", block)
+        P = validate.non_negative_scalar("path", path)
+        reach = float(np.sqrt(c.diameter**2 / 2 + c.diameter * P))
+        A = 2 * n * c.loss_gradient_bound * np.sqrt(-(-T // n)) * reach * validate.positive("scale", scale)
+        ratio = c.loss_gradient_bound / c.constraint_gradient_bound
+        return cls(problem.enclosing_set, reach, A, ratio, T, n, P)
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        t, c = horizons_of(rounds, self.batch_shape), problem.constants
+        require_within_horizon(t, self.horizon)
+        made = PathBudget.for_problem(problem, horizon=self.horizon, path=self.path, block=self.block)
+        if not all(np.allclose(getattr(self, n), getattr(made, n)) for n in ("reach", "threshold", "ratio")):
+            raise NoTheoremError("it is made for other constants, or A was scaled", "Make it with scale=1")
+        A, ratio = np.asarray(self.threshold), np.asarray(self.ratio)
+        # A block that is not full counts as one whose other losses are 0.
+        regret, hard = 1.5 * A + 0 * t, 2 * A / ratio * np.log(4 + 2 * c.loss_range * (t + self.block - 1) / A)
+        if self.block > 1:  # the violation and the regret of the current block are added
+            hard = hard + self.block * c.constraint_bound
+            regret = regret + self.block * c.loss_range
+        return dict(zip((REGRET, HARD), np.broadcast_arrays(regret, hard), strict=True))
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> PathBudgetState:
+        x = self.initial_x(batch_shape, xp, dtype)
+        zero, zeros = xp.zeros(x.shape[:-1], dtype=x.dtype), xp.zeros_like(x)
+        return PathBudgetState(xp.asarray(1, dtype=xp.int64), x, zero, zero, zeros, zero, zeros)
+
+    def update(self, state: PathBudgetState, feedback: Feedback) -> PathBudgetState:
+        x, xp = state.x, namespace(state.x)
+        broken = as_column(xp.astype(feedback.constraint > 0, x.dtype))
+        gradient = state.loss_gradient + feedback.loss_gradient
+        hard = state.hard + xp.maximum(feedback.constraint, 0.0)
+        hard_gradient = state.hard_gradient + broken * feedback.constraint_gradient
+        over = xp.astype(state.round % self.block == 0, x.dtype)  # 1 in the last round of a block, else 0
+        ratio, threshold = like(self.ratio, x), like(self.threshold, x)
+        violation = state.violation + over * ratio * hard
+        price = 0.5 * ratio * xp.exp(xp.minimum(violation / (2 * threshold), LARGEST_EXPONENT))
+        descent = over * (gradient + as_column(price) * hard_gradient)
+        square_sum = state.square_sum + dot(descent, descent)
+        step = like(self.reach, x) / xp.sqrt(clamp_to_divisor(square_sum))
+        return PathBudgetState(
+            round=state.round + 1,
+            x=self.enclosing_set.project(x - as_column(step) * descent),
+            violation=violation,
+            square_sum=square_sum,
+            loss_gradient=(1 - over) * gradient,
+            hard=(1 - over) * hard,
+            hard_gradient=(1 - over) * hard_gradient,
+        )
+
+    def report(self, state: PathBudgetState) -> dict[str, Array]:
+        return {"violation": state.violation}

@@ -1,0 +1,121 @@
+"""RECOO (Guo, Liu, Wei, Ying, NeurIPS 2022): the prox-penalty step with a rectified queue.
+
+    x_{t+1} = argmin_{x ∈ B} ⟨∇f_t(x_t), x⟩ + Q_t γ_t [g_t(x)]₊ + α_t ‖x − x_t‖²          x_1 = centre of B
+    Q_{t+1} = max( Q_t + γ_t [g_t(x_{t+1})]₊, η_{t+1} )                                   Q_1 = η_1
+
+The queue grows by the violation of the *new* point under the *old* constraint, and never falls below η_t.
+
+Steps: **the article's γ_t and η_t are not known to us**. We know the rule from a paper that restates it. They are
+parameters here, γ_t = gamma t^gamma_power and η_t = floor t^floor_power. Our choice is γ_t of order t^{½+e} and η_t of
+order t^½, so that w_t = Q_t γ_t ≥ w_0 t^{1+e}, all that the bound uses. α_t = G_f √t/(√2 Δ), and w_0 and e are as in
+`ProxPenalty`.
+Needs and guarantees: as for `ProxPenalty`, if γ_t grows at least as fast as α_t, power ≤ gamma_power. Then α_t/w_t does
+not increase, since Q_t never falls. Where it does not, the rule can be played, with a warning, and has no bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from longterm import _validate as validate
+from longterm._arrays import Array, like, namespace
+from longterm._validate import Hyper
+from longterm.learners.penalty_step import require_penalty_step
+from longterm.learners.prox_penalty import PenaltyWeights, ProxPenalty, balanced_alpha, default_weight
+from longterm.problems import Problem
+from longterm.theory.bounds import HARD, REGRET
+from longterm.theory.facts import Assumption
+
+
+@dataclass(frozen=True, eq=False)
+class RectifiedQueue(PenaltyWeights):
+    """w_t = Q_t γ_t with γ_t = gamma t^gamma_power and a floor η_t = floor t^floor_power of the queue.
+
+    Parameters
+    ----------
+    gamma, floor : float or array
+        γ_1 and η_1.
+    gamma_power, floor_power : float or array
+        The powers of t.
+    """
+
+    gamma: Hyper
+    floor: Hyper
+    gamma_power: Hyper = 1.0
+    floor_power: Hyper = 0.5
+
+    def __post_init__(self) -> None:
+        validate.validate_fields(self, validate.positive, "gamma", "floor")
+        validate.validate_fields(self, validate.non_negative, "gamma_power", "floor_power")
+
+    def weight(self, t: Array, queue: Array) -> Array:
+        return queue * self._gamma(t)
+
+    def before_step(self, t: Array, queue: Array, constraint: Array) -> Array:
+        return namespace(queue).maximum(queue, like(self.floor, t) * t ** like(self.floor_power, t))
+
+    def after_step(self, t: Array, queue: Array, constraint: Array) -> Array:
+        return queue + self._gamma(t) * namespace(queue).maximum(constraint, 0.0)
+
+    def _gamma(self, t: Array) -> Array:
+        return like(self.gamma, t) * t ** like(self.gamma_power, t)
+
+    def lower_bound(self) -> tuple[Hyper, Hyper]:
+        return self.gamma * self.floor, self.gamma_power + self.floor_power
+
+    def assumptions(self, power: Hyper) -> tuple[Assumption, ...]:
+        statement, remedy = "α_t/γ_t does not increase (power ≤ gamma_power)", "Raise gamma_power, or lower power"
+        return (Assumption.worst(statement, power, self.gamma_power, remedy),)
+
+
+@dataclass(frozen=True, eq=False)
+class RECOO(ProxPenalty):
+    """The prox-penalty step with a rectified queue.
+
+    Parameters
+    ----------
+    penalty_step : PenaltyStep
+        The argmin.
+    weights : PenaltyWeights
+        A `RectifiedQueue`.
+    alpha, power : float or array
+        α_t = alpha t^power.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm import run
+    >>> from longterm.learners import RECOO
+    >>> from longterm.problems import two_dimensional
+    >>> from longterm.streams import Replay
+    >>> problem = two_dimensional()  # g = x₁ − ¼
+    >>> trace = run(problem, RECOO.for_problem(problem), Replay([np.tile([0.8, 0.6], (500, 1))]))
+    >>> trace.state.x.round(3), float(trace.hard_violation[-1].round(3))
+    (array([0.25, 0.6 ]), 0.0)
+    """
+
+    name: ClassVar[str] = "recoo"
+    title: ClassVar[str] = "RECOO"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1) for a fixed g, else O(T^(3/4))"}
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
+
+    @classmethod
+    def for_problem(  # type: ignore[override]
+        cls, problem: Problem, *, gamma: Hyper = 1.0, floor: Hyper | None = None
+    ) -> RECOO:
+        """Weigh [g_t]₊ in the step by a queue of the violation, with a growing floor.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the argmin, Δ, G_f, D and F.
+        gamma : float or array
+            γ_1, above 0.
+        floor : float or array, optional
+            η_1, above 0. Left out, the one that makes γ_t η_t the weight of `ProxPenalty`.
+        """
+        step = require_penalty_step(cls.__name__, problem)
+        floor = default_weight(problem) / gamma if floor is None else floor
+        return cls(step, RectifiedQueue(gamma, floor), balanced_alpha(problem))

@@ -1,0 +1,44 @@
+"""The figure of a budget path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from longterm.linear_model.path import PathPoint, best_point, smallest_point
+
+
+def draw_path(points: Sequence[PathPoint], axis: Any = None) -> Any:
+    """Draw progressive loss against non-zero weights, with standard errors, and return the axis."""
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError:
+        raise ImportError("the figure of a path needs matplotlib: pip install 'longterm[experiments]'") from None
+    if axis is None:
+        axis = plt.figure(figsize=(5.0, 3.4), layout="constrained").subplots()
+    points = sorted(points, key=lambda point: point.budget)
+    axis.errorbar(
+        [point.nonzeros for point in points],
+        [point.loss for point in points],
+        [point.standard_error for point in points],
+        marker="o",
+        markersize=3,
+        linewidth=0.8,
+        elinewidth=0.6,
+    )
+    chosen = (("best", best_point(points), "*"), ("within one standard error", smallest_point(points), "s"))
+    for name, point, marker in chosen:
+        axis.plot(
+            point.nonzeros,
+            point.loss,
+            marker,
+            color="black",
+            markersize=9,
+            markerfacecolor="none",
+            linestyle="none",
+            label=f"{name}: budget {point.budget:.3g}, {point.nonzeros} features",
+        )
+    axis.set(xlabel="non-zero weights", ylabel="progressive loss per row")
+    axis.grid(visible=True, alpha=0.3)
+    axis.legend(fontsize=7, frameon=False)
+    return axis

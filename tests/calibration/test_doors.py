@@ -1,0 +1,131 @@
+"""Intervals, estimators, panels and levels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from longterm.calibration import Intervals, Levels, OnlineConformalClassifier, OnlineConformalRegressor, PanelIntervals
+from longterm.errors import InputError
+
+
+class Zero:
+    """A regressor that predicts 0."""
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+class Coin:
+    """A classifier of three labels whose probabilities are its features."""
+
+    classes_ = np.array(["a", "b", "c"])
+
+    def predict_proba(self, X):
+        return np.asarray(X)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_intervals_cover_overall_and_in_new_groups(symmetric):
+    rng, intervals = np.random.default_rng(0), Intervals(0.9, groups=["weekday"], symmetric=symmetric)
+    for t in range(1500):
+        groups = ["weekday"] if t % 7 < 5 else ["weekend"]
+        interval = intervals.ask(1.0, groups)
+        assert interval.lower <= interval.upper
+        intervals.tell(interval, 1.0 + rng.normal() * (1 if t % 7 < 5 else 5))
+    assert set(intervals.coverage) == {"", "weekday", "weekend"}
+    assert all(abs(share - 0.9) < 0.03 for share in intervals.coverage.values())
+    assert abs(intervals.error[""]) < 20
+
+
+def test_late_and_skipped_outcomes():
+    rng, intervals, open_ = np.random.default_rng(1), Intervals(0.8), []
+    for t in range(400):
+        open_.append(intervals.ask(0.0))
+        if len(open_) > 10:
+            one = open_.pop(int(rng.integers(len(open_))))
+            intervals.skip(one) if t % 5 == 0 else intervals.tell(one, rng.normal())
+    assert intervals.open_rounds == len(open_)
+    assert abs(intervals.coverage[""] - 0.8) < 0.06
+
+
+def test_wrong_input_leaves_the_intervals_as_they_were():
+    intervals = Intervals(0.9)
+    interval = intervals.ask(0.0)
+    for call, match in [
+        (lambda: intervals.tell(interval, float("nan")), "outcome"),
+        (lambda: intervals.ask(float("inf")), "prediction"),
+        (lambda: intervals.ask(0.0, "weekend"), "list of names"),
+        (lambda: Intervals(1.0), "confidence_level"),
+    ]:
+        with pytest.raises(InputError, match=match):
+            call()
+    assert intervals.open_rounds == 1
+    intervals.tell(interval, 1.0)
+    assert float(intervals.state.told) == 1
+
+
+def test_regressor_batches_count_as_predicted():
+    """The intervals that `update` counts are those that `predict_interval` gave for the same rows."""
+    rng, model = np.random.default_rng(2), OnlineConformalRegressor(Zero(), 0.8)
+    inside = []
+    for _ in range(150):
+        X, y = np.zeros((4, 1)), rng.normal(size=4)
+        _, interval = model.predict_interval(X)
+        inside += list((interval[:, 0, 0] <= y) & (y <= interval[:, 1, 0]))
+        model.update(X, y)
+    assert np.mean(inside) == pytest.approx(model.coverage_[""], abs=1e-12)
+    lower, upper = model.certificate_.lower[0], model.certificate_.upper[0]
+    assert lower <= model.error_[""] <= upper
+    with pytest.raises(InputError, match="y"):
+        model.update(X, y[:2])
+    with pytest.raises(InputError, match="groups"):
+        model.predict_interval(X, groups=[["a"]])
+
+
+def test_classifier_sets_cover():
+    rng, model, held, size = np.random.default_rng(3), OnlineConformalClassifier(Coin(), 0.9), 0, 0
+    for _ in range(600):
+        p = rng.dirichlet([2.0, 1.0, 0.5])
+        label = rng.choice(Coin.classes_, p=p)
+        best, sets = model.predict_set(p[None])
+        assert best[0] == Coin.classes_[np.argmax(p)]
+        held += sets[0, list(Coin.classes_).index(label), 0]
+        size += sets.sum()
+        model.update(p[None], [label])
+    assert abs(held / 600 - 0.9) < 0.03
+    assert size / 600 < 2.7
+    with pytest.raises(InputError, match="y"):
+        model.update(p[None], ["d"])
+
+
+def test_levels_never_cross_and_are_calibrated():
+    rng, levels = np.random.default_rng(4), Levels((0.3, 0.2, 0.05))
+    state, misses = levels.init(), np.zeros(3)
+    for _ in range(1500):
+        asked, score = levels.ask(state), rng.exponential()
+        assert np.all(np.diff(asked.threshold[np.isfinite(asked.threshold)]) >= 0)
+        misses += score > asked.threshold
+        state = levels.tell(state, asked, score)
+    np.testing.assert_allclose(misses / 1500, [0.3, 0.2, 0.05], atol=0.02)
+    with pytest.raises(InputError, match="decrease"):
+        Levels((0.05, 0.2))
+
+
+def test_panel_of_series_with_two_steps_ahead():
+    rng, panel = np.random.default_rng(5), PanelIntervals(level=[80, 95])
+    inside = np.zeros(2)
+    ids = [f"series {i}" for i in range(20)]
+    for t in range(150):
+        frame = pd.DataFrame({"unique_id": np.repeat(ids, 2), "ds": np.tile([t, t + 1], 20), "Naive": 0.0, "Mean": 1.0})
+        result = panel.predict(frame)
+        y = rng.normal(size=20)
+        settled = panel.update(pd.DataFrame({"unique_id": ids, "ds": t, "y": y}))
+        assert settled == (40 if t == 0 else 80)
+        now = result[result["ds"] == t]
+        inside += [np.sum((now[f"Naive-lo-{p}"] <= y) & (y <= now[f"Naive-hi-{p}"])) for p in (80, 95)]
+    np.testing.assert_allclose(inside / 3000, [0.8, 0.95], atol=0.03)
+    assert panel.coverage_[80] == pytest.approx(0.8, abs=0.03)
+    with pytest.raises(InputError, match="actuals"):
+        panel.update(pd.DataFrame({"unique_id": [], "y": []}))
+    with pytest.raises(InputError, match="forecasts"):
+        panel.predict(pd.DataFrame({"id": [1]}))

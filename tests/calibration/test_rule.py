@@ -1,0 +1,214 @@
+"""The rule: first rounds by hand, certificates against adversaries, batches, other array libraries."""
+
+import array_api_strict
+import numpy as np
+import pytest
+
+from longterm.calibration import Calibration, Linear, LinearAndBets, Mixture, Sinh, published
+from longterm.errors import InputError
+
+
+def play(rule, scores, groups=None, delay=0):
+    """Play a sequence whose labels come `delay` rounds late; return thresholds and the final state."""
+    state, waiting, thresholds = rule.init(), [], []
+    for t, score in enumerate(scores):
+        asked = rule.ask(state, None if groups is None else groups[t], open_rounds=len(waiting))
+        thresholds.append(float(asked.threshold))
+        waiting.append((asked, score))
+        if len(waiting) > delay:
+            state = rule.tell(state, *waiting.pop(0))
+    return np.array(thresholds), state
+
+
+def test_aci_by_hand():
+    """q_1 = 0; a miss adds η(1 − α), a cover subtracts ηα, a tie changes nothing."""
+    thresholds, state = play(published.aci(0.1, step=1.0), [2.0, 0.5, 0.8, 5.0])
+    np.testing.assert_allclose(thresholds, [0.0, 0.9, 0.8, 0.8], atol=1e-12)
+    np.testing.assert_allclose(published.aci(0.1, step=1.0).excess(state), [2 * 0.9 - 0.1], atol=1e-12)
+
+
+def test_default_rule_by_hand():
+    """Before 1/α − 1 scores the threshold is infinite; with equal scores it is that score."""
+    thresholds, state = play(Calibration(0.25), [3.0] * 6)
+    assert np.all(np.isinf(thresholds[:3]))
+    np.testing.assert_allclose(thresholds[3:], 3.0, rtol=1e-12)
+    np.testing.assert_allclose(Calibration(0.25).excess(state)[0], -0.75, atol=1e-12)
+
+
+def test_pogo_wealth_is_the_likelihood_ratio():
+    """W = B(M + ½, n − M + ½)/(π α^M (1 − α)^(n − M)), whatever the order of the misses."""
+    from scipy.special import betaln
+
+    rng = np.random.default_rng(0)
+    _, state = play(published.pogo(0.1, 1), rng.exponential(size=50))
+    n, misses = float(state.counts.rounds[0]), float(state.counts.misses[0])
+    expected = (
+        betaln(misses + 0.5, n - misses + 0.5) - np.log(np.pi) - misses * np.log(0.1) - (n - misses) * np.log(0.9)
+    )
+    np.testing.assert_allclose(state.counts.log_wealth[0], expected, rtol=1e-9)
+
+
+def test_equivariant_under_affine_maps():
+    scores = np.random.default_rng(1).standard_t(3, 300)
+    plain, _ = play(Calibration(0.1), scores)
+    mapped, _ = play(Calibration(0.1), 50.0 * scores - 7.0)
+    np.testing.assert_allclose(mapped[20:60], 50.0 * plain[20:60] - 7.0, rtol=1e-7)
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_a_batch_equals_its_rows(groups):
+    rng = np.random.default_rng(2)
+    scores, c = rng.exponential(size=(80, 3)), (rng.random((80, 3, groups)) < 0.5).astype(float)
+    c[..., 0] = 1.0
+    rule = Calibration(0.2, groups)
+    batch = rule.init((3,))
+    singles = [rule.init() for _ in range(3)]
+    for t in range(80):
+        asked = rule.ask(batch, c[t])
+        rows = [rule.ask(state, c[t, i]) for i, state in enumerate(singles)]
+        np.testing.assert_allclose(asked.threshold, [float(row.threshold) for row in rows], rtol=1e-9)
+        batch = rule.tell(batch, asked, scores[t])
+        singles = [rule.tell(s, row, scores[t, i]) for i, (s, row) in enumerate(zip(singles, rows, strict=True))]
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+def test_array_api_strict_takes_the_same_steps(groups):
+    xp, rule = array_api_strict, Calibration(0.2, groups)
+    scores = np.random.default_rng(3).exponential(size=30)
+    c = np.ones((30, groups))
+    plain, _ = play(rule, scores, c)
+    other, thresholds = rule.init(xp=xp), []
+    for t, score in enumerate(scores):
+        asked = rule.ask(other, xp.asarray(c[t]))
+        thresholds.append(float(asked.threshold))
+        other = rule.tell(other, asked, xp.asarray(score))
+    np.testing.assert_allclose(thresholds, plain, rtol=1e-9)
+
+
+ADVERSARIES = ("greedy up", "greedy down", "blocks", "doubling", "ties", "random", "near")
+
+
+def adversary(kind, rng, t, threshold, size):
+    """Return scores chosen after the thresholds are seen."""
+    q = np.where(np.isfinite(threshold), threshold, 1.0)
+    if kind == "greedy up":
+        return np.minimum(q + size, 1e99)
+    if kind == "greedy down":
+        return np.maximum(q - size, -1e99)
+    if kind == "blocks":
+        return np.where((t // 50) % 2 == 0, size, 0.01 * size) * np.ones_like(q)
+    if kind == "doubling":
+        return np.where(t % 7 == 0, 2.0 ** (t % 60), 1.0) * np.ones_like(q)
+    if kind == "ties":
+        return np.clip(np.where(t % 3 == 0, q + 0.1 * size, q), -1e99, 1e99)
+    if kind == "random":
+        return size * rng.standard_cauchy(q.shape).clip(-1e6, 1e6)
+    return np.clip(q + size * rng.choice([-1e-3, 1e-3], q.shape), -1e99, 1e99)
+
+
+def attack(rule, kind, rounds, seed, copies=4):
+    rng = np.random.default_rng(seed)
+    state = rule.init((copies,))
+    sizes = 10.0 ** rng.uniform(-2, 2, copies)
+    for t in range(rounds):
+        c = (rng.random((copies, rule.groups)) < 0.4).astype(float)
+        c[:, 0] = 1.0
+        asked = rule.ask(state, c)
+        state = rule.tell(state, asked, adversary(kind, rng, t, asked.threshold, sizes))
+        if t % 50 == 49 or t == rounds - 1:
+            require_certified(rule, state)
+
+
+def require_certified(rule, state):
+    excess, bound = rule.excess(state), rule.bound(state)
+    assert np.all(excess <= bound.upper + 1e-7 * (1 + np.abs(bound.upper))), (excess, bound)
+    assert np.all(excess >= bound.lower - 1e-7 * (1 + np.abs(bound.lower))), (excess, bound)
+
+
+CERTIFIED = {
+    "default": Calibration(0.1),
+    "default with groups": Calibration(0.1, 4),
+    "linear with groups": Calibration(0.2, 4, correction=Linear(0.1)),
+    "ACI": published.aci(0.1, step=0.5),
+    "PI": published.conformal_pi(0.1, step=0.5),
+    "decaying": published.decaying_steps(0.1, step=0.5),
+    "SF-OGD": published.scale_free_ogd(0.1, step=0.5),
+    "GCACI": published.gcaci(0.1, 4, step=0.5),
+    "POGO": published.pogo(0.1, 4),
+    "UP-OCP": published.up_ocp(0.1),
+}
+
+
+@pytest.mark.parametrize("kind", ADVERSARIES)
+@pytest.mark.parametrize("name", CERTIFIED)
+def test_certificates_hold_against_adversaries(name, kind):
+    attack(CERTIFIED[name], kind, 150, seed=4)
+
+
+@pytest.mark.cross
+@pytest.mark.parametrize("kind", ADVERSARIES)
+@pytest.mark.parametrize("name", CERTIFIED)
+def test_certificates_hold_for_long(name, kind):
+    attack(CERTIFIED[name], kind, 10_000, seed=5, copies=50)
+
+
+@pytest.mark.parametrize("delay", [1, 7, 40])
+def test_late_labels_cost_an_additive_term(delay):
+    rule, rng = Calibration(0.1), np.random.default_rng(6)
+    _, state = play(rule, rng.exponential(size=600), delay=delay)
+    require_certified(rule, state)
+    assert rule.bound(state).theorem == "Theorem 5"
+    assert float(state.evidence.late) == delay
+    grouped = Calibration(0.1, 2)
+    _, late = play(grouped, rng.exponential(size=60), np.ones((60, 2)), delay=2)
+    with pytest.raises(InputError, match="late"):
+        grouped.bound(late)
+
+
+def test_the_certificate_is_tight_for_constant_scores():
+    """ACI with η = 0.1 against the score 1: the sum rises to 10, the certificate is 10.9."""
+    rule = published.aci(0.1, step=0.1)
+    _, state = play(rule, [1.0] * 40)
+    np.testing.assert_allclose(rule.bound(state).upper, [10.9], rtol=1e-9)
+    assert 9.9 < rule.excess(state)[0] <= 10.9
+
+
+def test_groups_added_later_keep_the_certificate():
+    rng, rule = np.random.default_rng(7), Calibration(0.1)
+    state = rule.init()
+    for t in range(400):
+        if t in (50, 90, 200):
+            waiting = rule.ask(state, None if rule.groups == 1 else np.eye(1, rule.groups)[0])
+            rule, state = rule.add_group(state)
+            state = rule.tell(state, rule.with_all_groups(waiting), rng.exponential())
+        c = np.ones(rule.groups)
+        c[1:] = rng.random(rule.groups - 1) < 0.5
+        asked = rule.ask(state, c)
+        state = rule.tell(state, asked, rng.exponential() * (1 + c.sum()))
+        require_certified(rule, state)
+    assert rule.groups == 4
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda: Calibration(1.5), "outside"),
+        (lambda: Calibration(0.1, 0), "groups"),
+        (lambda: Calibration(0.1, 3, correction=Sinh()), "no groups"),
+        (lambda: Calibration(0.1, 3).ask(Calibration(0.1, 3).init()), "missing"),
+        (lambda: Calibration(0.1, 3).ask(Calibration(0.1, 3).init(), [1.0, 0.5, 0.0]), "0 and 1"),
+        (lambda: Calibration(0.1, 3).ask(Calibration(0.1, 3).init(), [1.0, 0.0]), "shape"),
+        (lambda: Calibration(0.1, base=Mixture(), correction=LinearAndBets(-1.0)), "gain"),
+    ],
+)
+def test_wrong_arguments_are_refused(make, match):
+    with pytest.raises(InputError, match=match):
+        make()
+
+
+@pytest.mark.parametrize("score", [np.nan, np.inf, 1e101])
+def test_wrong_scores_are_refused(score):
+    rule = Calibration(0.1)
+    state = rule.init()
+    with pytest.raises(InputError, match="score in round 1"):
+        rule.tell(state, rule.ask(state), score)

@@ -1,0 +1,203 @@
+"""The budget of the estimators: its units, its warnings, its multiplier, and the limit on features."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import minimize
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from longterm.errors import InputError
+from longterm.linear_model import BudgetLinearClassifier, BudgetLinearRegressor
+from longterm.linear_model._estimator import BudgetWarning
+
+
+def badly_scaled(n=5000):
+    X = np.random.default_rng(0).normal(size=(n, 3)) * [30000, 1, 1]
+    return X, X[:, 1] > 0
+
+
+def mixed_columns(n=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.gamma(2, 500, n), rng.random((n, 3)) < 0.3, rng.normal(size=(n, 4))])
+    return X, 0.002 * X[:, 0] - 2 + X[:, 1] - X[:, 4] + rng.logistic(size=n) > 0
+
+
+def log_loss(model, X, y):
+    return float(np.mean(np.logaddexp(0, np.where(y, -1, 1) * model.decision_function(X))))
+
+
+# --- units ----------------------------------------------------------------------------------------------------
+
+
+def test_a_budget_on_badly_scaled_features():
+    X, y = badly_scaled()
+    model = BudgetLinearClassifier(budget=3, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.99
+    weights = model.coef_[0] * X.std(axis=0)
+    assert np.abs(weights).sum() + 0.5 * weights @ weights <= 3 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("budget", [0.5, 3.0])
+def test_the_budget_is_that_of_standardised_features(budget):
+    X, y = mixed_columns()
+    ours = BudgetLinearClassifier(budget, random_state=0).fit(X, y)
+    theirs = make_pipeline(StandardScaler(), BudgetLinearClassifier(budget, random_state=0, scale_features=False))
+    assert log_loss(ours, X, y) == pytest.approx(log_loss(theirs.fit(X, y), X, y), rel=0.005)
+    named = BudgetLinearClassifier(budget, random_state=0, scale_features=True).fit(X, y)
+    np.testing.assert_array_equal(named.coef_, ours.coef_)
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_units_of_features_change_nothing(unit):
+    X, y = mixed_columns()
+    one, other = (BudgetLinearClassifier(2.0, random_state=0).fit(X * [k, 1, 1, 1, 1, 1, 1, 1], y) for k in (1, unit))
+    np.testing.assert_allclose(other.decision_function(X * [unit, 1, 1, 1, 1, 1, 1, 1]), one.decision_function(X), 1e-4)
+
+
+# --- warnings -------------------------------------------------------------------------------------------------
+
+
+def only_warning(fit):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit()
+    assert [one.category for one in caught] == [BudgetWarning]
+    assert caught[0].filename == __file__
+    return str(caught[0].message)
+
+
+def test_warnings_point_at_the_caller_and_say_what_to_do():
+    X, y = badly_scaled(1000)
+    X2, y2 = mixed_columns(500)
+    constant = BudgetLinearClassifier(1e-9, rule="penalised-ftrl", l2=0.0)
+    assert "constant" in only_warning(lambda: constant.fit(0 * X, y))
+    assert "Give less" in only_warning(lambda: BudgetLinearClassifier(1e6, random_state=0).fit(X2, y2))
+    unscaled = BudgetLinearClassifier(3.0, scale_features=False)
+    assert "StandardScaler" in only_warning(lambda: unscaled.fit(X, y))
+    assert "StandardScaler" in only_warning(lambda: BudgetLinearClassifier(3.0, rule="a-ogd").fit(X, y))
+
+
+def test_a_budget_that_binds_does_not_warn():
+    X, y = mixed_columns(500)
+    assert BudgetLinearClassifier(0.5, random_state=0).fit(X, y).budget_binds_
+    assert not BudgetLinearClassifier(random_state=0).fit(X, y).budget_binds_
+
+
+# --- the multiplier -------------------------------------------------------------------------------------------
+
+
+def best_loss(X, y, budget, l1, l2, classifies):
+    """Return the least mean loss over the weights of standardised features within the budget."""
+    n, d = X.shape
+    X = np.hstack([StandardScaler().fit_transform(X), np.ones((n, 1))])
+    signs = np.append(np.ones(d), -np.ones(d))
+
+    def loss(point):  # positive parts, negative parts, intercept
+        margins = X @ np.append(point[:d] - point[d:-1], point[-1])
+        if classifies:
+            slopes, value = -y / (1 + np.exp(y * margins)), np.logaddexp(0, -y * margins).mean()
+        else:
+            slopes, value = margins - y, 0.5 * np.mean((margins - y) ** 2)
+        gradient = X.T @ slopes / n
+        return value, np.concatenate([gradient[:d], -gradient[:d], gradient[-1:]])
+
+    def rest(point):
+        return budget - l1 * point[:-1].sum() - 0.5 * l2 * np.sum((point[:d] - point[d:-1]) ** 2)
+
+    def rest_gradient(point):
+        return np.append(-l1 - l2 * signs * np.tile(point[:d] - point[d:-1], 2), 0.0)
+
+    start = np.append(np.zeros(2 * d), 0.0 if classifies else y.mean())
+    found = minimize(
+        loss,
+        start,
+        jac=True,
+        method="SLSQP",
+        bounds=[(0, None)] * 2 * d + [(None, None)],
+        constraints={"type": "ineq", "fun": rest, "jac": rest_gradient},
+        options={"maxiter": 500, "ftol": 1e-12},
+    )
+    assert found.success
+    return found.fun
+
+
+def cancer():
+    data = load_breast_cancer()
+    return data.data[:, :12], np.where(data.target > 0, 1.0, -1.0)
+
+
+def diabetes():
+    data = load_diabetes()
+    return data.data * 100, data.target / 50
+
+
+CASES = {
+    "badly scaled": (lambda: badly_scaled(), 2.0, 0.0, BudgetLinearClassifier),
+    "mixed columns": (lambda: mixed_columns(), 1.5, 1.0, BudgetLinearClassifier),
+    "breast cancer": (cancer, 3.0, 1.0, BudgetLinearClassifier),
+    "diabetes": (diabetes, 1.0, 1.0, BudgetLinearRegressor),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_multiplier_is_the_derivative_of_the_best_loss(name):
+    make, budget, l2, kind = CASES[name]
+    X, y = make()
+    classifies = kind is BudgetLinearClassifier
+    model = kind(budget, l2=l2, random_state=0).fit(X, y)
+    labels = np.where(y > 0, 1.0, -1.0) if classifies else y
+    loss = partial(best_loss, X, labels, l1=1.0, l2=l2, classifies=classifies)
+    derivative = (loss(0.95 * budget) - loss(1.05 * budget)) / (0.1 * budget)
+    assert model.multiplier_ == pytest.approx(derivative, rel=0.2)
+
+
+def test_the_multiplier_of_a_budget_that_does_not_bind_and_of_a_stream():
+    X, y = mixed_columns(500)
+    model = BudgetLinearClassifier(random_state=0).fit(X, y)
+    assert model.multiplier_ == 0.0
+    model.partial_fit(X, y)
+    with pytest.raises(AttributeError, match="dual_variable_"):
+        model.multiplier_  # noqa: B018
+    assert model.dual_variable_ >= 0
+
+
+def test_several_classes_have_a_multiplier_each():
+    X = np.random.default_rng(0).normal(size=(900, 4))
+    model = BudgetLinearClassifier(1.0, random_state=0).fit(X, X[:, :3].argmax(axis=1))
+    assert model.multiplier_.shape == (3,)
+    assert (model.multiplier_ > 0).all()
+
+
+# --- max_features ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [None, 5.0])
+def test_max_features_keeps_the_features_that_matter(budget):
+    X, y = mixed_columns()
+    model = BudgetLinearClassifier(budget, max_features=3, random_state=0).fit(X, y)
+    assert set(np.flatnonzero(model.coef_)) == {0, 1, 4}
+    alone = BudgetLinearClassifier(budget, random_state=0).fit(X[:, [0, 1, 4]], y)
+    assert log_loss(model, X, y) == pytest.approx(log_loss(alone, X[:, [0, 1, 4]], y), rel=0.02)
+    model.partial_fit(X, y)
+    assert model.n_nonzero_ <= 3
+
+
+def test_max_features_of_a_sparse_matrix():
+    X, _ = mixed_columns()
+    wide = sparse.csr_array(np.hstack([X[:, 1:4], np.zeros((len(X), 600))]))
+    model = BudgetLinearClassifier(max_features=2, random_state=0).fit(wide, X[:, 1] > X[:, 2])
+    assert set(np.flatnonzero(model.coef_)) == {0, 1}
+
+
+# --- losses ---------------------------------------------------------------------------------------------------
+
+
+def test_the_level_of_a_quantile():
+    X, y = diabetes()
+    with pytest.raises(InputError, match=r"loss_parameter: 1.5 is not the level of a quantile"):
+        BudgetLinearRegressor(loss="quantile", loss_parameter=1.5).fit(X, y)
