@@ -56,7 +56,7 @@ def draw_online_states(pair, rng):
             state = AdaptiveAFTRLState(round, x, multiplier[None], z, weight[None], squares, largest, theta_sum)
             learner = our_learner(pair, t, z[:d], multiplier, weight, x, z)
     for name, value in (("gradient_squares", squares), ("longest_gradient", largest), ("bound_sum", theta_sum)):
-        learner._rule.scalars[name] = value
+        learner._state.scalars[name] = value
     return state, learner
 
 
@@ -67,7 +67,7 @@ def assert_same_round(pair, state, learner, row, label, weight):
     bound_sum = following.inverse_sum if pair.rule == "penalised-ftrl" else following.theta_sum
     names = ("multiplier", "gradient_squares", "longest_gradient", "bound_sum")
     wanted = [np.squeeze(following.multiplier), following.square_sum, following.largest_gradient, bound_sum]
-    np.testing.assert_allclose([learner._rule.number(name) for name in names], wanted, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose([learner._state.number(name) for name in names], wanted, rtol=1e-10, atol=1e-10)
     return following
 
 

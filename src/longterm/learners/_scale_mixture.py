@@ -35,8 +35,8 @@ SCALES, RATIO = 8, 4.0
 PACE = 0.5
 """c, at most 2."""
 PATIENCE, LONGEST_BLOCK = 0.15, 128
-"""By how much an exponent may move before a block of rounds ends, and its most rounds, a power of 2. Chosen with
-`benchmarks/scale_blocks.py`: with .2 covtype in its own order loses half a per cent more."""
+"""By how much an exponent may move before a block of rounds ends, and its most rounds, a power of 2. Chosen on
+covtype in its own order: with .2 it loses half a per cent more."""
 STEPS = 25
 """Newton's steps to ν; from a sum of at most nine they are quadratic from the start. Six suffice as a rule."""
 

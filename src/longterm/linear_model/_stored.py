@@ -105,6 +105,7 @@ def _checked_scalars(settings: Settings, arrays: Mapping[str, NDArray[Any]]) -> 
         require(field.dtype is not np.int64 or (value <= LAST_ROUND and value == int(value)), f"{name} is no count")
         scalars[name] = value
     require(scalars["round"] >= 1, f"the round is {scalars['round']}")
+    require(not 0 < scalars["longest_gradient"] < 1e-162, "longest_gradient is below the root of the smallest square")
     require(scalars["negative_weight"] >= 0 or settings.offset == "mean", "negative_weight is negative")
     return scalars
 
@@ -209,7 +210,7 @@ def _check_mixture(found: Any, fresh: Any, count: int, longest: float, squares: 
     require(found.tilt <= 0 and found.tilt * alpha >= -1 - CLOSE, "the tilt of the mixture is out of bounds")
     owed = np.abs(found.owed * inverse)
     require(bool((owed <= found.tolerance * (1 + CLOSE) + TINY).all()), "the scales owe more than the tolerance")
-    most = (found.cap * (1 + CLOSE)) ** 2 * LONGEST_BLOCK + TINY
+    most = min(found.squares[count - 1] * inverse[count - 1] ** 2, found.cap**2 * LONGEST_BLOCK) * (1 + CLOSE) + TINY
     require(bool((found.squares * inverse**2 <= most).all()), "the scales owe more squares than a block has")
     if fresh.radius[0] == 0 or not fresh.share.any():
         require(not found.share.any(), "the scales have shares before the first row")

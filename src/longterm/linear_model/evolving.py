@@ -175,7 +175,8 @@ class EvolvingLinearLearner(BudgetLinearLearner):
         return self._half_life is None and super()._is_plain(label, rows)
 
     def _weight_bound(self, weight: Any) -> Any:
-        return weight if self._half_life is None else weight * 2.0**SPAN
+        with np.errstate(over="ignore"):
+            return weight if self._half_life is None else weight * 2.0**SPAN
 
     def learn_checked(
         self,

@@ -245,7 +245,8 @@ class BudgetLinearLearner(LearnerMemory):
         """Learn a block of one row, whose numbers are u."""
         label, margins = self._require_label(y, weight), np.empty(1)
         own, weights = np.array([label - self._level]), np.array([weight], dtype=np.float64)
-        length, distance = math.sqrt(float(u.dot(u)) * u.size), abs(label) + abs(self._level)
+        with np.errstate(over="ignore"):
+            length, distance = math.sqrt(float(u.dot(u)) * u.size), abs(label) + abs(self._level)
         if self._is_plain(own[0], rows) and in_range(length, distance, float(weight), self._radius):
             self._state.learn(rows, own, weights, margins)
             self._until_drawn -= 1

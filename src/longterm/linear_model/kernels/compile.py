@@ -15,9 +15,12 @@ FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered for SIMD. The whole set would assume that there are no NaNs."""
 
 helper: Any = numba.njit(fastmath=FASTMATH, error_model="numpy", forceinline=True)
-"""Decorator of the functions that kernels call. They are compiled into the kernels and not cached by themselves."""
+"""Decorator of the functions that kernels call. They are compiled into the kernels and not cached by themselves.
+Without `forceinline` a round takes 1.3 times as long."""
+ordered: Any = numba.njit(fastmath={"contract"}, error_model="numpy", forceinline=True)
+"""The same for products that would underflow if they were reordered."""
 exact: Any = numba.njit(fastmath=False, error_model="numpy")
-"""The same for compensated sums, which must not be reordered."""
+"""The same for compensated sums and heaps."""
 
 
 def source_digest() -> str:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from longterm.learners._scale_mixture import LONGEST_BLOCK, PACE
-from longterm.linear_model.kernels.compile import helper
+from longterm.linear_model.kernels.compile import ordered
 
 LEAST_SQUARES = 1e-300
 """No leader is placed while the sum of squared gradients is at most this."""
@@ -20,7 +20,7 @@ CLOSE, MAX_STEPS = 1e-7, 60
 """Newton's iteration for ν ends one step after |ln Σ p_k| is at most CLOSE; its order is two."""
 
 
-@helper
+@ordered
 def set_priors(m, count, typical, power):
     """Set the priors π_k ∝ (R_k + typical)^−power, and p = π."""
     total = 0.0
@@ -32,13 +32,13 @@ def set_priors(m, count, typical, power):
         m.share[k] = share
 
 
-@helper
+@ordered
 def inverse_rate(m):
     """Return α = √(4m² + c²U)."""
     return math.sqrt(4.0 * m.cap * m.cap + PACE * PACE * m.clipped_squares)
 
 
-@helper
+@ordered
 def add_losses(m, count, along, t):
     """Add the losses ℓ_k = along · s_k of round t to what the scales owe, clipped at the largest before.
 
@@ -56,7 +56,7 @@ def add_losses(m, count, along, t):
     return b, most > m.tolerance or b > m.cap or t % LONGEST_BLOCK == 0
 
 
-@helper
+@ordered
 def pay(m, count, b):
     """Charge every scale what it owes. `b` is that of the block's last round."""
     alpha, inverse = inverse_rate(m), m.inverse[count - 1]
@@ -70,14 +70,14 @@ def pay(m, count, b):
         m.owed[k] = m.squares[k] = 0.0
 
 
-@helper
+@ordered
 def price(m, count, multiplier, norm_1, half_squares, budget):
     """Charge every scale λ g(x^k), with l1‖w‖₁ and ½l2‖w‖² given."""
     for k in range(count + 1):
         m.loss[k] += multiplier * (m.factor[k] * (norm_1 + m.factor[k] * half_squares) - budget)
 
 
-@helper
+@ordered
 def set_shares(m, count, patience):
     """Set p_k = π_k exp((ν − Q_k)/(αR_k)) with Σ p_k = 1, then the tolerance and the tilt of the next block.
 
@@ -109,19 +109,19 @@ def set_shares(m, count, patience):
         close = abs(excess) <= CLOSE
     m.pivot = pivot
     m.tolerance = max(min(patience * alpha, 0.5 * alpha - m.cap), 0.0)
+    unit = m.factor[count - 1] * m.inverse[count - 1]
     mean = first = second = 0.0
     steepness = m.share[count] * m.inverse[count]
     for k in range(count):
-        moved = m.share[k] * m.factor[k]
-        mean += moved
-        first += moved * m.inverse[k]
-        second += moved * m.factor[k] * m.inverse[k]
+        factor = m.factor[k] / unit if unit > 0.0 else 0.0  # relative, so that its square does not overflow
+        mean += m.share[k] * factor
+        first += m.share[k] * factor * m.inverse[k]
+        second += m.share[k] * factor * factor * m.inverse[k]
         steepness += m.share[k] * m.inverse[k]
-    unit = alpha * mean * m.factor[count - 1] * m.inverse[count - 1]
-    m.tilt = min((first * first / steepness - second) / unit, 0.0) if unit > 0.0 else 0.0
+    m.tilt = min((first * first / steepness - second) / (alpha * mean), 0.0) if mean > 0.0 else 0.0
 
 
-@helper
+@ordered
 def place(m, count, squares, pull, norm_2):
     """Place every leader, s_k = min(1/(√V/R_k + pull), R_k/‖w‖), with V and ‖w‖² given.
 
