@@ -32,8 +32,7 @@ from longterm._arrays import FloatArray
 from longterm.cli import run_function
 from longterm.constraints import CustomConstraint
 from longterm.errors import InputError
-from longterm.learners import AOGD, DriftPlusPenalty, HedgedCuts, HintedCuts, Learner
-from longterm.learners.optimistic import LastGradient, NoHint
+from longterm.learners import AOGD, DriftPlusPenalty, HedgedCuts, HintedCuts, LastGradient, Learner, NoHint
 from longterm.losses import CustomLoss
 from longterm.report.style import publication_style, save_figure
 from longterm.sets import Simplex

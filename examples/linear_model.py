@@ -1,15 +1,14 @@
-"""A stream of real rows, a budget that is kept, and the penalty that would have to be tuned instead.
+"""Linear models under a budget beside SGDClassifier with penalties, on streams of real rows.
 
     python examples/linear_model.py --help
 
-covtype and sector are streamed in blocks of 100 rows. Every contestant scores a block, is charged its log-loss, and
-then learns it (*progressive* loss: no row is scored by a model that has seen it). A-FTRL and penalised FTRL are given
-the budget ρ and nothing else. `SGDClassifier` is given the same elastic net as a penalty, α(½‖x‖₁ + ¼‖x‖²), for every α
-of a grid, and we look afterwards which one was best: of all, of those whose last model fits into the budget, and of
-those with about as many non-zeros as ours. Prints a table and draws a figure.
+covtype and sector are streamed in blocks of 100 rows. Every model scores a block before it learns it (*progressive*
+loss). A-FTRL and penalised FTRL get the budget ρ and nothing else. `SGDClassifier` gets the same elastic net as a
+penalty, α(½‖x‖₁ + ¼‖x‖²), for every α of a grid. The best α is chosen in hindsight: of all, of those whose last model
+is within the budget, and of those with about as many non-zeros as ours. It prints a table and draws a figure.
 
-The files are found in the folder that the environment variable LONGTERM_DATA names, or downloaded; `longterm.data`
-knows where from. Where neither works, the 6,000 rows of covtype that come with the package are played instead.
+The data are read from the folder in the environment variable LONGTERM_DATA, or downloaded. Where neither works, the
+6,000 rows of covtype that come with the package are used.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from longterm.report.style import plain_log_ticks, publication_style
 
 BLOCK = 100
 GRID: tuple[float, ...] = tuple(10.0 ** (k / 4) for k in range(-24, -3))
-"""α from 1e-6 to 0.1, four for each power of ten."""
+"""Values of α from 1e-6 to 0.1, four for each power of ten."""
 BUDGETS = {"covtype": 7.0, "sector": 1000.0, "covtype sample": 7.0}
 OURS = {"a-ftrl": ("A-FTRL, budget given", "C0", "-"), "penalised-ftrl": ("penalised FTRL, budget given", "C2", "--")}
 THEIRS = {
@@ -44,27 +43,27 @@ FLOOR = 1e-4
 """The lower end of the scale of violations, in budgets."""
 
 
-# --- playing --------------------------------------------------------------------------------------------------
+# --- training -------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Curve:
-    """How one contestant fared, a number after each block."""
+    """The results of one model after each block."""
 
     name: str
     rows: Any
     loss: Any
-    """Mean progressive loss up to here."""
+    """The mean progressive loss so far."""
     size: Any
-    """‖x‖₁ + ½‖x‖² of the model in force."""
+    """‖x‖₁ + ½‖x‖² of the current model."""
     nonzeros: Any
     alpha: float | None = None
-    """The penalty, for those that have one."""
+    """The penalty of SGDClassifier."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One data set's contestants."""
+    """The curves of all models on one data set."""
 
     name: str
     budget: float
@@ -73,7 +72,7 @@ class Comparison:
     grid: list[Curve]
 
     def best_penalties(self) -> dict[str, Curve]:
-        """The best in hindsight: of all, within the budget, with the number of non-zeros nearest to ours."""
+        """Return the best α in hindsight: of all, within the budget, with about as many non-zeros as ours."""
         within = [curve for curve in self.grid if curve.size[-1] <= self.budget]
         best = {"best α of all": min(self.grid, key=lambda curve: float(curve.loss[-1]))}
         if within:
@@ -86,7 +85,7 @@ class Comparison:
 def compare(
     data: Labelled, budget: float, rows: int | None = None, *, grid: Sequence[float] = GRID, seed: int = 0
 ) -> Comparison:
-    """Play the data set, in an order drawn from the seed, `rows` of it or all."""
+    """Train all models on the data set in a random order, on `rows` rows or all."""
     order = np.random.default_rng(seed).permutation(len(data.labels))[:rows]
     X, y = data.features[order], data.labels[order]
     d, is_sparse = X.shape[1], not isinstance(X, np.ndarray)
@@ -103,7 +102,7 @@ def compare(
 
 
 def _sgd(alpha: float, dimension: int, seed: int) -> tuple[Callable[..., Any], Callable[..., Any], Callable[[], Any]]:
-    """What learns, scores and shows weights; scikit-learn's model has none before its first block."""
+    """Return functions that learn, score and return weights, also before the first block."""
     penalty = {"penalty": "elasticnet", "l1_ratio": 0.5, "alpha": alpha}
     model = SGDClassifier(loss="log_loss", shuffle=False, random_state=seed, **penalty)
 
@@ -136,11 +135,11 @@ def _curve(
     return Curve(name, rows, loss, used, nonzeros, alpha)
 
 
-# --- showing --------------------------------------------------------------------------------------------------
+# --- table and figure ---------------------------------------------------------------------------------------------
 
 
 def table(comparison: Comparison) -> str:
-    """The comparison, for a terminal."""
+    """Return the comparison as text."""
     rows, budget = int(comparison.ours[0].rows[-1]), comparison.budget
     lines = [f"{comparison.name}: {rows:,} rows, d = {comparison.dimension:,}, budget {budget:g}"]
     lines.append(f"  {'':<24}{'α':>9}{'loss':>9}{'size':>10}{'non-zeros':>11}{'blocks over budget':>20}")
@@ -153,7 +152,7 @@ def table(comparison: Comparison) -> str:
 
 
 def draw(comparisons: Sequence[Comparison], path: Path) -> None:
-    """A figure with a row for each data set: loss, size, violation, every penalty of the grid."""
+    """Draw a row of panels for each data set: loss, size, violation, every penalty of the grid."""
     shape = {"figsize": (13.5, 3.2 * len(comparisons)), "squeeze": False, "constrained_layout": True}
     with publication_style() as plt:
         figure, axes = plt.subplots(len(comparisons), 4, **shape)
@@ -219,11 +218,11 @@ def main(
     Parameters
     ----------
     data
-        The data sets. One that is neither here nor can be downloaded is replaced by the package's sample.
+        The data sets. One that cannot be found or downloaded is replaced by the package's sample.
     rows
-        Play at most so many rows of each.
+        Use at most this many rows of each.
     figure
-        Where to draw the figure.
+        The file of the figure.
     """
     comparisons: list[Comparison] = []
     for name in data:
@@ -242,7 +241,7 @@ def _data(name: str) -> Labelled:
     try:
         data = load(name)
     except DataError as error:
-        sys.stderr.write(f"{name} is not here ({error}). Playing the sample instead.\n")
+        sys.stderr.write(f"{name} is not here ({error}). Using the sample instead.\n")
         return load_sample()
     if name == "sector":  # 105 classes: the first half against the rest
         return Labelled(name, data.features.tocsr(), np.where(data.labels <= 52, 1.0, -1.0))

@@ -38,7 +38,7 @@ from longterm.decisions import (
     play,
 )
 from longterm.errors import InputError
-from longterm.experiments.jobs import one_thread
+from longterm.experiments.jobs import single_threaded
 
 EXPLANATION = """\
 A table has a prompt and a score in [0, 1] for each model. Requests come in some order; one model answers each; only
@@ -395,7 +395,7 @@ def find(name: str) -> Path:
 
 
 def _run(job: tuple[Prompts, str, float, str, int]) -> Result:
-    with one_thread():  # for matrices as small as these two threads are slower than one, twenty times on a busy machine
+    with single_threaded():  # two threads are slower than one for matrices as small as these
         return run(*job)
 
 

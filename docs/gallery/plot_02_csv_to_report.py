@@ -64,7 +64,7 @@ spec = spec_of(
 result = run_experiment(spec, folder / "results", backend=Backend(workers=1), out=io.StringIO())
 page = write_page(result, folder / "report.html")
 print(page.name, "and", [curve.name for curve in result.curves])
-print(result.frame().groupby("curve").regret.last().round(2).to_dict())
+print(result.to_frame().groupby("curve").regret.last().round(2).to_dict())
 
 # %%
 # Next: :doc:`/linear_model` for models, :doc:`/experiments` for reports.

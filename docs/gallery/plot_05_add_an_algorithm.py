@@ -16,7 +16,8 @@ import matplotlib.pyplot as plt
 from longterm import Learner
 from longterm.experiments import Backend
 from longterm.experiments.arena import Preference, arena_of, league, run_arena
-from longterm.experiments.catalogue import LearnerEntry, learners
+from longterm.experiments.catalogue import learners
+from longterm.experiments.entries import LearnerEntry
 from longterm.sets import Set
 
 

@@ -1,4 +1,4 @@
-"""python -m longterm: the same as the command `longterm`."""
+"""The command ``python -m longterm``, the same as ``longterm``."""
 
 import sys
 

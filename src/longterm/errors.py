@@ -134,6 +134,10 @@ class OverspentWarning(UserWarning):
     """A pacer was charged more than its remaining budget. The charge is recorded and bidding stops."""
 
 
+class SharedBudgetWarning(UserWarning):
+    """Several choosers without a common journal spend the same budget, each the whole of it."""
+
+
 class HorizonWarning(UserWarning):
     """More requests come than a rule was made for. Its caps still hold."""
 

@@ -1,4 +1,4 @@
-"""How far a long run or an experiment is: a callback, a bar on a terminal or in a notebook, a line now and then."""
+"""Progress of a long run or an experiment: a callback, a bar on a terminal or in a notebook, or lines of text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any, Literal, TextIO
 
 Callback = Callable[[int, int | None], None]
-"""Called now and then with what is done and how much there is in all (None where that is not known)."""
+"""Called with the number of finished rounds or jobs and their total, or None if the total is unknown."""
 
 Progress = Callback | Literal["auto"] | None
 
@@ -20,30 +20,30 @@ SECONDS_BETWEEN_LINES = 5.0
 SECONDS_BETWEEN_DRAWINGS = 0.2
 
 
-def _nobody(done: int, total: int | None) -> None:
-    """Report to no one."""
+def _ignore(done: int, total: int | None) -> None:
+    """Ignore a progress report."""
 
 
 @contextmanager
 def reporter(
     progress: Progress, title: str, *, unit: str = "rounds", lines: TextIO | None = None
 ) -> Iterator[Callback]:
-    """The callback to use.
+    """Yield the callback for progress reports.
 
     Parameters
     ----------
     progress : callable, "auto" or None
-        The user's own, none; or ("auto") a bar, in a notebook, or if `rich` is installed and there is a terminal.
+        The user's callback, or None. With "auto", a bar in a notebook or, if `rich` is installed, on a terminal.
     title : str
     unit : str
-        What is counted.
+        The unit that is counted.
     lines : text stream, optional
-        With "auto", and where it is no terminal, a line goes there now and then. Left out: a bar on stderr, or nothing.
+        With "auto" and without a terminal, lines of progress are written to this stream.
 
     Yields
     ------
     callable
-        Of what is done, and how much there is in all.
+        A function of the finished number and the total.
     """
     if progress is not None and progress != "auto":
         yield progress
@@ -55,11 +55,11 @@ def reporter(
     elif progress == "auto" and lines is None and in_notebook():
         yield Notebook(title, unit)
     else:
-        yield Lines(title, unit, lines) if progress == "auto" and lines is not None else _nobody
+        yield Lines(title, unit, lines) if progress == "auto" and lines is not None else _ignore
 
 
 class Lines:
-    """A line at the first, at the last, and every few seconds between them."""
+    """Progress as lines of text: the first, the last, and one every few seconds."""
 
     def __init__(self, title: str, unit: str, out: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._title, self._unit, self._out, self._clock = title, unit, out, clock
@@ -72,19 +72,19 @@ class Lines:
         self._written = now
         rate = done / max(now - self._begin, 1e-9)
         of, left = ("", "") if total is None else (f" of {total}", f", {(total - done) / rate:.0f} s left")
-        more = f", {rate:.2g} a second{left}" if done > 1 else ""  # one says little of the others
+        more = f", {rate:.2g} a second{left}" if done > 1 else ""  # one job is no basis for a rate
         self._out.write(f"{self._title}: {done}{of} {self._unit}{more}\n")
         self._out.flush()
 
 
 def in_notebook() -> bool:
-    """Whether this is the kernel of a notebook."""
+    """Return whether this process is the kernel of a notebook."""
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return shell is not None and hasattr(shell, "kernel")
 
 
 class Notebook:
-    """A bar below the cell, drawn anew a few times a second."""
+    """A progress bar below the cell of a notebook."""
 
     def __init__(self, title: str, unit: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._title, self._unit, self._clock = title, unit, clock
@@ -108,6 +108,7 @@ class Notebook:
 
 @contextmanager
 def _bar(title: str, unit: str) -> Iterator[Callback]:
+    """Yield the callback of a bar on the terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar

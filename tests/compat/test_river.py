@@ -30,13 +30,13 @@ def rows(n=300, seed=0):
     ],
     ids=str,
 )
-def test_rivers_own_checks_pass(model):
+def test_river_checks(model):
     assert not model._unit_test_skips()
     checks.check_estimator(model)
 
 
 @pytest.mark.parametrize("budget", [None, 20.0])
-def test_it_is_the_learner_behind_it(budget):
+def test_the_model_is_that_of_its_learner(budget):
     X, y = rows()
     model = ours.BudgetLinearRegressor(budget)
     predicted = []
@@ -53,7 +53,7 @@ def test_it_is_the_learner_behind_it(budget):
         assert predicted[13] == pytest.approx(np.mean(y[:13]))
 
 
-def test_names_that_appear_double_the_memory_and_change_no_prediction():
+def test_new_names_change_no_prediction():
     model, again = ours.BudgetLinearClassifier(50.0), ours.BudgetLinearClassifier(50.0)
     X, y = rows(400)
     for t, (x, target) in enumerate(zip(X, y, strict=True)):
@@ -66,7 +66,7 @@ def test_names_that_appear_double_the_memory_and_change_no_prediction():
     assert model.predict_one({}) in (True, False)
 
 
-def test_frames_of_any_columns_are_as_rows_one_by_one():
+def test_frames_equal_single_rows():
     X, y = rows(200)
     one, many = ours.BudgetLinearClassifier(half_life=40.0), ours.BudgetLinearClassifier(half_life=40.0)
     for x, target in zip(X, y, strict=True):
@@ -81,7 +81,7 @@ def test_frames_of_any_columns_are_as_rows_one_by_one():
     assert pickle.loads(pickle.dumps(many)).weights == many.weights
 
 
-def test_what_cannot_be_learned_is_refused_in_words():
+def test_bad_rows():
     model = ours.BudgetLinearClassifier(1.0)
     with pytest.raises(InputError, match="'colour' is 'red'"):
         model.learn_one({"size": 1.0, "colour": "red"}, True)

@@ -19,12 +19,19 @@ from longterm.decisions import (
     FixedMixture,
     HedgeDual,
     InverseGapWeighting,
+    LinearBelief,
     LinearUCB,
     PrimalDual,
     RidgeRegressor,
     ThompsonSampling,
 )
-from longterm.errors import AlreadyToldError, BrokenBoundWarning, NonFiniteError, UnknownTokenError
+from longterm.errors import (
+    AlreadyToldError,
+    BrokenBoundWarning,
+    HorizonWarning,
+    NonFiniteError,
+    UnknownTokenError,
+)
 
 
 def primals():
@@ -330,3 +337,140 @@ def test_nothing_warns_in_a_quiet_run():
         for _ in range(5):
             choice = made.act([1.0], costs=[0.0, 0.5, 1.0])
             made.settle(choice, reward=1.0)
+
+
+# --- hostile numbers ------------------------------------------------------------------------------------------
+
+
+class Careless(FixedMixture):
+    """A primal that ignores which actions are allowed, or has no probabilities at all."""
+
+    def weigh(self, state, request, rng):
+        return np.array(self.shares) if request.context[0] else np.full(3, np.nan)
+
+
+def test_an_action_that_is_not_allowed_is_never_played_whatever_the_primal_says():
+    rule = PrimalDual(Careless((0.9, 0.1, 0.0)), HedgeDual(), Budget(2.0, 1.0), 100)
+    made = Chooser(rule, seed=0)
+    for _ in range(50):
+        choice = made.act([1.0], costs=[1.0, 0.0, 0.0])
+        made.settle(choice, reward=0.5)
+    assert made.spent == [2.0]
+    assert choice.probabilities.tolist() == [0.0, 0.1, 0.0]
+    with pytest.raises(NonFiniteError, match="probabilities in round 51: of Careless"):
+        made.act([0.0], costs=[1.0, 0.0, 0.0])
+    assert made.round == 51
+
+
+@pytest.mark.parametrize("name", ["thompson", "ucb", "igw"])
+@pytest.mark.parametrize("size", [1e3, 1e9, 1e20, 1e50])
+def test_the_cap_holds_after_a_huge_context(name, size):
+    made = chooser(name, limit=2.0, horizon=100)
+    for t in range(60):
+        choice = made.act([size if t == 20 else 1.0], costs=[1.0, 0.0, 0.0])
+        made.settle(choice, reward=0.9 if choice.action == 0 else 0.1)
+    assert made.spent[0] <= 2.0
+    assert np.isfinite(made.state.primal.mean).all()
+
+
+@pytest.mark.parametrize("huge", [1e51, 1e200, -1e99])
+def test_numbers_out_of_range_are_refused_on_the_way_in(huge):
+    made = chooser("thompson")
+    with pytest.raises(InputError, match=r"context in round 1: .* is out of range"):
+        made.act([huge], costs=[0.0, 0.0, 0.0])
+    with pytest.raises(InputError, match="in round 1"):
+        made.act([1.0], costs=[0.0, 0.0, huge])
+    choice = made.act([1.0], costs=[0.0, 0.0, 0.0])
+    with pytest.raises(InputError, match="cost in round 1"):
+        made.settle(choice, 0.5, huge)
+    with pytest.raises(InputError, match=r"limit: .* is out of range"):
+        Budget(abs(huge), 1.0)
+
+
+@pytest.mark.parametrize("name", ["thompson", "ucb", "igw"])
+def test_a_time_stamp_among_the_features_stops_no_rule(name):
+    made = {
+        "thompson": ThompsonSampling(2, 2),
+        "ucb": LinearUCB(2, 2),
+        "igw": InverseGapWeighting(2, RidgeRegressor(2), sharpness=50.0),
+    }[name]
+    made = Chooser(PrimalDual(made, EntropicDual(start=0.1), Budget(200.0, 1.0), 400), seed=1)
+    late = 0
+    for t in range(400):
+        choice = made.act([1.0, 1.7e9 + t], costs=[0.0, 0.1])
+        made.settle(choice, reward=float(choice.action))
+        late += choice.action if t >= 200 else 0
+    assert late > 150
+
+
+def test_a_feature_that_grows_keeps_the_information_of_the_past():
+    """A belief that is rescaled on the way is the one that knew the scale from the start."""
+    rng = np.random.default_rng(0)
+    xs = np.stack([np.ones(40), np.concatenate([rng.uniform(-50, 50, 20), rng.uniform(-5e4, 5e4, 20)])], axis=1)
+    late = LinearBelief.prior(2, 2, 1, 1.0, 0.5, 0.4)
+    early = late.rescaled(np.abs(xs).max(axis=0))
+    for t, x in enumerate(xs):
+        late, early = (belief.updated(x, t % 2, np.array([x @ [0.2, 1e-5]])) for belief in (late, early))
+    assert late.scale.tolist() == early.scale.tolist()
+    np.testing.assert_allclose(late.mean, early.mean, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(late.covariance, early.covariance, rtol=1e-8, atol=1e-10)
+
+
+# --- warnings -------------------------------------------------------------------------------------------------
+
+
+def test_where_warnings_are_errors_a_cost_above_its_bound_changes_nothing():
+    made = chooser("thompson")
+    choice = made.act([1.0], costs=[0.5, 0.5, 0.5])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(BrokenBoundWarning):
+            made.settle(choice, reward=1.0, cost=0.7)
+    assert made.spent == [0.0]
+    with pytest.warns(BrokenBoundWarning):
+        made.settle(choice, reward=1.0, cost=0.7)
+    assert made.spent == [0.7]
+
+
+def test_a_cost_above_its_bound_by_one_unit_in_the_last_place_is_warned_of():
+    made = chooser("mixture", budget=Budget(1e13, 1e13), horizon=20)
+    choice = made.act([1.0], costs=[1e13] * 3)
+    with pytest.warns(BrokenBoundWarning):
+        made.settle(choice, reward=1.0, cost=np.nextafter(1e13, np.inf))
+
+
+def test_more_requests_than_the_horizon_are_warned_of_once():
+    made = chooser("mixture", horizon=6)
+    for _ in range(6):
+        made.act([1.0], costs=[0.0, 0.0, 0.0])
+    with pytest.warns(HorizonWarning, match="made for 6 requests"):
+        made.act([1.0], costs=[0.0, 0.0, 0.0])
+    made.act([1.0], costs=[0.0, 0.0, 0.0])
+    assert repr(made) == "Chooser(FixedMixture, 8 of 6 requests, 8 open, money 0 of 5)"
+
+
+# --- requests that allow some actions, labels of some actions --------------------------------------------------
+
+
+def test_a_request_may_allow_some_actions_only():
+    made = chooser("mixture")
+    for _ in range(10):
+        choice = made.act([1.0], costs=[0.0, 0.0, 0.0], allowed=[True, False, True])
+        assert choice.action != 1
+        np.testing.assert_allclose(choice.probabilities / choice.probabilities.sum(), [2 / 7, 0, 5 / 7])
+    for bad in ([False] * 3, [True], [1, 0, 1]):
+        with pytest.raises(InputError, match="allowed in round 11"):
+            made.act([1.0], costs=[0.0, 0.0, 0.0], allowed=bad)
+
+
+def test_labels_of_some_actions_teach_those():
+    made = chooser("thompson")
+    before = made.state.primal.widths(np.ones(1))
+    for _ in range(50):
+        made.teach([1.0], [np.nan, 0.9, np.nan])
+    after = made.state.primal.widths(np.ones(1))
+    assert made.state.primal.mean[0, 1, 0] == pytest.approx(0.9, abs=0.02)
+    assert after[1] < 0.2 * before[1]
+    assert after[0] > 0.5 * before[0]
+    with pytest.raises(InputError, match="all missing"):
+        made.teach([1.0], [np.nan] * 3)

@@ -29,6 +29,7 @@ from longterm.errors import (
     InputError,
     InUseError,
     JournalError,
+    SharedBudgetWarning,
     SnapshotError,
     UnknownTokenError,
     WindowFullError,
@@ -337,3 +338,79 @@ def test_what_cannot_be_stored_says_so(tmp_path):
     )
     with pytest.raises(InputError, match="primal"):
         Chooser(rule).save(tmp_path / "s")
+
+
+@pytest.mark.parametrize("name", ["thompson", "ucb", "ridge"])
+def test_whatever_is_accepted_can_be_saved_and_loaded(name, tmp_path):
+    rng = np.random.default_rng(0)
+    rule = rules()[name]
+    chooser = Chooser(rule, seed=5)
+    for t in range(150):
+        context = [1.0, 10 ** rng.uniform(6, 9)] if t else [1e50, -1e50]
+        choice = chooser.act(context, costs=[0.0, 0.2, 1e50], bounds=[1e50, 0.3, 1e50])
+        if choice.action is not None and t % 10:
+            chooser.settle(choice, reward=0.5)
+    chooser.save(tmp_path / "s")
+    again = Chooser.load(tmp_path / "s", rule)
+    assert image(again) == image(chooser)
+
+
+def test_many_open_choices_are_loaded_one_by_one_in_their_order(tmp_path):
+    rule = PrimalDual(ThompsonSampling(3, 2), EntropicDual(0.2), Budget(3000.0, 1.0), 5000)
+    chooser = Chooser(rule, seed=5)
+    for t in range(2000):
+        choice = chooser.act([1.0, t % 7], costs=[0.1, 0.2, 0.5] if t % 3 else None)
+        if t % 5 == 0:
+            chooser.settle(choice, cost=0.05)
+        elif t % 5 == 1 and t % 3 == 0:
+            chooser.settle(choice, reward=0.25)
+    chooser.save(tmp_path / "s")
+    again = Chooser.load(tmp_path / "s", rule)
+    assert image(again) == image(chooser)
+    assert list(again.pending) == list(chooser.pending)
+    for one, other in zip(again.pending.values(), chooser.pending.values(), strict=True):
+        assert str(one) == str(other)
+
+
+def test_a_choice_is_settled_by_its_text_after_many_restarts(tmp_path):
+    """Its money is held back as long as it is open, so its text stays valid."""
+    rule = rules()["exp3"]
+    options = {"journal": tmp_path / "j", "fsync": False}
+    with Chooser.open(tmp_path / "s", rule, **options) as chooser:
+        text = str(chooser.act())
+    for _ in range(70):
+        with Chooser.open(tmp_path / "s", rule, **options) as chooser:
+            chooser.settle(chooser.act(), reward=0.5, cost=0.1)
+    with Chooser.open(tmp_path / "s", rule, **options) as chooser:
+        assert len(chooser.pending) == 1
+        chooser.settle(text, reward=0.5, cost=0.1)
+        assert not chooser.pending
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked on POSIX only")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_chooser_without_a_journal_warns():
+    chooser = Chooser(rules()["exp3"])
+    chooser.act()
+    child = os.fork()
+    if child == 0:
+        try:
+            with pytest.warns(SharedBudgetWarning, match="each of them spends the whole budget"):
+                chooser.act()
+            chooser.act()  # once
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    chooser.act()
+
+
+def test_a_snapshot_loaded_twice_without_a_journal_warns_when_both_answer(tmp_path):
+    rule = rules()["exp3"]
+    Chooser(rule).save(tmp_path / "s")
+    first, second = Chooser.load(tmp_path / "s", rule), Chooser.load(tmp_path / "s", rule)
+    first.act()
+    with pytest.warns(SharedBudgetWarning, match="Give it a journal"):
+        second.act()
+    first.act()
+    second.act()

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, InputError, hindsight, run
-from longterm.experiments import LearnerSpec, load_result, spec_of, summary_of
-from longterm.experiments import run as run_module
+from longterm.experiments import LearnerSpec, ProblemSpec, execute, load_result, spec_of, summary_of, table_of
 from longterm.experiments.catalogue import find_problem
-from longterm.experiments.folder import ResultFolder, decode, encode
-from longterm.experiments.paper import remarks_on
+from longterm.experiments.execute import engine_for, versions
+from longterm.experiments.folder import ResultFolder
+from longterm.experiments.records import decode_record, encode_record, write_json
+from longterm.experiments.remarks import remarks_on
 from longterm.experiments.result import MEASURES
-from longterm.experiments.spec import kept_rounds, logged_rounds
+from longterm.experiments.rounds import logged_rounds, recorded_rounds
 from longterm.problems import doubly_stochastic
 from longterm.progress import Lines
 from longterm.streams import RandomPermutations
@@ -32,7 +33,7 @@ def whole(tmp_path_factory):
 
 def test_a_result_is_what_the_loop_and_hindsight_give(whole):
     _, result = whole
-    problem, stream, rounds = doubly_stochastic(3), RandomPermutations(3), kept_rounds(60, 10)
+    problem, stream, rounds = doubly_stochastic(3), RandomPermutations(3), recorded_rounds(60, 10)
     best = hindsight.best(problem, stream, rounds, seeds=[0, 1, 2])
     np.testing.assert_array_equal(result.rounds, rounds)
     assert [curve.name for curve in result.curves] == ["A-OGD, beta = 0.5", "A-OGD, beta = 0.75", "Mirror prox"]
@@ -85,7 +86,7 @@ def test_the_summary_has_the_schema_that_others_read(whole):
 
 def test_frames_are_tidy(whole):
     pytest.importorskip("pandas", reason="frames are pandas'")
-    frame = whole[1].frame()
+    frame = whole[1].to_frame()
     assert list(frame.columns) == ["curve", "sequence", "round", *MEASURES, "certified_gap"]
     assert len(frame) == 3 * 3 * len(whole[1].rounds)
     last = frame[(frame["curve"] == "Mirror prox") & (frame["round"] == 60) & (frame["sequence"] == 2)]
@@ -98,8 +99,8 @@ def test_what_is_there_is_not_computed_again(whole, tmp_path, monkeypatch):
     for missing in ("mirror-prox-1", "comparator-2"):
         (folder / "runs" / f"{missing}.json").unlink()
     done = []
-    work = run_module.work
-    monkeypatch.setattr(run_module, "work", lambda spec, job, known: done.append(job.stem) or work(spec, job, known))
+    work = execute.work
+    monkeypatch.setattr(execute, "work", lambda spec, job, known: done.append(job.stem) or work(spec, job, known))
     quietly(SMALL, folder)
     assert sorted(done) == ["comparator-2", "mirror-prox-1"]
     assert files(folder) == files(whole[0])
@@ -124,7 +125,7 @@ def test_a_damaged_file_is_found_and_made_again(whole, tmp_path, damage, stem):
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(InputError, match=rf"runs/{stem}.json is missing or damaged.*again"):
         load_result(folder)
-    (folder / "runs" / "problem.json.partial").write_bytes(b"left by a crash")
+    (folder / "runs" / f"{stem}.json.0123abcd.partial").write_bytes(b"left by a crash")
     quietly(SMALL, folder)
     assert files(folder) == files(whole[0])
 
@@ -139,10 +140,10 @@ def test_a_file_under_another_name_is_not_that_run(whole, tmp_path):
 
 def test_records_are_exact():
     content = {"job": "x", "values": [0.1, 1e-300, -0.0, 5e-324, 1 / 3, 1e22], "word": "θ"}
-    assert decode(encode(content)) == content
-    assert str(decode(encode(content))["values"][2]) == "-0.0"
+    assert decode_record(encode_record(content)) == content
+    assert str(decode_record(encode_record(content))["values"][2]) == "-0.0"
     with pytest.raises(ValueError, match="not JSON compliant"):
-        encode({"job": "x", "value": float("nan")})
+        encode_record({"job": "x", "value": float("nan")})
 
 
 def test_what_is_printed_is_a_line(whole):
@@ -160,7 +161,7 @@ def test_a_folder_of_something_else_is_refused(whole, tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"another experiment: learners without A-OGD beta=.*; learners with A-OGD[.]"):
         quietly(replace(SMALL, learners=(LearnerSpec("aogd"),)), folder)
     assert files(folder) == files(whole[0])
-    monkeypatch.setattr(run_module, "versions", lambda spec: {"numpy": "1.0"})
+    monkeypatch.setattr(execute, "versions", lambda spec: {"numpy": "1.0"})
     assert quietly(SMALL, folder).name == "small"  # whole: nothing would be added to it
     (folder / "runs" / "bounds.json").unlink()
     with pytest.raises(InputError, match=r"begun with other versions: .*numpy was"):
@@ -180,22 +181,87 @@ def test_a_folder_of_something_else_is_refused(whole, tmp_path, monkeypatch):
 
 def test_two_processes_do_not_work_in_one_folder(whole):
     pytest.importorskip("fcntl", reason="no such locks on this system")
-    with ResultFolder(whole[0]).locked(), pytest.raises(InputError, match="another process is at work"):
+    opened = ResultFolder(whole[0]).opened_for(SMALL, versions("numpy"))
+    with opened, pytest.raises(InputError, match="another process is at work"):
         quietly(SMALL, whole[0])
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "timings.json", "summary.json", "runs/bounds.json"])
+def test_a_symbolic_link_in_the_folder_is_not_written_through(tmp_path, name):
+    target = tmp_path / "target"
+    target.write_text("mine")
+    link = tmp_path / "folder" / name
+    (tmp_path / "folder" / "runs").mkdir(parents=True)
+    if name != "manifest.json":
+        write_json(tmp_path / "folder" / "manifest.json", manifest_of(SMALL))
+    link.symlink_to(target)
+    with pytest.raises(InputError, match=r"symbolic link|no manifest[.]json|cannot be read"):
+        quietly(SMALL, tmp_path / "folder")
+    assert target.read_text() == "mine"
+
+
+def test_a_symbolic_link_named_like_a_lock_or_for_the_runs_changes_nothing(tmp_path):
+    target = tmp_path / "target"
+    target.write_text("mine")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / ".lock").symlink_to(target)
+    quietly(SMALL, tmp_path / "folder")
+    assert target.read_text() == "mine"
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "runs").symlink_to(tmp_path / "elsewhere")
+    write_json(tmp_path / "other" / "manifest.json", manifest_of(SMALL))
+    with pytest.raises(InputError, match=r"runs: is a symbolic link"):
+        quietly(SMALL, tmp_path / "other")
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_partial_files_of_the_user_are_not_removed(tmp_path):
+    (tmp_path / "thesis.partial").write_text("mine")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "thesis.0123abcd.partial").write_text("mine")
+    write_json(tmp_path / "manifest.json", manifest_of(SMALL))
+    quietly(SMALL, tmp_path)
+    assert (tmp_path / "thesis.partial").exists()
+    assert (tmp_path / "runs" / "thesis.0123abcd.partial").exists()
+
+
+@pytest.mark.parametrize("existed", [False, True])
+def test_an_experiment_that_fails_before_its_first_run_leaves_no_files(tmp_path, existed):
+    folder = tmp_path / "folder"
+    if existed:
+        folder.mkdir()
+    with pytest.raises(InputError, match="has no length"):
+        quietly(replace(SMALL, rounds=None), folder)
+    assert folder.exists() == existed
+    assert list(tmp_path.rglob("*")) == ([folder] if existed else [])
+
+
+def test_a_stream_that_ignores_the_seed_is_run_once(tmp_path):
+    spec = replace(SMALL, problem=ProblemSpec("small_experiment:fixed_rounds"), rounds=None)
+    result = quietly(spec, tmp_path)
+    assert result.seeds == (0,)
+    assert result.curves[0].measures["regret"].shape[1] == 1
+    assert {path.stem for path in (tmp_path / "runs").glob("comparator*")} == {"comparator-0"}
+    assert load_result(tmp_path).seeds == (0,)
+
+
+def manifest_of(spec):
+    return {"spec": table_of(spec), "seeds": list(spec.seeds), "versions": versions("numpy")}
 
 
 def test_the_engine_is_chosen_by_the_length_of_the_runs(monkeypatch):
     there = replace(SMALL, engine="auto")
     monkeypatch.setattr("longterm.engines.selection.find_spec", lambda name: name)
-    assert run_module.engine_for(there) == "numpy"
-    assert run_module.engine_for(replace(there, rounds=100_000)) == "jax"
-    assert run_module.engine_for(replace(there, rounds=100_000 // len(there.seeds))) == "jax"
-    assert run_module.engine_for(replace(there, rounds=None)) == "numpy"  # no end is known
+    assert engine_for(there) == "numpy"
+    assert engine_for(replace(there, rounds=100_000)) == "jax"
+    assert engine_for(replace(there, rounds=100_000 // len(there.seeds))) == "jax"
+    assert engine_for(replace(there, rounds=None)) == "numpy"  # no end is known
     mine = LearnerSpec("small_experiment:refuse", name="mine")
-    assert run_module.engine_for(replace(there, rounds=100_000, learners=(mine,))) == "numpy"
-    assert run_module.engine_for(replace(there, engine="jax")) == "jax"
+    assert engine_for(replace(there, rounds=100_000, learners=(mine,))) == "numpy"
+    assert engine_for(replace(there, engine="jax")) == "jax"
     monkeypatch.setattr("longterm.engines.selection.find_spec", lambda name: None)
-    assert run_module.engine_for(replace(there, rounds=100_000)) == "numpy"
+    assert engine_for(replace(there, rounds=100_000)) == "numpy"
 
 
 def test_steps_that_no_theorem_covers_are_said(tmp_path):
@@ -222,22 +288,6 @@ def test_progress_says_jobs_rate_and_time_left():
         "mine: 3 of 4 jobs, 0.38 a second, 3 s left",
         "mine: 4 of 4 jobs, 0.44 a second, 0 s left",
     ]
-
-
-def test_folders_of_an_older_version_are_read(whole, tmp_path):
-    """They call the long-term violation per_constraint_violation."""
-    folder = tmp_path / "old"
-    shutil.copytree(whole[0], folder)
-    for path in (folder / "runs").glob("*.json"):
-        old = path.read_text().replace('"long_term_violation"', '"per_constraint_violation"')
-        path.write_bytes(encode(json.loads(old)["content"]))
-    assert "per_constraint_violation" in (folder / "runs" / "mirror-prox-0.json").read_text()
-    result = load_result(folder)
-    for one, other in zip(result.curves, whole[1].curves, strict=True):
-        assert list(one.measures) == list(MEASURES)
-        assert all(np.array_equal(one.measures[m], other.measures[m]) for m in MEASURES)
-        assert set(one.bounds) == set(other.bounds)
-    assert result.measures == MEASURES
 
 
 def test_the_logged_sum_is_over_the_logged_rounds_alone(tmp_path):
@@ -274,11 +324,11 @@ def test_every_problem_of_the_catalogue_is_an_experiment(name, tmp_path):
     assert json.loads((tmp_path / name / "summary.json").read_text())["problem"]["rounds"] == 20
 
 
-def test_a_mistake_is_found_before_the_first_run_and_can_be_mended(tmp_path):
+def test_a_mistake_is_found_before_the_first_run_and_can_be_corrected(tmp_path):
     folder, right = tmp_path / "small", {**TABLE, "learners": [{"learner": "aogd", "beta": [0.5, 0.75]}]}
     with pytest.raises(InputError, match=r"1\.75 is outside"):
         quietly(spec_of({**TABLE, "learners": [{"learner": "aogd", "beta": [0.5, 1.75]}]}), folder)
-    assert not list((folder / "runs").iterdir())
+    assert not folder.exists()
     quietly(spec_of(right), folder)
     with pytest.raises(
         InputError, match=r"learners without A-OGD beta=\[0.5, 0.75\]; learners with A-OGD, beta = 0.5[.]"

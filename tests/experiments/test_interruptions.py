@@ -80,7 +80,7 @@ def disturbed(folder, kills, draw):
         if status == 0:
             return False
         assert status == expected, said
-        assert "the same command goes on" in said
+        assert "the same command continues" in said
         assert not re.search("Traceback|leaked|loky", said), said
         assert not (folder / "summary.json").exists()
     return True
@@ -118,7 +118,7 @@ def test_sigterm_of_the_other_commands(tmp_path, words):
     process.send_signal(signal.SIGTERM)
     status, said = end(process, folder)
     assert status == 143, said
-    assert said.splitlines()[-1].startswith("longterm: stopped by SIGTERM. What is finished is kept")
+    assert said.splitlines()[-1].startswith("longterm: stopped by SIGTERM. Finished runs are kept")
     assert not re.search("Traceback|leaked|loky", said), said
     for place in (folder, whole):
         assert main([*command, "--workers", "1", "--out", str(place)]) == 0

@@ -5,8 +5,9 @@ import pytest
 
 from longterm.experiments import LearnerSpec, ProblemSpec
 from longterm.experiments.arena import ArenaSpec, Match, Preference, league
-from longterm.experiments.arena.league import league_text, shares, short
+from longterm.experiments.arena.league import shares
 from longterm.experiments.arena.results import MEASURED, ArenaResult, growth
+from longterm.experiments.arena.tables import format_decimals, league_text
 from longterm.report.arena import on_the_frontier
 
 
@@ -66,7 +67,7 @@ def test_twins_have_one_vote():
         made("third", "one", 9, 0),
     ]
     arena = ArenaResult(spec, tuple(there), {"one": {}}, {})
-    assert arena.votes("one") == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1, 1])
+    assert arena.weights("one") == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1, 1])
     found = {standing.learner: standing.score for standing in league(arena, Preference(0.0))}
     assert found == pytest.approx({"twin 1": 0.25, "twin 2": 0.25, "twin 3": 0.25, "other": 0.5, "third": 0.75})
     assert shares([1.0, 1.0, 3.0], [0.5, 0.5, 1.0]) == pytest.approx([1 / 3, 1 / 3, 3 / 5])  # half and half: s = 2
@@ -91,7 +92,7 @@ def test_verdicts():
 
 
 def test_there_is_no_minus_nought():
-    assert [short(value) for value in (-0.001, -0.3, None)] == ["0.00", "-0.30", "–"]
+    assert [format_decimals(value) for value in (-0.001, -0.3, None)] == ["0.00", "-0.30", "–"]
 
 
 def test_growth_through_three_horizons():
@@ -107,11 +108,11 @@ def test_the_frontier_by_hand():
 
 def test_ties_and_errors_come_from_the_sequences():
     """The same scores in every sequence are no tie, however close; those that swing by more than their distance are."""
-    from longterm.experiments.arena.league import _error
+    from longterm.experiments.arena.league import standard_error
 
-    np.testing.assert_allclose(_error(np.array([0.2, 0.2, 0.2])), 0.0, atol=1e-12)
-    np.testing.assert_allclose(_error(np.array([1.0, 3.0])), 1.0)  # √2/√2
-    assert _error(np.array([1.0])) == 0.0
+    np.testing.assert_allclose(standard_error(np.array([0.2, 0.2, 0.2])), 0.0, atol=1e-12)
+    np.testing.assert_allclose(standard_error(np.array([1.0, 3.0])), 1.0)  # √2/√2
+    assert standard_error(np.array([1.0])) == 0.0
 
 
 def test_the_held_out_half_is_new_and_the_same_each_time():

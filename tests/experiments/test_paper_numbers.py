@@ -8,7 +8,9 @@ import pytest
 
 from longterm import AOGD, compare, hindsight
 from longterm.experiments import Backend, Remark, run_experiment
-from longterm.experiments.paper import Options, paper_spec, remarks_on
+from longterm.experiments.paper import Options, paper_spec
+from longterm.experiments.paper_remarks import with_paper_remarks
+from longterm.experiments.remarks import remarks_on
 from longterm.problems import doubly_stochastic
 from longterm.streams import RandomPermutations
 from longterm.theory import theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
@@ -16,7 +18,7 @@ from longterm.theory import theorem_1, theorem_1_as_printed, theorem_1_strongly_
 
 def reproduced(name, folder, options=None, engine="numpy"):
     spec = dataclasses.replace(paper_spec(name, options), engine=engine)
-    result = run_experiment(spec, folder, backend=Backend(workers=1), out=io.StringIO())
+    result = with_paper_remarks(run_experiment(spec, folder, backend=Backend(workers=1), out=io.StringIO()))
     return result, {curve.name: curve for curve in result.curves}
 
 
@@ -116,4 +118,5 @@ def test_the_sample(tmp_path):
     assert [remark.verdict for remark in result.remarks].count("matches") == 3
     swapped = {"Convex A-OGD": theirs, "Convex OGD": ours}
     wrong = tuple(dataclasses.replace(curve, name=name) for name, curve in swapped.items())
-    assert [r.verdict for r in remarks_on(dataclasses.replace(result, curves=wrong), {})].count("differs") == 2
+    changed = with_paper_remarks(dataclasses.replace(result, curves=wrong, remarks=()))
+    assert [remark.verdict for remark in changed.remarks].count("differs") == 2

@@ -10,7 +10,8 @@ import pytest
 from longterm import InputError
 from longterm.experiments import ExperimentSpec, LearnerSpec, ProblemSpec, read_spec, spec_of, table_of
 from longterm.experiments.paper import EXPERIMENTS, Options, paper_spec
-from longterm.experiments.spec import kept_rounds, slug
+from longterm.experiments.rounds import recorded_rounds
+from longterm.experiments.spec import slug
 
 TOML = """
 name = "mine"
@@ -145,13 +146,13 @@ CHANGES = {
     "engine: 'torch' is not known": {"engine": "torch"},
     "seeds: [1, 1] has a seed twice": {"seeds": [1, 1]},
     "seeds: 0 is not a whole number of at least 1": {"seeds": 0},
-    "name: 3 is not a word": {"name": 3},
+    "name: 3 is not text": {"name": 3},
     "two curves would be called 'm-w-0-0.6667'": {
         "learners": [{"learner": "penalised_ftrl", "name": "M", "w_0": [2 / 3, 0.66667]}]
     },
     "is too long for a file": {"learners": [{"learner": "aogd", "name": "x" * 201}]},
     "'' cannot be used": {"learners": [{"learner": "aogd", "name": "///"}]},
-    "learners.aogd.beta: nan is neither a word nor a finite number": {
+    "learners.aogd.beta: nan is neither text nor a finite number": {
         "learners": [{"learner": "aogd", "beta": math.nan}]
     },
     "problem.budget: inf is neither": {"problem": {"name": "budgeted_logistic", "budget": math.inf}},
@@ -199,8 +200,8 @@ def test_options_of_the_paper_that_cannot_be(tmp_path):
 
 
 @pytest.mark.parametrize(("rounds", "record"), [(1, 2), (7, 40), (1000, 8), (581_012, 40)])
-def test_kept_rounds_begin_at_1_and_end_at_the_last(rounds, record):
-    kept = kept_rounds(rounds, record)
+def test_recorded_rounds_begin_at_1_and_end_at_the_last(rounds, record):
+    kept = recorded_rounds(rounds, record)
     assert kept[0] == 1
     assert kept[-1] == rounds
     assert np.all(np.diff(kept) > 0)

@@ -11,8 +11,8 @@ import pytest
 from longterm.cli import main
 from longterm.errors import InputError
 from longterm.experiments import load_result, read_spec, spec_of
-from longterm.experiments.arena.league import _csv
-from longterm.experiments.spec import MOST_SEEDS
+from longterm.experiments.arena.tables import to_csv
+from longterm.experiments.spec import MAX_SEEDS
 from small_experiment import SMALL, TABLE, quietly
 
 
@@ -62,7 +62,7 @@ def test_a_report_imports_nothing_that_a_manifest_names(folder, tmp_path, monkey
     capsys.readouterr()
 
 
-@pytest.mark.parametrize(("command", "words"), [("report", "run no code here"), ("run", "is code")])
+@pytest.mark.parametrize(("command", "words"), [("report", "runs no code"), ("run", "is code")])
 def test_help_says_which_commands_import(command, words, capsys):
     with pytest.raises(SystemExit):
         main([command, "--help"])
@@ -100,10 +100,10 @@ def test_absurd_grids_and_sequences(capsys):
         spec_of({**TABLE, "learners": [learner]})
     for command in (["reproduce", "dsm"], ["arena", "--learners", "aogd"]):
         assert main([*command, "--sequences", "100000000000"]) == 2
-        assert f"at most {MOST_SEEDS}" in capsys.readouterr().err
+        assert f"at most {MAX_SEEDS}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", '=cmd|"/c calc"!A1'])
 def test_no_cell_is_a_formula(word):
-    rows = list(csv.DictReader(io.StringIO(_csv([{"learner": word, "loss": -1.5, "none": None}]).decode())))
+    rows = list(csv.DictReader(io.StringIO(to_csv([{"learner": word, "loss": -1.5, "none": None}]).decode())))
     assert rows == [{"learner": f"'{word}".replace("\r", " "), "loss": "-1.5", "none": ""}]

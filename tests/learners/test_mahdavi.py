@@ -41,7 +41,7 @@ def play(learner):
 
 
 def test_first_rounds_with_a_multiplier_for_each_constraint():
-    learner = MahdaviOGD(CORNER.enclosing_set, STEPS, OnePerConstraint(2))
+    learner = MahdaviOGD(CORNER.enclosing_set, STEPS, duals=OnePerConstraint(2))
     (x2, l2), (x3, l3), (x4, l4) = play(learner)
     np.testing.assert_allclose(x2, [1, 1])
     np.testing.assert_allclose(l2, [0, 0])  # g(0) = (−½, −¼)
@@ -52,7 +52,7 @@ def test_first_rounds_with_a_multiplier_for_each_constraint():
 
 
 def test_first_rounds_with_one_multiplier_for_the_maximum():
-    learner = MahdaviOGD(CORNER.enclosing_set, STEPS, OneForTheMaximum())
+    learner = MahdaviOGD(CORNER.enclosing_set, STEPS, duals=OneForTheMaximum())
     (x2, l2), (x3, l3), (x4, l4) = play(learner)
     np.testing.assert_allclose(x2, [1, 1])
     assert l2 == 0
@@ -76,7 +76,7 @@ def test_a_grid_of_steps_is_a_batch():
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
     etas = np.array([0.01, 0.02])
     grid, *alone = (
-        MahdaviOGD(problem.enclosing_set, ConstantSchedule(0.5 * eta, eta, eta), OnePerConstraint(21))
+        MahdaviOGD(problem.enclosing_set, ConstantSchedule(0.5 * eta, eta, eta), duals=OnePerConstraint(21))
         for eta in (etas, *etas.tolist())
     )
     together = run(problem, grid, stream, 60, seeds=range(2))
@@ -164,7 +164,7 @@ def test_the_lemma_at_the_tuned_horizon_is_the_theorem(count):
 def test_more_multipliers_than_the_steps_were_made_for_are_noticed():
     problem = doubly_stochastic(3)
     steps = MahdaviOGD.for_problem(problem, horizon=1000).schedule
-    learner = MahdaviOGD(problem.enclosing_set, steps, OnePerConstraint(21))
+    learner = MahdaviOGD(problem.enclosing_set, steps, duals=OnePerConstraint(21))
     assert not learner.assumptions[0].holds
     bound = learner.bound(problem, 1000)
     assert not bound
@@ -271,7 +271,7 @@ def test_the_three_convex_ogd_rows_of_the_table():
     stated = dataclasses.replace(problem, declared={"constraint_bound": 8**0.5})  # the D of the paper, which is wrong
     learners = {
         "one counted as 96": MahdaviOGD.for_problem(
-            problem, horizon=1000, multipliers="one, counted as many", constraint_bound=8**0.5
+            problem, horizon=1000, multipliers="paper", constraint_bound=8**0.5
         ),
         "vector": MahdaviOGD.for_problem(stated, horizon=1000, multipliers="each", delta="twice"),
         "aggregate": MahdaviOGD.for_problem(stated, horizon=1000, delta="twice"),
@@ -286,14 +286,14 @@ def test_the_three_convex_ogd_rows_of_the_table():
 
 def test_the_mixed_instantiation_is_reached_by_its_name_only():
     problem = doubly_stochastic(8)
-    mixed = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="one, counted as many", constraint_bound=8**0.5)
+    mixed = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="paper", constraint_bound=8**0.5)
     assert isinstance(mixed.duals, OneForTheMaximum)
     assert mixed.schedule.eta == pytest.approx(0.001313, rel=1e-3)
     assert mixed.schedule.theta / mixed.schedule.eta == pytest.approx(6208)
     assert MahdaviOGD.for_problem(problem, horizon=1000).schedule.eta > 4 * mixed.schedule.eta
-    stated = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="one, counted as many", constraint_bound="paper")
+    stated = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="paper", constraint_bound="paper")
     assert stated.schedule.eta == mixed.schedule.eta
-    exact = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="one, counted as many")
+    exact = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="paper")
     assert exact.schedule.eta < mixed.schedule.eta  # the true D is larger
 
 

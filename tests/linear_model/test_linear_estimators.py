@@ -1,4 +1,4 @@
-"""The scikit-learn estimators: their own checks, learning in parts, every kind of input, bad input, attributes."""
+"""The scikit-learn estimators: scikit-learn's checks, fit and partial_fit, kinds of input, bad input, attributes."""
 
 import pickle
 import tracemalloc
@@ -45,14 +45,14 @@ def failing(estimator):
     ],
     ids=str,
 )
-def test_scikit_learns_own_checks_pass(estimator):
+def test_scikit_learn_checks(estimator):
     assert failing(estimator) == set(WEIGHTS_ARE_REPEATS)
 
 
 @pytest.mark.filterwarnings("ignore")  # its checks try what warns
 @pytest.mark.parametrize("estimator", [SGDClassifier(), SGDRegressor()], ids=str)
 @pytest.mark.parametrize("check", WEIGHTS_ARE_REPEATS)
-def test_what_we_fail_its_own_sgd_estimators_fail_too(estimator, check):
+def test_sgd_estimators_fail_the_same_checks(estimator, check):
     with pytest.raises(AssertionError, match="not equivalent"):
         getattr(estimator_checks, check)(type(estimator).__name__, estimator)
 
@@ -85,7 +85,7 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_parts_make_the_whole_bit_for_bit(kind):
+def test_partial_fit_in_parts_equals_one_pass_of_fit(kind):
     X, y = two_classes()
     X = sparse.csr_array(X) if kind == "sparse" else X
     whole = BudgetLinearClassifier(10.0, passes=1, shuffle=False, random_state=3, scale_features=False).fit(X, y)
@@ -140,7 +140,7 @@ def test_every_rule_and_loss_regresses_at_any_level_and_scale(rule, loss):
         assert model.fit(X, wanted).score(X, wanted) > 0.8
 
 
-def test_one_against_the_rest_is_as_many_learners():
+def test_several_classes_are_one_against_the_rest():
     X, y = three_classes()
     model = BudgetLinearClassifier(5.0, passes=1, shuffle=False, random_state=0).fit(X, y)
     assert model.coef_.shape == (3, 6)
@@ -164,7 +164,7 @@ def test_probabilities_are_the_logistic_function_of_the_margin():
 
 
 @pytest.mark.slow
-def test_the_weight_of_a_class_is_that_of_its_rows():
+def test_class_weights_are_weights_of_rows():
     X, y = two_classes()
     by_class = BudgetLinearClassifier(class_weight={"yes": 3.0, "no": 0.5}, random_state=0).fit(X, y)
     by_row = BudgetLinearClassifier(random_state=0).fit(X, y, sample_weight=np.where(y == "yes", 3.0, 0.5))
@@ -180,7 +180,7 @@ def test_the_weight_of_a_class_is_that_of_its_rows():
 
 
 @pytest.mark.filterwarnings("ignore:the budget of .* was never reached")
-def test_a_warm_start_goes_on():
+def test_a_warm_start_continues():
     X, y = targets()
     options = {"passes": 1, "shuffle": False, "random_state": 0, "scale_features": False}
     warm = BudgetLinearRegressor(10.0, warm_start=True, **options)
@@ -213,7 +213,7 @@ def test_pickles_clones_pipelines_and_grid_search():
 # --- attributes -----------------------------------------------------------------------------------------------
 
 
-def test_attributes_say_what_the_learner_knows():
+def test_attributes_are_those_of_the_learner():
     X, y = two_classes(n=5000)
     options = {"shuffle": False, "predict_with": "last", "scale_features": False}
     model = BudgetLinearClassifier(1.0, passes=1, random_state=0, **options).fit(X, y)
@@ -231,7 +231,7 @@ def test_attributes_say_what_the_learner_knows():
     assert model.n_nonzero_ == np.count_nonzero(model.coef_)
 
 
-def test_predictions_come_from_the_model_that_was_chosen():
+def test_predict_with():
     X, y = targets()
     for which in ("last", "average", "within_budget"):
         model = BudgetLinearRegressor(1.0, predict_with=which, random_state=0).fit(X, y)
@@ -243,7 +243,7 @@ def test_predictions_come_from_the_model_that_was_chosen():
     assert isinstance(model.intercept_, float)
 
 
-def test_nothing_is_known_before_fit():
+def test_attributes_before_fit():
     for name in ("coef_", "intercept_", "multiplier_", "dual_variable_", "average_coef_", "n_rounds_"):
         with pytest.raises(NotFittedError):
             getattr(BudgetLinearClassifier(), name)
@@ -283,9 +283,9 @@ def fitted(estimator):
 
 
 def with_entry(X, value):
-    spoilt = X.copy()
-    spoilt[3, 2] = value
-    return spoilt
+    damaged = X.copy()
+    damaged[3, 2] = value
+    return damaged
 
 
 def unfit_csr(indices):
@@ -317,15 +317,15 @@ BAD = {
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @pytest.mark.parametrize("estimator", ["classifier", "regressor", "sparse classifier"])
 @pytest.mark.parametrize("bad", BAD)
-def test_bad_input_raises_and_leaves_the_model_as_it_was(bad, estimator, method):
+def test_bad_input_leaves_the_model_unchanged(bad, estimator, method):
     X, y = (XT, YT) if estimator == "regressor" else (X2, Y2)
     model = pickle.loads(fitted(estimator))
     before = pickle.dumps(model)
-    spoilt, labels, weights = BAD[bad](X, y)
+    damaged, labels, weights = BAD[bad](X, y)
     if bad == "too few features" and method == "fit":
-        return  # `fit` begins anew, with as many as it is given
+        return  # `fit` starts again with any number of features
     with pytest.raises(ValueError, match=r"\w{3}"):
-        getattr(model, method)(spoilt, labels, sample_weight=weights)
+        getattr(model, method)(damaged, labels, sample_weight=weights)
     assert pickle.dumps(model) == before
 
 
@@ -352,7 +352,7 @@ def test_bad_input_raises_and_leaves_the_model_as_it_was(bad, estimator, method)
         (lambda m: BudgetLinearRegressor().fit(XT, YT).partial_fit(XT, np.full(40, np.inf)), "infinity"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_words(call, words):
+def test_error_messages(call, words):
     model = pickle.loads(fitted("classifier"))
     before = pickle.dumps(model._learners)
     with pytest.raises(ValueError, match=words):

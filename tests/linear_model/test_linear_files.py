@@ -1,4 +1,4 @@
-"""Estimators in files: what comes back is what was saved, and forged files are refused in words."""
+"""Estimators in files: a loaded model equals the saved one, and forged files are refused."""
 
 import hashlib
 import struct
@@ -43,7 +43,7 @@ FITTED = {
 
 
 @pytest.mark.parametrize("name", FITTED)
-def test_what_comes_back_predicts_and_learns_on_bit_for_bit(tmp_path, name):
+def test_a_loaded_model_predicts_and_continues_bit_for_bit(tmp_path, name):
     model, y = FITTED[name]
     for learn in (model.fit, model.partial_fit):
         learn(X, y)
@@ -65,7 +65,7 @@ def test_what_comes_back_predicts_and_learns_on_bit_for_bit(tmp_path, name):
 
 
 @pytest.mark.parametrize("labels", [[False, True], [1, 5], [0.0, 1.0], ["a", "bé"], np.array(["a", "b"], dtype=object)])
-def test_labels_of_every_kind_come_back_as_they_were(tmp_path, labels):
+def test_labels_of_every_kind_are_restored(tmp_path, labels):
     model = BudgetLinearClassifier(random_state=0).fit(X, np.asarray(labels)[(TWO == "yes").astype(int)])
     model.save(tmp_path / "model")
     again = BudgetLinearClassifier.load(tmp_path / "model")
@@ -73,7 +73,7 @@ def test_labels_of_every_kind_come_back_as_they_were(tmp_path, labels):
     assert again.predict(X[:20]).tolist() == model.predict(X[:20]).tolist()
 
 
-def test_what_cannot_be_stored_is_refused_before_anything_is_written(tmp_path):
+def test_a_model_that_cannot_be_stored_writes_no_file(tmp_path):
     with pytest.raises(NotFittedError):
         BudgetLinearRegressor().save(tmp_path / "model")
     model = BudgetLinearRegressor(random_state=np.random.RandomState(0)).fit(X, TARGETS)
@@ -155,7 +155,7 @@ def test_a_forged_file_is_refused(stored, tmp_path, forgery):
     assert caught.value.reason == "damaged"
 
 
-def test_a_recent_average_that_is_not_finite_is_refused(stored, tmp_path):
+def test_an_average_that_is_not_finite_is_refused(stored, tmp_path):
     change = array("average.0.mean", np.array([0.0, np.inf, 0.0, 0.0, 0.0]))
     with pytest.raises(SnapshotError, match="average"):
         BudgetLinearClassifier.load(forged(stored[BudgetLinearClassifier], tmp_path, change))
@@ -182,9 +182,7 @@ def test_a_forged_path_is_refused(stored, tmp_path, change):
 @pytest.mark.slow
 @examples(40)
 @given(place=st.integers(20, 5000), bits=st.integers(1, 255))
-def test_a_file_with_any_byte_changed_and_its_checksum_made_anew_is_refused_or_a_model(
-    stored, tmp_path_factory, place, bits
-):
+def test_a_file_with_a_changed_byte_and_a_valid_checksum(stored, tmp_path_factory, place, bits):
     data = bytearray(stored[BudgetLinearClassifier].encode())
     place = 20 + place % (len(data) - 52)
     data[place] ^= bits
@@ -204,7 +202,7 @@ def test_a_file_with_any_byte_changed_and_its_checksum_made_anew_is_refused_or_a
 # --- summaries ------------------------------------------------------------------------------------------------
 
 
-def test_a_summary_names_the_largest_weights_and_what_they_cost():
+def test_a_summary_lists_the_largest_weights():
     model = BudgetLinearRegressor(6.0, random_state=0).fit(X, TARGETS)
     lines = str(model.summary(top=1)).splitlines()
     assert lines[0].startswith("BudgetLinearRegressor: ")
@@ -219,7 +217,7 @@ def test_a_summary_names_the_largest_weights_and_what_they_cost():
     assert len(lines) == 5 + (others > 0)
 
 
-def test_a_summary_measures_scaled_weights_where_the_budget_does():
+def test_a_summary_does_not_depend_on_units():
     """Features in another unit: the same model, and so the same use of its budget."""
     titles = [
         str(BudgetLinearRegressor(6.0, scale_features=True, random_state=0).fit(unit * X, TARGETS).summary())

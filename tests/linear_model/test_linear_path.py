@@ -199,6 +199,7 @@ def test_three_classes_share_a_budget():
     assert model.score(X, y) > 0.6
     few = clone(model).set_params(max_features=3).fit(X, y)
     assert (np.count_nonzero(few.coef_, axis=1) <= 3).all()
+    assert (np.count_nonzero(few.partial_fit(X, y).coef_, axis=1) <= 3).all()
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,8 @@ def test_rounds_are_the_reference_learners(rule, scales, budget, norms):
         ours.step_dense(row, label)
         np.testing.assert_allclose(ours.weights, state.x, rtol=1e-7, atol=1e-9)
         assert ours.multiplier == pytest.approx(float(np.squeeze(state.multiplier)), rel=1e-7, abs=1e-9)
-    np.testing.assert_allclose(ours._state.mixture(WEIGHTS).loss, state.hedge.losses, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(ours._state.mixture(WEIGHTS).share, state.shares, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(ours._state.mixture(WEIGHTS).loss, state.scale.hedge.losses, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(ours._state.mixture(WEIGHTS).share, state.scale.weights, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("rule", RULES)

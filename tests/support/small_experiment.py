@@ -5,9 +5,16 @@ import os
 import signal
 from pathlib import Path
 
-from longterm import AOGD
+import numpy as np
+
+from longterm import AOGD, Problem
+from longterm.constraints import Affine
 from longterm.errors import DataError
 from longterm.experiments import Backend, run_experiment, spec_of
+from longterm.losses import Linear
+from longterm.problems.scenarios import Scenario
+from longterm.sets import Ball
+from longterm.streams import Replay
 
 TABLE = {
     "name": "small",
@@ -40,6 +47,12 @@ def lose_the_worker(problem, rounds):
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return AOGD.for_problem(problem)
+
+
+def fixed_rounds():
+    """A problem whose rounds stand in arrays: every seed gives the same ones."""
+    stream = Replay([np.random.default_rng(0).uniform(-0.5, 0.5, (60, 2))])
+    return Scenario(Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5])), stream, length=60)
 
 
 def refuse(problem, rounds):

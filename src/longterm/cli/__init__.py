@@ -1,14 +1,17 @@
-"""The command `longterm`: data, the paper's experiments, comparisons of one's own, reports.
+"""The command `longterm`: data, the paper's experiments, the user's comparisons, reports.
 
-Every command is a dataclass that `tyro` reads and that knows how to run itself. Only the module of the command that was
-asked for is imported, so that a list of the commands costs nothing.
+Every command is a dataclass that `tyro` parses, with a method `run`. Only the module of the given command is imported,
+so that ``longterm --help`` stays fast.
 """
 
 from __future__ import annotations
 
 import inspect
+import io
+import shutil
 import signal
 import sys
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -20,82 +23,100 @@ from typing import Any, NamedTuple
 from longterm import __version__
 from longterm.errors import LongtermError, did_you_mean
 
+MAX_WIDTH = 110
+"""Columns of help texts."""
 STOPPED, TERMINATED = 130, 143
-"""The exit statuses after an interrupt and after SIGTERM, as shells have them."""
+"""The exit statuses after an interrupt and after SIGTERM, as in shells."""
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: an interrupt by whoever runs the machine, with the same clearing up."""
+    """SIGTERM, handled like an interrupt."""
 
 
 class Command(NamedTuple):
-    """Where a command is, and what it is for."""
+    """The class of a command, and its help line."""
 
-    place: str
+    target: str
     """module:class"""
     about: str
 
 
 COMMANDS = {
-    "reproduce": Command("run:ReproduceCommand", "Run the experiments of the paper, and write a report."),
+    "reproduce": Command("reproduce:ReproduceCommand", "Run the paper's experiments and write a report."),
     "run": Command("run:RunCommand", "Compare learners on a problem of your choice."),
-    "arena": Command("run:ArenaCommand", "Let every learner play every problem, and rank them."),
-    "report": Command("run:ReportCommand", "Draw the figures and write the page of experiments that have been run."),
-    "data": Command("data:DataCommand", "Data sets: list them, download them, find their files."),
-    "catalogue": Command("catalogue:CatalogueCommand", "The learners and problems that can be named."),
+    "arena": Command("arena:ArenaCommand", "Run every learner on every problem and rank them."),
+    "report": Command("report:ReportCommand", "Draw the figures and write the page of finished experiments."),
+    "data": Command("data:DataCommand", "List and download data sets, and find their files."),
+    "catalogue": Command(
+        "catalogue:CatalogueCommand", "List the learners and problems by name, with their parameters."
+    ),
 }
 ABOUT = """\
 usage: longterm COMMAND [options]
 
 Online convex optimisation with long-term constraints.
 
-start with:
-  longterm reproduce dsm sample    the paper's first experiment and a small real one, with a report (a minute)
-  longterm run --help              a comparison of your own
+examples:
+  longterm reproduce dsm sample    the paper's first experiment and a small one on real data (a minute)
+  longterm run --help              your own comparison
   longterm arena --help            every learner on every problem, and a league table
   longterm --version
-  longterm --completion zsh        a script that lets zsh (or bash) complete names and options
+  longterm --completion bash       a completion script for bash (or zsh)
 
 commands:
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line: `arguments` are the words after `longterm`; left out, those of this process.
+    """Run the command line and return its exit status.
 
-    The exit status is 0, 2 for something the user can mend, 130 after an interrupt, 143 after SIGTERM.
+    The status is 0, 2 after an error of the user, 130 after an interrupt, 143 after SIGTERM.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after `longterm`; left out, those of this process.
+
+    Returns
+    -------
+    int
     """
-    return _guarded(lambda: parse(arguments).run())
+    return _guard(lambda: parse(arguments).run())
 
 
 def run_function(function: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
-    """Run a function from the command line, as the examples do: its parameters are the options; as `main` otherwise."""
-    return _guarded(lambda: _tyro().cli(function, args=arguments))
+    """Run a function whose parameters are command-line options, as the examples do, and return the exit status."""
+    return _guard(lambda: _tyro().cli(function, args=arguments))
 
 
-def _guarded(call: Callable[[], Any]) -> int:
-    """Do it; what the user can mend is said in a line."""
+def _guard(call: Callable[[], Any]) -> int:
+    """Call the function; print errors of the user in one line, and return the exit status."""
+    _allow_any_encoding()
     try:
-        with _terminable():
+        with _raise_on_sigterm():
             call()
-    except (LongtermError, ImportError) as error:
-        return _complain(str(error))
-    except BrokenPipeError:  # whoever read has seen enough
-        sys.stdout = None
-        return 0
-    except OSError as error:  # a folder that cannot be written, a full disk
+    except (LongtermError, ImportError, OSError) as error:  # OSError: a folder that cannot be written, a full disk
+        if isinstance(error, BrokenPipeError):  # the reader of the output has closed it
+            sys.stdout = None
+            return 0
         return _complain(str(error))
     except KeyboardInterrupt as error:
         by_signal = isinstance(error, Terminated)
-        kept = "What is finished is kept: the same command goes on from there"
-        _complain(f"stopped{' by SIGTERM' if by_signal else ''}. {kept}")
+        _complain(f"stopped{' by SIGTERM' if by_signal else ''}. Finished runs are kept: the same command continues")
         return TERMINATED if by_signal else STOPPED
     return 0
 
 
+def _allow_any_encoding() -> None:
+    """Replace characters that a terminal which is not UTF-8 cannot show, instead of raising."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """Let SIGTERM raise, so that workers are stopped and files closed; only the main thread may say so."""
+def _raise_on_sigterm() -> Iterator[None]:
+    """Raise Terminated on SIGTERM, so that workers are stopped and files closed; possible in the main thread only."""
     if current_thread() is not main_thread():
         yield
         return
@@ -111,9 +132,16 @@ def _terminable() -> Iterator[None]:
 
 
 def parse(arguments: Sequence[str] | None = None) -> Any:
-    """The command that was asked for, a dataclass with a method `run`; left out, by the words of this process.
+    """Return the parsed command, a dataclass with a method `run`; raise SystemExit after a help text or a wrong word.
 
-    SystemExit after a help text, or for words that make no command.
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after `longterm`; left out, those of this process.
+
+    Returns
+    -------
+    object
     """
     name, *rest = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in ("-h", "--help"):
@@ -122,31 +150,39 @@ def parse(arguments: Sequence[str] | None = None) -> Any:
     if name in ("-V", "--version"):
         sys.stdout.write(f"longterm {__version__}\n")
         raise SystemExit(0)
+    tyro = _tyro()
     if name == "--completion":
-        _tyro()  # the commands' modules need it
-        completion = import_module("longterm.cli.catalogue")
         shell = rest[0] if rest else "bash"
-        if shell not in completion.SHELLS:
-            _complain(f"--completion: {shell!r} is not known. Choose from {', '.join(completion.SHELLS)}")
-            raise SystemExit(2)
-        sys.stdout.write(completion.script({name: command.place for name, command in COMMANDS.items()}, shell))
-        raise SystemExit(0)
-    if str(Path.cwd()) not in sys.path:  # module:function may be of this folder, for workers too
-        sys.path.insert(0, str(Path.cwd()))
+        commands = {name: _command_class(name) for name in COMMANDS}
+        tyro.extras.subcommand_cli_from_dict(commands, prog="longterm", args=["--tyro-print-completion", shell])
     if name not in COMMANDS:
-        choose = f"Choose from {', '.join(COMMANDS)}; longterm --help says what they do"
+        choose = f"Choose from {', '.join(COMMANDS)}; longterm --help describes them"
         _complain(f"{name!r} is no command{did_you_mean(name, COMMANDS)}. {choose}")
         raise SystemExit(2)
-    tyro = _tyro()
-    module, _, kind = COMMANDS[name].place.partition(":")
-    command = getattr(import_module(f"longterm.cli.{module}"), kind)
+    if str(Path.cwd()) not in sys.path:  # module:function may be in this folder, for workers too
+        sys.path.insert(0, str(Path.cwd()))
+    command = _command_class(name)
+    if rest[:1] in (["-h"], ["--help"]):
+        sys.stdout.write(_wrapped_description(command) + "\n\n")
     return tyro.cli(
         command,
         prog=f"longterm {name}",
-        description=inspect.getdoc(command),
+        description="",
         args=rest,
         config=(tyro.conf.OmitSubcommandPrefixes, tyro.conf.OmitArgPrefixes, tyro.conf.DisallowNone),
     )
+
+
+def _wrapped_description(command: type) -> str:
+    """Return the docstring wrapped to the terminal, with indented lines unchanged; tyro does not wrap it."""
+    width = min(shutil.get_terminal_size().columns, MAX_WIDTH) - 1
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    return "\n\n".join(text if "\n " in f"\n{text}" else textwrap.fill(text, width) for text in paragraphs)
+
+
+def _command_class(name: str) -> Any:
+    module, _, kind = COMMANDS[name].target.partition(":")
+    return getattr(import_module(f"longterm.cli.{module}"), kind)
 
 
 def _tyro() -> Any:

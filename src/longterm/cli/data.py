@@ -1,4 +1,4 @@
-"""longterm data: which data sets there are, where their files are, and getting them."""
+"""The command `longterm data`: list data sets, download them, find their files."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ from longterm.errors import InputError
 
 @dataclass(frozen=True)
 class ListAction:
-    """Every data set that is known by name: its size, whether its file is here, what it is.
+    """List the data sets: name, size, presence of the file, description.
 
-    try:
+    for example:
       longterm data list
     """
 
     def run(self) -> None:
         """Print the table."""
-        lines = [f"{'name':<12}{'rows':>9}{'columns':>9}  {'here':<5}what it is"]
+        lines = [f"{'name':<12}{'rows':>9}{'columns':>9}  {'here':<5}description"]
         for name, data in DATA_SETS.items():
             here = "no" if find(name) is None else "yes"
             lines.append(f"{name:<12}{data.rows:>9,}{data.features:>9,}  {here:<5}{data.about}")
-        lines.append(f"Downloads and parsed arrays are kept in {cache_folder()} (LONGTERM_CACHE names another folder);")
+        lines.append(
+            f"Downloads and parsed arrays are stored in {cache_folder()} (LONGTERM_CACHE names another folder);"
+        )
         lines.append("LONGTERM_DATA names a folder that already has files.")
         sys.stdout.write("\n".join(lines) + "\n")
 
 
 @dataclass(frozen=True)
 class FetchAction:
-    """Download data sets from their publishers, where they are not here yet, and print where they are.
+    """Download missing data sets from their publishers, and print the paths of the files.
 
-    try:
+    for example:
       longterm data fetch ijcnn1 covtype
     """
 
@@ -43,16 +45,16 @@ class FetchAction:
     """Names from `longterm data list`."""
 
     def run(self) -> None:
-        """Print a path for each."""
-        for name in _at_least_one(self.names):
+        """Print the paths."""
+        for name in _require_names(self.names):
             sys.stdout.write(f"{fetch(name)}\n")
 
 
 @dataclass(frozen=True)
 class PathAction:
-    """Print where the files of data sets are; an error says what to download where one is not here.
+    """Print the paths of data sets; the error for a missing one names its download.
 
-    try:
+    for example:
       longterm data path ijcnn1
     """
 
@@ -60,14 +62,14 @@ class PathAction:
     """Names from `longterm data list`."""
 
     def run(self) -> None:
-        """Print a path for each."""
-        for name in _at_least_one(self.names):
+        """Print the paths."""
+        for name in _require_names(self.names):
             sys.stdout.write(f"{path(name)}\n")
 
 
 @dataclass(frozen=True)
 class DataCommand:
-    """Data sets by their publishers' names: list them, download them, find their files."""
+    """List data sets, download them, find their files."""
 
     action: (
         Annotated[ListAction, tyro.conf.subcommand("list")]
@@ -76,11 +78,11 @@ class DataCommand:
     )
 
     def run(self) -> None:
-        """Do it."""
+        """Run the action."""
         self.action.run()
 
 
-def _at_least_one(names: tuple[str, ...]) -> tuple[str, ...]:
+def _require_names(names: tuple[str, ...]) -> tuple[str, ...]:
     if not names:
         raise InputError("names", "is empty", f"Choose from {sorted(DATA_SETS)}")
     return names

@@ -1,4 +1,4 @@
-"""Linear models as ONNX graphs, through skl2onnx (extra `onnx`): alone, or at the end of a scikit-learn pipeline."""
+"""Converters of the linear models for skl2onnx (extra `onnx`)."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ __all__ = ["register_converters"]
 
 CLASSIFIERS = (BudgetLinearClassifier, BudgetPathClassifier)
 REGRESSORS = (BudgetLinearRegressor, BudgetPathRegressor)
-OPERATORS = 13
-"""Of this version of ONNX's operators or a later one."""
+OPERATOR_SET = 13
+"""The lowest version of ONNX's operator set."""
 
 
 def register_converters() -> None:
-    """Tell skl2onnx how to convert the estimators of `longterm.linear_model`; once in a process is enough.
+    """Register converters for the estimators of `longterm.linear_model`, alone or in a pipeline; idempotent.
 
     The graph has the weights that `predict` uses at that moment. Classifiers have two outputs, the label and the
-    probabilities; with losses that give none, or with the option ``raw_scores``, the margins stand there instead (two
-    classes: −m and m). Rows of float64 (`DoubleTensorType`) are computed in float64, all others in float32.
+    probabilities. With a loss without probabilities, or with the option ``raw_scores``, the second output is the
+    margins (two classes: −m and m). Rows of float64 (`DoubleTensorType`) are computed in float64, all others in
+    float32.
 
     Examples
     --------
@@ -64,7 +65,7 @@ def register_converters() -> None:
 
 
 class _Graph:
-    """Nodes one after another: each call adds one and returns the name of what it computes."""
+    """A builder of a graph: each method adds nodes and returns the name of the result."""
 
     def __init__(self, scope: Any, operator: Any, container: Any) -> None:
         self._scope, self._container = scope, container
@@ -77,7 +78,7 @@ class _Graph:
 
     def add(self, kind: str, inputs: list[str], output: str | None = None, **options: Any) -> str:
         name = output or self._scope.get_unique_variable_name(kind.lower())
-        domain = {"op_domain": "ai.onnx.ml"} if kind == "ArrayFeatureExtractor" else {"op_version": OPERATORS}
+        domain = {"op_domain": "ai.onnx.ml"} if kind == "ArrayFeatureExtractor" else {"op_version": OPERATOR_SET}
         self._container.add_node(
             kind, inputs, name, name=self._scope.get_unique_operator_name(kind), **domain, **options
         )
@@ -91,7 +92,7 @@ class _Graph:
         return name
 
     def margins(self, weights: Any, intercepts: Any, output: str | None = None) -> str:
-        """Rows times weights (d, K) plus intercepts (K,)."""
+        """Add rows times weights (d, K) plus intercepts (K,)."""
         product = self.add("MatMul", [self._given, self.constant(weights)])
         return self.add("Add", [product, self.constant(intercepts)], output)
 
@@ -106,7 +107,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     raw = container.get_options(model, {"raw_scores": False})["raw_scores"] or model.loss != "logistic"
     weights, intercepts = model.coef_.T, np.asarray(model.intercept_)
     label, second = (output.full_name for output in operator.outputs)
-    if len(model.classes_) == 2:  # the margins of both, so that the larger one is the class
+    if len(model.classes_) == 2:  # margins of both classes: the class is that of the larger one
         weights, intercepts = np.hstack([-weights, weights]), np.append(-intercepts, intercepts)
     margins = graph.margins(weights, intercepts, second if raw else None)
     if not raw:
@@ -124,7 +125,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _labels(classes: Any) -> tuple[Any, int]:
-    """ONNX has texts and whole numbers; other labels are none for scikit-learn either."""
+    """Return the classes as texts or integers, and their ONNX type."""
     if classes.dtype.kind in "UO":
         return np.array([str(one) for one in classes]), onnx_proto.TensorProto.STRING
     return classes.astype(np.int64), onnx_proto.TensorProto.INT64

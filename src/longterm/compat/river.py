@@ -1,7 +1,8 @@
-"""Linear models under a budget with River's interface (extra `river`): dictionaries in, one at a time or in frames.
+"""Linear models under a budget with River's interface (extra `river`).
 
-Features may appear and disappear: a name gets a column when it is first learned, and memory is doubled when there are
-more names than columns. What is missing from a dictionary is 0. Rounds cost what the dictionary holds.
+Rows are dictionaries, or data frames. Features may appear and disappear: a name gets a column when it is first learned,
+and the number of columns is doubled when there are more names. A missing feature is 0. A round costs as much as the
+dictionary has entries.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from longterm.linear_model.evolving import EvolvingLinearLearner
 
 __all__ = ["BudgetLinearClassifier", "BudgetLinearRegressor"]
 
-COLUMNS = 64
-"""Columns at the beginning."""
-WARM = 16
-"""Without a budget so many rows are kept before the first is learned: their lengths and targets set the scale."""
-GENEROUS = 1000.0
+FIRST_COLUMNS = 64
+"""The number of columns at the beginning."""
+BUFFERED_ROWS = 16
+"""Without a budget, this many rows are buffered before the first is learned: they determine the budget."""
+GENEROUS_RADIUS = 1000.0
+"""The radius without a budget, for rows of length 1 and targets with a standard deviation of 1."""
 
 
 Row = tuple[NDArray[np.int64], FloatArray]
@@ -49,8 +51,8 @@ def _sorted_row(columns: Iterable[int], x: Mapping[Hashable, Any]) -> Row:
     return places[order], values[order]
 
 
-class _Stream:
-    """What both have: names and their columns, the learner, and the rows that wait for a scale."""
+class _RiverModel:
+    """The base of both models: the columns of the names, the learner, and the buffered rows."""
 
     loss: str
 
@@ -65,14 +67,14 @@ class _Stream:
         self.budget, self.l1, self.l2, self.half_life, self.seed = budget, l1, l2, half_life, seed
         self._columns: dict[Hashable, int] = {}
         self._learner: EvolvingLinearLearner | None = None
-        self._waiting: list[tuple[dict[Hashable, float], float, float]] = []
-        # the last dictionary, and the row that it is
+        self._buffer: list[tuple[dict[Hashable, float], float, float]] = []
+        # River scores a row and then learns it: the last dictionary is kept with its row.
         self._last: tuple[dict[Hashable, Any], Row] = {}, _sorted_row((), {})
         self._target_name: str | None = None
 
     @property
     def weights(self) -> dict[Hashable, float]:
-        """The weights that are not 0, by name."""
+        """The non-zero weights by name."""
         if self._learner is None:
             return {}
         x = self._learner.weights
@@ -81,56 +83,58 @@ class _Stream:
     @property
     def intercept(self) -> float:
         """The intercept in force."""
-        return self._first_guess() if self._learner is None else self._learner.intercept
+        return self._initial_margin() if self._learner is None else self._learner.intercept
 
     @property
     def learner(self) -> EvolvingLinearLearner | None:
-        """The learner behind it, with its sums of losses and violation; None before the first row was learned."""
+        """The learner, with its sums of losses and violations; None before the first row is learned."""
         return self._learner
 
     @property
     def _raw_memory_usage(self) -> int:
-        """Bytes of what is kept. River's own walk goes on into the compiled kernels, which all models share."""
+        """The size of the pickled model in bytes; River's default would count the compiled kernels, too."""
         return len(pickle.dumps(self))
 
-    def _first_guess(self) -> float:
+    def _initial_margin(self) -> float:
+        """Return the margin that predicts before the first row is learned."""
         raise NotImplementedError
 
     # --- one at a time ----------------------------------------------------------------------------------------
 
     def _row(self, x: Mapping[Hashable, Any], add: bool) -> Row:
-        """Return columns and values. New names get a column, or are left out."""
+        """Return the row; new names get a column if `add`, and are left out otherwise."""
         last, row = self._last
-        if x == last:  # scored, now learned
+        if x == last:
             return row
         columns = self._columns
         try:
             found = tuple(map(columns.__getitem__, x))
         except KeyError:
-            _sorted_row(range(len(x)), x)  # refused before a name is added
-            if not add:  # what was never learned has a weight of 0
+            _sorted_row(range(len(x)), x)  # raises before a name is added
+            if not add:  # a name that was never learned has weight 0
                 known = {name: value for name, value in x.items() if name in columns}
                 return _sorted_row(map(columns.__getitem__, known), known)
             for name in x:
                 columns.setdefault(name, len(columns))
-            self._make_room()
+            self._grow()
             found = tuple(map(columns.__getitem__, x))
         row = _sorted_row(found, x)
         self._last = dict(x), row
         return row
 
-    def _make_room(self) -> None:
+    def _grow(self) -> None:
+        """Give the learner columns for all names."""
         learner = self._learner
         if learner is not None and len(self._columns) > learner.settings.dimension:
-            learner.grow(self._room())
+            learner.grow(self._capacity())
 
-    def _room(self) -> int:
-        """Columns for all names: a power of 2, so that memory is doubled seldom."""
-        return max(COLUMNS, 1 << (len(self._columns) - 1).bit_length())
+    def _capacity(self) -> int:
+        """Return a number of columns for all names, a power of 2."""
+        return max(FIRST_COLUMNS, 1 << (len(self._columns) - 1).bit_length())
 
     def _margin(self, x: Mapping[Hashable, Any]) -> float:
         if self._learner is None:
-            return self._first_guess()
+            return self._initial_margin()
         return self._learner.margin(*self._row(x, False))
 
     def _learn(self, x: Mapping[Hashable, Any], y: float, weight: float) -> None:
@@ -139,20 +143,20 @@ class _Stream:
             learner.step(*self._row(x, True), y, weight)
             return
         if self.budget is None:
-            self._row(x, add=False)  # refused now rather than later
+            self._row(x, add=False)  # raises now if a value is no number
             if not math.isfinite(y):
                 raise InputError("y", f"is {y!r}", "Give finite targets")
-            self._waiting.append((dict(x), y, weight))
-            if len(self._waiting) == WARM:
+            self._buffer.append((dict(x), y, weight))
+            if len(self._buffer) == BUFFERED_ROWS:
                 self._start()
             return
         self._start()
         self._learn(x, y, weight)
 
     def _start(self) -> None:
-        budget = self._generous() if self.budget is None else self.budget
+        budget = self._generous_budget() if self.budget is None else self.budget
         self._learner = EvolvingLinearLearner(
-            self._room(),
+            self._capacity(),
             budget,
             l1=self.l1,
             l2=self.l2,
@@ -161,51 +165,52 @@ class _Stream:
             sparse=True,
             seed=self.seed,
         )
-        waiting, self._waiting = self._waiting, []
-        for x, y, weight in waiting:
+        buffered, self._buffer = self._buffer, []
+        for x, y, weight in buffered:
             self._learner.step(*self._row(x, add=True), y, weight)
 
-    def _generous(self) -> float:
-        """A budget that will not bind: as the estimators of `longterm.linear_model` have it, of the first rows."""
-        rows = [np.array([float(value) for value in x.values()]) for x, _, _ in self._waiting]
+    def _generous_budget(self) -> float:
+        """Return a budget that will not bind, from the lengths and targets of the buffered rows."""
+        rows = [np.array([float(value) for value in x.values()]) for x, _, _ in self._buffer]
         lengths = np.array([math.sqrt(float(row @ row)) for row in rows])
         lengths = lengths[(lengths > 0) & np.isfinite(lengths)]
-        radius = GENEROUS * self._spread() / (float(np.median(lengths)) if lengths.size else 1.0)
+        radius = GENEROUS_RADIUS * self._target_spread() / (float(np.median(lengths)) if lengths.size else 1.0)
         return self.l1 * radius + 0.5 * self.l2 * radius**2
 
-    def _spread(self) -> float:
+    def _target_spread(self) -> float:
+        """Return the unit of the targets; 1 for classes."""
         return 1.0
 
     # --- in frames --------------------------------------------------------------------------------------------
 
     def _matrix(self, X: Any, add: bool) -> sparse.csr_array:
-        """A frame with the columns of the learner. Missing entries are features that are not there."""
+        """Return a frame as a matrix with the columns of the learner; missing entries are 0."""
         values, names = dataframe.to_numpy(X), list(X.columns)
         if add:
             for name in names:
                 self._columns.setdefault(name, len(self._columns))
-            self._make_room()
+            self._grow()
         inside = [k for k, name in enumerate(names) if name in self._columns]
         places = np.array([self._columns[names[k]] for k in inside], dtype=np.int32)
         order = np.argsort(places)
         rows = np.nan_to_num(values[:, inside][:, order], nan=0.0, posinf=np.inf, neginf=-np.inf)
-        dimension = self._learner.settings.dimension if self._learner is not None else self._room()
+        dimension = self._learner.settings.dimension if self._learner is not None else self._capacity()
         each = len(places)
         indptr = np.arange(len(rows) + 1, dtype=np.int32) * each
-        made = (rows.ravel(), np.tile(places[order], len(rows)), indptr)
-        return sparse.csr_array(made, shape=(len(rows), dimension))
+        entries = (rows.ravel(), np.tile(places[order], len(rows)), indptr)
+        return sparse.csr_array(entries, shape=(len(rows), dimension))
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
-        """Learn the rows of a data frame, one after another: as `learn_one` would, and faster.
+        """Learn the rows of a data frame one after another, as `learn_one` does, but faster.
 
         Parameters
         ----------
         X : data frame
-            A column for each feature; entries that are missing are features that are not there.
+            A column for each feature; missing entries are 0.
         y : series
             Labels or targets.
         w : float or array
-            By what losses are multiplied.
+            Factors for the losses.
         """
         given = dataframe.into_series(y)
         self._target_name = given.name
@@ -219,11 +224,11 @@ class _Stream:
                 self._learn(here, float(labels[start]), float(weights[start]))
                 start += 1
         if start < len(labels) and self._learner is not None:
-            matrix = self._matrix(X, add=True)  # before it is cut: columns may be added
+            matrix = self._matrix(X, add=True)  # before slicing: columns may be added
             self._learner.learn(matrix[start:], labels[start:], weights[start:])
 
     def predict_many(self, X: Any) -> Any:
-        """The labels of the rows of a data frame, or the predictions for them.
+        """Return the predictions for the rows of a data frame.
 
         Parameters
         ----------
@@ -232,43 +237,43 @@ class _Stream:
 
         Returns
         -------
-        answers : series
-            Of the kind of X.
+        predictions : series
+            Labels or numbers, a series of the same library as X.
         """
         frame = dataframe.into_frame(X)
-        return dataframe.to_native_series(self._answers(self._margins(frame)), name=self._target_name, like=frame)
+        return dataframe.to_native_series(self._predictions(self._margins(frame)), name=self._target_name, like=frame)
 
     def _targets(self, y: Any) -> FloatArray:
-        """Labels or targets as the learner wants them."""
+        """Return labels ±1 or targets."""
         return np.asarray(y, dtype=np.float64)
 
-    def _answers(self, margins: FloatArray) -> NDArray[Any]:
-        """What is predicted at these margins."""
+    def _predictions(self, margins: FloatArray) -> NDArray[Any]:
+        """Return the predictions for these margins."""
         return margins
 
     def _margins(self, X: Any) -> FloatArray:
         if self._learner is None:
-            return np.full(len(X), self._first_guess())
+            return np.full(len(X), self._initial_margin())
         return self._learner.margins(self._matrix(X, add=False))
 
 
-class BudgetLinearClassifier(_Stream, base.MiniBatchClassifier):  # type: ignore[misc]
+class BudgetLinearClassifier(_RiverModel, base.MiniBatchClassifier):  # type: ignore[misc]
     """Logistic regression with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run, for River.
 
-    A-FTRL with a mixture of scales: there is no learning rate, and a generous budget does no harm. Labels are true and
-    false.
+    The rule is A-FTRL with a mixture of scales. There is no learning rate, and a generous budget does no harm. Labels
+    are True and False.
 
     Parameters
     ----------
     budget : float, optional
-        ρ of the constraint; the intercept costs nothing. None: one that will not bind, from the first 16 rows, which
-        are learned together.
+        ρ of the constraint; the intercept is free. None: a budget that will not bind, computed from the first 16 rows,
+        which are learned together.
     l1, l2 : float
         The weights of the two norms.
     half_life : float, optional
-        After so many rows a row counts half: for streams that drift.
+        After this many rows the weight of a row is halved: for streams that drift.
     seed : int
-        Of no consequence for what is predicted.
+        The seed of the learner's average, which does not change predictions.
 
     Examples
     --------
@@ -281,9 +286,9 @@ class BudgetLinearClassifier(_Stream, base.MiniBatchClassifier):  # type: ignore
 
     loss = "logistic"
 
-    def _first_guess(self) -> float:
-        positive = sum(weight for _, y, weight in self._waiting if y > 0)
-        negative = sum(weight for _, y, weight in self._waiting if y < 0)
+    def _initial_margin(self) -> float:
+        positive = sum(weight for _, y, weight in self._buffer if y > 0)
+        negative = sum(weight for _, y, weight in self._buffer if y < 0)
         return math.log((positive + 0.5) / (negative + 0.5))
 
     def learn_one(self, x: Mapping[Hashable, Any], y: Any, w: float = 1.0) -> None:
@@ -296,12 +301,12 @@ class BudgetLinearClassifier(_Stream, base.MiniBatchClassifier):  # type: ignore
         y : bool
             Its label.
         w : float
-            By what its loss is multiplied.
+            A factor for its loss.
         """
         self._learn(x, 1.0 if y else -1.0, w)
 
     def predict_proba_one(self, x: Mapping[Hashable, Any], **kwargs: Any) -> dict[bool, float]:
-        """The probabilities of both labels.
+        """Return the probabilities of both labels.
 
         Parameters
         ----------
@@ -323,11 +328,11 @@ class BudgetLinearClassifier(_Stream, base.MiniBatchClassifier):  # type: ignore
     def _targets(self, y: Any) -> FloatArray:
         return np.where(np.asarray(y, dtype=bool), 1.0, -1.0)
 
-    def _answers(self, margins: FloatArray) -> NDArray[Any]:
+    def _predictions(self, margins: FloatArray) -> NDArray[Any]:
         return margins > 0
 
     def predict_proba_many(self, X: Any) -> Any:
-        """The probabilities of both labels, a column for each.
+        """Return the probabilities of both labels, a column for each.
 
         Parameters
         ----------
@@ -337,27 +342,27 @@ class BudgetLinearClassifier(_Stream, base.MiniBatchClassifier):  # type: ignore
         Returns
         -------
         probabilities : data frame
-            Of the kind of X.
+            A data frame of the same library as X.
         """
         frame = dataframe.into_frame(X)
         p = expit(self._margins(frame))
         return dataframe.to_native_frame({False: 1.0 - p, True: p}, like=frame)
 
 
-class BudgetLinearRegressor(_Stream, base.MiniBatchRegressor):  # type: ignore[misc]
+class BudgetLinearRegressor(_RiverModel, base.MiniBatchRegressor):  # type: ignore[misc]
     """Least squares with l1‖x‖₁ + ½ l2‖x‖² ≤ budget in the long run, for River.
 
     Parameters
     ----------
     budget : float, optional
-        ρ of the constraint; the intercept costs nothing. None: one that will not bind, from the first 16 rows, which
-        are learned together.
+        ρ of the constraint; the intercept is free. None: a budget that will not bind, computed from the first 16 rows,
+        which are learned together.
     l1, l2 : float
         The weights of the two norms.
     half_life : float, optional
-        After so many rows a row counts half: for streams that drift.
+        After this many rows the weight of a row is halved: for streams that drift.
     seed : int
-        Of no consequence for what is predicted.
+        The seed of the learner's average, which does not change predictions.
 
     Examples
     --------
@@ -369,12 +374,12 @@ class BudgetLinearRegressor(_Stream, base.MiniBatchRegressor):  # type: ignore[m
 
     loss = "squared"
 
-    def _first_guess(self) -> float:
-        total = sum(weight for _, _, weight in self._waiting)
-        return sum(y * weight for _, y, weight in self._waiting) / total if total > 0 else 0.0
+    def _initial_margin(self) -> float:
+        total = sum(weight for _, _, weight in self._buffer)
+        return sum(y * weight for _, y, weight in self._buffer) / total if total > 0 else 0.0
 
-    def _spread(self) -> float:
-        targets = np.array([y for _, y, _ in self._waiting])
+    def _target_spread(self) -> float:
+        targets = np.array([y for _, y, _ in self._buffer])
         return float(np.std(targets)) or float(abs(targets[0])) or 1.0
 
     def learn_one(self, x: Mapping[Hashable, Any], y: float, w: float = 1.0) -> None:
@@ -387,12 +392,12 @@ class BudgetLinearRegressor(_Stream, base.MiniBatchRegressor):  # type: ignore[m
         y : float
             Its target.
         w : float
-            By what its loss is multiplied.
+            A factor for its loss.
         """
         self._learn(x, float(y), w)
 
     def predict_one(self, x: Mapping[Hashable, Any]) -> float:
-        """The prediction for one row.
+        """Return the prediction for one row.
 
         Parameters
         ----------

@@ -18,7 +18,9 @@ or finished before the next one, depending on whether its record is in the journ
 
 from __future__ import annotations
 
+import os
 import warnings
+import weakref
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -46,6 +48,7 @@ from longterm.errors import (
     BrokenBoundWarning,
     HorizonWarning,
     InputError,
+    SharedBudgetWarning,
     UnknownTokenError,
     WindowFullError,
 )
@@ -53,6 +56,9 @@ from longterm.live.checkpoints import CheckpointAfter
 from longterm.live.durable import Durable
 from longterm.live.tokens import Token
 from longterm.storage.lock import writing
+
+_ACTIVE: dict[bytes, weakref.WeakSet[Chooser]] = {}
+"""The choosers that answer requests and were loaded without a journal, by the checksum of their snapshot."""
 
 
 class Chooser(Durable[ChooserMemory]):
@@ -112,6 +118,9 @@ class Chooser(Durable[ChooserMemory]):
         self.rule = rule
         super().__init__(ChooserMemory(rule, seed, max_in_flight, expire_after), checkpoint_after)
         self._warned_of_horizon = False
+        self._process = os.getpid()
+        self._source: bytes | None = None
+        """The checksum of the snapshot, for a chooser that was loaded without a journal."""
         with writing(None if journal is None else Path(journal)) as lock:
             self._recorded.begin(lock, fsync=fsync)
 
@@ -170,6 +179,8 @@ class Chooser(Durable[ChooserMemory]):
             mask = require_allowed(allowed, self.rule.actions, number)
             if number > self.rule.horizon:
                 self._warn_of_horizon()
+            if self._recorded.journal is None:
+                self._warn_of_sharing()
             self._skip_expired(memory, number)
             if len(memory.pending) >= memory.max_in_flight:
                 raise WindowFullError(
@@ -299,7 +310,10 @@ class Chooser(Durable[ChooserMemory]):
             If the journal is damaged, newer, or of another snapshot.
         """
         chooser = cls(rule, checkpoint_after=checkpoint_after)
-        return chooser._load(Path(path), None if journal is None else Path(journal), fsync=fsync)
+        chooser._load(Path(path), None if journal is None else Path(journal), fsync=fsync)
+        if journal is None:
+            chooser._source = Path(path).read_bytes()[-32:]
+        return chooser
 
     @classmethod
     def open(
@@ -408,6 +422,23 @@ class Chooser(Durable[ChooserMemory]):
         what = f"this rule was made for {self.rule.horizon} requests, and more are coming"
         remedy = "The caps still hold; for prices that suit the longer stream make the rule with a larger horizon"
         warnings.warn(f"{what}. {remedy}.", HorizonWarning, stacklevel=3)
+
+    def _warn_of_sharing(self) -> None:
+        """Warn once if this chooser was forked, or loaded twice, without a journal that would refuse a second writer.
+
+        Two processes that load the same snapshot do not see each other.
+        """
+        if self._process == os.getpid() and self._source is None:
+            return
+        others = _ACTIVE.setdefault(self._source, weakref.WeakSet()) if self._source is not None else ()
+        is_shared = self._process != os.getpid() or any(other is not self for other in others)
+        self._process = os.getpid()
+        if self._source is not None:
+            _ACTIVE[self._source].add(self)
+            self._source = None
+        if is_shared:
+            what = "this chooser is a copy of another one, and each of them spends the whole budget"
+            warnings.warn(f"{what}. Give it a journal: then one process at a time can use it.", SharedBudgetWarning, 3)
 
     def _warn_of_excess(self, opened: OpenChoice, paid: FloatArray) -> None:
         """Warn if a cost is above the bound of its choice."""

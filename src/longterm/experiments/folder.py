@@ -1,50 +1,54 @@
-"""The folder of an experiment, or of an arena: what was asked for, a file for each finished job, what came out.
+"""The folder of an experiment or an arena.
 
-manifest.json     the specification, the versions, the seeds: written first, not changed once a job is done
-runs/STEM.json    one for each finished job, whole or not there at all: readable JSON with a checksum
-timings.json      seconds for each job; the only file that differs from one run to the next
+manifest.json     the specification, the versions and the seeds: written first, unchanged once a job is finished
+runs/STEM.json    one record for each finished job
+timings.json      seconds for each job; the only file that differs between two runs
 summary.json      the last round of every curve
-
-Numbers are written with as many digits as it takes to read the same float64 again: the same numbers, the same bytes.
-The record of a job that was cut short, changed, or written for something else is not read: it counts as missing.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 from longterm.errors import InputError
 from longterm.experiments.catalogue import names_only
-from longterm.experiments.jobs import Job, jobs_of
-from longterm.experiments.spec import ExperimentSpec, as_json
-from longterm.experiments.spec_files import spec_of, table_of
-from longterm.storage.files import write_atomically
+from longterm.experiments.jobs import Job, all_jobs
+from longterm.experiments.manifests import describe_differences, only_adds
+from longterm.experiments.records import encode_record, read_record, write_file, write_json
+from longterm.experiments.spec import ExperimentSpec
+from longterm.experiments.spec_tables import spec_of, table_of
+from longterm.storage.files import remove_abandoned
 
-FORMAT = 1
-"""Of the records of jobs."""
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 
 class HasStem(Protocol):
-    """A job: whatever has a file of its own."""
+    """A job with a file of its own."""
 
     @property
     def stem(self) -> str:
-        """The name of its file, without the ending."""
+        """The name of its file, without the suffix."""
 
 
 J = TypeVar("J", bound=HasStem)
 
 
 class JobFolder:
-    """A folder that holds what the jobs of one specification found."""
+    """A folder with the results of the jobs of one specification."""
 
     kind, made_by = "experiment", "longterm"
-    """What it is the folder of, and which commands write one, in words."""
+    """The kind of specification, and the commands that write such a folder, for error messages."""
+    files: tuple[str, ...] = ("manifest.json", "timings.json", "summary.json")
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -52,7 +56,7 @@ class JobFolder:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What the folder was made for."""
+        """The content of manifest.json, validated."""
         try:
             made: dict[str, Any] = json.loads((self.path / "manifest.json").read_text(encoding="utf-8"))
             with names_only():
@@ -68,85 +72,107 @@ class JobFolder:
         return made
 
     def check(self, spec: Mapping[str, Any]) -> None:
-        """Raise if a specification that was read is none."""
+        """Raise if a specification from a manifest is not valid."""
 
-    def begin(self, spec: Mapping[str, Any], versions: Mapping[str, str], jobs: Sequence[HasStem]) -> None:
-        """Begin the folder, or go on with it; refuse one that has results of something else."""
+    @contextmanager
+    def opened(self, spec: Mapping[str, Any], versions: Mapping[str, str], jobs: Sequence[HasStem]) -> Iterator[None]:
+        """Lock the folder and write its manifest; raise if it holds the results of another specification.
+
+        If the block raises before a job is finished, a new folder is removed again.
+        """
+        existed = self.path.exists()
+        self._make(self.path)
+        with self._locked():
+            is_new = self._begin(spec, versions, jobs)
+            try:
+                yield
+            finally:
+                if is_new and not any(self.runs.glob("*.json")):
+                    self._remove(with_folder=not existed)
+
+    def _begin(self, spec: Mapping[str, Any], versions: Mapping[str, str], jobs: Sequence[HasStem]) -> bool:
+        """Prepare the folder for these jobs, and return whether its manifest is new."""
         wanted: dict[str, Any] = {"spec": dict(spec), "seeds": list(spec["seeds"]), "versions": dict(versions)}
-        made = (self.path / "manifest.json").exists()
-        if made and not any(self.runs.glob("*.json")):
-            made = self.manifest == wanted  # a mistake in the specification that was mended before any job was done
-        elif made:
+        current = (self.path / "manifest.json").exists()
+        if current and not any(self.runs.glob("*.json")):
+            current = self.manifest == wanted  # no job is finished, so the specification may have been corrected
+        elif current:
             found = self.manifest
-            was, now = ({**spec, "command": ""} for spec in (found["spec"], wanted["spec"]))
-            if grows(was, now) and found["versions"] == wanted["versions"]:
-                made = False  # the manifest is written anew; what was played is kept
-                self.forget_sums()
-            elif was != now:  # however it was asked for
-                what = f"holds another {self.kind}: {differences(was, now)}"
+            old, new = ({**one, "command": ""} for one in (found["spec"], wanted["spec"]))  # the command may differ
+            if only_adds(old, new) and found["versions"] == wanted["versions"]:
+                current = False  # finished jobs stay; the manifest is written again
+                self.remove_joint_records()
+            elif old != new:
+                what = f"holds another {self.kind}: {describe_differences(old, new)}"
                 raise InputError(str(self.path), what, "Give another folder (--out), or delete this one")
             if found["versions"] != wanted["versions"] and self.unfinished(jobs):
-                what = f"was begun with other versions: {differences(found['versions'], wanted['versions'])}"
+                what = f"was begun with other versions: {describe_differences(found['versions'], wanted['versions'])}"
                 raise InputError(str(self.path), what, "Go on with those, give another folder, or delete this one")
         elif self.runs.exists() or (self.path / "summary.json").exists():
             what = "has results but no manifest.json"
             raise InputError(str(self.path), what, "Give another folder (--out), or delete this one")
+        if self.runs.is_symlink():
+            raise InputError(str(self.runs), "is a symbolic link", "Remove it, or give another folder (--out)")
         self._make(self.runs)
-        for leftover in [*self.path.glob("*.partial"), *self.runs.glob("*.partial")]:
-            leftover.unlink(missing_ok=True)
-        if not made:
-            self.write_json("manifest.json", wanted)
+        for name in self.files:
+            remove_abandoned(self.path / name)
+        for job in self.unfinished(jobs):
+            remove_abandoned(self.runs / f"{job.stem}.json")
+        if not current:
+            write_json(self.path / "manifest.json", wanted)
+        return not current
 
-    def forget_sums(self) -> None:
-        """Delete what is about all learners together, once there are more of them."""
+    def remove_joint_records(self) -> None:
+        """Delete records about all learners together, after learners were added."""
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Only one process at a time works in a folder; the lock goes with the process, however it ends."""
-        self._make(self.path)
-        with (self.path / ".lock").open("w") as file:
-            try:
-                import fcntl
-            except ImportError:  # no such locks on this system
-                yield
-                return
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                what = "another process is at work in this folder"
-                raise InputError(str(self.path), what, "Wait for it, or give another folder (--out)") from error
+    def _locked(self) -> Iterator[None]:
+        """Hold a lock of the operating system on the folder itself; it ends with the process."""
+        if fcntl is None:
             yield
+            return
+        descriptor = os.open(self.path, os.O_RDONLY)
+        try:
+            self._lock(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _lock(self, descriptor: int) -> None:
+        assert fcntl is not None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            what = "another process is at work in this folder"
+            raise InputError(str(self.path), what, "Wait for it, or give another folder (--out)") from error
+        except OSError:  # a file system without locks
+            return
 
     def unfinished(self, jobs: Sequence[J]) -> list[J]:
-        """The jobs whose files are not there, or damaged."""
+        """Return the jobs without a valid record."""
         return [job for job in jobs if self.read(job) is None]
 
     def read(self, job: HasStem) -> dict[str, Any] | None:
-        """What a job found; None where there is no sound file of it."""
+        """Return the record of a job, or None if there is no valid one."""
         return read_record(self.runs / f"{job.stem}.json", job.stem)
 
     def require(self, job: HasStem) -> dict[str, Any]:
-        """What a job found; an InputError where there is no sound file of it."""
+        """Return the record of a job; raise if there is no valid one."""
         content = self.read(job)
         if content is None:
             what = f"runs/{job.stem}.json is missing or damaged"
             raise InputError(str(self.path), what, "Run the same specification into it again: only this is computed")
         return content
 
-    def keep(self, content: Mapping[str, Any], seconds: float) -> None:
-        """Write what a job found, and how long that took."""
+    def store(self, content: Mapping[str, Any], seconds: float) -> None:
+        """Write the record of a job and its time."""
         stem = content["job"]
-        write_atomically(self.runs / f"{stem}.json", encode(content))
-        self.write_json("timings.json", {**self.timings, stem: round(seconds, 3)})
-
-    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
-        """A file for people and other programs."""
-        text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
-        write_atomically(self.path / name, f"{text}\n".encode())
+        write_file(self.runs / f"{stem}.json", encode_record(content))
+        write_json(self.path / "timings.json", {**self.timings, stem: round(seconds, 3)})
 
     @property
     def timings(self) -> dict[str, float]:
-        """Seconds that each job took, by its stem."""
+        """The seconds that each job took, by its stem."""
         try:
             made: dict[str, float] = json.loads((self.path / "timings.json").read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError):
@@ -159,115 +185,33 @@ class JobFolder:
         except OSError as error:
             raise InputError(str(folder), f"cannot be made ({error})", "Give another folder (--out)") from error
 
+    def _remove(self, *, with_folder: bool) -> None:
+        """Remove the files of a folder without results, and the folder itself."""
+        for name in self.files:
+            (self.path / name).unlink(missing_ok=True)
+        with suppress(OSError):  # somebody else's files stay
+            self.runs.rmdir()
+            if with_folder:
+                self.path.rmdir()
+
 
 class ResultFolder(JobFolder):
-    """A folder that holds the results of one experiment."""
+    """The folder of one experiment."""
 
     kind, made_by = "experiment", "`longterm run` or `reproduce`"
 
     @property
     def spec(self) -> ExperimentSpec:
-        """The specification it was made for; what it names is not imported."""
+        """The specification in the manifest; the names in it are not imported."""
         with names_only():
             return spec_of(self.manifest["spec"])
 
     def check(self, spec: Mapping[str, Any]) -> None:
         spec_of(spec)
 
-    def forget_sums(self) -> None:
+    def remove_joint_records(self) -> None:
         (self.runs / f"{Job('bounds').stem}.json").unlink(missing_ok=True)
 
-    def open_for(self, spec: ExperimentSpec, versions: Mapping[str, str]) -> None:
-        """Begin the folder, or go on with it."""
-        self.begin(table_of(spec), versions, self._jobs(spec))
-
-    def missing(self, spec: ExperimentSpec) -> list[Job]:
-        """The jobs whose files are not there, or damaged."""
-        return self.unfinished(self._jobs(spec))
-
-    def _jobs(self, spec: ExperimentSpec) -> list[Job]:
-        return [Job("problem"), *jobs_of(spec)]
-
-
-def grows(was: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether all that differs is that learners or problems have come in addition.
-
-    Examples
-    --------
-    >>> from longterm.experiments.folder import grows
-    >>> grows({"learners": [1]}, {"learners": [1, 2]}), grows({"learners": [1]}, {"learners": [2]})
-    (True, False)
-    """
-    differing = {key for key in {*was, *now} if was.get(key) != now.get(key)}
-    return bool(differing) and all(
-        key in ("learners", "problems") and all(one in now.get(key, []) for one in was.get(key, []))
-        for key in differing
-    )
-
-
-def differences(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """Which keys differ, in words; of learners and problems, which have come and which have gone.
-
-    Examples
-    --------
-    >>> from longterm.experiments.folder import differences
-    >>> old = {"rounds": 512, "problems": [{"name": "routing"}, {"name": "doubly_stochastic", "size": 4}]}
-    >>> differences(old, {"rounds": 300, "problems": [{"name": "routing"}]})
-    'problems without doubly_stochastic size=4; rounds was 512, now 300'
-    """
-    keys = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
-    return "; ".join(words for key in keys for words in _apart(key, found.get(key), wanted.get(key)))
-
-
-def _apart(key: str, was: Any, now: Any) -> Iterator[str]:
-    gone = [one for one in was or [] if one not in (now or [])] if _is_of_tables(was) else []
-    new = [one for one in now or [] if one not in (was or [])] if _is_of_tables(now) else []
-    if not (gone or new):
-        yield f"{key} was {_brief(was)}, now {_brief(now)}"
-    if gone:
-        yield f"{key} without {_listed(gone)}"
-    if new:
-        yield f"{key} with {_listed(new)}"
-
-
-def _is_of_tables(value: Any) -> bool:
-    return isinstance(value, list) and any(isinstance(one, Mapping) for one in value)
-
-
-def _listed(tables: Sequence[Mapping[str, Any]]) -> str:
-    """The first three, and how many more there are."""
-    return ", ".join(map(_brief, tables[:3])) + (f" and {len(tables) - 3} more" if len(tables) > 3 else "")
-
-
-def _brief(value: Any) -> str:
-    if isinstance(value, Mapping) and "name" in value:  # a learner or a problem, as on the command line
-        told = {"learner", "name", "role", *(key for key in value if f"{key} = " in str(value["name"]))}
-        parameters = (f"{key}={_brief(value[key])}" for key in value if key not in told)
-        return " ".join([str(value["name"]), *parameters])
-    text = "left out" if value in (None, []) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return text if len(text) <= 100 else f"{text[:97]}…"
-
-
-def encode(content: Mapping[str, Any]) -> bytes:
-    """The bytes of a record."""
-    text = as_json(content)
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return f'{{"format":{FORMAT},"sha256":"{digest}",\n"content":{text}}}\n'.encode()
-
-
-def decode(data: bytes) -> dict[str, Any] | None:
-    """What was encoded; None where these are not exactly the bytes of a record."""
-    try:
-        content = json.loads(data)["content"]
-        return content if encode(content) == data else None
-    except (ValueError, KeyError, TypeError, RecursionError):  # UnicodeDecodeError is a ValueError
-        return None
-
-
-def read_record(path: Path, stem: str) -> dict[str, Any] | None:
-    """The record of this job in a file; None where there is no sound one."""
-    try:
-        content = decode(path.read_bytes())
-    except OSError:
-        return None
-    return content if content is not None and content.get("job") == stem else None
+    def opened_for(self, spec: ExperimentSpec, versions: Mapping[str, str]) -> AbstractContextManager[None]:
+        """Lock the folder for an experiment, as `opened`."""
+        return self.opened(table_of(spec), versions, all_jobs(spec, self.read(Job("problem"))))

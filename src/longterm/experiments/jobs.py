@@ -1,30 +1,27 @@
-"""What workers do. A job is a few words and numbers: the worker builds the problem itself and reads data by its name.
+"""The jobs of an experiment, as workers run them.
 
-problem           what has to be known first: a budget to be chosen, how many rounds there are, the constants
+A job is a few words and numbers: the worker builds the problem and reads the data itself.
+
+problem           parameters to be computed first (a chosen budget), the number of rounds, the constants
 bounds            the theorems' bounds of every curve
-comparator, seed  x*_t at the kept rounds, warm-started along t
-run, curve, seed  one learner over one sequence
-
-**Where jobs run**: processes of this machine, a Dask cluster, or any backend that joblib knows.
-
-A job that is lost with its worker is not lost for good: what is finished is on disk, and the same command goes on.
+comparator, seed  x*_t at the recorded rounds
+run, curve, seed  one learner on one sequence
 """
 
 from __future__ import annotations
 
 import json
-import os
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,145 +30,15 @@ from longterm import hindsight
 from longterm._arrays import FloatArray
 from longterm.engines import run
 from longterm.engines.trace import Trace
-from longterm.errors import AssumptionWarning, InputError, LongtermError
-from longterm.experiments.catalogue import Scenario, find_learner, find_problem
+from longterm.errors import AssumptionWarning, InputError
+from longterm.experiments.catalogue import find_learner, find_problem
 from longterm.experiments.result import LOGGED
-from longterm.experiments.spec import ExperimentSpec, LearnerSpec, as_json, kept_rounds, logged_rounds, slug
+from longterm.experiments.rounds import logged_rounds, recorded_rounds
+from longterm.experiments.spec import ExperimentSpec, LearnerSpec, as_json, slug
 from longterm.learners import Learner
+from longterm.problems.scenarios import Scenario
 
-LOCAL = "loky"
-LOST = ("TerminatedWorkerError", "BrokenProcessPool", "KilledWorker")
-"""What loky and Dask raise where a worker has died; by name, since neither is imported here."""
-IDLE_SECONDS = 30
-"""Workers whose experiment was killed go after this time."""
-
-
-class Backend(NamedTuple):
-    """Who does the work.
-
-    Parameters
-    ----------
-    name : str
-        loky (processes of this machine), dask, or a name that was registered with joblib.
-    workers : int, optional
-        How many; None: all cores, or all that the backend has.
-    scheduler : str, optional
-        The address of a Dask scheduler.
-    register : str, optional
-        A function that registers the backend first, as module:function (ray.util.joblib:register_ray).
-    """
-
-    name: str = LOCAL
-    workers: int | None = None
-    scheduler: str | None = None
-    register: str | None = None
-
-
-@contextmanager
-def opened(backend: Backend) -> Iterator[Callable[..., Iterator[Any]]]:
-    """``do(function, arguments)``, which yields function(*a) for every a as they are done there."""
-    joblib = _joblib()
-    given: list[Any] = []
-
-    def do(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        # Jobs one by one: each is on disk as soon as it is done.
-        parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        given.append(parallel(joblib.delayed(function)(*one) for one in arguments))
-        return iter(given[-1])
-
-    with _configured(joblib, backend), _quiet_tracker(), warnings.catch_warnings():
-        # Between two jobs loky replaces a worker that has grown, as one that compiles does. Nothing is lost by it.
-        warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
-        # After an interrupt joblib advises to ask for less.
-        warnings.filterwarnings("ignore", message=".*have been cancelled|.*executed  but not used")
-        stopped = False
-        try:
-            yield do
-        except KeyboardInterrupt:
-            stopped = True  # by the keyboard, or by SIGTERM: jobs under way are not waited for
-            raise
-        except Exception as error:
-            if type(error).__name__ not in LOST:
-                raise
-            raise LongtermError(
-                "a worker was lost (killed, or out of memory). What is finished is kept: run the same command again, "
-                "with fewer workers if memory is short"
-            ) from error
-        finally:
-            for results in given:
-                results.close()
-            if backend.name == LOCAL:  # the next experiment gets workers that know today's environment
-                import_module("joblib.externals.loky").get_reusable_executor().shutdown(wait=True, kill_workers=stopped)
-
-
-@contextmanager
-def _quiet_tracker() -> Iterator[None]:
-    """What an interrupt leaves of semaphores, loky's tracker removes, a process of its own: it need not warn of it."""
-    before = os.environ.get("PYTHONWARNINGS")
-    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [before, "ignore:resource_tracker:UserWarning"]))
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop("PYTHONWARNINGS", None)
-        else:
-            os.environ["PYTHONWARNINGS"] = before
-
-
-@contextmanager
-def _configured(joblib: Any, backend: Backend) -> Iterator[None]:
-    if backend.register is not None:
-        _registered(backend.register)
-    if backend.name == "dask":
-        with _client(backend), joblib.parallel_config(backend="dask", n_jobs=backend.workers or -1):
-            yield
-        return
-    if backend.scheduler is not None:
-        raise InputError("scheduler", f"means nothing to {backend.name!r}", "Give --backend dask with it")
-    options = {"inner_max_num_threads": 1, "idle_worker_timeout": IDLE_SECONDS} if backend.name == LOCAL else {}
-    try:
-        config = joblib.parallel_config(backend=backend.name, n_jobs=backend.workers or -1, **options)
-    except (ValueError, ImportError) as error:
-        remedy = "Choose loky or dask, or register it first (--register module:function)"
-        raise InputError("backend", f"{backend.name!r} is not known to joblib", remedy) from error
-    with config:
-        yield
-
-
-def _registered(where: str) -> None:
-    module, _, function = where.partition(":")
-    try:
-        getattr(import_module(module), function)()
-    except (ImportError, AttributeError) as error:
-        remedy = "Give module:function of something installed, ray.util.joblib:register_ray for example"
-        raise InputError("register", f"{where!r} cannot be imported ({error})", remedy) from error
-
-
-@contextmanager
-def _client(backend: Backend) -> Iterator[None]:
-    try:
-        distributed: Any = import_module("distributed")
-    except ImportError as error:
-        raise ImportError("backend 'dask' needs distributed: pip install distributed") from error
-    if backend.scheduler is None:
-        raise InputError("scheduler", "is missing", "Give the address of the Dask scheduler, tcp://host:8786")
-    try:
-        client = distributed.Client(backend.scheduler, timeout="10s")
-    except (OSError, ValueError) as error:  # a TimeoutError is an OSError
-        what = f"nothing answers at {backend.scheduler!r} ({error or type(error).__name__})"
-        raise InputError("scheduler", what, "Start one with `dask scheduler`, and give its address") from error
-    with client:
-        yield
-
-
-def _joblib() -> Any:
-    try:
-        return import_module("joblib")
-    except ImportError as error:
-        raise ImportError("experiments need joblib: pip install 'longterm[experiments]'") from error
-
-
-TRACED = (
+RECORDED = (
     "cumulative_loss",
     "signed_violation",
     "hard_violation",
@@ -179,12 +46,12 @@ TRACED = (
     "long_term_violation",
     "largest_violation",
 )
-"""What is kept of a trace."""
+"""The columns of a trace that a record has."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One thing to compute, on its own."""
+    """An independent unit of work."""
 
     kind: Literal["problem", "bounds", "comparator", "run"]
     curve: LearnerSpec | None = None
@@ -192,42 +59,48 @@ class Job:
 
     @property
     def stem(self) -> str:
-        """The name of its file, without the ending."""
+        """The name of its file, without the suffix."""
         name = slug(self.curve.name) if self.curve is not None else self.kind
         return name if self.seed is None else f"{name}-{self.seed}"
 
 
-def jobs_of(spec: ExperimentSpec) -> list[Job]:
-    """Every job but the first (`problem`), those that take longest first."""
-    comparators = [Job("comparator", seed=seed) for seed in spec.seeds]
-    runs = [Job("run", curve, seed) for curve in spec.curves for seed in spec.seeds]
-    return [*comparators, *runs, Job("bounds")]
+def seeds_of(spec: ExperimentSpec, prepared: Mapping[str, Any] | None) -> tuple[int, ...]:
+    """Return the seeds to run: only the first where every seed gives the same sequence."""
+    return spec.seeds[:1] if prepared is not None and prepared.get("same_for_all_seeds") else spec.seeds
+
+
+def all_jobs(spec: ExperimentSpec, prepared: Mapping[str, Any] | None) -> list[Job]:
+    """Return every job, the longest first; `prepared` is the record of the first job, if there is one."""
+    seeds = seeds_of(spec, prepared)
+    comparators = [Job("comparator", seed=seed) for seed in seeds]
+    runs = [Job("run", curve, seed) for curve in spec.curves for seed in seeds]
+    return [Job("problem"), *comparators, *runs, Job("bounds")]
 
 
 def work(spec: ExperimentSpec, job: Job, prepared: Mapping[str, Any] | None) -> tuple[dict[str, Any], float]:
-    """The record of a job, and the seconds it took. `prepared` is the record of the first job."""
+    """Return the record of a job and its seconds; `prepared` is the record of the job `problem`."""
     begin = time.perf_counter()
-    with one_thread(), assumptions_noted() as noted:
+    with single_threaded(), collect_assumptions() as noted:
         if job.kind == "problem":
             content = _prepare(spec)
         elif prepared is None:
             raise InputError("prepared", "is missing", "Run the job 'problem' first")
         else:
-            rounds = kept_rounds(prepared["rounds"], spec.record)
-            game = game_of(spec.problem.name, as_json(prepared["parameters"]))
+            rounds = recorded_rounds(prepared["rounds"], spec.record)
+            scenario = scenario_of(spec.problem.name, as_json(prepared["parameters"]))
             try:
-                content = {"rounds": rounds.tolist()} | _WORK[job.kind](spec, job, game, rounds)
+                content = {"rounds": rounds.tolist()} | _WORK[job.kind](spec, job, scenario, rounds)
             except Exception as error:
                 if job.kind != "run" or job.curve is None:
                     raise
-                where = f"{job.curve.name} on {game.problem.name!r}, seed {job.seed}{where_it_stopped(error)}"
-                content = {"failed": where}
+                where = f"{job.curve.name} on {scenario.problem.name!r}, seed {job.seed}"
+                content = {"failed": f"{where}{describe_stop(error)}"}
     return {"job": job.stem, **content, **noted}, time.perf_counter() - begin
 
 
 @contextmanager
-def assumptions_noted() -> Iterator[dict[str, list[str]]]:
-    """What a learner's theorem does not cover, as an entry of the record: the run goes on, and its record says so."""
+def collect_assumptions() -> Iterator[dict[str, list[str]]]:
+    """Yield a table that gets an entry "warnings" with the assumptions of theorems that did not hold."""
     noted: dict[str, list[str]] = {}
     with warnings.catch_warnings(record=True) as raised:
         warnings.simplefilter("always", AssumptionWarning)
@@ -241,8 +114,8 @@ def assumptions_noted() -> Iterator[dict[str, list[str]]]:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread for linear algebra: workers would get in each other's way, and the last bits would differ."""
+def single_threaded() -> Iterator[None]:
+    """Use one thread for linear algebra: workers do not compete, and the last bits do not depend on their number."""
     if find_spec("threadpoolctl") is None:
         yield
         return
@@ -251,6 +124,7 @@ def one_thread() -> Iterator[None]:
 
 
 def _prepare(spec: ExperimentSpec) -> dict[str, Any]:
+    """Return the record of the job `problem`; raise if a learner cannot be built."""
     entry = find_problem(spec.problem.name)
     parameters: dict[str, Any] = dict(spec.problem.parameters)
     facts: dict[str, Any] = {}
@@ -258,74 +132,77 @@ def _prepare(spec: ExperimentSpec) -> dict[str, Any]:
         found = entry.prepare(**parameters)
         parameters |= found.parameters
         facts |= found.facts
-    game = game_of(spec.problem.name, as_json(parameters))
-    rounds = spec.rounds if spec.rounds is not None else game.length
+    scenario = scenario_of(spec.problem.name, as_json(parameters))
+    rounds = spec.rounds if spec.rounds is not None else scenario.length
     if rounds is None:
-        raise InputError("rounds", f"{spec.problem.name!r} has no length of its own", "Say how many rounds to play")
-    for curve in spec.curves:  # what is wrong with one is said before the first has been run
-        learner_of(game, curve.learner, int(rounds), as_json(curve.parameters))
-    constants = game.problem.constants
+        raise InputError("rounds", f"{spec.problem.name!r} has no length of its own", "Give the number of rounds")
+    for curve in spec.curves:  # an error in one stops the experiment before the first run
+        learner_of(scenario, curve.learner, int(rounds), as_json(curve.parameters))
+    constants = scenario.problem.constants
     facts |= {
-        **game.facts,
-        "name": game.problem.name,
-        "dimension": game.problem.dimension,
-        "constraints": game.problem.constraint.count,
+        **scenario.facts,
+        "name": scenario.problem.name,
+        "dimension": scenario.problem.dimension,
+        "constraints": scenario.problem.constraint.count,
         "constants": asdict(constants) | {"gradient_bound": constants.gradient_bound},
     }
-    return {"parameters": parameters, "rounds": int(rounds), "facts": facts}
+    prepared = {"parameters": parameters, "rounds": int(rounds), "facts": facts}
+    return prepared if scenario.stream.depends_on_seed else {**prepared, "same_for_all_seeds": True}
 
 
-def _bounds(spec: ExperimentSpec, job: Job, game: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+def _bounds(spec: ExperimentSpec, job: Job, scenario: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for curve in spec.curves:
-        learner = learner_of(game, curve.learner, int(rounds[-1]), as_json(curve.parameters))
+        learner = learner_of(scenario, curve.learner, int(rounds[-1]), as_json(curve.parameters))
         for kind, theorem in (("bounds", learner.bound), ("printed_bounds", learner.bound_as_printed)):
-            proved = theorem(game.problem, rounds)
-            made.setdefault(kind, {})[curve.name] = {measure: values.tolist() for measure, values in proved.items()}
-    return made
+            proved = theorem(scenario.problem, rounds)
+            found.setdefault(kind, {})[curve.name] = {measure: values.tolist() for measure, values in proved.items()}
+    return found
 
 
-def _comparator(spec: ExperimentSpec, job: Job, game: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
+def _comparator(spec: ExperimentSpec, job: Job, scenario: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
     assert job.seed is not None
-    best = hindsight.best(game.problem, game.stream, rounds, seeds=job.seed, benchmark=game.benchmark, progress=None)
-    constraint = game.problem.constraint
+    best = hindsight.best(
+        scenario.problem, scenario.stream, rounds, seeds=job.seed, benchmark=scenario.benchmark, progress=None
+    )
+    constraint = scenario.problem.constraint
     found = {"loss": best.loss, "gap": best.gap, "x": best.x[-1]}
-    if not constraint.parameters:  # one that changes has no value at a decision alone
+    if not constraint.parameters:  # a varying constraint has no value without its round
         found["constraint"] = np.max(constraint.values(best.x), axis=-1)
     return {"seed": job.seed, **{name: np.asarray(value).tolist() for name, value in found.items()}}
 
 
-def _run(spec: ExperimentSpec, job: Job, game: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
+def _run(spec: ExperimentSpec, job: Job, scenario: Scenario, rounds: NDArray[np.int64]) -> dict[str, Any]:
     assert job.curve is not None
     assert job.seed is not None
-    assert spec.engine != "auto"  # decided once, before the first job
+    assert spec.engine != "auto"  # chosen before the first job
     T = int(rounds[-1])
-    learner = learner_of(game, job.curve.learner, T, as_json(job.curve.parameters))
+    learner = learner_of(scenario, job.curve.learner, T, as_json(job.curve.parameters))
     logged = logged_rounds(T) if spec.logged else rounds[:0]
-    record = np.unique(np.concatenate([rounds, logged, logged - 1]))  # two sums in a row give g of a round
+    record = np.unique(np.concatenate([rounds, logged, logged - 1]))  # two consecutive sums give g in a round
     trace = run(
-        game.problem,
+        scenario.problem,
         learner,
-        game.stream,
+        scenario.stream,
         T,
         seeds=job.seed,
         record=record[record > 0].tolist(),
         engine=spec.engine,
         progress=None,
     )
-    kept = np.searchsorted(trace.rounds, rounds)
+    index = np.searchsorted(trace.rounds, rounds)
     measures = measures_of(trace) | ({LOGGED: _logged_sums(trace, logged)} if spec.logged else {})
     return {
         "curve": job.curve.name,
         "seed": job.seed,
-        "measures": {name: values[kept].tolist() for name, values in measures.items()},
-        "reports": {name: values[kept].tolist() for name, values in trace.reports.items() if values.ndim == 1},
+        "measures": {name: values[index].tolist() for name, values in measures.items()},
+        "reports": {name: values[index].tolist() for name, values in trace.reports.items() if values.ndim == 1},
         "x": np.asarray(learner.ask(trace.state)).tolist(),
     }
 
 
-def where_it_stopped(error: BaseException) -> str:
-    """The round that a run got to, the error, and the line of code that raised it."""
+def describe_stop(error: BaseException) -> str:
+    """Return the round, the error and the line of code that stopped a run."""
     trace = getattr(error, "trace", None)
     at = f", round {trace.last_round + 1}" if isinstance(trace, Trace) else ""
     frames = traceback.extract_tb(error.__traceback__)
@@ -334,13 +211,13 @@ def where_it_stopped(error: BaseException) -> str:
 
 
 def measures_of(trace: Trace) -> dict[str, FloatArray]:
-    """The sums of a run at its recorded rounds."""
-    return {name: getattr(trace, name) for name in TRACED}
+    """Return the totals of a run at its recorded rounds."""
+    return {name: getattr(trace, name) for name in RECORDED}
 
 
 def _logged_sums(trace: Trace, logged: NDArray[np.int64]) -> FloatArray:
-    """At each recorded round, Σ g over the logged rounds so far."""
-    sums = np.append(trace.signed_violation, 0.0)  # at the place −1: before round 1
+    """Return Σ g over the logged rounds up to each recorded round."""
+    sums = np.append(trace.signed_violation, 0.0)  # index −1: before round 1
     places = np.searchsorted(trace.rounds, logged)
     single = np.zeros(len(trace.rounds))
     single[places] = sums[places] - sums[places - 1]
@@ -350,19 +227,19 @@ def _logged_sums(trace: Trace, logged: NDArray[np.int64]) -> FloatArray:
 _WORK = {"bounds": _bounds, "comparator": _comparator, "run": _run}
 
 
-# A worker does many jobs of one experiment: what it built, and what the engine compiled for it, is used again.
+# A worker runs many jobs of one experiment and reuses what it built and what the engine compiled.
 @lru_cache(maxsize=2)
-def game_of(name: str, parameters: str) -> Scenario:
-    """The game of this name, with parameters as JSON."""
+def scenario_of(name: str, parameters: str) -> Scenario:
+    """Return the problem and stream of this name; the parameters are JSON."""
     return find_problem(name).build(**_from_json(parameters))  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=64)
-def learner_of(game: Scenario, name: str, rounds: int, parameters: str) -> Learner[Any]:
-    """The learner of this name for a game, with parameters as JSON."""
-    return find_learner(name).learner(game.problem, rounds, _from_json(parameters))
+def learner_of(scenario: Scenario, name: str, rounds: int, parameters: str) -> Learner[Any]:
+    """Return the learner of this name for a problem; the parameters are JSON."""
+    return find_learner(name).learner(scenario.problem, rounds, _from_json(parameters))
 
 
 def _from_json(text: str) -> dict[str, Any]:
-    made: dict[str, Any] = json.loads(text)
-    return made
+    table: dict[str, Any] = json.loads(text)
+    return table

@@ -1,9 +1,9 @@
-"""What to run: the same frozen dataclasses from Python, from a TOML file and from the command line.
+"""Specifications of experiments: the same frozen dataclasses from Python, from a TOML file and the command line.
 
 name = "mine"                       # of the experiment
 rounds = 2000                       # T; left out, the rows of the data set
 seeds = 5                           # 0 … 4, or a list of seeds: one sequence each
-record = 30                         # about how many rounds are kept
+record = 30                         # about how many rounds are recorded
 
 [problem]
 name = "budgeted_logistic"          # of the catalogue; the other keys are its parameters
@@ -16,7 +16,7 @@ beta = [0.5, 0.6667]                # a list becomes a grid: one curve each
 
 [[learners]]
 learner = "mahdavi_ogd"
-name = "Convex OGD"                 # how figures call it
+name = "Convex OGD"                 # its name in figures
 """
 
 from __future__ import annotations
@@ -28,24 +28,22 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, get_args
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, get_args
 
 from longterm import _validate as validate
+from longterm.engines.selection import EngineChoice
 from longterm.errors import InputError
-from longterm.experiments.catalogue import find_learner, find_problem, fits, in_words
+from longterm.experiments.catalogue import find_learner, find_problem
+from longterm.experiments.parameter_types import describe_type, fits
 from longterm.experiments.result import LOGGED, MEASURES, Role
 from longterm.streams.base import validate_seeds
 
-EngineChoice = Literal["auto", "numpy", "jax"]
-"""The engine that is named; auto: the faster one, by the rule of `longterm.run`."""
-FEWEST_ROUNDS_KEPT = 2
-MOST_SEEDS = MOST_ROUNDS_KEPT = 1_000_000
-MOST_CURVES = 10_000
-"""Beyond these a few words in a file would ask for more than a machine has."""
-MOST_ROUNDS = 2**53
+MIN_RECORDED = 2
+MAX_SEEDS = MAX_RECORDED = 1_000_000
+MAX_CURVES = 10_000
+"""Limits that keep a small file from asking for more memory than a machine has."""
+MAX_ROUNDS = 2**53
+DEFAULT_NAME = "experiment"
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class ProblemSpec:
     name : str
         Its name in the catalogue.
     parameters : mapping
-        Of the function that makes it.
+        The arguments of its builder.
 
     Examples
     --------
@@ -70,9 +68,15 @@ class ProblemSpec:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _require(self)
-        _require_plain(self.parameters, "problem")
+        _require_types(self)
+        _require_json(self.parameters, "problem")
         find_problem(self.name, "problem.name").check(self.parameters, "problem")
+
+    @property
+    def title(self) -> str:
+        """The name and the parameters, for figures and tables."""
+        given = ", ".join(f"{key} = {value}" for key, value in sorted(self.parameters.items()))
+        return self.name.replace("_", " ") + (f", {given}" if given else "")
 
 
 @dataclass(frozen=True)
@@ -84,13 +88,13 @@ class LearnerSpec:
     learner : str
         Its name in the catalogue.
     parameters : mapping
-        Of its `for_problem`; a list of values becomes a grid.
+        The arguments of its `for_problem`; a list of values becomes a grid.
     name : str
-        How figures call it; left out, by the learner's title and the parameters that were given.
+        The name in figures; left out, the learner's title and the given parameters.
     role : {"paper", "fair", "own"}
         As in `Curve`.
     read_off : mapping of str to float
-        What another source says of the measures at the last round, to be shown beside ours.
+        Values of another source at the last round, by measure, shown beside the measured ones.
     """
 
     learner: str
@@ -100,12 +104,12 @@ class LearnerSpec:
     read_off: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _require(self)
-        # In order, however they were written: a grid has the same names when it is read from a manifest.
-        validate.set_frozen(self, parameters={str(k): _no_list(v) for k, v in sorted(self.parameters.items())})
+        _require_types(self)
+        # Sorted, so that a grid has the same names when it is read from a manifest.
+        validate.set_frozen(self, parameters={str(k): _grid_values(v) for k, v in sorted(self.parameters.items())})
         if self.role not in get_args(Role):
             raise InputError("learners.role", f"{self.role!r} is not known", f"Choose from {list(get_args(Role))}")
-        _require_plain(self.parameters, f"learners.{self.learner}")
+        _require_json(self.parameters, f"learners.{self.learner}")
         for measure, value in self.read_off.items():
             if measure not in (*MEASURES, LOGGED):
                 known = [*MEASURES, LOGGED]
@@ -115,29 +119,29 @@ class LearnerSpec:
         for one in self.curves if self.is_grid else (self,):
             entry.check(one.parameters, f"learners.{self.learner}")
         if not self.name:
-            given = ", ".join(f"{k} = {_short(v)}" for k, v in self.parameters.items() if not isinstance(v, tuple))
-            title = entry_title(self.learner)
+            given = ", ".join(f"{k} = {_format(v)}" for k, v in self.parameters.items() if not isinstance(v, tuple))
+            title = learner_title(self.learner)
             validate.set_frozen(self, name=f"{title}, {given}" if given else title)
 
     @property
     def is_grid(self) -> bool:
-        """Whether a parameter has several values."""
+        """True if a parameter has several values."""
         return any(isinstance(value, tuple) for value in self.parameters.values())
 
     @property
     def curves(self) -> tuple[LearnerSpec, ...]:
-        """One specification for each point of the grid."""
+        """The specification of each point of the grid."""
         varied = {key: value for key, value in self.parameters.items() if isinstance(value, tuple)}
         if not varied:
             return (self,)
-        at_most("learners", math.prod(map(len, varied.values())), MOST_CURVES, "curves")
-        made = []
+        require_at_most("learners", math.prod(map(len, varied.values())), MAX_CURVES, "curves")
+        points = []
         for values in itertools.product(*varied.values()):
             point = dict(zip(varied, values, strict=True))
-            words = ", ".join(f"{key} = {_short(value)}" for key, value in point.items())
-            name = f"{self.name or entry_title(self.learner)}, {words}"
-            made.append(LearnerSpec(self.learner, {**self.parameters, **point}, name, self.role, self.read_off))
-        return tuple(made)
+            settings = ", ".join(f"{key} = {_format(value)}" for key, value in point.items())
+            name = f"{self.name or learner_title(self.learner)}, {settings}"
+            points.append(LearnerSpec(self.learner, {**self.parameters, **point}, name, self.role, self.read_off))
+        return tuple(points)
 
 
 @dataclass(frozen=True)
@@ -147,23 +151,23 @@ class ExperimentSpec:
     Parameters
     ----------
     problem : ProblemSpec
-        What is played.
+        The problem.
     learners : tuple of LearnerSpec
-        Who plays it.
+        The learners to compare.
     rounds : int, optional
-        T; None: as many as the data set has rows.
+        T. None: the number of rows of the data set.
     seeds : tuple of int
-        One sequence each; every learner sees the same.
+        One seed for each sequence; every learner sees the same sequences.
     record : int
-        About how many rounds are kept, half of them evenly spaced and half evenly on a logarithmic scale.
+        About how many rounds are recorded, half of them evenly spaced and half evenly on a logarithmic scale.
     logged : bool
-        Whether g is also summed over the logged rounds 8, 16, 32, …, T alone, as the paper's Figure 4 has it.
+        Whether g is also summed over the rounds 8, 16, 32, …, T only, as in the paper's Figure 4.
     engine : {"auto", "numpy", "jax"}
-        What runs it; auto: the faster one, by the rule of `longterm.run`.
+        auto: the faster one, by the rule of `longterm.run`.
     name, title : str
-        Of the folder, and of pages and figures.
+        The name of the folder, and the title of pages and figures; left out, the title is the name or the problem.
     command : str
-        What runs it again, where that is shorter than the manifest.
+        The command that runs it again, where that is shorter than the manifest.
 
     Examples
     --------
@@ -185,27 +189,25 @@ class ExperimentSpec:
     record: int = 40
     logged: bool = False
     engine: EngineChoice = "auto"
-    name: str = "experiment"
+    name: str = DEFAULT_NAME
     title: str = ""
     command: str = ""
 
     def __post_init__(self) -> None:
         given: Any = self.seeds
-        seeds: Any
-        if isinstance(given, int):
-            seeds = tuple(range(at_most("seeds", validate.count("seeds", given), MOST_SEEDS, "sequences")))
-        else:
-            seeds = validate_seeds(given)
+        seeds: Any = range(validate_sequences(given, "seeds")) if isinstance(given, int) else validate_seeds(given)
         learners = tuple(self.learners) if isinstance(self.learners, Sequence) else ()
-        validate.set_frozen(self, seeds=seeds, learners=learners, title=self.title or self.name)
-        _require(self)
+        validate.set_frozen(self, seeds=tuple(seeds), learners=learners)
+        _require_types(self)
+        title = self.title or (self.name if self.name != DEFAULT_NAME else self.problem.title)
+        validate.set_frozen(self, title=title)
         if len(set(self.seeds)) < len(self.seeds):
-            raise InputError("seeds", f"{given!r} has a seed twice", "Give each once: two equal sequences tell nothing")
+            raise InputError("seeds", f"{given!r} has a seed twice", "Give each once")
         if self.rounds is not None:
-            at_most("rounds", validate.count("rounds", self.rounds), MOST_ROUNDS, "rounds")
-        if validate.count("record", self.record) < FEWEST_ROUNDS_KEPT:
-            raise InputError("record", f"{self.record} is too few", f"Keep at least {FEWEST_ROUNDS_KEPT} rounds")
-        at_most("record", self.record, MOST_ROUNDS_KEPT, "rounds kept")
+            require_at_most("rounds", validate.count("rounds", self.rounds), MAX_ROUNDS, "rounds")
+        if validate.count("record", self.record) < MIN_RECORDED:
+            raise InputError("record", f"{self.record} is too few", f"Record at least {MIN_RECORDED} rounds")
+        require_at_most("record", self.record, MAX_RECORDED, "recorded rounds")
         if self.engine not in get_args(EngineChoice):
             known = list(get_args(EngineChoice))
             raise InputError("engine", f"{self.engine!r} is not known", f"Choose from {known}")
@@ -221,24 +223,24 @@ class ExperimentSpec:
                 what = f"two curves would be called {name!r}" if names.count(name) > 1 else f"{name!r} cannot be used"
                 remedy = "Give every learner a name of its own; values of a grid have to differ in four digits"
                 raise InputError("learners.name", what, remedy)
-            if len(name.encode()) > LONGEST_NAME:
+            if len(name.encode()) > MAX_NAME_BYTES:
                 what = f"{name!r} is too long for a file"
-                raise InputError("learners.name", what, f"Give a name of at most {LONGEST_NAME} letters")
+                raise InputError("learners.name", what, f"Give a name of at most {MAX_NAME_BYTES} letters")
 
     @property
     def curves(self) -> tuple[LearnerSpec, ...]:
-        """The learners with grids spread out: one curve each."""
+        """All curves: one for each learner and each point of its grid."""
         return tuple(curve for learner in self.learners for curve in learner.curves)
 
 
 RESERVED = ("problem", "bounds", "comparator")
-"""File names that are not curves'."""
-LONGEST_NAME = 200
-"""Bytes of a curve's name in a file name; with the seed and the ending, systems take 255."""
+"""File names that no curve may have."""
+MAX_NAME_BYTES = 200
+"""With the seed and the suffix, file systems allow 255 bytes."""
 
 
 def slug(name: str) -> str:
-    """A name as a part of a file name.
+    """Return a name as a part of a file name.
 
     Examples
     --------
@@ -250,58 +252,36 @@ def slug(name: str) -> str:
     """
     plain = unicodedata.normalize("NFC", name.lower())
     plain = plain.replace("β", "beta").replace("ρ", "rho").replace("θ", "theta")
-    plain = re.sub(r"(?<![\w.])-(?=[\d.])", "minus", plain).replace("e+", "e")  # two values, two names
+    plain = re.sub(r"(?<![\w.])-(?=[\d.])", "minus", plain).replace("e+", "e")  # different values keep different names
     return re.sub(r"[^\w.]+|_+", "-", plain).strip("-.")
 
 
-def kept_rounds(rounds: int, record: int) -> NDArray[np.int64]:
-    """The rounds that are kept: 1 and T, half of the others evenly spaced, half evenly on a logarithmic scale.
-
-    Examples
-    --------
-    >>> from longterm.experiments.spec import kept_rounds
-    >>> kept_rounds(1000, 8)
-    array([   1,   10,  100,  250,  500,  750, 1000])
-    """
-    half = max(record // 2, 1)
-    wanted = np.concatenate([np.geomspace(1, rounds, half), np.linspace(0, rounds, half + 1)[1:]])
-    return np.unique(np.maximum(np.rint(wanted), 1).astype(np.int64))
+def validate_sequences(count: Any, argument: str = "sequences") -> int:
+    """Return the number of sequences; raise if it is not a positive whole number, or too large."""
+    return require_at_most(argument, validate.count(argument, count), MAX_SEEDS, "sequences")
 
 
-def logged_rounds(rounds: int) -> NDArray[np.int64]:
-    """The rounds at which the paper logged g, and over which alone its Figure 4 sums it: 8, 16, 32, …, and T.
-
-    Examples
-    --------
-    >>> from longterm.experiments.spec import logged_rounds
-    >>> logged_rounds(100)
-    array([  8,  16,  32,  64, 100])
-    """
-    powers = 2 ** np.arange(3, max(int(rounds).bit_length(), 3), dtype=np.int64)
-    return np.unique(np.append(powers[powers < rounds], rounds))
-
-
-def entry_title(learner: str) -> str:
-    """How figures call a learner of the catalogue."""
+def learner_title(learner: str) -> str:
+    """Return the name of a learner in figures."""
     entry = find_learner(learner, "learners.learner")
     return entry.title or entry.name
 
 
 def as_json(content: Any) -> str:
-    """Plain tables in one line, keys in order, no NaN: the same content, the same text."""
+    """Return plain tables as one line of JSON with sorted keys; raise for NaN."""
     return json.dumps(content, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def at_most(argument: str, count: int, most: int, what: str) -> int:
-    """The count; an InputError where it is absurd."""
-    if count > most:
-        words = str(count) if count < 10**20 else "more than 1e20"
-        raise InputError(argument, f"{words} {what} were asked for", f"Ask for at most {most}")
+def require_at_most(argument: str, count: int, maximum: int, what: str) -> int:
+    """Return the count; raise if it is above the maximum."""
+    if count > maximum:
+        shown = str(count) if count < 10**20 else "more than 1e20"
+        raise InputError(argument, f"{shown} {what} were asked for", f"Ask for at most {maximum}")
     return count
 
 
-def _require(spec: Any) -> None:
-    """Every field that is a plain word or number is one."""
+def _require_types(spec: Any) -> None:
+    """Raise if a field has the wrong type."""
     plain: dict[str, Any] = {
         "name": str,
         "title": str,
@@ -315,20 +295,21 @@ def _require(spec: Any) -> None:
     for one in fields(spec):
         value, kind = getattr(spec, one.name), plain.get(one.name)
         if kind is not None and not fits(value, kind):
-            raise InputError(one.name, f"{value!r} is not {in_words(kind)}", "Correct it, or leave it out")
+            raise InputError(one.name, f"{value!r} is not {describe_type(kind)}", "Correct it, or leave it out")
 
 
-def _require_plain(parameters: Mapping[str, Any], where: str) -> None:
-    """Every value can be written into a manifest."""
+def _require_json(parameters: Mapping[str, Any], where: str) -> None:
+    """Raise if a value cannot be written into a manifest."""
     for key, value in parameters.items():
         try:
             as_json(value)
         except (TypeError, ValueError) as error:
-            what = f"{value!r} is neither a word nor a finite number"
+            what = f"{value!r} is neither text nor a finite number"
             raise InputError(f"{where}.{key}", what, "Correct it, or leave it out") from error
 
 
-def _no_list(value: Any) -> Any:
+def _grid_values(value: Any) -> Any:
+    """Return a list of values as a tuple, and a single value as it is."""
     if isinstance(value, (list, tuple)):
         if not value or any(isinstance(one, (list, tuple, dict)) for one in value):
             raise InputError(
@@ -338,5 +319,5 @@ def _no_list(value: Any) -> Any:
     return value
 
 
-def _short(value: Any) -> str:
+def _format(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -38,7 +38,7 @@ from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, horizons_of
 from longterm.theory.conditions import power_sum
 from longterm.theory.facts import Assumption, Constants
-from longterm.theory.schedules import PerLearner
+from longterm.theory.per_learner import PerLearner
 
 
 class PenaltyWeights(PerLearner, ABC):

@@ -207,7 +207,7 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
     def update(self, state: PointState, feedback: Feedback) -> PointState:
         theta, eta, _ = self.schedule.at(state.round, state.x)
         broken = self._positive_part(self.penalised.values(feedback), state.x)
-        penalty = self.penalised.pullback(feedback, broken / self.penalised.spread(theta))
+        penalty = self.penalised.pullback(feedback, broken / self.penalised.expand(theta))
         moved = state.x - as_column(eta) * (feedback.loss_gradient + penalty)
         return PointState(state.round + 1, self.enclosing_set.project(moved))
 

@@ -1,4 +1,4 @@
-"""The base of the scikit-learn estimators: how their learners are made, trained and stored.
+"""The base of the scikit-learn estimators: how their learners are made and trained.
 
 `coef_` and the models behind it are computed on access, so that `partial_fit` on sparse rows never touches all columns.
 An error is raised before anything is learned, and leaves the estimator unchanged.
@@ -22,12 +22,11 @@ from sklearn.utils.validation import validate_data
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, warn_caller
-from longterm.linear_model._attributes import MODELS, FittedAttributes
-from longterm.linear_model._estimator_files import StoredModel, require, stored_names, take_names
-from longterm.linear_model._memory import VERSION as LEARNER_VERSION
+from longterm.linear_model._attributes import MODELS
+from longterm.linear_model._estimator_files import StoredModel
 from longterm.linear_model._multiplier import budget_multiplier
 from longterm.linear_model._passes import RecentAverage, TrainingRows, default_passes, learn_passes
-from longterm.linear_model._rows import IN_ORDER, RowBlock
+from longterm.linear_model._rows import IN_ORDER
 from longterm.linear_model._selection import largest_features, restricted_rows
 from longterm.linear_model._settings import LEADERS
 from longterm.linear_model._summary import SummarisedModel
@@ -51,12 +50,12 @@ class BudgetWarning(UserWarning):
 
 
 def can_be_centred(X: Any) -> bool:
-    """Return whether a matrix is dense, or dense or narrow enough to be centred."""
+    """Return whether a matrix may be centred: an array, or a sparse matrix that is narrow or has many entries."""
     is_sparse: bool = sparse.issparse(X)
     return not is_sparse or bool(X.shape[1] <= NARROW or X.nnz >= DENSE_SHARE * math.prod(X.shape))
 
 
-class BudgetLinearModel(FittedAttributes, StoredModel, SummarisedModel, BaseEstimator):  # type: ignore[misc]
+class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: ignore[misc]
     """The base of `BudgetLinearClassifier` and `BudgetLinearRegressor`."""
 
     n_features_in_: int
@@ -90,7 +89,7 @@ class BudgetLinearModel(FittedAttributes, StoredModel, SummarisedModel, BaseEsti
 
     @property
     def _is_mixed(self) -> bool:
-        """Whether learners have a mixture of scales."""
+        """True if learners have a mixture of scales."""
         return self.scales != "one" and self.rule in LEADERS and isinstance(self.constants, str)
 
     def _standardises(self, X: Any) -> bool:
@@ -109,7 +108,7 @@ class BudgetLinearModel(FittedAttributes, StoredModel, SummarisedModel, BaseEsti
             scaled = self._is_mixed and self.half_life is None
         if budget is None:
             budget = self._generous_budget(rows, scaled) if self._is_mixed else ONE_SCALE_BUDGET
-        # Rows of standardised features have length √d; learners want length 1, so weights are √d times as large.
+        # Rows of standardised features have length √d; learners need length 1, so their weights are √d times as large.
         unit = math.sqrt(X.shape[1]) if standard else 1.0
         kind: Any = BudgetLinearLearner
         if self.half_life is not None:
@@ -153,12 +152,16 @@ class BudgetLinearModel(FittedAttributes, StoredModel, SummarisedModel, BaseEsti
         radius = GENEROUS_RADIUS * self._target_spread(rows.targets) / length
         return self.l1 * radius + 0.5 * self.l2 * radius**2
 
-    def _start(self, X: Any, rows: TrainingRows, random: Any, *, stream: bool) -> None:
-        """Make new learners, one for each kind of targets."""
+    def _require_parameters(self) -> None:
+        """Raise if a parameter that no learner checks makes no sense."""
         if self.predict_with not in MODELS:
             raise InputError("predict_with", f"{self.predict_with!r} is no model", f"Choose one of {', '.join(MODELS)}")
         if self.max_features is not None:
             validate.count("max_features", self.max_features)
+
+    def _start(self, X: Any, rows: TrainingRows, random: Any, *, stream: bool) -> None:
+        """Make new learners, one for each kind of targets."""
+        self._require_parameters()
         self._averages = []
         self._learners = [
             self._make_learner(X, rows, int(seed), stream=stream, budget=self._budget(), max_features=self.max_features)
@@ -202,7 +205,7 @@ class BudgetLinearModel(FittedAttributes, StoredModel, SummarisedModel, BaseEsti
             self._averages = [RecentAverage() for _ in self._learners]
         self._reset_models(fitted=True)
         for learner, average, labels in zip(self._learners, self._averages, rows.targets, strict=True):
-            own = self._selected_rows(X, rows, labels, orders, learner)
+            own = self._selected_rows(X, rows, labels, orders, learner, average)
             learn_passes(learner, average, own, labels, orders)
             self._multipliers.append(budget_multiplier(learner, X, labels, rows.weights, average.model(learner)))
         self._warn_about_budget(rows)
@@ -211,17 +214,23 @@ class BudgetLinearModel(FittedAttributes, StoredModel, SummarisedModel, BaseEsti
         return default if self.passes is None else validate.count("passes", self.passes)
 
     def _selected_rows(
-        self, X: Any, rows: TrainingRows, labels: FloatArray, orders: list[NDArray[np.int64]], learner: Any
+        self,
+        X: Any,
+        rows: TrainingRows,
+        labels: FloatArray,
+        orders: list[NDArray[np.int64]],
+        learner: BudgetLinearLearner,
+        average: RecentAverage,
     ) -> TrainingRows:
         """Return the rows with at most `max_features` features: those that a model of all features weighs most."""
         if self.max_features is None or self.max_features >= X.shape[1]:
             return rows
-        full, average = (
-            self._make_learner(X, rows, 0, stream=False, budget=self._budget(), max_features=None),
-            RecentAverage(),
-        )
-        learn_passes(full, average, rows, labels, orders)
-        chosen = largest_features(full, average.model(full)[0], self.max_features)
+        chosen = average.nonzero > 0  # of an earlier fit that this one continues
+        if average.count == 0:
+            full = self._make_learner(X, rows, 0, stream=False, budget=self._budget(), max_features=None)
+            of_all = RecentAverage()
+            learn_passes(full, of_all, rows, labels, orders)
+            chosen = largest_features(full, of_all.model(full)[0], self.max_features)
         return TrainingRows(restricted_rows(rows.block, chosen, learner), rows.targets, rows.weights)
 
     def _warn_about_budget(self, rows: TrainingRows) -> None:
@@ -236,8 +245,8 @@ class BudgetLinearModel(FittedAttributes, StoredModel, SummarisedModel, BaseEsti
             what, remedy = f"rule={self.rule!r} with one scale does not scale features", ""
         else:
             return
-        if self._learners[0].scale is None:
-            sizes = _feature_sizes(rows.block, self.n_features_in_)
+        if self._learners[0].scale is None and not rows.block.is_sparse:
+            sizes = _feature_sizes(rows.block.rows)
             if sizes.max() > UNEVEN * sizes.min():
                 ratio = f"{sizes.max() / sizes.min():.0f}"
                 remedy = (
@@ -282,100 +291,13 @@ class BudgetLinearModel(FittedAttributes, StoredModel, SummarisedModel, BaseEsti
         tags.input_tags.sparse = True
         return tags
 
-    # --- files ------------------------------------------------------------------------------------------------
-
     @exclusive
     def __getstate__(self) -> dict[str, Any]:
         """Return a copy of the state, for pickles and copies: it is read after the lock is released."""
         return deepcopy(super().__getstate__())
 
-    def _stored_learners(self) -> list[BudgetLinearLearner]:
-        return self._learners
 
-    def _count_models(self) -> int:
-        """Return how many learners one model has."""
-        return 1
-
-    def _stored_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        arrays: dict[str, NDArray[Any]] = {}
-        specifications = []
-        for number, learner in enumerate(self._stored_learners()):
-            state = learner.__getstate__()
-            specifications.append(state["specification"])
-            arrays |= {f"learner.{number}.{name}": array for name, array in state["arrays"].items()}
-        for number, average in enumerate(self._averages):
-            arrays |= {f"average.{number}.mean": average.mean, f"average.{number}.nonzero": average.nonzero}
-        metadata = {
-            "feature_names": stored_names(self),
-            "fitted": self._fitted,
-            "averaged": [average.count for average in self._averages],
-            "multipliers": self._multipliers,
-            "learner_version": LEARNER_VERSION,
-            "learners": specifications,
-        }
-        return metadata, arrays
-
-    def _take_parts(self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        wanted = {"feature_names", "fitted", "averaged", "multipliers", "learner_version", "learners"}
-        require(set(metadata) == wanted, f"it has {sorted(map(str, metadata))}, not {sorted(wanted)}")
-        version, specifications = metadata["learner_version"], metadata["learners"]
-        require(version == LEARNER_VERSION, f"its learners are version {version!r:.20}, not {LEARNER_VERSION}")
-        require(isinstance(specifications, list) and len(specifications) > 0, "there are no learners")
-        learners = [_stored_learner(number, one, arrays) for number, one in enumerate(specifications)]
-        first = learners[0].settings
-        for learner in learners:
-            own = learner.settings
-            fits = (own.dimension, own.loss, own.loss_parameter) == (first.dimension, first.loss, first.loss_parameter)
-            require(fits, "its learners do not belong together")
-        require(first.classifies == hasattr(self, "classes_"), "its loss is not one of this estimator")
-        require(type(self.loss) is str, "its loss has no name")
-        take_names(self, metadata["feature_names"], first.dimension)
-        require(type(metadata["fitted"]) is bool, "fitted is neither true nor false")
-        require(self.predict_with in MODELS, f"{self.predict_with!r:.40} is no model")
-        self._fitted, self._models_cache = metadata["fitted"], {}
-        self._take_learners(learners, arrays)
-        self._take_averages(metadata["averaged"], arrays)
-        multipliers = metadata["multipliers"]
-        sound = isinstance(multipliers, list) and all(type(one) is float and 0 <= one < math.inf for one in multipliers)
-        require(sound and len(multipliers) in (0, self._count_models()), "the multipliers are not those of its models")
-        self._multipliers = multipliers
-        require(not arrays, "it has arrays that no estimator has")
-
-    def _take_learners(self, learners: list[BudgetLinearLearner], arrays: dict[str, NDArray[Any]]) -> None:
-        count = self._count_models()
-        require(len(learners) == count, f"{len(learners)} learners are not {count}")
-        require(len({learner.rounds for learner in learners}) == 1, "its learners have different numbers of rounds")
-        self._learners = learners
-
-    def _take_averages(self, counts: Any, arrays: dict[str, NDArray[Any]]) -> None:
-        sound = isinstance(counts, list) and all(type(count) is int and count >= 1 for count in counts)
-        require(sound and len(counts) in (0, self._count_models()), "the averages are those of no learner")
-        self._averages = []
-        for number, count in enumerate(counts):
-            mean, nonzero = arrays.pop(f"average.{number}.mean"), arrays.pop(f"average.{number}.nonzero")
-            for array, length in ((mean, self.n_features_in_ + 1), (nonzero, self.n_features_in_)):
-                fits = array.dtype == np.float64 and array.shape == (length,) and bool(np.isfinite(array).all())
-                require(fits, "an average is not one of these features")
-            self._averages.append(RecentAverage(count, mean, nonzero))
-
-
-def _stored_learner(number: int, specification: Any, arrays: dict[str, NDArray[Any]]) -> BudgetLinearLearner:
-    """Return a learner from its specification, and take its arrays out of `arrays`."""
-    require(isinstance(specification, dict), f"learner {number} has no specification")
-    kind = EvolvingLinearLearner if "half_life" in specification else BudgetLinearLearner
-    prefix = f"learner.{number}."
-    own = {name.removeprefix(prefix): arrays.pop(name) for name in list(arrays) if name.startswith(prefix)}
-    learner = kind.__new__(kind)
-    learner.__setstate__({"specification": specification, "arrays": own})
-    return learner
-
-
-def _feature_sizes(block: RowBlock, dimension: int) -> FloatArray:
+def _feature_sizes(rows: NDArray[Any]) -> FloatArray:
     """Return the root mean squares of the features that are not always 0; 1 if there are none."""
-    if block.is_sparse:
-        data, columns, _ = block.rows
-        squares = np.bincount(columns, np.square(data, dtype=np.float64), dimension)
-    else:
-        squares = np.square(block.rows, dtype=np.float64).sum(axis=0)
-    sizes = np.sqrt(squares[squares > 0] / max(block.count, 1))
-    return sizes if sizes.size else np.ones(1)
+    squares = np.square(rows, dtype=np.float64).mean(axis=0)
+    return np.sqrt(squares[squares > 0]) if squares.any() else np.ones(1)

@@ -18,6 +18,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from longterm.errors import InputError, SnapshotError
+from longterm.linear_model._attributes import MODELS, FittedAttributes
+from longterm.linear_model._memory import VERSION as LEARNER_VERSION
+from longterm.linear_model._passes import RecentAverage
+from longterm.linear_model.evolving import EvolvingLinearLearner
+from longterm.linear_model.streaming import BudgetLinearLearner
 from longterm.storage.one_thread import exclusive
 from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 
@@ -29,8 +34,11 @@ LONGEST_LABEL = 2**16
 """The largest item size of a label, in bytes."""
 
 
-class StoredModel:
-    """Mixin: `save` and `load` of an estimator that defines `_stored_parts` and `_take_parts`."""
+class StoredModel(FittedAttributes):
+    """Mixin: `save` and `load` of an estimator."""
+
+    loss: str
+    n_features_in_: int
 
     @exclusive
     def save(self, path: str | PathLike[str]) -> None:
@@ -77,13 +85,74 @@ class StoredModel:
             raise SnapshotError(Path(path), "damaged", reason, "Give a file that save() made") from None
         return model
 
+    def _stored_learners(self) -> list[BudgetLinearLearner]:
+        return self._learners
+
+    def _count_models(self) -> int:
+        """Return how many learners one model has."""
+        return 1
+
     def _stored_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return the metadata (JSON) and the arrays of a file."""
-        raise NotImplementedError
+        arrays: dict[str, NDArray[Any]] = {}
+        specifications = []
+        for number, learner in enumerate(self._stored_learners()):
+            state = learner.__getstate__()
+            specifications.append(state["specification"])
+            arrays |= {f"learner.{number}.{name}": array for name, array in state["arrays"].items()}
+        for number, average in enumerate(self._averages):
+            arrays |= {f"average.{number}.mean": average.mean, f"average.{number}.nonzero": average.nonzero}
+        metadata = {
+            "feature_names": stored_names(self),
+            "fitted": self._fitted,
+            "averaged": [average.count for average in self._averages],
+            "multipliers": self._multipliers,
+            "learner_version": LEARNER_VERSION,
+            "learners": specifications,
+        }
+        return metadata, arrays
 
     def _take_parts(self, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Set the state from the parts of a file; raise ValueError or KeyError if they do not fit."""
-        raise NotImplementedError
+        wanted = {"feature_names", "fitted", "averaged", "multipliers", "learner_version", "learners"}
+        require(set(metadata) == wanted, f"it has {sorted(map(str, metadata))}, not {sorted(wanted)}")
+        version, specifications = metadata["learner_version"], metadata["learners"]
+        require(version == LEARNER_VERSION, f"its learners are version {version!r:.20}, not {LEARNER_VERSION}")
+        require(isinstance(specifications, list) and len(specifications) > 0, "there are no learners")
+        learners = [_stored_learner(number, one, arrays) for number, one in enumerate(specifications)]
+        first = learners[0].settings
+        for learner in learners:
+            own = learner.settings
+            fits = (own.dimension, own.loss, own.loss_parameter) == (first.dimension, first.loss, first.loss_parameter)
+            require(fits, "its learners do not belong together")
+        require(first.classifies == hasattr(self, "classes_"), "its loss is not one of this estimator")
+        require(type(self.loss) is str, "its loss has no name")
+        take_names(self, metadata["feature_names"], first.dimension)
+        require(type(metadata["fitted"]) is bool, "fitted is neither true nor false")
+        require(self.predict_with in MODELS, f"{self.predict_with!r:.40} is no model")
+        self._fitted, self._models_cache = metadata["fitted"], {}
+        self._take_learners(learners, arrays)
+        self._take_averages(metadata["averaged"], arrays)
+        multipliers = metadata["multipliers"]
+        sound = isinstance(multipliers, list) and all(type(one) is float and 0 <= one < math.inf for one in multipliers)
+        require(sound and len(multipliers) in (0, self._count_models()), "the multipliers are not those of its models")
+        self._multipliers = multipliers
+        require(not arrays, "it has arrays that no estimator has")
+
+    def _take_learners(self, learners: list[BudgetLinearLearner], arrays: dict[str, NDArray[Any]]) -> None:
+        count = self._count_models()
+        require(len(learners) == count, f"{len(learners)} learners are not {count}")
+        require(len({learner.rounds for learner in learners}) == 1, "its learners have different numbers of rounds")
+        self._learners = learners
+
+    def _take_averages(self, counts: Any, arrays: dict[str, NDArray[Any]]) -> None:
+        sound = isinstance(counts, list) and all(type(count) is int and count >= 1 for count in counts)
+        require(sound and len(counts) in (0, self._count_models()), "the averages are those of no learner")
+        self._averages = []
+        for number, count in enumerate(counts):
+            mean, nonzero = arrays.pop(f"average.{number}.mean"), arrays.pop(f"average.{number}.nonzero")
+            for array, length in ((mean, self.n_features_in_ + 1), (nonzero, self.n_features_in_)):
+                fits = array.dtype == np.float64 and array.shape == (length,) and bool(np.isfinite(array).all())
+                require(fits, "an average is not one of these features")
+            self._averages.append(RecentAverage(count, mean, nonzero))
 
 
 # --- parameters -----------------------------------------------------------------------------------------------
@@ -168,6 +237,17 @@ def taken_classes(stored: Any) -> NDArray[Any]:
     classes = np.array(values, dtype=dtype)
     require(bool((classes[1:] > classes[:-1]).all()), "the classes are not increasing")
     return classes
+
+
+def _stored_learner(number: int, specification: Any, arrays: dict[str, NDArray[Any]]) -> BudgetLinearLearner:
+    """Return a learner from its specification, and take its arrays out of `arrays`."""
+    require(isinstance(specification, dict), f"learner {number} has no specification")
+    kind = EvolvingLinearLearner if "half_life" in specification else BudgetLinearLearner
+    prefix = f"learner.{number}."
+    own = {name.removeprefix(prefix): arrays.pop(name) for name in list(arrays) if name.startswith(prefix)}
+    learner = kind.__new__(kind)
+    learner.__setstate__({"specification": specification, "arrays": own})
+    return learner
 
 
 def require(holds: bool, otherwise: str) -> None:

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.learners._scale_mixture import LONGEST_BLOCK, PATIENCE, SCALES
+from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE, LONGEST_BLOCK, SCALES
 from longterm.linear_model._average import stretch_length
 from longterm.linear_model._feature_scale import CENTRED_NAMES, FACTOR_BOUND, NAMES
 from longterm.linear_model._settings import Settings
 from longterm.linear_model.kernels.heap import ARITY, bits_for, capacity
 from longterm.linear_model.kernels.layout import FIELDS, MIXTURE, MIXTURE_FIELDS, RESIDUAL, RESIDUAL_SCALES, WEIGHTS
 from longterm.linear_model.kernels.mixture import inverse_rate, place, set_priors, set_shares
-from longterm.linear_model.kernels.round import PRIOR_POWER, REACH, RESIDUAL_PATIENCE
+from longterm.linear_model.kernels.round import PRIOR_POWER, REACH, RESIDUAL_TOLERANCE
 from longterm.linear_model.kernels.state import KernelState
 
 CLOSE, TINY = 1e-6, 1e-150
@@ -175,11 +175,11 @@ def _check_mixtures(settings: Settings, scalars: Mapping[str, float], stored: ND
         (scalars["gradient_squares"], pull, scalars["norm_2"] + scalars["norm_2_low"]),
         (scalars["intercept_squares"], 0.0, scalars["intercept_slope"] ** 2),
     )
-    counts, patience = (SCALES, RESIDUAL_SCALES), (PATIENCE, RESIDUAL_PATIENCE)
+    counts, tolerance = (SCALES, RESIDUAL_SCALES), (BLOCK_TOLERANCE, RESIDUAL_TOLERANCE)
     factors = []
     for number in (WEIGHTS, RESIDUAL):
         found, count = mixtures[number], counts[number]
-        _check_mixture(found, fresh[number], count, longest[number], placed[number][0], patience[number])
+        _check_mixture(found, fresh[number], count, longest[number], placed[number][0], tolerance[number])
         again = mixtures[number].copy()
         factors.append(place.py_func(again, count, *placed[number]))
         begun = placed[number][0] > 0 and found.radius[0] > 0
@@ -192,7 +192,7 @@ def _check_mixtures(settings: Settings, scalars: Mapping[str, float], stored: ND
         require(bounded or close, "the scale is not that of the mixture")
 
 
-def _check_mixture(found: Any, fresh: Any, count: int, longest: float, squares: float, patience: float) -> None:
+def _check_mixture(found: Any, fresh: Any, count: int, longest: float, squares: float, tolerance: float) -> None:
     """Check one mixture: its constants, what it has counted, and its shares."""
     for field in MIXTURE_FIELDS:
         numbers = np.atleast_1d(found[field.name])
@@ -206,7 +206,7 @@ def _check_mixture(found: Any, fresh: Any, count: int, longest: float, squares: 
     sound = found.cap <= longest * (1 + CLOSE) + TINY and found.clipped_squares <= squares * (1 + CLOSE) + TINY
     require(sound, "cap or clipped_squares of the mixture is above the gradients'")
     alpha, inverse = inverse_rate.py_func(found), fresh.inverse
-    require(found.tolerance <= patience * alpha * (1 + CLOSE), "the tolerance of the mixture is too large")
+    require(found.tolerance <= tolerance * alpha * (1 + CLOSE), "the tolerance of the mixture is too large")
     require(found.tilt <= 0 and found.tilt * alpha >= -1 - CLOSE, "the tilt of the mixture is out of bounds")
     owed = np.abs(found.owed * inverse)
     require(bool((owed <= found.tolerance * (1 + CLOSE) + TINY).all()), "the scales owe more than the tolerance")
@@ -218,7 +218,7 @@ def _check_mixture(found: Any, fresh: Any, count: int, longest: float, squares: 
     again = fresh.copy()
     for name in ("cap", "clipped_squares", "pivot", "loss", "share"):
         again[name] = found[name] if alpha > 0 or name != "share" else fresh[name]
-    set_shares.py_func(again, count, patience)
+    set_shares.py_func(again, count, tolerance)
     sizes = max(float(np.abs(found.loss).max()), abs(float(found.pivot)))
     slack = 1e-12 * sizes * inverse[: count + 1] / alpha if alpha > 0 else 0.0
     wanted, given = (np.maximum(np.log(one[: count + 1]), NO_SHARE) for one in (again.share, found.share))

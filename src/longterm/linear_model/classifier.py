@@ -52,8 +52,8 @@ class BudgetLinearClassifier(ClassifierMixin, BudgetLinearModel):  # type: ignor
     fit_intercept : bool
         Whether there is an intercept.
     intercept_bound : float, optional
-        The intercept stays within ±intercept_bound. None: it is free with a mixture
-        of scales, and within ±4 with one scale, which allows shares of the classes from 2 % to 98 %.
+        The intercept for centred features is within ±intercept_bound. None: it is free with a mixture of scales, and
+        within ±4 with one scale, which allows shares of the classes from 2 % to 98 %.
     constants : "online" or dict
         "online": step sizes come from the gradients seen so far. A dict gives bounds known beforehand, for the step
         sizes of the theorems: {"feature_norm": the length of the longest row, "label_bound": …, "rounds": …}.

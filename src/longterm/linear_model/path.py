@@ -36,7 +36,7 @@ SMALLEST_MARGIN, LARGEST_MARGIN = 0.05, 50.0
 
 @dataclass(frozen=True)
 class PathPoint:
-    """One learner of a path, after the rows so far.
+    """A learner of a path with its results so far.
 
     Parameters
     ----------

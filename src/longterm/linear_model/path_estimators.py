@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from longterm.errors import InputError
 from longterm.linear_model._estimator_files import require
-from longterm.linear_model._passes import TrainingRows
+from longterm.linear_model._passes import RecentAverage, TrainingRows
 from longterm.linear_model._path_scores import PathScores
 from longterm.linear_model._rows import IN_ORDER
 from longterm.linear_model.classifier import BudgetLinearClassifier
@@ -37,19 +37,27 @@ class _PathModel:
     """None: `budget_` is chosen."""
     paths_: list[BudgetPath]
     """One path; for more than two classes one for each class against the rest."""
+    _is_settled: bool
+    """Whether `fit` chose the budget. Then `partial_fit` continues with this budget alone."""
 
     def _budget(self: Any) -> float | None:
         """Return the chosen budget."""
         return float(self.budgets_[self._place])
 
     def _start(self: Any, X: Any, rows: TrainingRows, random: Any, *, stream: bool) -> None:
-        if stream:
-            self._make_paths(X, rows, stream=True)
-            self._place = 0
-        super()._start(X, rows, random, stream=stream)  # type: ignore[misc]
+        if not stream:
+            super()._start(X, rows, random, stream=False)  # type: ignore[misc]
+            return
+        self._require_parameters()
+        self._make_paths(X, rows, stream=True)
+        self._averages: list[RecentAverage] = []
+        self._is_settled = False
 
     def _learn_stream(self: Any, rows: TrainingRows) -> None:
-        """Learn the rows with every budget, and predict with the learner of the best."""
+        """Learn the rows with every budget and predict with the best, or with the budget that `fit` chose."""
+        if self._is_settled:
+            super()._learn_stream(rows)  # type: ignore[misc]
+            return
         self._score(rows, IN_ORDER)
         self._learners = [path.learners[self._place] for path in self.paths_]
         self._reset_models(fitted=False)
@@ -60,6 +68,7 @@ class _PathModel:
         # The draws of `random` are left to the fit: it is that of an estimator with the chosen budget.
         count = rows.block.count
         self._score(rows, check_random_state(self.random_state).permutation(count) if self.shuffle else IN_ORDER)
+        self._is_settled = True
         super()._fit_rows(X, rows, random, continues=False)  # type: ignore[misc]
 
     def _score(self: Any, rows: TrainingRows, order: NDArray[np.int64]) -> None:
@@ -75,10 +84,11 @@ class _PathModel:
         if self.choose not in CHOICES:
             raise InputError("choose", f"{self.choose!r} is no choice", f"Choose one of {', '.join(CHOICES)}")
         self.budgets_ = self._grid(X, rows, stream)
+        limit = self.max_features if stream else None  # `fit` applies it to the chosen model
         self.paths_ = [
             BudgetPath.from_learners(
                 [
-                    self._make_learner(X, rows, 0, stream=stream, budget=float(budget), max_features=None)
+                    self._make_learner(X, rows, 0, stream=stream, budget=float(budget), max_features=limit)
                     for budget in self.budgets_
                 ],
                 n_jobs=self.n_jobs,
@@ -122,17 +132,23 @@ class _PathModel:
 
     def _stored_learners(self: Any) -> list[BudgetLinearLearner]:
         """Return the learners of all paths and, after `fit`, those of the model."""
-        return [learner for path in self.paths_ for learner in path.learners] + (self._learners if self._fitted else [])
+        learners = [learner for path in self.paths_ for learner in path.learners]
+        return learners + self._learners if self._is_settled else learners
 
     def _stored_parts(self: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         metadata, arrays = super()._stored_parts()  # type: ignore[misc]
         for number, path in enumerate(self.paths_):
             arrays |= {f"scores.{number}.{name}": array for name, array in path.scores.arrays().items()}
-        return metadata, arrays
+        return {"settled": self._is_settled, **metadata}, arrays
+
+    def _take_parts(self: Any, metadata: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self._is_settled = metadata.pop("settled", None)
+        require(type(self._is_settled) is bool, "settled is neither true nor false")
+        super()._take_parts(metadata, arrays)  # type: ignore[misc]
 
     def _take_learners(self: Any, learners: list[BudgetLinearLearner], arrays: dict[str, NDArray[Any]]) -> None:
         count = self._count_models()
-        split = len(learners) - (count if self._fitted else 0)
+        split = len(learners) - (count if self._is_settled else 0)
         each, rest = divmod(split, count)
         require(each > 0 and rest == 0, f"{len(learners)} learners are not {count} paths")
         require(self.choose in CHOICES, f"{self.choose!r:.40} is no choice")
@@ -148,7 +164,7 @@ class _PathModel:
             budgets = [learner.settings.budget for learner in path.learners]
             require(budgets == self.budgets_.tolist(), "its paths have different budgets")
         self._set_points()
-        self._learners = learners[split:] if self._fitted else [path.learners[self._place] for path in self.paths_]
+        self._learners = learners[split:] if self._is_settled else [path.learners[self._place] for path in self.paths_]
 
     # --- attributes -------------------------------------------------------------------------------------------
 
@@ -187,8 +203,8 @@ class _PathModel:
 class BudgetPathClassifier(_PathModel, BudgetLinearClassifier):
     """A `BudgetLinearClassifier` that chooses its budget by progressive loss.
 
-    `fit` scores every budget in one pass, and then fits a model with the chosen budget. `partial_fit` continues with
-    all budgets, and predicts with the best one so far.
+    `fit` scores every budget in one pass, and then fits a model with the chosen budget, with which later calls of
+    `partial_fit` continue. Without a `fit`, `partial_fit` learns with every budget and predicts with the best so far.
 
     Parameters
     ----------
@@ -256,8 +272,8 @@ class BudgetPathClassifier(_PathModel, BudgetLinearClassifier):
 class BudgetPathRegressor(_PathModel, BudgetLinearRegressor):
     """A `BudgetLinearRegressor` that chooses its budget by progressive loss.
 
-    `fit` scores every budget in one pass, and then fits a model with the chosen budget. `partial_fit` continues with
-    all budgets, and predicts with the best one so far.
+    `fit` scores every budget in one pass, and then fits a model with the chosen budget, with which later calls of
+    `partial_fit` continue. Without a `fit`, `partial_fit` learns with every budget and predicts with the best so far.
 
     Parameters
     ----------

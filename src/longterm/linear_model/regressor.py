@@ -45,8 +45,7 @@ class BudgetLinearRegressor(RegressorMixin, BudgetLinearModel):  # type: ignore[
     fit_intercept : bool
         Whether there is an intercept.
     intercept_bound : float, optional
-        The intercept stays within ±intercept_bound. None: the interval grows
-        with the targets.
+        The intercept for centred features is within ±intercept_bound. None: the interval grows with the targets.
     constants : "online" or dict
         "online": step sizes come from the gradients seen so far. A dict gives bounds known beforehand, for the step
         sizes of the theorems: {"feature_norm": the length of the longest row, "label_bound": …, "rounds": …}.

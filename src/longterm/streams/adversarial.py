@@ -85,6 +85,7 @@ class LateReversal(Stream):
     rounds: int
     beta: float
     norm: float = 1.0
+    depends_on_seed = False
 
     def __post_init__(self) -> None:
         beta = validate.scalar("beta", validate.trade_off("beta", self.beta))

@@ -33,6 +33,8 @@ class Replay(Stream):
     (array([[0., 1.]]),)
     """
 
+    depends_on_seed = False
+
     def __init__(
         self, loss: Sequence[ArrayLike], constraint: Sequence[ArrayLike] = (), *, rounds: int | None = None
     ) -> None:

@@ -36,6 +36,8 @@ class FromIterable(Stream):
     [[[0.0, 0.0], [1.0, 0.0]]]
     """
 
+    depends_on_seed = False
+
     def __init__(self, rounds: Iterable[Sequence[ArrayLike]], *, constraint_parameters: int = 0) -> None:
         if isinstance(constraint_parameters, bool) or constraint_parameters not in range(100):
             what = f"{constraint_parameters!r} is not a number of parameters"

@@ -1,14 +1,14 @@
-"""The arena: every learner on every problem that it is able to play, and a league table.
+"""The arena: every learner on every problem that it can handle, and a league table.
 
-ArenaSpec, arena_of          who plays what, for how long
-run_arena                    plays what is missing
-ArenaResult, load_arena      what was found
-league, Preference           the ranking by a trade-off of the reader's
+ArenaSpec, arena_of          learners, problems, rounds and sequences
+run_arena                    run the matches that are missing
+ArenaResult, load_arena      results
+league, Preference           the ranking for a given trade-off
 """
 
+from longterm.experiments.arena.execute import run_arena
 from longterm.experiments.arena.league import Preference, Standing, league
 from longterm.experiments.arena.results import ArenaResult, Match, load_arena
-from longterm.experiments.arena.run import run_arena
 from longterm.experiments.arena.spec import ArenaSpec, arena_of
 
 __all__ = [

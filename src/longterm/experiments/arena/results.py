@@ -1,4 +1,4 @@
-"""What the matches of an arena found: regret and violations, their growth, and whether theorems were kept."""
+"""Results of an arena: regret and violations, their growth, and comparisons with the theorems' bounds."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Any, Literal
 import numpy as np
 
 from longterm._arrays import FloatArray
+from longterm.engines.sums import ROUNDING_SHARE
 from longterm.experiments.arena.spec import HORIZONS, ArenaJob, ArenaSpec, problem_name
 from longterm.experiments.folder import JobFolder
-from longterm.experiments.result import MEASURES, by_measure
+from longterm.experiments.result import MEASURES
 from longterm.learners import Need
 
 MEASURED = (*MEASURES, "largest_violation")
-"""What a match is about; the last is the worst single round."""
-ROUNDING = 1e-9
-"""What projections and sums may be off by: as a share of a bound, and of D in each round."""
+"""The measures of a match; the last is the largest violation in one round."""
 ORACLES: tuple[tuple[str, frozenset[Need]], ...] = (
     ("values at other points", frozenset({Need.OTHER_POINTS})),
     ("projection", frozenset({Need.PROJECTION})),
@@ -28,7 +27,7 @@ ORACLES: tuple[tuple[str, frozenset[Need]], ...] = (
 )
 GRADIENTS = "gradients"
 Verdict = Literal["held", "held on average", "broken", "none"]
-"""In every sequence; in their mean, as theorems in expectation promise; not at all; there is no theorem here."""
+"""The bound held in every sequence, held for their mean, was broken, or there is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,22 +38,22 @@ class Match:
     problem: str
     needs: frozenset[Need] = frozenset()
     refused: str = ""
-    """Why it does not play, in words; empty where it does."""
+    """The reason why the learner cannot run; empty if it can."""
     stopped: bool = False
-    """Whether that is an error on the way, and no refusal before round 1."""
+    """True if the reason is an error after round 1."""
     horizons: tuple[int, ...] = ()
     measures: Mapping[str, FloatArray] = field(default_factory=dict)
-    """At these horizons, (horizons, sequences): at the end of a run made for each, or on the way of one that is not.
-    A horizon that is too short for the learner's steps is left out."""
+    """Values at these horizons, shape (horizons, sequences): of a run for each horizon if the learner needs it, else of
+    one run. A horizon that is too short for the learner's steps is left out."""
     noise: Mapping[str, FloatArray] = field(default_factory=dict)
-    """At these horizons, what is no more than rounding, or than the comparator is uncertain: it counts as nothing."""
+    """At these horizons, the size of rounding and of the comparator's gap; smaller values count as 0."""
     ratios: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """For each measure that a theorem bounds, measured ÷ bound where it is largest: of a sequence, and of their mean.
-    Above 1 the bound is broken. Where the bound is 0 or less, 0 where it was kept and infinity where not."""
+    """For each measure with a bound, the largest ratio measured ÷ bound, of a sequence and of the mean. Above 1 the
+    bound is broken. For a bound of at most 0, the ratio is 0 if the bound holds and infinity if not."""
     warnings: tuple[str, ...] = ()
-    """What its theorem assumes and does not hold here."""
+    """Assumptions of its theorem that do not hold here."""
     microseconds: float | None = None
-    """Of processor time for a round of all sequences at once."""
+    """Processor time of one round of all sequences."""
 
     def __repr__(self) -> str:
         if self.refused:
@@ -64,37 +63,37 @@ class Match:
 
     @property
     def anytime(self) -> bool:
-        """Whether it plays without knowing the number of rounds."""
+        """True if the learner does not need the number of rounds."""
         return Need.HORIZON not in self.needs
 
     @property
     def oracle(self) -> str:
-        """What it asks for in every round."""
+        """The oracle that it calls in every round."""
         return next((name for name, needs in ORACLES if needs & self.needs), GRADIENTS)
 
     @property
     def also_needs(self) -> tuple[str, ...]:
-        """What else has to be known or given."""
-        named = {Need.SLATER_POINT: "Slater point", Need.FIXED_CONSTRAINT: "fixed g"}
-        return tuple(words for need, words in named.items() if need in self.needs)
+        """Other knowledge that it needs."""
+        names = {Need.SLATER_POINT: "Slater point", Need.FIXED_CONSTRAINT: "fixed g"}
+        return tuple(words for need, words in names.items() if need in self.needs)
 
     def mean(self, measure: str) -> float:
-        """After T rounds, over the sequences; 0 where it is no more than rounding."""
+        """Return the mean over the sequences after T rounds; 0 if it is rounding."""
         return self._above_noise(measure, float(self.measures[measure][-1].mean()))
 
     def std(self, measure: str) -> float:
-        """Its deviation over the sequences; 0 where it is no more than rounding."""
+        """Return the standard deviation over the sequences after T rounds; 0 if it is rounding."""
         return self._above_noise(measure, float(self.measures[measure][-1].std()))
 
     def _above_noise(self, measure: str, value: float) -> float:
         return value if abs(value) > self.noise[measure][-1] else 0.0
 
     def lost(self, measure: str) -> float:
-        """What counts of the mean: nothing below 0, and no noise."""
+        """Return the positive part of the mean after T rounds, without noise."""
         return float(self._lost(measure)[-1])
 
     def slope(self, measure: str) -> float | None:
-        """The a of c·T^a through what was lost after T/16, T/4 and T rounds; None where one of them is nothing."""
+        """Return the exponent a of a fit c·T^a at T/16, T/4 and T; None if one of the values is 0."""
         return growth(self.horizons, self._lost(measure)) if len(self.horizons) == len(HORIZONS) else None
 
     def _lost(self, measure: str) -> FloatArray:
@@ -103,7 +102,7 @@ class Match:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the theorem was kept, in every kept round."""
+        """The comparison with the theorem in every recorded round."""
         if not self.ratios:
             return "none"
         if all(single <= 1 for single, _ in self.ratios.values()):
@@ -113,42 +112,42 @@ class Match:
 
 @dataclass(frozen=True, eq=False)
 class ArenaResult:
-    """All matches, learner after learner within a problem."""
+    """All matches of an arena, ordered by problem and learner."""
 
     spec: ArenaSpec
     matches: tuple[Match, ...]
     problems: Mapping[str, Mapping[str, Any]]
-    """What was played, by name: dimension, constraints, the comparator's certified gap, …"""
+    """Facts about each problem, by name: dimension, constraints, the comparator's certified gap, …"""
     without_data: Mapping[str, str]
-    """Problems whose data are not here, and what to do about it."""
+    """Problems whose data are missing, with a remedy."""
 
     def __repr__(self) -> str:
-        played = sum(not match.refused for match in self.matches)
+        finished = sum(not match.refused for match in self.matches)
         size = f"{len(self.learners)} learners on {len(self.problems)} problems, {self.spec.rounds} rounds"
-        return f"ArenaResult({size}, {played} matches played, {len(self.matches) - played} not)"
+        return f"ArenaResult({size}, {finished} matches, {len(self.matches) - finished} refused)"
 
     @cached_property
     def learners(self) -> tuple[str, ...]:
-        """Their names."""
+        """The names of the learners."""
         return tuple(one.name for one in self.spec.learners)
 
-    def played(self, problem: str) -> list[Match]:
-        """The matches on this problem that took place."""
+    def on_problem(self, problem: str) -> list[Match]:
+        """Return the finished matches on this problem."""
         return [match for match in self.matches if match.problem == problem and not match.refused]
 
-    def votes(self, problem: str) -> list[float]:
-        """Of these matches: one for all settings of a learner that played together, each an equal part of it."""
+    def weights(self, problem: str) -> list[float]:
+        """Return the weights of these matches: all settings of one learner share a weight of 1 equally."""
         families = {one.name: one.learner for one in self.spec.learners}
-        there = [families[match.learner] for match in self.played(problem)]
-        return [1 / there.count(family) for family in there]
+        found = [families[match.learner] for match in self.on_problem(problem)]
+        return [1 / found.count(family) for family in found]
 
-    def of(self, learner: str) -> list[Match]:
-        """The matches of this learner that took place."""
+    def of_learner(self, learner: str) -> list[Match]:
+        """Return the finished matches of this learner."""
         return [match for match in self.matches if match.learner == learner and not match.refused]
 
 
 def growth(rounds: Sequence[int], values: FloatArray) -> float | None:
-    """The slope of the line through (log T, log value) by least squares; None where a value is not positive.
+    """Fit the exponent of T by least squares in logarithms; return None if a value is not positive.
 
     Examples
     --------
@@ -162,24 +161,24 @@ def growth(rounds: Sequence[int], values: FloatArray) -> float | None:
     return float(np.polyfit(np.log(np.asarray(rounds, dtype=np.float64)), np.log(values), 1)[0])
 
 
-def load_arena(spec: ArenaSpec, kept: JobFolder, without_data: Mapping[str, str]) -> ArenaResult:
-    """What the folder of a finished arena holds; `without_data` has the problems that were left out, and why."""
-    matches, about = [], {}
-    seconds = kept.timings
+def load_arena(spec: ArenaSpec, folder: JobFolder, without_data: Mapping[str, str]) -> ArenaResult:
+    """Read a finished arena; `without_data` has the problems that were left out, with the remedy."""
+    matches, facts = [], {}
+    seconds = folder.timings
     for problem in spec.problems:
         name = problem_name(problem)
         if name in without_data:
             continue
-        best = kept.require(ArenaJob(problem))
-        about[name] = {key: best[key] for key in ("about", "dimension", "constraints", "facts")} | {
+        best = folder.require(ArenaJob(problem))
+        facts[name] = {key: best[key] for key in ("about", "dimension", "constraints", "facts")} | {
             "certified_gap": float(np.max(np.divide(best["gap"], np.maximum(np.abs(best["loss"]), 1e-300))))
         }
-        for who in spec.learners:
-            job = ArenaJob(problem, who)
+        for learner in spec.learners:
+            job = ArenaJob(problem, learner)
             took = seconds.get(job.stem)
             microseconds = None if took is None else 1e6 * took / spec.rounds
-            matches.append(_match(spec, who.name, name, kept.require(job), best, microseconds))
-    return ArenaResult(spec, tuple(matches), about, without_data)
+            matches.append(_match(spec, learner.name, name, folder.require(job), best, microseconds))
+    return ArenaResult(spec, tuple(matches), facts, without_data)
 
 
 def _match(
@@ -195,7 +194,7 @@ def _match(
     needs = frozenset(Need[name] for name in record["needs"])
     loss = dict(zip(best["rounds"], np.asarray(best["loss"], dtype=np.float64), strict=True))
     runs = [_with_regret(run, loss) for run in record["played"].values()]
-    at = {int(T): run for run in runs for T in run["rounds"]}  # of an anytime learner, one run has all horizons
+    at = {int(T): run for run in runs for T in run["rounds"]}  # one run of an anytime learner has all horizons
     if Need.HORIZON in needs:
         at = {int(run["rounds"][-1]): run for run in runs}
     horizons = tuple(T for T in spec.horizons if T in at)
@@ -207,7 +206,7 @@ def _match(
         horizons=horizons,
         measures={name: np.stack([run["measures"][name][place] for run, place in picked]) for name in MEASURED},
         noise=_noise(horizons, best),
-        ratios=_worst([_ratios(run, best["constraint_bound"]) for run in runs]),
+        ratios=_largest_ratios([_ratios(run, best["constraint_bound"]) for run in runs]),
         warnings=tuple(record.get("warnings", ())),
         microseconds=microseconds,
     )
@@ -216,42 +215,43 @@ def _match(
 def _noise(horizons: Sequence[int], best: Mapping[str, Any]) -> dict[str, FloatArray]:
     T, D, F = np.asarray(horizons, dtype=np.float64), best["constraint_bound"], best["loss_range"]
     gap = dict(zip(best["rounds"], np.mean(best["gap"], axis=1), strict=True))
-    return dict.fromkeys(MEASURED, ROUNDING * D * T) | {
-        "regret": ROUNDING * F * T + np.array([gap[t] for t in horizons]),
-        "squared_violation": ROUNDING**2 * D**2 * T,
-        "largest_violation": ROUNDING * D * np.ones_like(T),
+    return dict.fromkeys(MEASURED, ROUNDING_SHARE * D * T) | {
+        "regret": ROUNDING_SHARE * F * T + np.array([gap[t] for t in horizons]),
+        "squared_violation": ROUNDING_SHARE**2 * D**2 * T,
+        "largest_violation": ROUNDING_SHARE * D * np.ones_like(T),
     }
 
 
 def _with_regret(run: Mapping[str, Any], best: Mapping[int, FloatArray]) -> dict[str, Any]:
-    found = {name: np.asarray(values, dtype=np.float64) for name, values in by_measure(run["measures"]).items()}
+    found = {name: np.asarray(values, dtype=np.float64) for name, values in run["measures"].items()}
     found["regret"] = found["cumulative_loss"] - np.stack([best[t] for t in run["rounds"]])
     return {**run, "measures": found}
 
 
 def _ratios(run: Mapping[str, Any], D: float) -> dict[str, tuple[float, float]]:
-    made: dict[str, tuple[float, float]] = {}
-    for measure, values in by_measure(run["bounds"]).items():
+    ratios: dict[str, tuple[float, float]] = {}
+    for measure, values in run["bounds"].items():
         bound, measured = np.asarray(values, dtype=np.float64), run["measures"][measure]
-        allowed = bound * (1 + ROUNDING * np.sign(bound)) + ROUNDING * D * np.asarray(run["rounds"])
+        allowed = bound * (1 + ROUNDING_SHARE * np.sign(bound)) + ROUNDING_SHARE * D * np.asarray(run["rounds"])
         single, mean = (
-            _largest(one, bound[:, None], allowed[:, None]) for one in (measured, measured.mean(axis=1, keepdims=True))
+            _largest_ratio(one, bound[:, None], allowed[:, None])
+            for one in (measured, measured.mean(axis=1, keepdims=True))
         )
-        made[measure] = single, mean
-    return made
+        ratios[measure] = single, mean
+    return ratios
 
 
-def _largest(measured: FloatArray, bound: FloatArray, allowed: FloatArray) -> float:
-    none = np.where(measured <= allowed, 0.0, np.inf)
-    ratio = np.divide(measured, bound, out=none, where=bound > 0)
+def _largest_ratio(measured: FloatArray, bound: FloatArray, allowed: FloatArray) -> float:
+    default = np.where(measured <= allowed, 0.0, np.inf)
+    ratio = np.divide(measured, bound, out=default, where=bound > 0)
     return float(np.max(np.where((ratio > 1) & (measured <= allowed), 1.0, np.maximum(ratio, 0.0))))
 
 
-def _worst(found: Sequence[Mapping[str, tuple[float, float]]]) -> dict[str, tuple[float, float]]:
-    """Over the runs of a match, for a sequence and for the mean."""
-    made: dict[str, tuple[float, float]] = {}
+def _largest_ratios(found: Sequence[Mapping[str, tuple[float, float]]]) -> dict[str, tuple[float, float]]:
+    """Return the largest ratios over the runs of a match."""
+    ratios: dict[str, tuple[float, float]] = {}
     for one in found:
         for measure, (single, mean) in one.items():
-            before = made.get(measure, (0.0, 0.0))
-            made[measure] = max(before[0], single), max(before[1], mean)
-    return made
+            before = ratios.get(measure, (0.0, 0.0))
+            ratios[measure] = max(before[0], single), max(before[1], mean)
+    return ratios

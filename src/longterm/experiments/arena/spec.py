@@ -1,4 +1,4 @@
-"""Who plays what in an arena, and for how long."""
+"""Specification of an arena: learners, problems, rounds and sequences."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ import numpy as np
 from longterm import _validate as validate
 from longterm.errors import InputError
 from longterm.experiments.catalogue import find_problem, learners, problems
-from longterm.experiments.spec import MOST_SEEDS, LearnerSpec, ProblemSpec, at_most, entry_title, slug
-from longterm.experiments.spec_files import learner_of_table, learner_of_words, problem_of_table, problem_of_words
+from longterm.experiments.spec import LearnerSpec, ProblemSpec, learner_title, slug, validate_sequences
+from longterm.experiments.spec_tables import learner_of_table, parse_learner, parse_problem, problem_of_table
 from longterm.streams.base import validate_seeds
 
 ROUNDS, SEQUENCES = 4096, 5
-"""By default: a few minutes on two cores."""
+"""The defaults take a few minutes on two cores."""
 League = Literal["static", "drift"]
-"""One best decision, or one that moves."""
+"""Problems with one best decision, or with one that moves."""
 HELD_OUT_SEEDS = 1_000_000
-"""Sequences of the held-out half are counted from here, so that they are none of the others."""
+"""The first seed of held-out sequences, which no other arena uses."""
 HORIZONS = (16, 4, 1)
-"""Slopes are fitted through what was lost after T/16, T/4 and T rounds."""
-KEPT = (64, 32, 16, 8, 4, 2, 1)
-"""Bounds are held against what was measured after T/64, T/32, …, T rounds."""
+"""Slopes are fitted to regret and violation after T/16, T/4 and T rounds."""
+RECORDED = (64, 32, 16, 8, 4, 2, 1)
+"""Bounds are compared with the measured values after T/64, T/32, …, T rounds."""
 
 
 @dataclass(frozen=True)
 class ArenaSpec:
-    """Learners and problems of the catalogue; each plays each, over the same sequences.
+    """Learners and problems of the catalogue. Every learner runs on every problem, on the same sequences.
 
     Examples
     --------
     >>> from longterm.experiments.arena import arena_of
     >>> spec = arena_of(["aogd", "aftrl"], ["doubly_stochastic size=3"], rounds=64, sequences=2)
-    >>> spec.horizons, spec.kept[:3], spec.seeds
+    >>> spec.horizons, spec.recorded[:3], spec.seeds
     ((4, 16, 64), (1, 2, 4), (0, 1))
     """
 
@@ -51,8 +51,8 @@ class ArenaSpec:
     def __post_init__(self) -> None:
         curves = tuple(curve for one in self.learners for curve in one.curves)
         validate.set_frozen(self, learners=curves, problems=tuple(self.problems), seeds=validate_seeds(self.seeds))
-        if validate.count("rounds", self.rounds) < max(KEPT):
-            raise InputError("rounds", f"{self.rounds} is too few", f"Play at least {max(KEPT)}")
+        if validate.count("rounds", self.rounds) < max(RECORDED):
+            raise InputError("rounds", f"{self.rounds} is too few", f"Give at least {max(RECORDED)}")
         for argument, names in (
             ("learners", [one.name for one in self.learners]),
             ("problems", [problem_name(one) for one in self.problems]),
@@ -70,26 +70,24 @@ class ArenaSpec:
         return tuple(self.rounds // part for part in HORIZONS)
 
     @property
-    def kept(self) -> tuple[int, ...]:
-        """The rounds that are kept: T/64, T/32, …, T."""
-        return tuple(self.rounds // part for part in KEPT)
+    def recorded(self) -> tuple[int, ...]:
+        """The recorded rounds: T/64, T/32, …, T."""
+        return tuple(self.rounds // part for part in RECORDED)
 
     def parameters(self, problem: ProblemSpec) -> dict[str, Any]:
-        """The problem's own, and T where its builder asks for the number of rounds."""
+        """Return the problem's parameters, with T if its builder takes the number of rounds."""
         asked = inspect.signature(find_problem(problem.name).build).parameters
         return ({"rounds": self.rounds} if "rounds" in asked else {}) | dict(problem.parameters)
 
     @property
     def command(self) -> str:
-        """What plays it again, on the command line."""
+        """The command line that runs the arena again."""
         words = ["longterm", "arena"]
         if self.learners != every_learner():
-            words += [
-                "--learners",
-                *(_words(one.learner, {**one.parameters, "name": one.name}) for one in self.learners),
-            ]
+            named = [_format_words(one.learner, {**one.parameters, "name": one.name}) for one in self.learners]
+            words += ["--learners", *named]
         if self.problems != every_problem():
-            words += ["--problems", *(_words(one.name, one.parameters) for one in self.problems)]
+            words += ["--problems", *(_format_words(one.name, one.parameters) for one in self.problems)]
         words += [] if self.rounds == ROUNDS else ["--rounds", str(self.rounds)]
         words += [] if len(self.seeds) == SEQUENCES else ["--sequences", str(len(self.seeds))]
         if self.seeds[0] >= HELD_OUT_SEEDS:
@@ -98,13 +96,13 @@ class ArenaSpec:
 
     @classmethod
     def of_table(cls, found: Mapping[str, Any]) -> ArenaSpec:
-        """What `table` made."""
+        """Return the specification in a table, as `table` writes it."""
         problems = ({key: value for key, value in one.items() if key != "rounds"} for one in found["problems"])
-        players = tuple(map(learner_of_table, found["learners"]))
-        return cls(players, tuple(map(problem_of_table, problems)), found["rounds"], tuple(found["seeds"]))
+        learners = tuple(map(learner_of_table, found["learners"]))
+        return cls(learners, tuple(map(problem_of_table, problems)), found["rounds"], tuple(found["seeds"]))
 
     def table(self) -> dict[str, Any]:
-        """As plain tables, for the manifest."""
+        """Return the specification as plain tables, for the manifest."""
         return {
             "rounds": self.rounds,
             "seeds": list(self.seeds),
@@ -122,44 +120,43 @@ def arena_of(
     league: League = "static",
     held_out: int | None = None,
 ) -> ArenaSpec:
-    """The learners and problems that are named, as on the command line; none named: all of the catalogue.
+    """Return the specification for the given learners and problems, by default all of the catalogue.
 
     Parameters
     ----------
     wanted_learners : sequence of LearnerSpec or str
-        None: all of the catalogue.
+        As on the command line; empty: the whole catalogue.
     wanted_problems : sequence of ProblemSpec or str
-        None: all of the catalogue.
+        As on the command line; empty: the whole catalogue.
     rounds : int
         T.
     sequences : int
-        Random sequences to average over.
+        The number of random sequences.
     league : {"static", "drift"}
-        Problems with one best decision, or those whose best decision moves, against the best path.
+        Problems with one best decision, or problems whose best decision moves, compared with the best path.
     held_out : int, optional
-        The held-out half: variants of the problems, and sequences, that are drawn from this seed. Choose one that
-        nothing was tuned on.
+        A seed for held-out variants of the problems and held-out sequences. Choose one that was not used for tuning.
 
     Returns
     -------
     ArenaSpec
     """
-    chosen = [learner_of_words(one) if isinstance(one, str) else one for one in wanted_learners]
-    played = [problem_of_words(one) if isinstance(one, str) else one for one in wanted_problems]
+    chosen = [parse_learner(one) if isinstance(one, str) else one for one in wanted_learners]
+    problems = [parse_problem(one) if isinstance(one, str) else one for one in wanted_problems]
     if league not in ("static", "drift"):
         raise InputError("league", f"{league!r} is not known", "Choose 'static' or 'drift'")
-    count = at_most("sequences", validate.count("sequences", sequences), MOST_SEEDS, "sequences")
+    count = validate_sequences(sequences)
     first = 0 if held_out is None else HELD_OUT_SEEDS + validate.seed("held_out", held_out) * count
     return ArenaSpec(
         tuple(chosen) or every_learner(league),
-        tuple(played) or every_problem(league, held_out),
+        tuple(problems) or every_problem(league, held_out),
         rounds,
         tuple(range(first, first + count)),
     )
 
 
 def every_learner(league: League = "static") -> tuple[LearnerSpec, ...]:
-    """Every learner of the catalogue, others' too, in each of the settings that its entry names for that league."""
+    """Return every learner of the catalogue in each of its settings for the league."""
     return tuple(
         LearnerSpec(name, settings, _title(name, settings))
         for name, entry in learners().items()
@@ -168,14 +165,14 @@ def every_learner(league: League = "static") -> tuple[LearnerSpec, ...]:
 
 
 def every_problem(league: League = "static", held_out: int | None = None) -> tuple[ProblemSpec, ...]:
-    """Every problem of the catalogue and that league, others' too; or a variant of each, drawn from a seed."""
+    """Return every problem of the catalogue and the league, or a held-out variant of each."""
     found = []
     for name, entry in problems().items():
         if entry.drifts != (league == "drift"):
             continue
         parameters = dict(entry.arena)
         if held_out is not None and entry.vary is not None:
-            # Each problem has its own child of the seed: one that is added changes none of the others.
+            # Each problem has its own child of the seed, so that a new problem does not change the others.
             child = np.random.SeedSequence(held_out, spawn_key=tuple(name.encode()))
             parameters |= entry.vary(np.random.default_rng(child))
         found.append(ProblemSpec(name, parameters))
@@ -183,40 +180,38 @@ def every_problem(league: League = "static", held_out: int | None = None) -> tup
 
 
 def problem_name(problem: ProblemSpec) -> str:
-    """How tables call it."""
-    given = ", ".join(f"{key} = {value}" for key, value in sorted(problem.parameters.items()))
-    own = problem.parameters == find_problem(problem.name).arena
-    return problem.name.replace("_", " ") + (f", {given}" if given and not own else "")
+    """Return the problem's name in tables: its parameters are left out where they are the arena's own."""
+    is_default = problem.parameters == find_problem(problem.name).arena
+    return problem.name.replace("_", " ") if is_default else problem.title
 
 
 @dataclass(frozen=True)
 class ArenaJob:
-    """A comparator (no learner), or a match."""
+    """A match, or with no learner the comparator of a problem."""
 
     problem: ProblemSpec
     learner: LearnerSpec | None = None
 
     @property
     def stem(self) -> str:
-        """The name of its file, without the ending."""
-        who = "comparator" if self.learner is None else slug(self.learner.name)
-        return f"{slug(problem_name(self.problem))}--{who}"
+        """The name of its file, without the suffix."""
+        name = "comparator" if self.learner is None else slug(self.learner.name)
+        return f"{slug(problem_name(self.problem))}--{name}"
 
 
 def arena_jobs(spec: ArenaSpec, problems: Sequence[ProblemSpec]) -> list[ArenaJob]:
-    """All jobs of these problems, problem after problem: a worker keeps the game that it has built."""
-    players = (None, *spec.learners)
-    return [ArenaJob(problem, learner) for problem in problems for learner in players]
+    """Return all jobs of these problems, ordered by problem since a worker reuses the problem it has built."""
+    return [ArenaJob(problem, learner) for problem in problems for learner in (None, *spec.learners)]
 
 
-def _words(name: str, parameters: Mapping[str, Any]) -> str:
+def _format_words(name: str, parameters: Mapping[str, Any]) -> str:
     return " ".join([name, *(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in parameters.items())])
 
 
 def _title(name: str, settings: Mapping[str, Any]) -> str:
-    """The learner's title and what is set: values that are words speak for themselves."""
+    """Return the learner's title and settings; of settings that are text, only the value."""
     words = [
         value if isinstance(value, str) else key if value is True else f"{key} = {value}"
         for key, value in settings.items()
     ]
-    return ", ".join([entry_title(name), *(word.replace("_", " ") for word in words)])
+    return ", ".join([learner_title(name), *(word.replace("_", " ") for word in words)])

@@ -9,7 +9,7 @@ from typing import Any
 import numba
 
 from longterm import _numba
-from longterm.learners import _scale_mixture
+from longterm.learners import multi_scale_hedge
 
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 """Sums may be reordered for SIMD. The whole set would assume that there are no NaNs."""
@@ -25,7 +25,7 @@ exact: Any = numba.njit(fastmath=False, error_model="numpy")
 
 def source_digest() -> str:
     """Return a digest of this folder and of the constants that it imports; kernels close over it."""
-    constants = {name: value for name, value in vars(_scale_mixture).items() if name.isupper()}
+    constants = {name: value for name, value in vars(multi_scale_hedge).items() if name.isupper()}
     return f"{_numba.source_digest(Path(__file__).parent)} {constants}"
 
 

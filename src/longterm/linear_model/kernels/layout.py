@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from longterm.learners._scale_mixture import SCALES
+from longterm.learners.multi_scale_hedge import SCALES
 
 AOGD, AFTRL, PENALISED_FTRL = range(3)
 """Codes of the rules. Mahdavi's OGD is A-OGD with constant steps (mu > 0)."""

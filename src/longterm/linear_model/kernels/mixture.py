@@ -1,4 +1,4 @@
-"""The mixture of scales as a kernel: the rule of `learners._scale_mixture`, which has the formulas, for one learner.
+"""The mixture of scales as a kernel: the rule of `learners.multi_scale_hedge`, which has the formulas, for one learner.
 
 Every scale R_k = R/4^k has its own leader x^k = s_k w on one ray w, so the mixture x = (Σ p_k s_k) w costs a few
 numbers per round and no pass over the coordinates. The intercept's residual is a second mixture of the same kind, with
@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from longterm.learners._scale_mixture import LONGEST_BLOCK, PACE
+from longterm.learners.multi_scale_hedge import LONGEST_BLOCK, PACE
 from longterm.linear_model.kernels.compile import ordered
 
 LEAST_SQUARES = 1e-300
@@ -78,7 +78,7 @@ def price(m, count, multiplier, norm_1, half_squares, budget):
 
 
 @ordered
-def set_shares(m, count, patience):
+def set_shares(m, count, tolerance):
     """Set p_k = π_k exp((ν − Q_k)/(αR_k)) with Σ p_k = 1, then the tolerance and the tilt of the next block.
 
     ln Σ p_k is convex in ν, and its root is at most the ν at which the first term is 1. From above Newton's steps fall
@@ -108,7 +108,7 @@ def set_shares(m, count, patience):
         pivot = min(pivot - excess * total / slope, highest)
         close = abs(excess) <= CLOSE
     m.pivot = pivot
-    m.tolerance = max(min(patience * alpha, 0.5 * alpha - m.cap), 0.0)
+    m.tolerance = max(min(tolerance * alpha, 0.5 * alpha - m.cap), 0.0)
     unit = m.factor[count - 1] * m.inverse[count - 1]
     mean = first = second = 0.0
     steepness = m.share[count] * m.inverse[count]

@@ -27,7 +27,7 @@ import math
 
 import numpy as np
 
-from longterm.learners._scale_mixture import SCALES
+from longterm.learners.multi_scale_hedge import SCALES
 from longterm.linear_model.kernels.compile import helper
 from longterm.linear_model.kernels.layout import ONE, RESIDUAL, WEIGHTS
 from longterm.linear_model.kernels.mixture import place

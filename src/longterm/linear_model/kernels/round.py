@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from longterm.learners._scale_mixture import PATIENCE, SCALES
+from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE, SCALES
 from longterm.linear_model.kernels.compile import helper
 from longterm.linear_model.kernels.layout import LOG_ODDS, MEAN, ONE, PRICED, RESIDUAL_SCALES
 from longterm.linear_model.kernels.losses import value_and_slope
@@ -20,7 +20,7 @@ first 500 rows of time series have a fifth more loss, with 1.25 a rising one has
 
 PRIOR_POWER, RESIDUAL_PRIOR_POWER = 0.5, 2.0
 """Exponents of the priors. The residual is what the offset leaves over, so its large scales have small priors."""
-RESIDUAL_PATIENCE = 0.3
+RESIDUAL_TOLERANCE = 0.3
 """By how much an exponent of the residual's mixture may move within a block. Twice that of the weights ends a third
 fewer blocks, and no measured loss was larger for it."""
 
@@ -115,10 +115,10 @@ def charge_scales(p, s, weights, residual, dot, length, slope):
     if ends or p.scales == PRICED:
         pay(weights, SCALES, b)
         if p.scales != PRICED:  # otherwise λ g is charged first, in `place_leader`
-            set_shares(weights, SCALES, PATIENCE)
+            set_shares(weights, SCALES, BLOCK_TOLERANCE)
         if p.residual_radius > 0.0:
             pay(residual, RESIDUAL_SCALES, residual_b)
-            set_shares(residual, RESIDUAL_SCALES, RESIDUAL_PATIENCE)
+            set_shares(residual, RESIDUAL_SCALES, RESIDUAL_TOLERANCE)
 
 
 @helper
@@ -130,7 +130,7 @@ def place_leader(p, s, weights, multiplier, norm_1, norm_2):
     factor = place(weights, SCALES, s.gradient_squares, multiplier * p.l2, norm_2)
     if p.scales == PRICED:
         price(weights, SCALES, s.multiplier, p.l1 * norm_1, 0.5 * p.l2 * norm_2, p.budget)
-        set_shares(weights, SCALES, PATIENCE)
+        set_shares(weights, SCALES, BLOCK_TOLERANCE)
         factor = place(weights, SCALES, s.gradient_squares, multiplier * p.l2, norm_2)
     s.scale = min(factor, p.factor_bound)
 

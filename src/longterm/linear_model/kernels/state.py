@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
 from longterm._numba import readonly
-from longterm.learners._scale_mixture import RATIO, SCALES
+from longterm.learners.multi_scale_hedge import RATIO, SCALES
 from longterm.linear_model.kernels import aftrl, aogd, penalised_ftrl, sparse_aftrl
 from longterm.linear_model.kernels.compile import compiled, source_digest, use
 from longterm.linear_model.kernels.heap import KEY_SHARE, bits_for, capacity

@@ -1,4 +1,4 @@
-"""Specifications as plain tables: read from TOML, from a manifest, from words on the command line; and written."""
+"""Specifications as plain tables: read from TOML, a manifest or the command line, and written."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from longterm.errors import InputError, did_you_mean
-from longterm.experiments.catalogue import fits
+from longterm.experiments.parameter_types import fits
 from longterm.experiments.spec import ExperimentSpec, LearnerSpec, ProblemSpec
 
-OF_A_LEARNER = ("learner", "name", "role", "read_off")
-"""Keys of a learner's table that are not its parameters."""
+LEARNER_KEYS = ("learner", "name", "role", "read_off")
+"""The keys of a learner's table that are not its parameters."""
 
 
 def read_spec(path: str | Path) -> ExperimentSpec:
-    """The specification in a TOML file, or in the manifest of a result folder.
+    """Read the specification in a TOML file, or in the manifest of a result folder.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def read_spec(path: str | Path) -> ExperimentSpec:
     Returns
     -------
     ExperimentSpec
-        Checked.
+        The validated specification.
     """
     path = Path(path)
     try:
@@ -37,27 +37,27 @@ def read_spec(path: str | Path) -> ExperimentSpec:
         table = json.loads(text)["spec"] if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(str(path), f"cannot be read ({error})", "Give a TOML file, or a manifest.json") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:  # of TOML, of JSON, of numbers too long to read
+    except (ValueError, KeyError, TypeError, RecursionError) as error:  # of the parsers
         remedy = "Correct it; docs/experiments.md shows one"
         raise InputError(str(path), f"is not a specification ({error})", remedy) from error
     try:
         return spec_of(table)
-    except InputError as error:  # say which file
+    except InputError as error:  # name the file
         raise InputError(f"{path}: {error.argument}", error.what, error.remedy) from error
 
 
 def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
-    """The specification in a table, as TOML and manifests have it.
+    """Return the specification in a table, as in TOML and manifests.
 
     Parameters
     ----------
     table : mapping
-        Keys are the fields of `ExperimentSpec`; `problem` and `learners` are tables of their own.
+        The fields of `ExperimentSpec`; `problem` and `learners` are nested tables.
 
     Returns
     -------
     ExperimentSpec
-        Checked.
+        The validated specification.
 
     Examples
     --------
@@ -88,17 +88,17 @@ def spec_of(table: Mapping[str, Any]) -> ExperimentSpec:
 
 
 def table_of(spec: ExperimentSpec) -> dict[str, Any]:
-    """The specification as a table: `spec_of` reads it back.
+    """Return the specification as a table, which `spec_of` reads.
 
     Parameters
     ----------
     spec : ExperimentSpec
-        A specification.
+        The specification.
 
     Returns
     -------
     dict
-        Plain words, numbers, lists and tables.
+        Text, numbers, lists and tables.
     """
     table: dict[str, Any] = {one.name: getattr(spec, one.name) for one in fields(spec)}
     learners = [
@@ -115,43 +115,43 @@ def table_of(spec: ExperimentSpec) -> dict[str, Any]:
     return {key: value for key, value in table.items() if value is not None and (key, value) != ("logged", False)}
 
 
-def learner_of_words(words: str) -> LearnerSpec:
-    """A learner as one says it on the command line.
+def parse_learner(text: str) -> LearnerSpec:
+    """Parse a learner from the command line.
 
     Parameters
     ----------
-    words : str
+    text : str
         A name of the catalogue, then key=value for each parameter; a list of values becomes a grid.
 
     Returns
     -------
     LearnerSpec
-        The learner, its parameters and its name.
+        The learner with its parameters.
 
     Examples
     --------
-    >>> from longterm.experiments import learner_of_words
-    >>> learner_of_words("aogd beta=[0.5,0.75] name='My A-OGD'")
+    >>> from longterm.experiments import parse_learner
+    >>> parse_learner("aogd beta=[0.5,0.75] name='My A-OGD'")
     LearnerSpec(learner='aogd', parameters={'beta': (0.5, 0.75)}, name='My A-OGD', role='own', read_off={})
     """
-    name, parameters = _split(words, "learners")
+    name, parameters = _parse(text, "learners")
     return learner_of_table({"learner": name, **parameters})
 
 
-def problem_of_words(words: str) -> ProblemSpec:
-    """A problem as one says it on the command line: ``budgeted_logistic data=sample budget=3``.
+def parse_problem(text: str) -> ProblemSpec:
+    """Parse a problem from the command line: ``budgeted_logistic data=sample budget=3``.
 
     Parameters
     ----------
-    words : str
+    text : str
         A name of the catalogue, then key=value for each parameter.
 
     Returns
     -------
     ProblemSpec
-        The problem and its parameters.
+        The problem with its parameters.
     """
-    name, parameters = _split(words, "problem")
+    name, parameters = _parse(text, "problem")
     return ProblemSpec(name, parameters)
 
 
@@ -162,43 +162,43 @@ _EXAMPLES = {
 
 
 def problem_of_table(table: Mapping[str, Any]) -> ProblemSpec:
-    """The problem in a table of its name and parameters."""
+    """Return the problem in a table of its name and parameters."""
     if "name" not in table:
         raise InputError("problem.name", "is missing", f"Write {_EXAMPLES['problem']}")
     return ProblemSpec(table["name"], {key: value for key, value in table.items() if key != "name"})
 
 
 def learner_of_table(table: Any) -> LearnerSpec:
-    """The learner in a table of its names and parameters."""
+    """Return the learner in a table of its name and parameters."""
     if not isinstance(table, Mapping) or "learner" not in table:
         keys = ", ".join(map(str, table)) if isinstance(table, Mapping) else str(table)
         what = f"a table does not name its learner, it has {keys or 'nothing'}"
         raise InputError("learners", what, f"Write {_EXAMPLES['learners']}")
-    own = {key: table[key] for key in OF_A_LEARNER if key in table}
-    return LearnerSpec(**own, parameters={key: value for key, value in table.items() if key not in own})
+    named = {key: table[key] for key in LEARNER_KEYS if key in table}
+    return LearnerSpec(**named, parameters={key: value for key, value in table.items() if key not in named})
 
 
-def _split(words: str, argument: str) -> tuple[str, dict[str, Any]]:
+def _parse(text: str, argument: str) -> tuple[str, dict[str, Any]]:
     try:
-        name, *pairs = shlex.split(words)
+        name, *pairs = shlex.split(text)
     except ValueError as error:
         raise InputError(
-            argument, f"{words!r} cannot be read ({error})", "Give: name key=value key='two words'"
+            argument, f"{text!r} cannot be read ({error})", "Give: name key=value key='two words'"
         ) from error
     parameters = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals:
             raise InputError(argument, f"{pair!r} is not key=value", "Give: name key=value key='two words'")
-        parameters[key] = _value(value)
+        parameters[key] = _parse_value(value)
     return name, parameters
 
 
-def _value(text: str) -> Any:
-    """As TOML reads it; a word that TOML does not know is itself."""
+def _parse_value(text: str) -> Any:
+    """Return a value as TOML reads it; text that is not TOML is returned as it is."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
-    except (ValueError, RecursionError) as error:  # numbers too long to read, brackets without end
-        raise InputError(text[:40], f"cannot be read ({error})", "Give a number, a word or a short list") from error
+    except (ValueError, RecursionError) as error:  # too many digits or brackets
+        raise InputError(text[:40], f"cannot be read ({error})", "Give a number, text or a short list") from error

@@ -1,0 +1,89 @@
+"""The command `longterm arena`: every learner on every problem, ranked."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from longterm.cli.backend import BackendOptions
+from longterm.experiments.arena import Preference, arena_of, league, run_arena
+from longterm.experiments.arena.execute import with_learners
+from longterm.experiments.arena.league import Violation
+from longterm.experiments.arena.spec import ROUNDS, SEQUENCES, League
+from longterm.experiments.arena.tables import league_text, write_tables
+
+
+@dataclass(frozen=True)
+class ArenaCommand:
+    """Run every learner on every problem that it can handle, and rank them by a trade-off of your choice.
+
+    All learners see the same sequences. Slopes in T come from T/16, T/4 and T rounds: learners that need the horizon
+    are run for each, the others once. A learner that refuses a problem is listed with its reason.
+
+    For each learner and problem, v is the regret or the violation and s the median of the positive values of all
+    learners. The share is [v]₊/([v]₊ + s). The score is the mean over the problems of (1 − weight) times the share of
+    regret plus weight times the share of violation. A problem that the learner cannot handle counts ½. 0 is best, ½ is
+    the median. Another --weight or --violation ranks again without running again.
+
+    Finished matches are not repeated: an interrupted command continues where it stopped.
+
+    for example:
+      longterm arena --out arena
+      longterm arena --out arena --weight 0.9 --violation hard
+      longterm arena --out arena --add mine:build
+      longterm arena --out small --learners aogd mine:build --problems routing
+      longterm arena --out drift --league drift
+      longterm arena --out unseen --held-out 20260101
+      longterm arena --out arena --backend dask --scheduler tcp://host:8786
+    """
+
+    out: Path = Path("arena")
+    """The folder for the matches, the tables and the page."""
+    learners: tuple[str, ...] = ()
+    """Only these, each with its parameters: "aogd beta=0.5", or module:function. Left out: the whole catalogue."""
+    add: tuple[str, ...] = ()
+    """Learners to add, mine:build for example, to those in the folder, else to the whole catalogue."""
+    problems: tuple[str, ...] = ()
+    """Only these, each with its parameters. Left out: the whole catalogue."""
+    rounds: int = ROUNDS
+    """T, the number of rounds."""
+    sequences: int = SEQUENCES
+    """The number of random sequences."""
+    league: League = "static"
+    """static: problems with one best decision; drift: problems whose best decision moves."""
+    held_out: int | None = None
+    """A seed for held-out variants of the problems and held-out sequences, which no tuning has used."""
+    weight: float = 0.5
+    """The weight of violation in the score: 0 ranks by regret only, 1 by violation only."""
+    violation: Violation = "long-term"
+    """long-term (the largest Σ g_j), signed (Σ max g_j), hard (Σ [max g_j]₊), squared, or largest."""
+    report: bool = True
+    """Write arena.html."""
+    workers: Annotated[BackendOptions, tyro.conf.arg(name="")] = field(default_factory=BackendOptions)
+
+    def run(self) -> None:
+        """Run the matches, print the league and write tables and page."""
+        preference = Preference(self.weight, self.violation)
+        spec = arena_of(
+            self.learners,
+            self.problems,
+            rounds=self.rounds,
+            sequences=self.sequences,
+            league=self.league,
+            held_out=self.held_out,
+        )
+        if self.add:
+            spec = with_learners(spec, self.add, self.out if not self.learners else None)
+        result = run_arena(spec, self.out, backend=self.workers.chosen)
+        standings = league(result, preference)
+        write_tables(result, standings, preference, self.out)
+        sys.stdout.write(f"{league_text(result, standings, preference)}tables   {self.out}\n")
+        if self.report:
+            from longterm.report.arena import write_arena_page
+
+            page = write_arena_page(result, standings, preference, self.out / "arena.html")
+            sys.stdout.write(f"report   {page}\n")

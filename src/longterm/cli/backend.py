@@ -1,0 +1,29 @@
+"""Options of the commands that run jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from longterm import _validate as validate
+from longterm.experiments import Backend
+
+
+@dataclass(frozen=True)
+class BackendOptions:
+    """Workers and their backend."""
+
+    workers: int | None = None
+    """Processes on this machine. Left out: one for each core."""
+    backend: str = "loky"
+    """loky: processes on this machine; dask: a cluster; or a name that was registered with joblib."""
+    scheduler: str | None = None
+    """Address of the Dask scheduler, tcp://host:8786 for example (with --backend dask)."""
+    register: str | None = None
+    """A function that registers another backend with joblib first, for example ray.util.joblib:register_ray."""
+
+    @property
+    def chosen(self) -> Backend:
+        """The backend with these options."""
+        if self.workers is not None:
+            validate.count("workers", self.workers)
+        return Backend(self.backend, self.workers, self.scheduler, self.register)

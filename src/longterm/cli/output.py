@@ -1,0 +1,40 @@
+"""The table of a result on the terminal, and the files of a report."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from longterm.experiments import Result
+
+WIDTH = 118
+"""Characters in a line of a remark."""
+
+
+def result_table(result: Result) -> str:
+    """Return the last round of each curve, mean ± standard deviation, and the remarks."""
+    columns = [measure.removesuffix("_violation").replace("_", "-") for measure in result.measures]
+    widest = max(len(curve.name) for curve in result.curves) + 2
+    lines = [result.title, " " * widest + "".join(f"{column:>22}" for column in columns)]
+    for curve in result.curves:
+        cells = (curve.last(measure) for measure in result.measures)
+        lines.append(f"{curve.name:<{widest}}" + "".join(f"{cell:>22}" for cell in cells))
+    for remark in result.remarks:
+        lines += textwrap.wrap(f"{remark.verdict}: {remark.text}", WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return "\n".join(lines) + "\n"
+
+
+def write_report(results: Sequence[Result], folders: Sequence[Path], page: Path, title: str) -> None:
+    """Write figures into each folder, and one page for all results."""
+    from longterm.report import write_figures, write_page
+
+    for result, folder in zip(results, folders, strict=True):
+        figures = folder / "figures"
+        figures.mkdir(parents=True, exist_ok=True)
+        write_figures(result, figures)
+        sys.stdout.write(f"figures  {figures}\n")
+    command = shlex.join(["longterm", "report", *map(str, folders), "--out", str(page), "--title", title])
+    sys.stdout.write(f"report   {write_page(results, page, title=title, command=command)}\n")

@@ -1,0 +1,97 @@
+"""The command `longterm reproduce`: the paper's experiments."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from longterm.cli.backend import BackendOptions
+from longterm.cli.output import result_table, write_report
+from longterm.engines.selection import EngineChoice
+from longterm.errors import InputError, did_you_mean
+from longterm.experiments import run_experiment
+from longterm.experiments.paper import BETA, OF_THE_PAPER, WITH_A_BUDGET, Options, paper_spec
+from longterm.experiments.paper_remarks import with_paper_remarks
+from longterm.experiments.spec import slug
+
+NAMES = (*OF_THE_PAPER, "sample", "all")
+
+
+@dataclass(frozen=True)
+class ReproduceCommand:
+    """Run the experiments of Jenatton, Huang and Archambeau (2016), draw their figures and write a report.
+
+      dsm      Figures 1 and 2: doubly-stochastic matrices, T = 1000 (seconds)
+      ijcnn1   Figures 3 and 4, left: sparse classification, 49,990 rows (downloaded)
+      covtype  Figures 3 and 4, right: the same on 581,012 rows (a few minutes)
+      sample   the same on 6,000 rows that come with the package (no network)
+      all      dsm, ijcnn1 and covtype
+
+    The paper's curves have the paper's settings; fair ones are added. Finished runs are not repeated: an interrupted
+    command continues where it stopped.
+
+    for example:
+      longterm reproduce dsm sample
+      longterm reproduce all --workers 2
+      longterm reproduce covtype --sequences 3 --rho 5 --out results-rho5
+      longterm reproduce ijcnn1 --learners convex-a-ogd convex-ogd --out results-2
+    """
+
+    experiments: tyro.conf.Positional[tuple[str, ...]]
+    """One or more of dsm, ijcnn1, covtype, sample, all."""
+    sequences: int = 10
+    """The number of random sequences."""
+    rounds: int | None = None
+    """T. Left out: as in the paper, 1000 or the number of rows."""
+    beta: float = BETA
+    """A-OGD's trade-off in (0, 1): larger favours the constraint, smaller (down to 1/2) the regret."""
+    rho: float | None = None
+    """The budget of sparse classification. Left out: 30 % of the offline solution's coefficients are non-zero."""
+    engine: EngineChoice = "auto"
+    """numpy, jax, or auto: jax if it is installed and the runs are long."""
+    learners: tuple[str, ...] = ()
+    """Only these curves: convex-a-ogd, strongly-convex-a-ogd, convex-ogd, convex-mirror-prox, …"""
+    out: Path = Path("results")
+    """The folder for one result folder per experiment and report.html."""
+    report: bool = True
+    """Draw the figures and write report.html."""
+    workers: Annotated[BackendOptions, tyro.conf.arg(name="")] = field(default_factory=BackendOptions)
+
+    def run(self) -> None:
+        """Run the experiments one after the other."""
+        for one in self.experiments:
+            if one not in NAMES:
+                what = f"{one!r} is not known{did_you_mean(one, NAMES)}"
+                raise InputError("experiments", what, f"Choose from {', '.join(NAMES)}")
+        names = list(dict.fromkeys(n for one in self.experiments for n in (OF_THE_PAPER if one == "all" else (one,))))
+        if not names:
+            raise InputError("experiments", "is empty", f"Choose from {', '.join(NAMES)}")
+        if self.rho is not None and not set(names) & set(WITH_A_BUDGET):
+            raise InputError("rho", "no experiment here has a budget", f"Choose one of {list(WITH_A_BUDGET)} with it")
+        specs = [paper_spec(name, self._options(name, names)) for name in names]
+        results, folders = [], [self.out / spec.name for spec in specs]
+        for spec, folder in zip(specs, folders, strict=True):
+            results.append(with_paper_remarks(run_experiment(spec, folder, backend=self.workers.chosen)))
+            sys.stdout.write(f"{result_table(results[-1])}results  {folder}\n\n")
+        if self.report:
+            title = "Online convex optimisation with long-term constraints: the paper's experiments"
+            write_report(results, folders, self.out / "report.html", title)
+
+    def _options(self, name: str, names: list[str]) -> Options:
+        """Return the options of one experiment: its budget and curves may differ from those of the others."""
+        curves = {one: [slug(curve.name) for curve in paper_spec(one).curves] for one in names}
+        wanted = tuple(one for one in self.learners if slug(one) in curves[name] or not _is_in_any(slug(one), curves))
+        if self.learners and not wanted:
+            what = f"{name!r} has none of {list(self.learners)}"
+            raise InputError("learners", what, f"Leave that experiment out, or choose from {curves[name]} too")
+        rho = self.rho if name in WITH_A_BUDGET else None
+        return Options(self.sequences, self.rounds, self.beta, rho, self.engine, wanted)
+
+
+def _is_in_any(curve: str, curves: Mapping[str, Sequence[str]]) -> bool:
+    return any(curve in names for names in curves.values())

@@ -1,0 +1,118 @@
+"""Running a specification into a folder: only jobs without a record are computed."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TextIO
+
+from longterm.engines.selection import Engine, faster_engine
+from longterm.errors import LongtermError
+from longterm.experiments.backends import Backend, open_backend
+from longterm.experiments.catalogue import find_learner, find_problem
+from longterm.experiments.folder import ResultFolder
+from longterm.experiments.jobs import Job, all_jobs, work
+from longterm.experiments.load import load_result, summary_of
+from longterm.experiments.records import write_json
+from longterm.experiments.result import Result
+from longterm.experiments.spec import ExperimentSpec
+from longterm.progress import reporter
+
+ENGINE_REASONS = {"numpy": "the runs are too short to compile", "jax": "the runs are long enough to compile"}
+
+
+def run_experiment(
+    spec: ExperimentSpec, folder: str | Path, *, backend: Backend | None = None, out: TextIO | None = None
+) -> Result:
+    """Run the jobs of a specification that have no record in the folder yet.
+
+    An interrupted run (Ctrl-C, a killed process, a lost worker) continues where it stopped. It ends with the same
+    files, byte for byte, as an uninterrupted one; only timings.json differs.
+
+    Parameters
+    ----------
+    spec : ExperimentSpec
+        The experiment to run.
+    folder : str or pathlib.Path
+        Created if it is missing; a folder with another experiment is refused.
+    backend : Backend, optional
+        Left out, processes of this machine, one for each core.
+    out : text stream, optional
+        Progress is written there; left out, to stderr.
+
+    Returns
+    -------
+    Result
+        As `load_result` reads it from the folder.
+
+    Examples
+    --------
+    >>> import io, tempfile
+    >>> from longterm.experiments import Backend, run_experiment, spec_of
+    >>> problem = {"name": "doubly_stochastic", "size": 3}
+    >>> spec = spec_of({"problem": problem, "learners": [{"learner": "aogd"}], "rounds": 100, "engine": "numpy"})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = run_experiment(spec, folder, backend=Backend(workers=1), out=io.StringIO())
+    >>> result.curves[0].name, result.curves[0].measures["regret"].shape[1]
+    ('A-OGD', 10)
+    """
+    out = out or sys.stderr
+    engine = engine_for(spec)
+    if spec.engine == "auto":
+        out.write(f"{spec.name}: engine {engine} ({ENGINE_REASONS[engine]}; --engine chooses)\n")
+    spec = replace(spec, engine=engine)
+    results = ResultFolder(folder)
+    with results.opened_for(spec, versions(engine)):
+        with open_backend(backend or Backend()) as do:
+            prepared = results.read(Job("problem"))
+            if prepared is None:
+                for content, seconds in do(work, [(spec, Job("problem"), None)]):
+                    results.store(content, seconds)
+                prepared = results.require(Job("problem"))
+            todo, failures = results.unfinished(all_jobs(spec, prepared)), []
+            with reporter("auto", spec.name, unit="jobs", lines=out) as report:
+                finished = do(work, [(spec, job, prepared) for job in todo])
+                for done, (content, seconds) in enumerate(finished, start=1):
+                    if "failed" in content:
+                        failures.append(content["failed"])
+                    else:
+                        results.store(content, seconds)
+                    report(done, len(todo))
+        if failures:
+            listed = "\n  ".join(failures)
+            raise LongtermError(
+                f"{len(failures)} runs stopped:\n  {listed}\nThe others are kept: correct the error and run again"
+            )
+        result = load_result(folder)
+        write_json(results.path / "summary.json", summary_of(result))
+    return result
+
+
+def versions(engine: str) -> dict[str, str]:
+    """Return the versions that the numbers may depend on."""
+    packages = ["longterm", "numpy", "scipy", *(["jax", "jaxlib"] if engine == "jax" else [])]
+    return {"python": platform.python_version(), **{name: _version(name) for name in packages}}
+
+
+def _version(package: str) -> str:
+    if package == "longterm":
+        from longterm import __version__
+
+        return __version__
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def engine_for(spec: ExperimentSpec) -> Engine:
+    """Return the engine of the specification, or the faster one for all sequences together."""
+    if spec.engine != "auto":
+        return spec.engine
+    problem = find_problem(spec.problem.name)
+    rounds = spec.rounds if spec.rounds is not None else problem.rounds(spec.problem.parameters)
+    builders = (problem.build, *(find_learner(one.learner).build for one in spec.learners))
+    return faster_engine(None if rounds is None else rounds * len(spec.seeds), builders)
