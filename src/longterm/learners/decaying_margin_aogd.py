@@ -1,6 +1,6 @@
 """A-OGD without violation and without a horizon: A-OGD on g + γ_t with γ_t = min(ε, c t^{−β/2}).
 
-c = c_1 of `theory.slater` is enough in the end, because Σ γ_t grows as c T^{1−β/2}/(1 − β/2). `bound` says from which
+c = c_1 of `theory.margins` is enough in the end, because Σ γ_t grows as c T^{1−β/2}/(1 − β/2). `bound` says from which
 T on: there the bound on Σ g(x_t) falls below 0.
 Needs: value and one subgradient of f_t and g_t at x_t, and a Slater point with slack ε.
 Guarantees: Lemma 5 on g + γ_t, against a comparator that moves (`tightened`).
@@ -25,7 +25,8 @@ from longterm.learners.tightened import (
 )
 from longterm.problems import Problem
 from longterm.theory.bounds import REGRET, SIGNED
-from longterm.theory.slater import SlaterPoint, beta_of, coefficient
+from longterm.theory.margins import beta_of, coefficient
+from longterm.theory.slater import SlaterPoint
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
