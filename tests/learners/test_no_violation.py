@@ -20,8 +20,8 @@ from longterm.losses import Linear
 from longterm.problems import two_dimensional
 from longterm.sets import Ball
 from longterm.streams import Replay
+from longterm.theory.margins import exact_margin
 from longterm.theory.schedules import ConstantSchedule
-from longterm.theory.slater import exact_margin
 
 # --- what the learners are told -----------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ from longterm.learners.prox_learner import as_reported
 from longterm.problems import Problem
 from longterm.sets import Box, Set
 from longterm.theory.bounds import REGRET, SIGNED, horizons_of
-from longterm.theory.conditions import power_sum
+from longterm.theory.step_sums import power_sum
 
 
 class DiagonalAdaGradAOGDState(NamedTuple):

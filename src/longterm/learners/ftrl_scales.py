@@ -27,7 +27,7 @@ from longterm.learners.multiplier import Multiplier
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.learners.prox_learner import as_numbers, positive_or_one
 from longterm.problems import Problem
-from longterm.theory.conditions import power_sum
+from longterm.theory.step_sums import power_sum
 
 
 class NoState(NamedTuple):

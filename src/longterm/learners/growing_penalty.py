@@ -31,7 +31,7 @@ from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, Scale
 from longterm.learners.prox_learner import as_numbers, as_reported, positive_or_one
 from longterm.problems import Problem
 from longterm.theory.bounds import HARD, REGRET
-from longterm.theory.conditions import power_sum
+from longterm.theory.step_sums import power_sum
 
 
 class PenaltyState(NamedTuple):

@@ -36,7 +36,7 @@ from longterm.learners.prox_learner import (
 )
 from longterm.problems import Problem
 from longterm.theory.bounds import LONG_TERM, REGRET
-from longterm.theory.conditions import power_sum
+from longterm.theory.step_sums import power_sum
 
 SHARE = 0.1
 """The default θ_0 is this share of D²/F, or of D²/R per unit M_t.

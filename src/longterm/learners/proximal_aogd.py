@@ -33,7 +33,7 @@ from longterm.learners.needs import StepKind
 from longterm.learners.prox_learner import ProxLearner, as_reported, prox_of, values_of
 from longterm.problems import Problem
 from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
-from longterm.theory.conditions import power_sum
+from longterm.theory.step_sums import power_sum
 
 
 class ProximalAOGDState(NamedTuple):
