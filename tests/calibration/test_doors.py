@@ -35,6 +35,9 @@ def test_intervals_cover_overall_and_in_new_groups(symmetric):
     assert set(intervals.coverage) == {"", "weekday", "weekend"}
     assert all(abs(share - 0.9) < 0.03 for share in intervals.coverage.values())
     assert abs(intervals.error[""]) < 20
+    bound, error = intervals.bound(), list(intervals.error.values())
+    assert np.all(bound.lower <= error)
+    assert np.all(error <= bound.upper)
 
 
 def test_late_and_skipped_outcomes():
@@ -61,6 +64,8 @@ def test_wrong_input_leaves_the_intervals_as_they_were():
             call()
     assert intervals.open_rounds == 1
     intervals.tell(interval, 1.0)
+    with pytest.raises(InputError, match="not open"):
+        intervals.tell(interval, 1.0)
     assert float(intervals.state.told) == 1
 
 

@@ -40,7 +40,19 @@ Base = NoBase | Tracker | Mixture
 
 
 class CalibrationState(NamedTuple):
-    """State of a `Calibration`: the nominal rate α (...), counts, the base's state, and the certificate's sums."""
+    """State of a `Calibration`.
+
+    Parameters
+    ----------
+    miss_rate : array (...)
+        The nominal rate α.
+    counts : Counts
+        Rounds and misses per group.
+    base : object
+        State of the base.
+    evidence : Evidence
+        Sums of the certificate.
+    """
 
     miss_rate: Array
     counts: Counts
