@@ -130,12 +130,12 @@ class ProximalAOGD(ProxLearner[ProximalAOGDState]):
         """
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         if isinstance(self.scale, StronglyConvexScale):
-            P = self.scale.primal(problem, T)
+            P = self.scale.primal(self.prox, problem, T, None)
         else:
             s = np.asarray(self.scale.step)
             P = (c.radius**2 + c.diameter**2 * (np.sqrt(T) - 1)) / (2 * s)
             P = P + c.loss_gradient_bound**2 * s / 2 * power_sum(T, 0.5)
-        return self.dual.bounds(P, self.prox, self.scale, problem, T)
+        return self.dual.bounds(P, self.prox, self.scale, problem, T, None)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> ProximalAOGDState:
         x = self.initial_x(batch_shape, xp, dtype)

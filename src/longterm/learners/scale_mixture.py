@@ -28,7 +28,7 @@ from longterm.constraints.prox import ElasticNetProx, Prox
 from longterm.errors import InputError
 from longterm.learners import multi_scale_hedge as hedges
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import FTRLDual, FTRLState, Scale
+from longterm.learners.ftrl import FTRLDual, FTRLState, Scale, require_state
 from longterm.learners.ftrl_scales import OnlineState
 from longterm.learners.multi_scale_hedge import SCALES, HedgeState, radii
 from longterm.learners.multiplier import Multiplier
@@ -172,13 +172,12 @@ class ScaleMixture(Scale):
         closed = hedges.close_block(scale.hedge, scale.weights, R)
         return hedges.primal_bounds(R, self.log_priors(prox), scale.square_sum, closed)
 
-    def primal_after(self, prox: Prox, problem: Problem, state: FTRLState) -> FloatArray:
-        return self.primal_bounds(prox, state.scale)[..., 0]
+    def primal(self, prox: Prox, problem: Problem, T: FloatArray, state: FTRLState | None) -> FloatArray:
+        return self.primal_bounds(prox, require_state(state).scale)[..., 0]
 
     def primal_per_round(self, problem: Problem, state: FTRLState | None) -> FloatArray:
         """Return C M_T, C the most that P_0 + N_0 is for V = U = m = 1 (`docs/scales.md`)."""
-        assert state is not None  # its theorems are about what happened
-        M, R = as_numbers(state.scale.largest_gradient), problem.enclosing_set.radius
+        M, R = as_numbers(require_state(state).scale.largest_gradient), problem.enclosing_set.radius
         one = np.ones_like(M)
         most = HedgeState.zeros(M.shape, np, M.dtype)._replace(
             clip=one, squares=one, clip_cost=R * one, correction=0.4 * one, block_cost=0.6 * R * one
