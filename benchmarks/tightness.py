@@ -1,4 +1,4 @@
-"""Tightness of the theorems: python benchmarks/tightness.py [--generations 60] [--learners aogd ...]
+"""Tightness of the theorems: python benchmarks/tightness.py [--generations 25] [--learners aogd ...]
 
 For every learner of the catalogue with a bound, `longterm.testing.find_worst_cases` searches sequences on a few small
 problems and horizons. The table has the largest ratio of a measure to its bound, with the problem and the round. The
@@ -24,7 +24,8 @@ from longterm.sets import Ball, Box, Simplex
 from longterm.testing import WorstCase, find_worst_cases
 from longterm.theory.bounds import REGRET
 
-HORIZONS = (4, 16, 64)
+HORIZONS = (4, 32)
+STRONGLY_CONVEX: tuple[dict[str, str], ...] = ({"steps": "strongly convex"},)
 SKIPPED = {"two_point_bandit": "its bounds hold in expectation"}
 
 
@@ -47,8 +48,8 @@ def problems() -> dict[str, Problem]:
 
 def cases(entry: LearnerEntry, generations: int) -> Iterator[tuple[str, str, WorstCase]]:
     """Yield the worst cases of a learner with its settings and the problem."""
-    for settings in ({}, {"steps": "strongly convex"}):
-        for name, problem in problems().items():
+    for name, problem in problems().items():
+        for settings in STRONGLY_CONVEX if problem.constants.strong_convexity else ({},):
             for rounds in HORIZONS:
                 try:
                     learner: Any = entry.learner(problem, rounds, settings)
@@ -63,7 +64,7 @@ def cases(entry: LearnerEntry, generations: int) -> Iterator[tuple[str, str, Wor
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--generations", type=int, default=60)
+    parser.add_argument("--generations", type=int, default=25)
     parser.add_argument("--learners", nargs="*", default=[])
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
