@@ -135,3 +135,9 @@ def test_smooth_functions_pass_without_a_word(function, over):
 def test_functions_that_sum_over_the_batch_are_refused():
     with pytest.raises(InputError, match="twice"):
         constraint_from_jax(lambda x: jnp.sum(x * x) - 0.25, BALL, gradient_bound=9.0, value_bound=9.0)
+
+
+def test_a_loss_is_not_strongly_convex_unless_declared():
+    f = loss_from_jax(distance, BALL, gradient_bound=3.0, value_range=4.5, parameters={"y": (3,)})
+    assert f.strong_convexity == 0.0
+    assert from_jax().strong_convexity == 1.0

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from longterm import AOGD, InputError, Problem, hindsight, run
 from longterm.constraints import Affine, CustomConstraint, ElasticNetBudget, L2Budget, Scaled, Stack, VaryingAffine
 from longterm.hindsight import EveryRound, InExpectation, OnAverage
-from longterm.hindsight.closed_forms import least_linear
+from longterm.hindsight.closed_forms import minimise_linear
 from longterm.losses import Hinge, Linear, SquaredDistance
 from longterm.sets import Ball, Box, Product, Simplex
 from longterm.streams import RandomCosts, Replay, ResampledRows
@@ -67,7 +67,7 @@ def test_squared_losses_agree_with_cvxpy_and_the_certificate_is_tight(over, benc
 def test_a_wrong_decision_gets_a_loose_certificate(monkeypatch):
     problem, stream = linear(SETS["box"])
     right = hindsight.best(problem, stream, [60])
-    where = "longterm.hindsight.closed_forms.least_linear"
+    where = "longterm.hindsight.closed_forms.minimise_linear"
     with monkeypatch.context() as patch:
         patch.setattr(where, lambda cost, allowed, over: (0 * cost, np.zeros(allowed.count)))
         wrong = hindsight.best(problem, stream, [60])
@@ -75,7 +75,7 @@ def test_a_wrong_decision_gets_a_loose_certificate(monkeypatch):
     assert wrong.gap[0] > 1
     # With the right multipliers, the gap of a wrong decision is what it loses, no more and no less.
     with monkeypatch.context() as patch:
-        patch.setattr(where, lambda cost, allowed, over: (0 * cost, least_linear(cost, allowed, over)[1]))
+        patch.setattr(where, lambda cost, allowed, over: (0 * cost, minimise_linear(cost, allowed, over)[1]))
         told = hindsight.best(problem, stream, [60])
     assert told.loss[0] - told.gap[0] == pytest.approx(right.loss[0])
 

@@ -1,4 +1,4 @@
-"""The comparators of budgeted logistic regression against CVXPY, SAGA and each other; the choice of ρ."""
+"""The comparators of budgeted logistic regression against CVXPY and each other; the choice of ρ."""
 
 import warnings
 
@@ -20,9 +20,9 @@ from longterm.hindsight import (
     proximal_newton,
     support_of_elastic_net,
 )
-from longterm.problems import budgeted_logistic, doubly_stochastic
+from longterm.problems import budgeted_logistic
 from longterm.sets import Ball
-from longterm.streams import RandomPermutations, Replay, ResampledRows
+from longterm.streams import Replay, ResampledRows
 
 
 def table(n: int = 300, d: int = 8, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -114,36 +114,10 @@ def test_every_round_of_every_sequence_agrees_with_cvxpy(budget, l1, l2):
                 np.testing.assert_allclose(best.x[k, j], x, atol=2e-3)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("l1", "l2"), [(1.0, 1.0), (0.5, 2.0), (1.0, 0.0)])
-def test_saga_on_the_penalised_form_finds_the_same(l1, l2):
-    """The paper's own route: scikit-learn's SAGA, with the penalty that spends the budget found by root finding."""
-    pytest.importorskip("sklearn", reason="SAGA is scikit-learn's")
-    features, labels = table(200, 6, seed=1)
-    problem, stream = budgeted_logistic(features, 1.2, l1=l1, l2=l2), ResampledRows(features, labels)
-    rounds, seeds = [1, 40, 300], [0, 3]  # one round: a single class, separable
-    saga = hindsight.best(problem, stream, rounds, seeds=seeds, method="saga")
-    ours = hindsight.best(problem, stream, rounds, seeds=seeds, relative_gap=1e-10)
-    assert saga.x.shape == (3, 2, 6)
-    assert np.all(saga.relative_gap <= 1e-5)
-    np.testing.assert_allclose(saga.loss, ours.loss, rtol=1e-5)
-    assert np.all(saga.loss - saga.gap <= ours.loss * (1 + 1e-12))
-    np.testing.assert_allclose(saga.x[2], ours.x[2], atol=1e-3)
-
-
-def test_saga_where_the_budget_does_not_bind():
-    pytest.importorskip("sklearn", reason="SAGA is scikit-learn's")
-    features, labels = table(200, 3)
-    problem, stream = budgeted_logistic(features, 500.0), ResampledRows(features, labels)
-    saga = hindsight.best(problem, stream, [200], method="saga")
-    assert saga.relative_gap[0] <= 1e-4
-    assert problem.constraint.values(saga.x)[0, 0] < -1
-
-
 def test_a_sequence_alone_is_the_sequence_in_a_batch(monkeypatch):
     features, labels = table(2000, 5)
     problem, stream = budgeted_logistic(features, 1.0), ResampledRows(features, labels)
-    monkeypatch.setattr("longterm.hindsight.logistic.TOGETHER", 2)
+    monkeypatch.setattr("longterm.hindsight.logistic.SEQUENCES_PER_SOLVE", 2)
     batch = hindsight.best(problem, stream, [10, 2000], seeds=[4, 8, 9], relative_gap=1e-12)
     for j, seed in enumerate((4, 8, 9)):
         single = hindsight.best(problem, stream, [10, 2000], seeds=seed, relative_gap=1e-12)
@@ -175,7 +149,7 @@ def test_separable_rows_and_a_budget_that_does_not_bind():
 
 
 def test_out_of_steps_is_an_error_and_not_a_bad_comparator(monkeypatch):
-    monkeypatch.setattr(proximal_newton, "MOST_STEPS", 1)
+    monkeypatch.setattr(proximal_newton, "MAX_STEPS", 1)
     with pytest.raises(LongtermError, match="certified gap is still"):
         least_log_loss(*table(), 2.0)
 
@@ -202,7 +176,6 @@ def test_sparse_rows_are_the_same_rows():
 def test_what_does_not_fit_is_refused():
     features, labels = table()
     problem, stream = budgeted_logistic(features, 1.0), ResampledRows(features, labels)
-    narrow = Problem(Ball(8, radius=0.1), problem.loss, problem.constraint)
     for arguments, match in (
         ((problem, ResampledRows(features[:, :5], labels), [3]), "5 features"),
         ((problem, ResampledRows(features, labels + 1), [3]), "label ±1"),
@@ -210,9 +183,6 @@ def test_what_does_not_fit_is_refused():
     ):
         with pytest.raises(InputError, match=match):
             hindsight.best(*arguments)
-    for arguments in ((doubly_stochastic(3), RandomPermutations(3), [3]), (narrow, stream, [3])):
-        with pytest.raises(InputError, match="not logistic regression"):
-            hindsight.best(*arguments, method="saga")
     for share, match in ((0.0, "not positive"), (1.0, "outside")):
         with pytest.raises(InputError, match=match):
             choose_budget(features, labels, share)

@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 
 from longterm import AOGD, InputError, Problem, hindsight, run
 from longterm.constraints import Affine, L2Budget, Stack
+from longterm.engines import Comparison
 from longterm.errors import StreamEndedError
 from longterm.losses import CustomLoss, Linear, SquaredDistance
 from longterm.problems import doubly_stochastic, two_dimensional
@@ -69,12 +70,16 @@ def test_a_minimiser_of_the_problem_s_own_is_asked_and_not_trusted():
         np.testing.assert_allclose(best.x, [[0.25, 1 / 3]], atol=1e-15)
 
 
-def test_names_of_methods_that_do_not_exist_or_do_not_fit():
+def test_names_of_methods_that_do_not_exist():
     problem = Problem(Ball(2), Linear(2), Affine([[1.0, 0.0]], [0.5]))
     with pytest.raises(InputError, match="Choose from"):
         hindsight.best(problem, RandomCosts(2), [3], method="magic")
-    with pytest.raises(InputError, match="not logistic regression"):
-        hindsight.best(problem, RandomCosts(2), [3], method="saga")
+
+
+@pytest.mark.parametrize("result", [3, Comparison({})])
+def test_something_else_than_a_problem_or_a_result_is_refused(result):
+    with pytest.raises(InputError, match=f"problem: is a {type(result).__name__}"):
+        hindsight.best(result)
 
 
 def test_rounds_beyond_the_stream_are_refused():

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from hypothesis_settings import examples
 from longterm import InputError, Problem, hindsight
 from longterm.constraints import Affine, CustomConstraint, ElasticNetBudget, L1Budget, L2Budget, Stack
+from longterm.hindsight.search import Search
 from longterm.losses import Absolute, CustomLoss, Hinge, LeastSquares, Linear, Logistic, SquaredDistance
 from longterm.problems import covariance, two_dimensional
 from longterm.sets import Ball, Box, Product, RowStochastic, Set, Simplex
-from longterm.streams import PairwiseSigns, Replay, ResampledRows
+from longterm.streams import Block, PairwiseSigns, Replay, ResampledRows
 from zoo import problems
 
 
@@ -181,7 +182,7 @@ def test_a_feasible_set_without_interior_and_one_point_alone():
 
 
 def test_a_gap_that_cannot_be_closed_is_said(monkeypatch):
-    monkeypatch.setattr("longterm.hindsight.numerical.MOST_PLANES", 1)
+    monkeypatch.setattr("longterm.hindsight.cutting_planes.MAX_PLANES", 1)
     d = 10
     features, labels, norm = rows(d)
     kinked = Stack([ElasticNetBudget(d, 0.5), Affine(np.eye(d)[:3], [0.01, 0.01, 0.02])])
@@ -235,3 +236,17 @@ def test_semidefinite_matrices_and_another_loss():
     known = hindsight.best(problem, stream, [20])
     np.testing.assert_allclose(best.loss, known.loss, rtol=1e-4)
     assert best.loss[0] - best.gap[0] <= known.loss[0] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bound_of_a_quadratic_is_the_minimum_from_any_point(seed):
+    """F and its linearised model differ by nothing, so strong duality makes the bound exact."""
+    rng = np.random.default_rng(seed)
+    targets = 2 * rng.standard_normal((6, 3))
+    problem = Problem(Ball(3), SquaredDistance(3, Ball(3, 9.0)), Affine(rng.standard_normal((2, 3)), [0.1, 0.2]))
+    best = hindsight.best(problem, Replay([targets]), [6])
+    search = Search(problem, Block((targets,)), 1e-9)
+    search.visit(problem.enclosing_set.centre)
+    search.certify()
+    assert search.lower == pytest.approx(best.loss[0], rel=1e-6)
+    assert search.lower <= best.loss[0] * (1 + 1e-12)

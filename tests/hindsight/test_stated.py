@@ -122,7 +122,7 @@ def test_row_losses_state_what_they_are(loss, constraint, over):
 def test_what_cannot_state_itself_is_refused():
     own = CustomLoss(2, lambda x: x[..., 0], lambda x: 0 * x, gradient_bound=1.0, value_range=2.0)
     problem = Problem(Ball(2), own, Affine([[1.0, 0.0]], [0.5]))
-    with pytest.raises(InputError, match=r"CustomLoss cannot state itself.*@state_loss\.register"):
+    with pytest.raises(InputError, match=r"CustomLoss has no CVXPY statement.*@state_loss\.register"):
         hindsight.best(problem, Replay([np.zeros((3, 1))]), [3], method="cvxpy")
     with pytest.raises(InputError, match="ended after round 3"):
         hindsight.best(doubly_stochastic(2), Replay([np.zeros((3, 4))]), [5], method="cvxpy")

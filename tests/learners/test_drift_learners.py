@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,10 +25,9 @@ from longterm.learners import (
     TrackedPenalty,
 )
 from longterm.losses import Linear
-from longterm.problems import doubly_stochastic, two_dimensional
+from longterm.problems import doubly_stochastic
 from longterm.sets import Ball, Box, Set
 from longterm.streams import Replay
-from longterm.testing import CHECKS, engines_agree
 
 INTERVAL = Box([-1.0], [1.0])
 T = 160
@@ -216,7 +214,7 @@ def test_intervals_begin_where_they_should() -> None:
     rule, x = StronglyAdaptive(INTERVAL, 1.0, 7), np.zeros(1)
     memory = rule.memory(x)
     for t in range(1, 7):
-        alive = np.isfinite(memory[:, 1])
+        alive = memory[:, 1] > -1e300
         np.testing.assert_array_equal(alive, [t >= 2**k for k in range(3)])
         x, memory = rule.step(x, memory, np.array([0.5 if t < 3 else -0.5]), np.asarray(t))
         born = [(t + 1) % 2**k == 0 for k in range(3)]
@@ -295,31 +293,3 @@ def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="horizon"):
         PathBudget.for_problem(varying, horizon=10).bound(varying, 11)
     assert not PathBudget.for_problem(varying, horizon=10, scale=0.1).bound(varying, 10)
-
-
-LEARNERS = {
-    "path budget": lambda p: PathBudget.for_problem(p, horizon=1000, path=1.0),
-    "path budget in blocks": lambda p: PathBudget.for_problem(p, horizon=1000, block=7),
-    "latest cut": lambda p: LatestCut.for_problem(p),
-    "latest set": lambda p: LatestCut.for_problem(p, onto="set"),
-    "Ader": lambda p: TrackedPenalty.for_problem(p, horizon=1000),
-    "strongly adaptive": lambda p: TrackedPenalty.for_problem(p, horizon=1000, tracker="strongly adaptive"),
-    "hedged restarts": lambda p: TrackedPenalty.for_problem(p, horizon=1000, tracker="restarts"),
-    "movement budget": lambda p: MovementBudget.for_problem(p, horizon=1000, dead_zone=0.01),
-}
-
-
-def checks_of_learners() -> Iterator[Any]:
-    """All of them; in `make test` one variant of each learner is compiled."""
-    for rule in LEARNERS:
-        for check in CHECKS:
-            crossed = check is engines_agree and rule in ("path budget in blocks", "latest set", "strongly adaptive")
-            yield pytest.param(rule, check, id=f"{rule}-{check.__name__}", marks=pytest.mark.cross if crossed else [])
-
-
-@pytest.mark.parametrize(("rule", "check"), list(checks_of_learners()))
-def test_what_every_learner_must_do(rule: str, check: Any) -> None:
-    from longterm.streams import NoisyTargets
-
-    problem = two_dimensional()
-    check(problem, LEARNERS[rule](problem), NoisyTargets([0.5, 0.2], spread=0.2))

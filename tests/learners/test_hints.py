@@ -14,12 +14,11 @@ from hypothesis_settings import examples
 from longterm import InputError, LiveLearner, Problem, hindsight, observe, run
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.learners import HedgedCuts, HintedCuts, Learner, OptimisticAFTRL, OptimisticCOCO, OptimisticOGD
-from longterm.learners.optimistic import GivenHints, HintModel, LastGradient, NoHint, Seasonal
+from longterm.learners.hints import GivenHints, HintModel, LastGradient, NoHint, Seasonal
 from longterm.losses import Linear
 from longterm.problems import two_dimensional
 from longterm.sets import Ball, Box
-from longterm.streams import NoisyTargets, Replay
-from longterm.testing import CHECKS, engines_agree
+from longterm.streams import Replay
 
 T = 1000
 RULES = (OptimisticOGD, HintedCuts, OptimisticAFTRL)
@@ -217,29 +216,3 @@ def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="meta"):
         HintedCuts(HedgedCuts.for_problem(problem, meta="adapt-ml-prod"), problem.constraint)
     assert not OptimisticOGD.for_problem(problem).bound(problem, 10)
-
-
-HINTS = {"last": LastGradient(), "season": Seasonal(3), "given": GivenHints(np.ones((50, 2)))}
-EVERY = [
-    pytest.param(
-        rule,
-        hints,
-        check,
-        marks=[pytest.mark.cross] if hints != "last" and (check is engines_agree or rule is HintedCuts) else [],
-    )
-    for rule, several in (
-        (OptimisticOGD, HINTS),
-        (HintedCuts, HINTS),
-        (OptimisticAFTRL, HINTS),
-        (OptimisticCOCO, ["last"]),
-    )
-    for hints in several
-    for check in CHECKS
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("rule", "hints", "check"), EVERY)
-def test_what_every_learner_must_do(rule: Any, hints: str, check: Any) -> None:
-    problem = two_dimensional()
-    check(problem, rule.for_problem(problem, hints=HINTS[hints]), NoisyTargets([0.5, 0.2], spread=0.2))

@@ -148,3 +148,12 @@ def test_a_ball_projects_float32_at_its_scales():
         found = Ball(2, radius).project(np.array([3 * radius, 4 * radius], dtype=np.float32))
         assert found.dtype == np.float32
         np.testing.assert_allclose(found / radius, [0.6, 0.8], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (3, 1), (1, 2), (2, 3), (4, 4)])
+def test_the_diameter_of_row_stochastic_matrices_is_attained(rows, columns):
+    B = RowStochastic(rows, columns)
+    vertices = np.asarray(B.extreme_point(np.random.default_rng(0).standard_normal((200, rows * columns))))
+    distances = np.linalg.norm(vertices[:, None] - vertices, axis=-1)
+    assert distances.max() == pytest.approx(B.diameter, abs=1e-12)
+    assert np.linalg.norm(vertices - B.centre, axis=-1).max() == pytest.approx(B.radius, abs=1e-12)

@@ -1,4 +1,4 @@
-"""One of everything: sets, losses, constraints, problems with a stream each, learners. Tests multiply them."""
+"""One of everything: sets, losses, constraints, problems with a stream each, learners. Tests combine them."""
 
 from __future__ import annotations
 
@@ -38,22 +38,31 @@ from longterm.learners import (
     AdaGradDiagonal,
     AdaptiveAFTRL,
     AdaptivePenalisedFTRL,
+    ConstantMargin,
+    DecayingMargin,
     DecayingMarginAOGD,
     DiagonalAdaGradAOGD,
     DoublingRestarts,
     DriftPlusPenalty,
     FeasibleOnlineADM,
     HedgedCuts,
+    HintedCuts,
+    LatestCut,
     Learner,
     MahdaviOGD,
     MirrorProx,
     MixedAFTRL,
     MixedPenalisedFTRL,
+    MovementBudget,
     NetworkedSaddlePoint,
     NoViolationAOGD,
     NoViolationMahdaviOGD,
     OneProjectionSGD,
     OnlineADM,
+    OptimisticAFTRL,
+    OptimisticCOCO,
+    OptimisticOGD,
+    PathBudget,
     PenalisedFTRL,
     PolyakFeasibility,
     ProjectedOGD,
@@ -61,7 +70,9 @@ from longterm.learners import (
     ProxPenalty,
     QuadraticPenaltyOGD,
     Restarted,
+    Seasonal,
     SinhaVaze,
+    TrackedPenalty,
     TwoPointBandit,
     YuLeeLee,
     YuNeely,
@@ -278,7 +289,7 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
     }
     if not isinstance(problem.constraint, L2Budget):  # there x_3 is 0 up to rounding, where the gradient of ‖x‖ jumps
         scale = 3 * constants.constraint_bound**2  # small ones make chaotic dynamics
-        made["A-OGD, constants found"] = AdaGradAOGD.for_problem(problem, dual_scale=scale)
+        made["A-OGD, constants found"] = AdaGradAOGD.for_problem(problem, theta_0=scale)
     if constants.strong_convexity > 0:
         made["A-OGD strongly convex"] = AOGD.for_problem(problem, steps="strongly convex")
     if not problem.constraint.parameters and problem.projection is not None:
@@ -297,11 +308,49 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
     if isinstance(problem.constraint, Consensus):
         made["networked saddle point"] = NetworkedSaddlePoint.for_problem(problem, horizon=200)
     made |= constant_step_learners(problem) | learners_without_violation(problem) | learners_with_prox(problem)
-    return made | penalty_and_queue_learners(problem) | learners_of_later_years(problem)
+    made |= penalty_and_queue_learners(problem) | recent_learners(problem)
+    return made | drift_learners(problem) | hint_learners(problem)
 
 
-def learners_of_later_years(problem: Problem) -> dict[str, Learner[Any]]:
-    """Those of §3.5 to §3.9 of the notes, from Yu, Lee and Lee on."""
+def drift_learners(problem: Problem) -> dict[str, Learner[Any]]:
+    """Return the learners for comparators that move."""
+    if isinstance(problem.constraint, DoublyStochastic):  # equal columns: rounding decides which one is the largest
+        return {}
+    fixed = not problem.constraint.parameters
+    penalty: Any = None if fixed and (problem.projection is not None or problem.slater_point is not None) else "none"
+    made: dict[str, Learner[Any]] = {
+        "path budget": PathBudget.for_problem(problem, horizon=1000, path=1.0),
+        "path budget in blocks": PathBudget.for_problem(problem, horizon=1000, block=7),
+        "latest cut": LatestCut.for_problem(problem),
+        "movement budget": MovementBudget.for_problem(problem, horizon=1000, dead_zone=0.01),
+    }
+    trackers: tuple[Any, ...] = ("ader", "strongly adaptive")
+    if problem.name == "two-dimensional":  # elsewhere rounding decides which of two equal levels leads
+        trackers = (*trackers, "restarts")
+    for tracker in trackers:
+        made[f"tracked penalty, {tracker}"] = TrackedPenalty.for_problem(
+            problem, horizon=1000, tracker=tracker, penalty=penalty
+        )
+    if problem.constraint.count == 1 and isinstance(problem.constraint, Affine):
+        made["latest set"] = LatestCut.for_problem(problem, onto="set")
+    return made
+
+
+def hint_learners(problem: Problem) -> dict[str, Learner[Any]]:
+    """Return the learners that use forecasts of the gradients."""
+    made: dict[str, Learner[Any]] = {
+        "hinted cuts": HintedCuts.for_problem(problem, hints=Seasonal(3)),
+        "optimistic OGD": OptimisticOGD.for_problem(problem),
+    }
+    if not isinstance(problem.constraint, (DoublyStochastic, L2Budget, PositiveSemidefinite)):
+        made["optimistic COCO"] = OptimisticCOCO.for_problem(problem)  # there rounding decides the subgradient
+    if not problem.constraint.parameters and problem.constraint.prox(problem.enclosing_set) is not None:
+        made["optimistic A-FTRL"] = OptimisticAFTRL.for_problem(problem)
+    return made
+
+
+def recent_learners(problem: Problem) -> dict[str, Learner[Any]]:
+    """Return the learners from Yu, Lee and Lee on."""
     lighter = Penalty(lambda u: 0.3 * u**2, lambda u: 0.6 * u, strong_convexity=0.6)
     made: dict[str, Learner[Any]] = {
         "hedged cuts": HedgedCuts.for_problem(problem),
@@ -331,14 +380,14 @@ def learners_of_later_years(problem: Problem) -> dict[str, Learner[Any]]:
 
 
 def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:
-    """Those that hold a fixed constraint itself in their steps."""
+    """Return the learners whose steps contain a fixed constraint itself."""
     prox = problem.constraint.prox(problem.enclosing_set)
     if problem.constraint.parameters or prox is None:
         return {}
     theta_0 = prox.values_norm_bound() ** 2 / problem.constants.loss_range  # tiny ones make chaotic dynamics
     made: dict[str, Learner[Any]] = {
         "A-FTRL": AFTRL.for_problem(problem, theta_0=theta_0),
-        "A-FTRL, constants found": AdaptiveAFTRL.for_problem(problem, dual_scale=prox.values_norm_bound() ** 2),
+        "A-FTRL, constants found": AdaptiveAFTRL.for_problem(problem, theta_0=prox.values_norm_bound() ** 2),
         "A-FTRL restarted": Restarted(AFTRL.for_problem(problem, theta_0=theta_0), every=30),
         "proximal A-OGD": ProximalAOGD.for_problem(problem, theta_0=theta_0),
     }
@@ -352,13 +401,13 @@ def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:
         made["penalised FTRL, constants found"] = AdaptivePenalisedFTRL.for_problem(problem)
     if isinstance(prox, ElasticNetProx):
         c = prox.values_norm_bound() ** 2
-        made["A-FTRL, a mixture"] = MixedAFTRL.for_problem(problem, dual_scale=c, priced=True)
+        made["A-FTRL, a mixture"] = MixedAFTRL.for_problem(problem, theta_0=c, priced=True)
         made["penalised FTRL, a mixture"] = MixedPenalisedFTRL.for_problem(problem)
     return made
 
 
 def penalty_and_queue_learners(problem: Problem) -> dict[str, Learner[Any]]:
-    """Quadratic penalties, virtual queues, prices of the violation so far: made for more rounds than any test plays."""
+    """Return quadratic penalties, virtual queues and prices of the violation, for more rounds than any test plays."""
     made: dict[str, Learner[Any]] = {
         "quadratic penalty": QuadraticPenaltyOGD.for_problem(problem),
         "drift plus penalty": DriftPlusPenalty.for_problem(problem, horizon=1000),
@@ -400,7 +449,7 @@ def projection_of(constraint: Constraint) -> Callable[[Any], Any] | None:
 
 
 def constant_step_learners(problem: Problem) -> dict[str, Learner[Any]]:
-    """Those of Mahdavi, Jin and Yang, made for more rounds than any test plays."""
+    """Return the learners of Mahdavi, Jin and Yang, for more rounds than any test plays."""
     made: dict[str, Learner[Any]] = {
         "Convex OGD, a multiplier each": MahdaviOGD.for_problem(problem, horizon=1000, multipliers="each"),
         "Convex OGD on the maximum": MahdaviOGD.for_problem(problem, horizon=1000, delta="twice"),
@@ -411,18 +460,20 @@ def constant_step_learners(problem: Problem) -> dict[str, Learner[Any]]:
 
 
 def learners_without_violation(problem: Problem) -> dict[str, Learner[Any]]:
-    """Those that need an interior, with margins that change soon enough to be seen."""
+    """Return the learners that need an interior, with margins that change within a few rounds."""
     point = interior(problem)
     if point is None:
         return {}
     rule, epsilon = AOGD.for_problem(problem), point.epsilon
-    known = NoViolationAOGD(learner=rule, slater=point, gamma=epsilon / 2, coefficient=3 * epsilon)
+    known = NoViolationAOGD(learner=rule, slater=point, margin=ConstantMargin(epsilon / 2), coefficient=3 * epsilon)
     return {
         "no violation": known,
-        "no violation, decaying": DecayingMarginAOGD(learner=rule, slater=point, coefficient=3 * epsilon),
+        "no violation, decaying": DecayingMarginAOGD(
+            learner=rule, slater=point, margin=DecayingMargin(3 * epsilon, 1 / 3, epsilon)
+        ),
         "no violation, doubling": DoublingRestarts(known, first_epoch=10),
         "no violation, Convex OGD": NoViolationMahdaviOGD(
-            learner=MahdaviOGD.for_problem(problem, horizon=1000), slater=point, gamma=epsilon / 2
+            learner=MahdaviOGD.for_problem(problem, horizon=1000), slater=point, margin=ConstantMargin(epsilon / 2)
         ),
     }
 

@@ -1,8 +1,10 @@
-"""The best fixed decision in hindsight, with a certificate of how exact it is."""
+"""The best decision in hindsight, with a certified gap."""
 
-from longterm.hindsight.base import Hindsight, certified_gap, elastic_net_gap, support_of_elastic_net
-from longterm.hindsight.comparator import MovingHindsight, best
+from longterm.hindsight.base import Hindsight
+from longterm.hindsight.certificates import certified_gap, elastic_net_gap, support_of_elastic_net
+from longterm.hindsight.comparator import best
 from longterm.hindsight.cvxpy_statements import state_constraint, state_loss, state_set
+from longterm.hindsight.moving import MovingHindsight
 from longterm.hindsight.offline_logistic import ChosenBudget, Offline, choose_budget, least_log_loss
 from longterm.problems.benchmarks import Benchmark, EveryRound, InExpectation, OnAverage
 

@@ -1,10 +1,10 @@
-"""Budgeted logistic regression on a whole data set, each row once; and the budget that gives a wanted sparsity.
+"""Budgeted logistic regression on a whole data set, and the budget that gives a wanted sparsity.
 
-The paper chooses ρ so that about 30 % of the offline solution is non-zero. How many coordinates are non-zero is a step
-function of ρ; it grows, but in theory not always: a feature can leave again. So `choose_budget` has a rule. Let k be
-the wanted share of d, rounded to a whole number (from 1 to d − 1). From a small value, ρ is doubled until more than k
-coordinates are non-zero; bisection (of log ρ) on "at least k" and on "more than k" finds the ends of a stretch with k
-of them; its geometric middle is returned. Where the count jumps over k, it is the end nearest to the wanted share.
+The paper chooses ρ so that about 30 % of the offline solution is non-zero. The number of non-zeros is a step function
+of ρ that usually increases. `choose_budget` uses this rule. Let k be the wanted share of d, rounded, from 1 to d − 1.
+ρ is doubled from a small value until more than k coordinates are non-zero. Bisection of log ρ for "at least k" and
+"more than k" finds an interval with k non-zeros, and its geometric mean is returned. If the number jumps over k, the
+end with the nearest share is returned.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from longterm.hindsight.logistic import DrawnRows, LabelledRows
 from longterm.hindsight.proximal_newton import ElasticNetBall, Minimum, minimise
 from longterm.progress import Progress, reporter
 
-FIRST_BUDGET, RANGE = 2.0**-10, 2.0**40
+FIRST_BUDGET = 2.0**-10
+BUDGET_RANGE = 2.0**40
+"""The search covers budgets from FIRST_BUDGET / BUDGET_RANGE to FIRST_BUDGET · BUDGET_RANGE."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,7 @@ class Offline:
     x : array of shape (d,)
         The solution.
     budget, loss, gap, slack : float
-        The budget, the loss of x and how far that may be above the least, and the share of the budget that x leaves
-        unused.
+        The budget, the loss of x, its certified gap, and the unused share of the budget.
     """
 
     budget: float
@@ -47,18 +48,18 @@ class Offline:
 
     @property
     def count(self) -> int:
-        """How many coordinates are not zero (exactly: the solver sets the others to 0)."""
+        """The number of non-zero coordinates. The solver sets the others exactly to 0."""
         return int(np.count_nonzero(self.x))
 
     @property
     def share(self) -> float:
-        """The share of coordinates that are not zero."""
+        """The share of non-zero coordinates."""
         return self.count / len(self.x)
 
 
 @dataclass(frozen=True)
 class ChosenBudget(Offline):
-    """The budget that was chosen, and the way to it.
+    """The chosen budget with its solution, and the solutions of the search.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ class ChosenBudget(Offline):
     budget, loss, gap, slack : float
         As in `Offline`.
     path : tuple of Offline
-        Every solution on the way, by increasing budget.
+        All solutions of the search, by increasing budget.
     """
 
     path: tuple[Offline, ...] = ()
@@ -83,9 +84,9 @@ def least_log_loss(
     start: ArrayLike | None = None,
     relative_gap: float = 1e-6,
 ) -> Offline:
-    """The least Σ_i log(1 + exp(−y_i ⟨u_i, x⟩)) over {l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget}, to gap ≤ relative_gap · loss.
+    """Minimise Σ_i log(1 + exp(−y_i ⟨u_i, x⟩)) over {l1 ‖x‖₁ + ½ l2 ‖x‖² ≤ budget} to gap ≤ relative_gap · loss.
 
-    Features may be a SciPy sparse matrix; its columns have to be few, since the Hessian is dense.
+    Sparse features must have few columns, because the Hessian is dense.
 
     Parameters
     ----------
@@ -100,9 +101,9 @@ def least_log_loss(
     l2 : float
         The weight of ½‖x‖².
     start : array_like, optional
-        A guess, shape (d,).
+        The first iterate, shape (d,).
     relative_gap : float
-        What to certify.
+        The target of the certified gap.
 
     Returns
     -------
@@ -118,7 +119,7 @@ def least_log_loss(
     >>> solution.x, round(solution.loss, 4), solution.share
     (array([1., 0.]), 1.3197, 0.5)
     """
-    return _solve(_each_once(features, labels), budget, l1, l2, start, relative_gap)
+    return _solve(_all_rows_once(features, labels), budget, l1, l2, start, relative_gap)
 
 
 def choose_budget(
@@ -132,10 +133,9 @@ def choose_budget(
     relative_gap: float = 1e-8,
     progress: Progress = "auto",
 ) -> ChosenBudget:
-    """A ρ whose offline solution has this share of non-zeros, as nearly as it can be had.
+    """Return a budget whose offline solution has this share of non-zeros, as nearly as possible.
 
-    The ends of the stretch are found to the relative `precision`. `progress` is called with the number of solves done.
-    Every solve starts from a solution nearby and is certified.
+    Every solve starts from the solution of the nearest budget and is certified.
 
     Parameters
     ----------
@@ -144,17 +144,17 @@ def choose_budget(
     labels : array_like
         ±1 for each row.
     share : float
-        Of the coordinates, those not to be zero.
+        The wanted share of non-zero coordinates.
     l1 : float
         The weight of ‖x‖₁.
     l2 : float
         The weight of ½‖x‖².
     precision : float
-        How well the ends of the stretch are minimum.
+        The relative precision of the ends of the interval.
     relative_gap : float
-        What every solve certifies.
+        The target of each solve's certified gap.
     progress : Progress
-        A bar, a function of the solves done, or nothing.
+        A bar, a function of the number of solves, or None.
 
     Returns
     -------
@@ -175,13 +175,13 @@ def choose_budget(
     share = validate.positive_scalar("share", share)
     if share >= 1:
         raise InputError(
-            "share", f"{share!r} is outside (0, 1)", "Give the share of coordinates not to be zero, 0.3 say"
+            "share", f"{share!r} is outside (0, 1)", "Give the share of non-zero coordinates, for example 0.3"
         )
     precision = validate.positive_scalar("precision", precision)
-    functions, path = _each_once(features, labels), list[Offline]()
+    functions, path = _all_rows_once(features, labels), list[Offline]()
     d = functions.rows.dimension
     if d < 2:
-        raise InputError("features", "has one column, of which there is no share", "Give at least two")
+        raise InputError("features", "has one column", "Give at least two")
     wanted = min(max(1, round(share * d)), d - 1)
     with reporter(progress, "choosing the budget") as report:
 
@@ -192,7 +192,7 @@ def choose_budget(
             return path[-1]
 
         def first_with(count: int) -> tuple[Offline, Offline]:
-            """Two neighbouring budgets: fewer non-zeros than `count`, and at least as many."""
+            """Return two neighbouring solutions, with fewer than `count` non-zeros and with at least as many."""
             above = min((known for known in path if known.count >= count), key=lambda known: known.budget)
             smaller = (known for known in path if known.budget < above.budget)
             below = max(smaller, key=lambda known: known.budget, default=above)
@@ -202,12 +202,12 @@ def choose_budget(
             return below, above
 
         latest = solve(FIRST_BUDGET)
-        while latest.count >= max(wanted, 2) and latest.budget > FIRST_BUDGET / RANGE:  # features in large units
+        while latest.count >= max(wanted, 2) and latest.budget > FIRST_BUDGET / BUDGET_RANGE:  # large features
             latest = solve(latest.budget / 2)
         latest = max(path, key=lambda known: known.budget)
         while latest.count <= wanted:
-            if latest.slack > 0.5 or latest.budget > FIRST_BUDGET * RANGE:  # with slack, more budget changes nothing
-                what = f"the solution has no more than {latest.count} of {d} non-zeros, whatever the budget"
+            if latest.slack > 0.5 or latest.budget > FIRST_BUDGET * BUDGET_RANGE:  # the budget does not bind
+                what = f"the solution has no more than {latest.count} of {d} non-zeros for any budget"
                 raise InputError("share", what, "Ask for a smaller share")
             latest = solve(2 * latest.budget)
         short, least = first_with(wanted)
@@ -220,9 +220,9 @@ def choose_budget(
     return ChosenBudget(chosen.budget, chosen.x, chosen.loss, chosen.gap, chosen.slack, by_budget)
 
 
-def _each_once(features: Any, labels: ArrayLike) -> DrawnRows:
+def _all_rows_once(features: Any, labels: ArrayLike) -> DrawnRows:
     rows = LabelledRows.checked(features, labels)
-    # In a random order: the rows of a data set may be sorted, and H is made from the first.
+    # In random order, because rows may be sorted and approximate Hessians use the first.
     return DrawnRows.of(rows, [np.random.default_rng(0).permutation(len(rows.labels))])
 
 

@@ -74,14 +74,14 @@ class HedgedRestarts(Tracker):
         powers = weights * xp.exp((least - losses) / scale)
         mass = xp.sum(powers, axis=-1, keepdims=True)
         gap = gap + xp.maximum(scale * xp.log(clamp_to_divisor(mass)) - least, 0.0)
-        rounds = xp.astype(t, x.dtype)
+        rounds = as_column(xp.astype(t, x.dtype))
         weights = (rounds * powers / clamp_to_divisor(mass) + 1 / N) / (rounds + 1)
         sums, squares = sums - gradient[..., None, :], squares + as_column(dot(gradient, gradient))
         points = self.project(
             starts + self.enclosing_set.diameter * sums / as_column(xp.sqrt(clamp_to_divisor(squares)))
         )
-        ends = t % xp.asarray(2 ** np.arange(N), dtype=xp.int64) == 0
-        restarts, start = ends[:, None], weights[..., None, :] @ points
+        ends = as_column(t) % xp.asarray(2 ** np.arange(N), dtype=xp.int64) == 0
+        restarts, start = as_column(ends), weights[..., None, :] @ points
         points, starts = (xp.where(restarts, start, one) for one in (points, starts))
         sums, squares = xp.where(restarts, xp.zeros_like(sums), sums), xp.where(ends, xp.zeros_like(squares), squares)
         mixed = (weights[..., None, :] @ points)[..., 0, :]

@@ -166,10 +166,11 @@ class PathBudget(Learner[PathBudgetState]):
         hard = state.hard + xp.maximum(feedback.constraint, 0.0)
         hard_gradient = state.hard_gradient + broken * feedback.constraint_gradient
         over = xp.astype(state.round % self.block == 0, x.dtype)  # 1 in the last round of a block, else 0
+        ends = as_column(over)
         ratio, threshold = like(self.ratio, x), like(self.threshold, x)
         violation = state.violation + over * ratio * hard
         price = 0.5 * ratio * xp.exp(xp.minimum(violation / (2 * threshold), LARGEST_EXPONENT))
-        descent = over * (gradient + as_column(price) * hard_gradient)
+        descent = ends * (gradient + as_column(price) * hard_gradient)
         square_sum = state.square_sum + dot(descent, descent)
         step = like(self.reach, x) / xp.sqrt(clamp_to_divisor(square_sum))
         return PathBudgetState(
@@ -177,9 +178,9 @@ class PathBudget(Learner[PathBudgetState]):
             x=self.enclosing_set.project(x - as_column(step) * descent),
             violation=violation,
             square_sum=square_sum,
-            loss_gradient=(1 - over) * gradient,
+            loss_gradient=(1 - ends) * gradient,
             hard=(1 - over) * hard,
-            hard_gradient=(1 - over) * hard_gradient,
+            hard_gradient=(1 - ends) * hard_gradient,
         )
 
     def report(self, state: PathBudgetState) -> dict[str, Array]:

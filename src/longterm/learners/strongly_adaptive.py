@@ -46,7 +46,8 @@ class StronglyAdaptive(Tracker):
     def memory(self, x: Array) -> Array:
         """Return the points and log weights of the levels, shape (..., N, d + 1). In round 1 only [1, 1] is active."""
         xp, N = namespace(x), self.levels
-        logs = xp.asarray(np.where(np.arange(N) == 0, 0.0, -np.inf), dtype=x.dtype)
+        never = float(xp.finfo(x.dtype).min) / 2  # e^never is 0, and states must be finite
+        logs = xp.asarray(np.where(np.arange(N) == 0, 0.0, never), dtype=x.dtype)
         return xp.concat([copies(x, N), xp.broadcast_to(logs[:, None], (*x.shape[:-1], N, 1))], axis=-1)
 
     def step(self, x: Array, memory: Array, gradient: Array, t: Array, weight: Array = 0.0) -> tuple[Array, Array]:
@@ -58,9 +59,9 @@ class StronglyAdaptive(Tracker):
         steps = self.enclosing_set.diameter / (self.gradient_bound * np.sqrt(lengths))
         points = self.project(points - xp.asarray(steps, dtype=x.dtype)[:, None] * gradient[..., None, :])
         # An interval of length 2^k starts in every round that 2^k divides, at the mixture so far.
-        starts = (t + 1) % xp.asarray(lengths, dtype=xp.int64) == 0
+        starts = as_column(t + 1) % xp.asarray(lengths, dtype=xp.int64) == 0
         logs = xp.where(starts, xp.zeros_like(logs), logs)
-        points = xp.where(starts[:, None], x[..., None, :], points)
+        points = xp.where(as_column(starts), x[..., None, :], points)
         weights = rates * xp.exp(logs + min_keepdims(-logs))
         return mixture(weights, points), xp.concat([points, as_column(logs)], axis=-1)
 

@@ -180,12 +180,12 @@ class TrackedPenalty(Surrogate):
                 what = f"no exact projection onto a fixed {{g ≤ 0}} is known for {problem.name!r}"
                 raise InputError("penalty", what, "Choose penalty='slater' with a slack=, or 'none'")
             if penalty == "projection":
-                return cls(TRACKERS[tracker](B, c.loss_gradient_bound, horizon, onto), FixedPrice(), path=path)
+                return cls(TRACKERS[tracker](B, c.loss_gradient_bound, horizon, onto), FixedPrice(), c, path)
             weight, distance_weight = 1.0, 2 * c.loss_gradient_bound
         elif penalty == "slater":
             weight = 1 + c.loss_gradient_bound * c.diameter / _slack(problem, slack)
         G = c.loss_gradient_bound + weight * c.constraint_gradient_bound + distance_weight
-        return cls(TRACKERS[tracker](B, G, horizon), FixedPrice(weight, distance_weight, onto), path=path)
+        return cls(TRACKERS[tracker](B, G, horizon), FixedPrice(weight, distance_weight, onto), c, path)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """Return the bound on the regret against u with Σ ‖u_t − u_{t−1}‖ ≤ `path`, each feasible in its round."""

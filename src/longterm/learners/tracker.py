@@ -62,7 +62,7 @@ class Tracker(Inner):
 
 def copies(x: Array, count: int) -> Array:
     """Return x once for each expert, shape (..., N, d)."""
-    return namespace(x).broadcast_to(x[..., None, :], (*x.shape[:-1], count, x.shape[-1]))
+    return namespace(x).stack([x] * count, axis=-2)  # a broadcast view would make the memory's layout irregular
 
 
 def mixture(weights: Array, points: Array) -> Array:

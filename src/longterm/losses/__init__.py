@@ -6,7 +6,6 @@ from longterm.losses.linear import Linear
 from longterm.losses.margins import Hinge, Logistic, SquaredHinge
 from longterm.losses.priced_utility import PricedUtility
 from longterm.losses.residuals import Absolute, Huber, LeastSquares, Quantile
-from longterm.losses.softmax import Softmax
 from longterm.losses.squared_distance import SquaredDistance
 
 __all__ = [
@@ -20,7 +19,6 @@ __all__ = [
     "Loss",
     "PricedUtility",
     "Quantile",
-    "Softmax",
     "SquaredDistance",
     "SquaredHinge",
 ]
