@@ -201,7 +201,7 @@ class MixedAFTRL(FTRL):
         typical_size : float, optional
             r_0; R/4⁴, the middle of the radii, unless given.
         priced : bool
-            True to charge experts λ_t g(x^k_t) once one of them has lost. Then the regret's theorem holds for every radius.
+            True to charge experts λ_t g(x^k_t). Then the regret's theorem holds for every radius.
         """
         prox = prox_of(cls.__name__, cls.needs, problem)
         if theta_0 is None:
