@@ -95,12 +95,16 @@ class LearnerMemory:
     @property
     def intercept(self) -> float:
         """b_{T+1}."""
-        b = self._state.number("intercept") + self._level
-        return b if self._scale is None or not self._scale.centred else b - float(self.weights @ self._scale.means)
+        return self._decision()[1]
+
+    def _decision(self) -> tuple[FloatArray, float]:
+        """Return the weights and the intercept in force."""
+        x, b = self.weights, self._state.number("intercept") + self._level
+        return x, b if self._scale is None or not self._scale.centred else b - float(x @ self._scale.means)
 
     def average(self) -> tuple[FloatArray, float]:
         """Return x̄ and its intercept, the mean decision: one round is drawn for each stretch of max(1024, d) rounds."""
-        return self._average.value(self.rounds, self.weights, self.intercept)
+        return self._average.value(self.rounds, *self._decision())
 
     def within_budget(self) -> tuple[FloatArray, float]:
         """Return the nearest model to x̄ within the budget: g ≤ 0 exactly, in floating-point numbers too."""
@@ -193,7 +197,7 @@ class LearnerMemory:
 
     def _draw_decision(self) -> None:
         """Add the decision in force to the average."""
-        self._average.add(self.weights, self.intercept)
+        self._average.add(*self._decision())
         self._plan_average()
 
     def _plan_average(self) -> None:

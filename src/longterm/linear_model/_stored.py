@@ -15,12 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE, LONGEST_BLOCK, SCALES
+from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE, LONGEST_BLOCK
 from longterm.linear_model._average import stretch_length
 from longterm.linear_model._feature_scale import CENTRED_NAMES, FACTOR_BOUND, NAMES
 from longterm.linear_model._settings import Settings
 from longterm.linear_model.kernels.heap import ARITY, bits_for, capacity
-from longterm.linear_model.kernels.layout import FIELDS, MIXTURE, MIXTURE_FIELDS, RESIDUAL, RESIDUAL_SCALES, WEIGHTS
+from longterm.linear_model.kernels.layout import (
+    FIELDS,
+    MIXTURE,
+    MIXTURE_FIELDS,
+    RESIDUAL,
+    RESIDUAL_SCALES,
+    WEIGHT_SCALES,
+    WEIGHTS,
+)
 from longterm.linear_model.kernels.mixture import inverse_rate, place, set_priors, set_shares
 from longterm.linear_model.kernels.round import PRIOR_POWER, REACH, RESIDUAL_TOLERANCE
 from longterm.linear_model.kernels.state import KernelState
@@ -167,7 +175,7 @@ def _check_mixtures(settings: Settings, scalars: Mapping[str, float], stored: ND
     state.use(settings.parameters())
     fresh = [state.mixture(number) for number in (WEIGHTS, RESIDUAL)]
     if scalars["first_length"] > 0:
-        set_priors.py_func(fresh[WEIGHTS], SCALES, 0.25 / scalars["first_length"], PRIOR_POWER)
+        set_priors.py_func(fresh[WEIGHTS], int(WEIGHT_SCALES), 0.25 / scalars["first_length"], PRIOR_POWER)
     mixtures = np.ascontiguousarray(stored).view(MIXTURE).reshape(-1).view(np.recarray)
     longest = scalars["longest_gradient"], math.sqrt(scalars["intercept_squares"])
     pull = scalars[state.weight_in_force] * settings.l2
@@ -175,7 +183,7 @@ def _check_mixtures(settings: Settings, scalars: Mapping[str, float], stored: ND
         (scalars["gradient_squares"], pull, scalars["norm_2"] + scalars["norm_2_low"]),
         (scalars["intercept_squares"], 0.0, scalars["intercept_slope"] ** 2),
     )
-    counts, tolerance = (SCALES, RESIDUAL_SCALES), (BLOCK_TOLERANCE, RESIDUAL_TOLERANCE)
+    counts, tolerance = (int(WEIGHT_SCALES), int(RESIDUAL_SCALES)), (BLOCK_TOLERANCE, RESIDUAL_TOLERANCE)
     factors = []
     for number in (WEIGHTS, RESIDUAL):
         found, count = mixtures[number], counts[number]

@@ -158,6 +158,17 @@ CHECKS: tuple[Check, ...] = (
 def check_learner(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
     """Run all checks.
 
+    Parameters
+    ----------
+    problem : Problem
+        The problem.
+    learner : Learner
+        The learner to check.
+    stream : Stream
+        At least 120 rounds.
+
+    Examples
+    --------
     >>> from longterm import AOGD
     >>> from longterm.problems import doubly_stochastic
     >>> from longterm.streams import RandomPermutations

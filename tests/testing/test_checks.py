@@ -8,7 +8,7 @@ import pytest
 from longterm import AOGD, InputError
 from longterm.problems import doubly_stochastic
 from longterm.streams import RandomPermutations
-from longterm.testing import (
+from longterm.testing.checks import (
     batch_row_equals_single,
     check_learner,
     is_pure,
