@@ -118,15 +118,6 @@ class ProximalAOGD(ProxLearner[ProximalAOGDState]):
 
         Convex losses, η_t = s/√t: P = r²/(2s) + (Δ²/(2s)) (√T − 1) + (G_f²/2) Σ η_t, with r = max ‖x_1 − x‖ over B.
         Strongly convex losses, η_t = 1/(σt): P = (G_f²/(2σ)) (1 + ln T).
-
-        Examples
-        --------
-        >>> from longterm.learners import ProximalAOGD
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> bound = ProximalAOGD.for_problem(problem).bound(problem, 1000)
-        >>> round(float(bound["regret"]), 1), round(float(bound["long_term_violation"]), 1)
-        (1670.3, 129.0)
         """
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         if isinstance(self.scale, StronglyConvexScale):
