@@ -1,4 +1,4 @@
-"""Learners inside a service: ask and tell in any order, snapshots, a journal; fleets of equal learners."""
+"""Learners in a service: ask and tell in any order, state in a database, fleets of learners."""
 
 from longterm.live.fleet import Fleet
 from longterm.live.learner import LiveLearner

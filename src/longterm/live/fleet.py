@@ -22,16 +22,10 @@ from longterm.learners.base import Learner, require_learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound, require_known
 from longterm.live.fleet_numpy import NumpyRows
-from longterm.live.snapshots import require_near
+from longterm.live.state import require_near
 from longterm.storage.one_thread import OneThread
-from longterm.storage.snapshot import (
-    Snapshot,
-    read_snapshot,
-    require_sound,
-    restored_state,
-    state_arrays,
-    write_snapshot,
-)
+from longterm.storage.packing import require_sound, restored_state, state_arrays
+from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
 
 if TYPE_CHECKING:

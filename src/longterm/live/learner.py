@@ -1,26 +1,21 @@
-"""A learner inside a service: decisions are asked for, feedback comes when it comes.
+"""Live learners: decisions are asked for, and feedback comes late, in any order, or never.
 
-Round s is the s-th `ask`; it plays x_s, the learner's decision at that moment. The k-th `tell`, of whichever
-round s, is the k-th update of the learner, with the steps of its own counter k and the feedback that f_s
-and g_s give at x_s, the old decision:
+Round s is the s-th `ask`; it plays x_s, the learner's decision at that moment. The k-th `tell`, of whichever round s,
+is the k-th update of the learner, with the steps of its own counter k and the feedback that f_s and g_s give at x_s:
 
     (state after k tells) = update( state after k − 1 tells, feedback of round s at x_s )
 
-What that costs in regret and violation is a theorem: `longterm.theory.lemma_5_delayed`, `docs/live.md`.
+`longterm.theory.lemma_5_delayed` bounds what the delay costs; see `docs/live.md`.
 
-Thread rule: one lock; every public call is atomic, in an order that all threads agree on. Functions given to
-`tell` run in the caller's thread outside the lock. One process at a time may have a journal open: the operating
-system keeps others out.
-
-From here a call goes to `memory`, which works out what it changes; `recorded` writes that to the `journal`, and lets it
-happen. Whatever can go wrong in between, an exception at any instruction included, is the business of `recorded`.
+Every public call is atomic, in one order for all threads and processes: that of `storage.replica`. Functions given to
+`tell` run in the caller's thread, outside of any lock or transaction.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -32,46 +27,38 @@ from longterm.errors import InputError
 from longterm.learners.base import Learner, require_learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound
-from longterm.live.checkpoints import CHECKPOINT_AFTER, CheckpointAfter
-from longterm.live.durable import Durable
-from longterm.live.memory import Memory
+from longterm.live.rounds import LearnerCopy, RoundClosed, RoundOpened, RoundRepeated
 from longterm.live.state import LiveState, Oracle, feedback_at
-from longterm.live.tokens import Token, Window
+from longterm.live.tokens import Token, require_key
 from longterm.problems import Problem
-from longterm.storage.lock import writing
+from longterm.storage.database import Durability
+from longterm.storage.replica import Replica, Stored
 
 
-class LiveLearner(Durable[Memory]):
-    """One learner, asked and told in any order.
+class LiveLearner(Stored[LearnerCopy]):
+    """One learner, asked and told in any order, by many threads and processes.
+
+    This constructor makes a learner in memory. `LiveLearner.open` makes one whose state lives in a database.
 
     Parameters
     ----------
     learner : Learner
         The rule and its hyper-parameters.
     problem : Problem, optional
-        Lets `tell` take the parameters of a round, and its constants are what feedback is checked against.
+        Lets `tell` take the parameters of a round. Its constants bound the feedback.
     max_in_flight : int
-        How many rounds may be open; `ask` raises a WindowFullError when they are.
+        The largest number of open rounds; beyond it `ask` raises a WindowFullError.
     expire_after : int
-        The age, in rounds asked for since, after which a token expires: the τ of the theorem.
+        The age, in rounds asked for since, after which a round expires: the τ of the theorem.
+    max_age : float, optional
+        The age in seconds after which a round expires.
     on_broken_bound : {"raise", "warn"}
         "raise" refuses feedback above a declared bound; "warn" takes it with a BrokenBoundWarning.
-    journal : path, optional
-        A file for everything that happens between two saves. One that exists is continued, if it starts from a
-        learner as fresh as this one.
-    fsync : bool
-        Whether each record of the journal is forced to the disk before its call returns. Without it what was
-        acknowledged survives the death of the process, not that of the machine.
-    checkpoint_after : int, (int, int) or None
-        After how many records, and how many bytes, the journal is replaced by a shorter one, in the background: an
-        ask, a tell and a skip are a record each. None: only when `checkpoint` or `save` is called.
 
     Raises
     ------
     InputError
         If an argument cannot be used, or the learner cannot play the problem.
-    JournalError
-        If the journal is damaged, continues another learner, or is open elsewhere.
 
     Examples
     --------
@@ -94,30 +81,80 @@ class LiveLearner(Durable[Memory]):
         *,
         max_in_flight: int = 1024,
         expire_after: int = 1000,
+        max_age: float | None = None,
         on_broken_bound: OnBrokenBound = "raise",
-        journal: str | PathLike[str] | None = None,
-        fsync: bool = True,
-        checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
     ) -> None:
         require_learner(learner)
         if problem is not None:
             learner.check(problem)
         self._learner = learner
         self._problem = problem
-        window = Window(validate.dimension("max_in_flight", max_in_flight), _age(expire_after))
-        memory = Memory(learner, window)
-        self._check = FeedbackCheck(learner, learner.ask(memory.state), problem, on_broken_bound)
-        memory.fresh_snapshot().encode()  # finds what cannot be stored
-        super().__init__(memory, checkpoint_after)
-        with writing(None if journal is None else Path(journal)) as lock:
-            self._recorded.begin(lock, fsync=fsync)
+        age = None if max_age is None else validate.positive_scalar("max_age", max_age)
+        copy = LearnerCopy(learner, validate.dimension("max_in_flight", max_in_flight), _require_age(expire_after), age)
+        self._check = FeedbackCheck(learner, learner.ask(copy.state), problem, on_broken_bound)
+        self._replica = Replica(copy, learner)
+
+    @classmethod
+    def open(
+        cls,
+        url: str | PathLike[str],
+        learner: Learner[Any],
+        problem: Problem | None = None,
+        *,
+        name: str = "learner",
+        durability: Durability = "commit",
+        max_in_flight: int = 1024,
+        expire_after: int = 1000,
+        max_age: float | None = None,
+        on_broken_bound: OnBrokenBound = "raise",
+    ) -> Self:
+        """Return the learner with this name in a database, or create it there.
+
+        Call it when a service starts, in every process. All of them share one learner.
+
+        Parameters
+        ----------
+        url : path or str
+            A file for SQLite, or a URL ``postgresql://…`` (extra `postgres`).
+        learner : Learner
+            With the hyper-parameters that the stored one was created with.
+        problem : Problem, optional
+            As for a new learner.
+        name : str
+            Its name in the database, which may hold many objects.
+        durability : {"commit", "relaxed"}
+            "commit": a call is on the disk before it returns. "relaxed": it survives the death of the process, but not
+            always that of the machine.
+        max_in_flight, expire_after, max_age, on_broken_bound
+            As for a new learner; give the same in every process.
+
+        Returns
+        -------
+        LiveLearner
+            The learner, ready to go on.
+
+        Raises
+        ------
+        DatabaseError
+            If the database cannot be used, or holds another object with this name.
+        """
+        live = cls(
+            learner,
+            problem,
+            max_in_flight=max_in_flight,
+            expire_after=expire_after,
+            max_age=max_age,
+            on_broken_bound=on_broken_bound,
+        )
+        live._replica.attach(url, name, durability)
+        return live
 
     def __repr__(self) -> str:
         now = self.state
-        held = "" if self._recorded.journal is None else ", journal"
+        database = "" if self._replica.database is None else f", name={self._replica.name!r}"
         return (
             f"LiveLearner({type(self._learner).__name__}, d={np.shape(now.x)[-1]}, asked={now.asked}, told={now.told}, "
-            f"in_flight={now.in_flight}, skipped={now.skipped}, expired={now.expired}{held})"
+            f"in_flight={now.in_flight}, skipped={now.skipped}, expired={now.expired}{database})"
         )
 
     def _repr_html_(self) -> str:
@@ -126,32 +163,35 @@ class LiveLearner(Durable[Memory]):
         rows = [(name, short(np.asarray(getattr(now, name)))) for name in names]
         return TextTable(("", ""), rows, title=f"LiveLearner: {type(self._learner).__name__}").to_html()
 
-    # --- the rounds ------------------------------------------------------------------------------------------
+    # --- rounds ----------------------------------------------------------------------------------------------
 
-    def ask(self) -> Token:
-        """Begin a new round.
+    def ask(self, key: str | None = None) -> Token:
+        """Open a round.
+
+        Parameters
+        ----------
+        key : str, optional
+            An idempotency key: an ask with the key of a round that is not older than `expire_after` returns that round.
 
         Returns
         -------
         Token
-            Its `x` is the decision; its text, ``str(token)``, goes along with the request.
+            Its `x` is the decision. Its text, ``str(token)``, can travel with the request.
 
         Raises
         ------
         WindowFullError
             If as many rounds are in flight as were allowed.
         """
-        with self._turn():
-            recorded = self._recorded
-            if recorded.interrupted is not None:
-                recorded.finish_interrupted()
-            memory = recorded.memory
-            window = memory.window
-            if len(window.open) >= window.max_in_flight:
-                window.require_room()
-            change = memory.change_of_ask(self._learner.ask(memory.state), self._life)
-            recorded.apply(change, self._lock)
-            return change.token
+        return self._replica.transact(self._opening, require_key(key)).round.token
+
+    def _opening(self, key: str | None) -> RoundOpened | RoundRepeated:
+        replica = self._replica
+        if key is not None:
+            found = replica.copy.round_with_key(key, replica.database, replica.name)
+            if found is not None:
+                return RoundRepeated(found)
+        return replica.copy.opening(replica.epoch, time.time(), key)
 
     def tell(
         self,
@@ -164,15 +204,14 @@ class LiveLearner(Durable[Memory]):
         constraint_parameters: Sequence[Array] = (),
         hint: Array | None = None,
     ) -> None:
-        """Say what happened in the round of this token, in one of three ways.
+        """Give the feedback of a round, in one of three ways, and close it.
 
-        When this returns, the update is done and in the journal. If it raises nothing has changed and the token is as
-        it was.
+        When this returns, the update is made and stored. If it raises, nothing has changed.
 
         Parameters
         ----------
         token : Token or str
-            The round, by what `ask` returned or by the text of that.
+            The round: what `ask` returned, or its text.
         feedback : Feedback, optional
             The first way: evaluated by the caller at token.x.
         loss, constraint : callable, optional
@@ -196,13 +235,11 @@ class LiveLearner(Durable[Memory]):
             and loss_parameters is None
             and len(constraint_parameters) == 0
         ):
-            with self._turn():
-                self._recorded.finish_interrupted()
-                token = self._recorded.memory.window.find(token)
-            # In the caller's time: what runs here may take long, and may use this learner.
+            found: Token = self._replica.look(self._find, token)
+            token = found
             feedback = feedback_at(
-                token.x,
-                token.number,
+                found.x,
+                found.number,
                 self._problem,
                 feedback=feedback,
                 loss=loss,
@@ -210,21 +247,18 @@ class LiveLearner(Durable[Memory]):
                 loss_parameters=loss_parameters,
                 constraint_parameters=constraint_parameters,
             )
-        with self._turn(), np.errstate(all="ignore"):  # non-finite numbers are refused below, with a message
-            recorded = self._recorded
-            if recorded.interrupted is not None:
-                recorded.finish_interrupted()
-            memory = recorded.memory
-            number = memory.window.find(token).number
-            if hint is not None:
-                feedback = feedback._replace(hint=hint)
-            feedback = self._check.accept(feedback, number)
-            state = self._learner.update(memory.state, feedback)
-            change = memory.change_of_tell(number, state, feedback.constraint, feedback.loss)
-            recorded.apply(change, self._lock)
+        if hint is not None:
+            feedback = feedback._replace(hint=hint)
+        with np.errstate(all="ignore"):  # non-finite numbers are refused with an error
+            self._replica.transact(self._telling, token, feedback)
+
+    def _telling(self, token: Token | str, feedback: Feedback) -> RoundClosed:
+        copy, number = self._replica.copy, self._find(token).number
+        feedback = self._check.accept(feedback, number)
+        return copy.telling(number, self._learner.update(copy.state, feedback), feedback)
 
     def skip(self, token: Token | str) -> None:
-        """Give up a round whose feedback will not come; the learner does not move.
+        """Close a round whose feedback will not come. The learner does not move.
 
         Parameters
         ----------
@@ -236,133 +270,35 @@ class LiveLearner(Durable[Memory]):
         TokenError
             As for `tell`.
         """
-        with self._turn():
-            recorded = self._recorded
-            recorded.finish_interrupted()
-            recorded.apply(recorded.memory.change_of_skip(recorded.memory.window.find(token).number), self._lock)
+        self._replica.transact(self._skipping, token)
 
-    # --- what can be read ------------------------------------------------------------------------------------
+    def _skipping(self, token: Token | str) -> RoundClosed:
+        return self._replica.copy.skipping(self._find(token).number)
+
+    def _find(self, token: Token | str) -> Token:
+        replica = self._replica
+        return replica.copy.find(token, replica.database, replica.name)
+
+    # --- views -----------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> LiveState:
         """The learner at this moment, in a view that does not change later."""
-        with self._turn():
-            self._recorded.finish_interrupted()
-            return self._recorded.memory.view(self._learner)
+        found: LiveState = self._replica.look(self._replica.copy.view)
+        return found
 
     @property
     def in_flight(self) -> tuple[Token, ...]:
-        """The open tokens, oldest first: after a restart, what is still to be told or skipped."""
-        with self._turn():
-            self._recorded.finish_interrupted()
-            return tuple(self._recorded.memory.window.open.values())
+        """The open tokens, oldest first: after a restart, those that are still to be told or skipped."""
+        found: tuple[Token, ...] = self._replica.look(self._open_tokens)
+        return found
 
-    # --- coming up -------------------------------------------------------------------------------------------
-
-    @classmethod
-    def load(
-        cls,
-        path: str | PathLike[str],
-        learner: Learner[Any],
-        problem: Problem | None = None,
-        *,
-        on_broken_bound: OnBrokenBound = "raise",
-        journal: str | PathLike[str] | None = None,
-        fsync: bool = True,
-        checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
-    ) -> Self:
-        """The learner that was saved, and with its journal everything told since: it continues bit for bit.
-
-        Parameters
-        ----------
-        path : path
-            What `save` wrote. It holds max_in_flight and expire_after, too.
-        learner : Learner
-            Made as the saved one was.
-        problem : Problem, optional
-            As for a new learner.
-        on_broken_bound : {"raise", "warn"}
-            As for a new learner.
-        journal : path, optional
-            The journal that lies beside the snapshot; without it what came after the save is not known.
-        fsync : bool
-            As for a new learner.
-        checkpoint_after : int, (int, int) or None
-            As for a new learner.
-
-        Returns
-        -------
-        LiveLearner
-            The learner, ready to go on.
-
-        Raises
-        ------
-        SnapshotError
-            Saying what is wrong with the file: it is damaged, newer, or of another learner.
-        JournalError
-            The same of the journal.
-        """
-        live = cls(learner, problem, on_broken_bound=on_broken_bound, checkpoint_after=checkpoint_after)
-        return live._load(Path(path), None if journal is None else Path(journal), fsync=fsync)
-
-    @classmethod
-    def open(
-        cls,
-        path: str | PathLike[str],
-        learner: Learner[Any],
-        problem: Problem | None = None,
-        *,
-        journal: str | PathLike[str],
-        max_in_flight: int = 1024,
-        expire_after: int = 1000,
-        on_broken_bound: OnBrokenBound = "raise",
-        fsync: bool = True,
-        checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
-    ) -> Self:
-        """How a service comes up, the first time and every time after: the learner of `path`, or a new one.
-
-        Parameters
-        ----------
-        path : path
-            What `save` writes; if there is nothing yet, the learner begins with what the journal knows.
-        learner : Learner
-            Made as the saved one was.
-        problem : Problem, optional
-            As for a new learner.
-        journal : path
-            The journal that lies beside the snapshot.
-        max_in_flight, expire_after : int
-            As for a new learner; a snapshot has its own.
-        on_broken_bound : {"raise", "warn"}
-            As for a new learner.
-        fsync : bool
-            As for a new learner.
-        checkpoint_after : int, (int, int) or None
-            As for a new learner.
-
-        Returns
-        -------
-        LiveLearner
-            The learner, ready to go on.
-
-        Raises
-        ------
-        SnapshotError, JournalError
-            As for `load`.
-        """
-        live = cls(
-            learner,
-            problem,
-            max_in_flight=max_in_flight,
-            expire_after=expire_after,
-            on_broken_bound=on_broken_bound,
-            checkpoint_after=checkpoint_after,
-        )
-        return live._open(Path(path), Path(journal), fsync=fsync)
+    def _open_tokens(self) -> tuple[Token, ...]:
+        return tuple(found.token for found in self._replica.copy.open.values())
 
 
-def _age(value: int) -> int:
-    """expire_after: 0 means that feedback must come before the next ask."""
+def _require_age(value: int) -> int:
+    """Return `expire_after`. 0 means that feedback must come before the next ask."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
         raise InputError("expire_after", f"{value!r} is not an age", "Give a whole number of at least 0")
     return int(value)
