@@ -31,6 +31,7 @@ from longterm.storage.packing import (
     restored_state,
     state_arrays,
     unpack,
+    unpack_checked,
 )
 
 KIND = "chooser"
@@ -325,7 +326,7 @@ class ChooserCopy:
 
     def restore(self, database: Database, name: str, version: int, asked: int, state: bytes) -> None:
         """Become what the database holds. Raise ValueError, LookupError, TypeError or ArithmeticError if forged."""
-        _, arrays = self._packer.decode(state)
+        _, arrays = unpack_checked(state)
         template = _small(self._start, self.generator)
         small: SmallState = restored_state(template, arrays)
         require_sound(template, small._replace(generator=template.generator % np.uint64(2)))
