@@ -23,13 +23,13 @@ class Prediction(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a base learns from: the score, 1{miss} − α, the groups, α, and whether no score was told at the ask."""
+    """Data of one round: the score, 1{miss} − α, the groups, α, and 1 or 0 (no score was told before the ask)."""
 
     score: Array
     residual: Array
     groups: Array
     miss_rate: Array
-    first: Array
+    started: Array
 
 
 @dataclass(frozen=True, repr=False)

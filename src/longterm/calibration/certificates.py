@@ -107,7 +107,7 @@ def _kl_interval(information: Array, alpha: Array) -> tuple[Array, Array]:
 
     found = []
     for sign, edge in ((-1.0, alpha), (1.0, 1.0 - alpha)):
-        inside, outside = 0.0 * information, edge + 0.0 * information
+        inside, outside = xp.zeros_like(information), edge + xp.zeros_like(information)
         for _ in range(60):
             middle = 0.5 * (inside + outside)
             within = divergence(alpha + sign * middle) <= information

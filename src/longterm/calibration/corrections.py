@@ -14,6 +14,7 @@ from longterm._display import ReprMixin
 
 LARGEST_EXPONENT = 700.0
 LARGEST_LOG_WEALTH = 600.0
+_BETS_SLOWDOWN = 8.0
 
 
 class Counts(NamedTuple):
@@ -166,7 +167,9 @@ class Bets(ReprMixin):
 
     def __call__(self, counts: Counts, groups: Array, miss_rate: Array, spread: Array) -> Array:
         xp = namespace(groups)
-        wealth = xp.exp(xp.minimum(counts.log_wealth / spread[..., None], LARGEST_LOG_WEALTH))
+        # Wealth is exponential in the misses, so late labels slow it down more.
+        slower = (1.0 + _BETS_SLOWDOWN * (spread - 1.0))[..., None]
+        wealth = xp.exp(xp.minimum(counts.log_wealth / slower, LARGEST_LOG_WEALTH))
         return xp.vecdot(groups, wealth * counts.bet) / groups.shape[-1]
 
 

@@ -89,13 +89,8 @@ class Mixture(ReprMixin):
         )  # fmt: skip
 
     def predict(self, state: MixtureState, groups: Array) -> Prediction:
-        xp = namespace(groups)
-        wide = groups[..., None, :]
-        parts = [state.trackers, state.means + xp.vecdot(state.multiples, wide) * state.errors[..., :N]]
-        if state.group_trackers.shape[-1]:
-            parts.append(xp.vecdot(state.group_trackers, wide))
-        experts = xp.concat(parts, axis=-1)
-        return Prediction(xp.vecdot(state.hedge.weights, experts), state.scale, experts)
+        experts = _experts(state, groups)
+        return Prediction(namespace(experts).vecdot(state.hedge.weights, experts), state.scale, experts)
 
     def update(self, state: MixtureState, prediction: Prediction, outcome: Outcome) -> MixtureState:
         xp, groups, dtype = namespace(state.means), outcome.groups, state.means.dtype
@@ -104,14 +99,15 @@ class Mixture(ReprMixin):
         fresh = 1.0 - xp.minimum(state.rounds, 1.0)[..., None]
         began = 1.0 - fresh
 
-        # Experts are judged by what they predicted at the ask. Before the first score they predicted nothing.
-        error = s - prediction.experts
-        push = (xp.astype(error > 0.0, dtype) - alpha) * xp.astype(~outcome.first, dtype)[..., None]
+        # Experts are judged by what they predicted at the ask. Rounds asked before the first score are judged by what
+        # they predict now, and have no weight in AdaHedge.
+        now, started = _experts(state, groups), outcome.started
+        error = s - xp.where(started[..., None] > 0.0, prediction.experts, now)
+        push = xp.astype(error > 0.0, dtype) - alpha
         # Multiples of the deviation move by the miss of what they predict now: late labels would make them oscillate.
-        present = state.means + xp.vecdot(state.multiples, groups[..., None, :]) * state.errors[..., :N]
-        multiples_step = (_DEVIATION_STEP * began) * (xp.astype(s > present, dtype) - alpha)
+        multiples_step = (_DEVIATION_STEP * began) * (xp.astype(s > now[..., N : 2 * N], dtype) - alpha)
 
-        center = xp.where(outcome.first, state.means[..., -1], prediction.base)[..., None]
+        center = (started * prediction.base + (1.0 - started) * state.means[..., -1])[..., None]
         distance = s - xp.concat([state.means, center, center], axis=-1)
         size = xp.abs(distance)
         rate = constants.weights / xp.expm1(xp.maximum(state.rounds[..., None], 1.0) * constants.log_decay)
@@ -143,7 +139,7 @@ class Mixture(ReprMixin):
             group_trackers,
             group_rounds,
             group_errors,
-            _hedge(state.hedge, error * push),
+            _hedge(state.hedge, error * push * started[..., None]),
         )
 
     def add_group(self, state: MixtureState) -> MixtureState:
@@ -172,6 +168,15 @@ class Mixture(ReprMixin):
         if experts.shape[-1] == 3 * N:
             return prediction
         return prediction._replace(experts=namespace(experts).concat([experts, experts[..., :N]], axis=-1))
+
+
+def _experts(state: MixtureState, groups: Array) -> Array:
+    """Return what the experts predict for a round of these groups, shape (..., 16) or (..., 24)."""
+    xp, wide = namespace(groups), groups[..., None, :]
+    parts = [state.trackers, state.means + xp.vecdot(state.multiples, wide) * state.errors[..., :N]]
+    if state.group_trackers.shape[-1]:
+        parts.append(xp.vecdot(state.group_trackers, wide))
+    return xp.concat(parts, axis=-1)
 
 
 def append_zero(values: Array) -> Array:

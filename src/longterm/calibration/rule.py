@@ -36,6 +36,8 @@ from longterm.calibration.mixture import Mixture, append_zero
 from longterm.errors import InputError
 
 LARGEST_SCORE = 1e100
+_SLOWDOWN = 16.0
+"""Open rounds that halve the gain of the correction."""
 Base = NoBase | Tracker | Mixture
 
 
@@ -175,7 +177,7 @@ class Calibration(ReprMixin):
         xp, told = namespace(state.miss_rate), state.told
         c = self._groups(state, groups)
         prediction = self.base.predict(state.base, c)
-        spread = 1.0 + 0.25 * open_rounds + 0.0 * told
+        spread = 1.0 + open_rounds / _SLOWDOWN + 0.0 * told
         shift = self._shift(state, c, spread)
         threshold = prediction.base + prediction.scale * shift
         if isinstance(self.base, Mixture):
@@ -202,7 +204,7 @@ class Calibration(ReprMixin):
             )  # fmt: skip
         missed = xp.astype(s > asked.threshold, alpha.dtype)
         residual = (missed - alpha) * xp.astype(s != asked.threshold, alpha.dtype)
-        outcome = Outcome(s, residual, asked.groups, alpha, asked.told == 0.0)
+        outcome = Outcome(s, residual, asked.groups, alpha, xp.minimum(asked.told, 1.0))
         return CalibrationState(
             alpha,
             state.counts.add(residual, missed[..., None], asked.groups, alpha),
