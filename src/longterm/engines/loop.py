@@ -143,7 +143,7 @@ def compare(
         The rounds that all of them see.
     resume : mapping of str to Trace, optional
         Earlier traces, by the same names.
-    rounds, seeds, record, on_broken_bound, progress, engine, xp, dtype
+    rounds, seeds, record, on_broken_bound, progress, engine, xp, dtype : optional
         As for `run`.
 
     Returns
