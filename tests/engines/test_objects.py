@@ -2,6 +2,7 @@
 
 import re
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import matplotlib as mpl
@@ -134,20 +135,16 @@ def test_the_faster_engine_is_chosen_where_it_is_known(monkeypatch, caplog):
     np.testing.assert_array_equal(chosen.cumulative_loss, plain.cumulative_loss)
 
 
-def test_progress_is_shown_in_a_notebook(monkeypatch):
-    """IPython is asked for a display once, and that display is drawn anew."""
-    pages = []
-    handle = SimpleNamespace(update=pages.append)
-    shown = SimpleNamespace(HTML=str, display=lambda page, display_id: pages.append(page) or handle)
-    shell = SimpleNamespace(kernel=object())
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell, display=shown))
-    monkeypatch.setitem(sys.modules, "IPython.display", shown)
-    monkeypatch.setattr("longterm.progress.SECONDS_BETWEEN_DRAWINGS", 0.0)
-    with reporter("auto", "<mine>") as report:
-        report(10, 20)
-        report(20, 20)
-    assert pages[-1] == '&lt;mine&gt; <progress value="20" max="20"></progress> 20 of 20 rounds'
-    assert len(pages) == 2
+@pytest.mark.parametrize("kernel", [True, False])
+def test_progress_is_a_bar_in_a_notebook(monkeypatch, kernel):
+    shell = SimpleNamespace(kernel=object()) if kernel else None
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    bars = []
+    monkeypatch.setattr("longterm.progress._bar", lambda title, unit: nullcontext(bars.append((title, unit)) or print))
+    monkeypatch.setattr("longterm.progress.find_spec", lambda name: name)
+    with reporter("auto", "mine"):
+        pass
+    assert bars == ([("mine", "rounds")] if kernel else [])
 
 
 @pytest.mark.parametrize("made", [lambda: LiveLearner(AOGD, PROBLEM), lambda: Fleet(AOGD, 7)])

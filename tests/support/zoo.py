@@ -427,7 +427,7 @@ def penalty_and_queue_learners(problem: Problem) -> dict[str, Learner[Any]]:
         made["quadratic penalty strongly convex"] = QuadraticPenaltyOGD.for_problem(problem, steps="strongly convex")
         made["Sinha–Vaze strongly convex"] = SinhaVaze.for_problem(problem, horizon=1000, steps="strongly convex")
     if not problem.constraint.parameters and problem.constraint.prox(problem.enclosing_set) is not None:
-        made["Yu–Neely"] = YuNeely.for_problem(problem, horizon=1000, steps="published")
+        made["Yu–Neely"] = YuNeely.for_problem(problem, horizon=1000, preset="published")
         made["Yu–Neely, doubling"] = DoublingRestarts(YuNeely.for_problem(problem, horizon=1), first_epoch=12)
     return made
 

@@ -43,7 +43,7 @@ from longterm.errors import (
     WindowFullError,
     warn_caller,
 )
-from longterm.live.tokens import Token, require_key
+from longterm.service.tokens import Token, require_key
 from longterm.storage.database import Durability
 from longterm.storage.replica import Replica, Stored
 

@@ -21,7 +21,7 @@ from longterm.errors import (
     UnknownTokenError,
     WindowFullError,
 )
-from longterm.live import rounds
+from longterm.service import learner_copy as rounds
 
 TARGET = [np.array([0.3, -0.2])]
 

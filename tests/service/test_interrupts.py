@@ -63,7 +63,7 @@ class Trace:
 
     def __call__(self, frame, event, argument):
         file = frame.f_code.co_filename
-        if ("longterm/live" not in file and "longterm/storage" not in file) or file.endswith("specification.py"):
+        if ("longterm/service" not in file and "longterm/storage" not in file) or file.endswith("specification.py"):
             return None
         if event == "line" and not linecache.getline(file, frame.f_lineno).lstrip().startswith(("with ", "try:")):
             self.left -= 1

@@ -7,7 +7,7 @@ import pytest
 
 from longterm.calibration import Intervals
 from longterm.errors import AlreadyToldError, DatabaseError, InputError, SkippedTokenError, UnknownTokenError
-from longterm.live import LiveIntervals
+from longterm.service import LiveIntervals
 
 
 def play(live, rounds=120, seed=0):

@@ -30,8 +30,8 @@ from longterm.errors import (
 )
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.live.state import LiveState, require_near
-from longterm.live.tokens import REMEDY, Token
+from longterm.service.state import LiveState, require_near
+from longterm.service.tokens import REMEDY, Token
 from longterm.storage import database as sql
 from longterm.storage.database import Database, Statement
 from longterm.storage.packing import LARGEST_COUNT, StatePacker, raw_bytes, require_sound, restored_state

@@ -27,10 +27,10 @@ from longterm.errors import InputError
 from longterm.learners.base import Learner, require_learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound
-from longterm.live.rounds import LearnerCopy, RoundClosed, RoundOpened, RoundRepeated
-from longterm.live.state import LiveState, Oracle, feedback_at
-from longterm.live.tokens import Token, require_key
 from longterm.problems import Problem
+from longterm.service.learner_copy import LearnerCopy, RoundClosed, RoundOpened, RoundRepeated
+from longterm.service.state import LiveState, Oracle, feedback_at
+from longterm.service.tokens import Token, require_key
 from longterm.storage.database import Durability
 from longterm.storage.replica import Replica, Stored
 

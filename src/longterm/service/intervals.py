@@ -16,7 +16,7 @@ from longterm.calibration.certificates import Bound
 from longterm.calibration.intervals import Interval, Intervals
 from longterm.calibration.rule import Asked
 from longterm.errors import AlreadyToldError, SkippedTokenError, TokenError, UnknownTokenError
-from longterm.live.tokens import REMEDY, Token
+from longterm.service.tokens import REMEDY, Token
 from longterm.storage import database as sql
 from longterm.storage.database import Database, Durability, Statement
 from longterm.storage.packing import LARGEST_COUNT
@@ -176,7 +176,7 @@ class LiveIntervals(Stored[_IntervalsCopy], ReprMixin):
 
     Examples
     --------
-    >>> from longterm.live import LiveIntervals
+    >>> from longterm.service import LiveIntervals
     >>> live = LiveIntervals(confidence_level=0.9)
     >>> asked = live.ask(31.2, groups=["north"])
     >>> live.tell(str(asked), 33.0)
