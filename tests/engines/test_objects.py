@@ -109,7 +109,7 @@ def test_wrong_kinds_are_refused_in_words(arguments, words):
         run(*arguments)
 
 
-def test_best_wants_to_know_what_was_played(tmp_path):
+def test_best_needs_the_problem_and_the_stream(tmp_path):
     run(PROBLEM, LEARNER, STREAM, 5, progress=None).save(tmp_path / "t")
     with pytest.raises(InputError, match="no problem or stream"):
         hindsight.best(Trace.load(tmp_path / "t"))
@@ -125,7 +125,9 @@ def test_the_faster_engine_is_chosen_where_it_is_known(monkeypatch, caplog):
     assert faster_engine(None, parts) == "numpy"
     own = CustomLoss(9, lambda x: x[..., 0], lambda x: x, gradient_bound=1.0, value_range=1.0)
     assert faster_engine(10**6, (own, *parts)) == "numpy"
-    assert faster_engine(10**6, (test_best_wants_to_know_what_was_played, *parts)) == "numpy"  # a builder of one's own
+    assert (
+        faster_engine(10**6, (test_best_needs_the_problem_and_the_stream, *parts)) == "numpy"
+    )  # a builder of one's own
     monkeypatch.setattr("longterm.engines.selection.find_spec", lambda name: None)
     assert faster_engine(10**6, parts) == "numpy"
     with caplog.at_level("INFO", logger="longterm.engines"):
