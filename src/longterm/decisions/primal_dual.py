@@ -187,12 +187,10 @@ class PrimalDual:
         rng: np.random.Generator,
         *,
         allowed: NDArray[np.bool_] | None = None,
-        drawn: tuple[int, FloatArray] | None = None,
     ) -> tuple[RuleState, OpenChoice]:
         """Draw an action for a request. `costs` and `bounds` have shape (K, m), in the units of the budgets.
 
-        `allowed` is a mask (K,) of the actions that suit the request. `drawn` is the action and the probabilities that
-        a journal recorded; they are used in place of the draw, and the generator advances all the same.
+        `allowed` is a mask (K,) of the actions that suit the request.
         """
         budgets, setting, t = self.budget_set, self.setting, state.round
         counted, most, base = self._counted_request(costs, bounds, t)
@@ -211,8 +209,6 @@ class PrimalDual:
         chances = self._chances(state, Request(t, context, scaled, prices, playable), rng)
         draw = rng.random() * chances.sum()
         action = min(int(np.searchsorted(np.cumsum(chances), draw, side="right")), int(np.flatnonzero(chances)[-1]))
-        if drawn is not None:
-            action, chances = drawn
         bound = np.where(budgets.is_cap, most[action], 0.0)
         opened = opened._replace(action=action, probabilities=chances, bound=bound)
         return state._replace(round=t + 1, committed=state.committed.add(bound)), opened

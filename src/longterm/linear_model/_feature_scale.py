@@ -86,7 +86,7 @@ class FeatureScale:
 
     @property
     def rows_until_update(self) -> int:
-        """How many rows may be learned before the next update is due."""
+        """Number of rows that may be learned before the next update is due."""
         rows = int(self.counts[0])
         return (1 << rows.bit_length()) - rows if rows < LAST else 2**62
 

@@ -164,7 +164,7 @@ def test_a_refused_call_that_nobody_waited_for_is_left_out_of_what_is_read_and_o
 @pytest.mark.parametrize(("max_unread", "share"), [(1, 0.3), (5, 0.3), (16, 0.9)])
 def test_many_sent_calls_some_of_them_refused(max_unread, share, monkeypatch):
     """Outcomes are read late, several at once: each refusal is raised once, and no accepted call is lost."""
-    monkeypatch.setattr("longterm.live.fleet_jax.MAX_UNREAD", max_unread)
+    monkeypatch.setattr("longterm.service.fleet_jax.MAX_UNREAD", max_unread)
     rng = np.random.default_rng(max_unread)
     device, mirror = fleets()[0], fleets()[0]
     sent = refused = heard = 0

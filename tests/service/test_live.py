@@ -7,6 +7,7 @@ import pytest
 
 from live_plan import image
 from longterm import AOGD, LiveLearner, Token, observe, run
+from longterm._states import state_leaves
 from longterm.errors import (
     AlreadyToldError,
     ExpiredTokenError,
@@ -61,7 +62,8 @@ def test_without_delay_it_is_the_loop_bit_for_bit(game):
     for i in range(40):
         loss, constraint = [a[i] for a in block.loss], [a[i] for a in block.constraint]
         learner.tell(learner.ask(), loss_parameters=loss, constraint_parameters=constraint)
-    for mine, theirs in zip(learner._recorded.memory.state, trace.state, strict=True):
+    states = [state_leaves(state).values() for state in (learner._replica.copy.state, trace.state)]
+    for mine, theirs in zip(*states, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     state = learner.state
     for name in ("cumulative_loss", "signed_violation", "hard_violation", "squared_violation", "largest_violation"):
@@ -129,7 +131,7 @@ def test_unknown_tokens():
     learner = live()
     answers(learner, Token(1), UnknownTokenError, "never gave it out")
     token = learner.ask()
-    answers(learner, Token(2, life=token.life), UnknownTokenError, "so far are 1 to 1")
+    answers(learner, Token(2, epoch=token.epoch), UnknownTokenError, "so far are 1 to 1")
     for number in (0, -1, 1, np.int64(1)):
         answers(learner, number, UnknownTokenError, "a bare number")
     for nonsense in (
@@ -142,11 +144,11 @@ def test_unknown_tokens():
         (1, token.x),
         Token(None),
         Token([1]),
-        Token(True, life=token.life),
+        Token(True, epoch=token.epoch),
     ):
         answers(learner, nonsense, UnknownTokenError, r"not a token|not the text of a token")
     answers(learner, token._replace(x=token.x + 1), UnknownTokenError, "another decision")
-    answers(learner, token._replace(life=token.life ^ 1), UnknownTokenError, "another life")
+    answers(learner, token._replace(epoch=token.epoch ^ 1), UnknownTokenError, "another epoch")
     learner.tell(
         token._replace(x=np.array(token.x)), loss_parameters=TARGET
     )  # one rebuilt from what was stored is good
@@ -199,8 +201,8 @@ def test_what_is_remembered_of_tokens_is_bounded():
         token = learner.ask()
         if t % 3:
             learner.tell(token, loss_parameters=TARGET)
-    assert len(learner._recorded.memory.window.closed) <= 11
-    assert len(learner._recorded.memory.window.open) <= 11
+    assert len(learner._replica.copy.closed) <= 11
+    assert len(learner._replica.copy.open) <= 11
 
 
 def test_a_full_window_refuses_and_recovers():
@@ -280,8 +282,10 @@ def test_a_grid_of_learners_lives_as_one():
 
 @pytest.mark.slow
 def test_threads_hammering_are_as_good_as_one_after_another(tmp_path):
-    """Several threads ask, tell and skip, and fight over tokens; the journal knows the order that counted."""
-    learner = live(max_in_flight=50, expire_after=10_000, journal=tmp_path / "journal", fsync=False)
+    """Several threads ask, tell and skip, and fight over tokens; the database knows the order that counted."""
+    rule = AOGD.for_problem(PROBLEM, steps="strongly convex", beta=0.5)
+    options = {"max_in_flight": 50, "expire_after": 10_000, "durability": "relaxed"}
+    learner = LiveLearner.open(tmp_path / "service.db", rule, PROBLEM, **options)
     shared: list[Token] = []
     won, refused, failures = [], [], []
 
@@ -314,14 +318,13 @@ def test_threads_hammering_are_as_good_as_one_after_another(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    learner.close()
     assert not failures
     assert len(won) == len(set(won)) == learner.state.told + learner.state.skipped
     assert len(won) > 300
     assert refused  # they did fight
-    again = live(max_in_flight=50, expire_after=10_000, journal=tmp_path / "journal", fsync=False)
-    assert image(again) == image(learner)
-    again.close()
+    with LiveLearner.open(tmp_path / "service.db", rule, PROBLEM, **options) as again:
+        assert image(again) == image(learner)
+    learner.close()
 
 
 def test_a_function_given_to_tell_may_use_the_learner():

@@ -17,7 +17,7 @@ from longterm.errors import NonFiniteError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import FeedbackCheck, Limits, require_match
-from longterm.live.fleet_records import Fields, Records, Rows
+from longterm.service.fleet_records import Fields, Records, Rows
 
 BLOCK_BYTES = 2**20
 """Bytes of the decisions of a block."""

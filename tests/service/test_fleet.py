@@ -9,8 +9,8 @@ from longterm import AOGD, Feedback, Fleet, InputError, observe
 from longterm._states import state_leaves
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, NonFiniteError, SnapshotError
 from longterm.learners import MahdaviOGD, ProjectedOGD
-from longterm.live import fleet_numpy, fleet_records
 from longterm.problems import doubly_stochastic, two_dimensional
+from longterm.service import fleet_numpy, fleet_records
 from longterm.sets import Ball, Simplex
 from longterm.theory.schedules import ConvexSchedule
 from zoo import learners as zoo_learners

@@ -1,22 +1,26 @@
-"""What a live learner is told of a round, in one of three ways, and what can be read of it at one moment."""
+"""The feedback of a live learner's round, given in one of three ways, and a view of the learner at one moment."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from longterm._arrays import Array
+from longterm._arrays import Array, safe_norm
 from longterm._display import ReprMixin
 from longterm.engines.validation import require_fit
 from longterm.errors import InputError
+from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback, observe
 from longterm.problems import Problem
 from longterm.streams import Block
 
 Oracle = Callable[[Array], tuple[Array, Array]]
 """x ↦ (value, gradient)."""
+MAX_DIAMETERS = 10.0
+"""A stored decision further from the centre of the set, in diameters, is refused."""
 
 
 def feedback_at(
@@ -30,7 +34,7 @@ def feedback_at(
     loss_parameters: Sequence[Array] | None,
     constraint_parameters: Sequence[Array],
 ) -> Feedback:
-    """The feedback of round `number` at its own decision x, from whichever of the three ways was used."""
+    """Return the feedback of round `number` at its decision x, from the one way that was used."""
     by_parameters = loss_parameters is not None or len(constraint_parameters) > 0
     ways = [feedback is not None, loss is not None or constraint is not None, by_parameters]
     if sum(ways) != 1:
@@ -56,14 +60,18 @@ def feedback_at(
         one_round = Block(tuple(a[None] for a in loss_arrays), tuple(a[None] for a in constraint_arrays), 1)
         require_fit(problem, one_round, (), number)
         return observe(problem, x, loss_arrays, constraint_arrays)
-    value, gradient = _called("loss", loss, x, number)
-    worst, direction = _called("constraint", constraint, x, number)
+    value, gradient = _evaluate("loss", loss, x, number)
+    worst, direction = _evaluate("constraint", constraint, x, number)
     return Feedback(
-        gradient, worst, direction, loss=value, constraint_at=lambda y: _called("constraint", constraint, y, number)[0]
+        gradient,
+        worst,
+        direction,
+        loss=value,
+        constraint_at=lambda y: _evaluate("constraint", constraint, y, number)[0],
     )
 
 
-def _called(name: str, function: Oracle | None, x: Array, number: int) -> tuple[Array, Array]:
+def _evaluate(name: str, function: Oracle | None, x: Array, number: int) -> tuple[Array, Array]:
     if function is None:
         raise InputError(name, "is missing", "Give both loss= and constraint=", round=number)
     pair = function(x)
@@ -74,9 +82,18 @@ def _called(name: str, function: Oracle | None, x: Array, number: int) -> tuple[
     return pair
 
 
+def require_near(learner: Learner[Any], x: Array) -> None:
+    """Raise a ValueError if a stored decision is so far from the learner's set that its rounds would overflow."""
+    B = learner.enclosing_set
+    with np.errstate(all="ignore"):
+        is_near = safe_norm(np.asarray(x) - B.centre) <= MAX_DIAMETERS * B.diameter
+    if not np.all(is_near):
+        raise ValueError("a decision is far outside of the learner's set")
+
+
 @dataclass(frozen=True, eq=False)
 class LiveState(ReprMixin):
-    """One moment of a live learner; it does not change when the learner does.
+    """A live learner at one moment. It does not change when the learner does.
 
     Violations and losses are sums over the rounds told, at the decisions that were played in them. They are
     scalars for one learner, arrays for a batch.
@@ -86,19 +103,19 @@ class LiveState(ReprMixin):
     round : int
         The learner's own counter t, from 1: one more than the rounds told. The steps below are those of t.
     x : array
-        What the next ask would return.
+        The decision of the next ask.
     report : mapping of str to array
-        What the learner reports: multiplier, theta, eta, mu, …
+        The learner's report: multiplier, theta, eta, mu, …
     asked, told, skipped, expired, in_flight : int
-        How many rounds were asked for, came back, were skipped, expired, and are still out.
+        The numbers of rounds that were opened, told, skipped, expired, and are open.
     largest_delay : int
-        τ: the most rounds that were asked for between a round and its feedback. `theory.lemma_5_delayed` wants it.
+        τ: the largest number of rounds opened between a round and its feedback, for `theory.lemma_5_delayed`.
     cumulative_loss : array
         Σ f_s(x_s), over the rounds whose feedback had a loss.
     losses_told : int
-        How many rounds those are.
+        The number of those rounds.
     signed_violation : array
-        Σ g_s(x_s): what the theorem bounds.
+        Σ g_s(x_s), which the theorem bounds.
     hard_violation : array
         Σ [g_s(x_s)]₊.
     squared_violation : array
@@ -144,7 +161,7 @@ class LiveState(ReprMixin):
         return self.report.get("mu")
 
     def budget_used(self, allowance: float) -> Array:
-        """The share used of what the rounds told so far allow, where g = cost − `allowance` in every round.
+        """Return the share of the allowance of the rounds told so far that was used, if g = cost − `allowance`.
 
         Σ cost / (allowance · rounds told): 1 is exactly on budget. NaN before the first feedback.
         """

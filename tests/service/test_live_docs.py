@@ -22,7 +22,7 @@ def test_the_example_runs(tmp_path, monkeypatch):
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "live.md", "exec"), {})
     assert printed.getvalue().split() == wanted.split()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["learner.journal", "learner.snapshot"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["service.db"]
 
 
 ROWS = re.findall(r"^\| (\d+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", PAGE, flags=re.MULTILINE)

@@ -21,21 +21,15 @@ from longterm.errors import BrokenBoundError, InputError, NonFiniteError, Snapsh
 from longterm.learners.base import Learner, require_learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound, require_known
-from longterm.live.fleet_numpy import NumpyRows
-from longterm.live.snapshots import require_near
+from longterm.service.fleet_numpy import NumpyRows
+from longterm.service.state import require_near
 from longterm.storage.one_thread import OneThread
-from longterm.storage.snapshot import (
-    Snapshot,
-    read_snapshot,
-    require_sound,
-    restored_state,
-    state_arrays,
-    write_snapshot,
-)
+from longterm.storage.packing import require_sound, restored_state, state_arrays
+from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.storage.specification import difference, specification
 
 if TYPE_CHECKING:
-    from longterm.live.fleet_jax import JaxRows
+    from longterm.service.fleet_jax import JaxRows
 
 KIND, VERSION = "fleet", 1
 TOTALS = ("signed_violation", "hard_violation")
@@ -115,7 +109,7 @@ class Fleet:
     def _rows_of(self, state: Any, totals: dict[str, NDArray[np.float64]]) -> NumpyRows | JaxRows:
         if self._engine == "numpy":
             return NumpyRows(self.learner, state, totals)
-        from longterm.live.fleet_jax import JaxRows
+        from longterm.service.fleet_jax import JaxRows
 
         self._device = JaxRows(self.learner, state, totals)
         return self._device
