@@ -56,12 +56,13 @@ def describe(url: str | PathLike[str]) -> list[StoredObject]:
         found = []
         for name, kind, _, changed, state, rounds in database.read(sql.OBJECTS):
             arrays = _arrays(state)
+            spent: list[float] | None = None
+            held: list[float] | None = None
             if kind == "ledger":
                 rows = database.read(sql.READ_MONEY, name)
                 spent, held = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [])
                 ((open_rounds,),) = database.read(sql.COUNT_HOLDS, name)
             elif "counters" in arrays:  # a live learner, whose closed rounds are written later than its state
-                spent = held = None
                 open_rounds = rounds - int(np.sum(arrays["counters"][:3]))
             else:
                 spent, held = _money(arrays)
