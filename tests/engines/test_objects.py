@@ -1,4 +1,4 @@
-"""What a user prints, plots, saves, and gets wrong."""
+"""Reprs, figures, files and wrong arguments of runs and comparisons."""
 
 import re
 import sys
@@ -30,7 +30,7 @@ def played():
     return compare(PROBLEM, {"a": LEARNER, "grid": GRID}, STREAM, 50, seeds=range(3), progress=None)
 
 
-def test_things_print_in_a_line(played):
+def test_reprs_are_one_line(played):
     live = LiveLearner(LEARNER, PROBLEM)
     live.ask()
     things = [PROBLEM, LEARNER, GRID, STREAM, Replay([np.zeros((100, 2))]), played["grid"], live, Fleet(LEARNER, 7)]
@@ -104,7 +104,7 @@ def test_a_saved_trace_can_be_read_and_continued(tmp_path, learner):
         ((PROBLEM, LEARNER, "permutations", 10), "stream: is a str, not a stream"),
     ],
 )
-def test_wrong_kinds_are_refused_in_words(arguments, words):
+def test_arguments_of_the_wrong_type_are_refused(arguments, words):
     with pytest.raises(InputError, match=words):
         run(*arguments)
 
@@ -150,11 +150,11 @@ def test_progress_is_a_bar_in_a_notebook(monkeypatch, kernel):
 
 
 @pytest.mark.parametrize("made", [lambda: LiveLearner(AOGD, PROBLEM), lambda: Fleet(AOGD, 7)])
-def test_services_refuse_a_class_in_words(made):
+def test_services_refuse_a_class(made):
     with pytest.raises(InputError, match=r"learner: is the class AOGD, not a learner[.] Make one: AOGD[.]for_problem"):
         made()
 
 
-def test_arguments_of_a_service_that_are_swapped():
+def test_swapped_arguments_of_a_service_are_refused():
     with pytest.raises(InputError, match="learner: is a Problem, not a learner"):
         LiveLearner(PROBLEM, LEARNER)
