@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import betaln
 
 from longterm import _validate as validate
-from longterm._arrays import Array, namespace
+from longterm._arrays import Array, least_divisor, namespace
 from longterm._display import ReprMixin
 from longterm.calibration.bases import NoBase, Outcome, Prediction, Tracker
 from longterm.calibration.certificates import Bound, Evidence, group_bound, position_bound, tracker_bound
@@ -197,7 +197,10 @@ class Calibration(ReprMixin):
         """
         xp, alpha = namespace(state.miss_rate), state.miss_rate
         s = xp.asarray(score, dtype=alpha.dtype)
-        if isinstance(s, np.ndarray | np.generic) and not (np.abs(s) <= LARGEST_SCORE).all():
+        if (
+            isinstance(s, np.ndarray | np.generic)
+            and not (np.abs(s) <= min(LARGEST_SCORE, 1.0 / least_divisor(s))).all()
+        ):
             raise InputError(
                 "score", f"{score!r} is not a number of magnitude at most 1e100", "Give the score that was observed",
                 round=int(np.min(np.asarray(state.told))) + 1,
