@@ -200,7 +200,7 @@ class _Constants(NamedTuple):
 
 def _constants(xp: Any, dtype: Any, groups: int) -> _Constants:
     """Return the constants as arrays. Round n has the weight (1 − d)/(1 − dⁿ) in a mean with decay d per round."""
-    key = xp.__name__, str(dtype), groups
+    key = xp.__name__, dtype, groups  # dtypes of different libraries cannot be compared
     found = _CONSTANTS.get(key)
     if found is None:
         lives = np.array(HALF_LIVES + SCALE_HALF_LIVES)
@@ -212,7 +212,7 @@ def _constants(xp: Any, dtype: Any, groups: int) -> _Constants:
     return found
 
 
-_CONSTANTS: dict[tuple[str, str, int], _Constants] = {}
+_CONSTANTS: dict[tuple[str, Any, int], _Constants] = {}
 
 
 def _hedge(old: Weights, loss: Array) -> Weights:
