@@ -128,6 +128,11 @@ class Ledger(Stored[LedgerCopy]):
 
     Make it with `Ledger.open`. Every call is one transaction, and may be repeated: it takes effect once for its key.
 
+    Parameters
+    ----------
+    unit : str
+        The unit of all amounts.
+
     Examples
     --------
     >>> import tempfile
@@ -508,7 +513,18 @@ settled, or for its period to end, or raise its limit.
 class Lease:
     """A slice of an account that one process spends from memory. Threads may share it.
 
-    Use it in a ``with`` statement, or call `close`.
+    `Ledger.lease` makes it. Use it in a ``with`` statement, or call `close`.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger that holds the slice.
+    key : str
+        The key of its hold.
+    amount : int
+        The slice, in units.
+    end : float
+        The time at which it ends, by `time.monotonic`.
     """
 
     def __init__(self, ledger: Ledger, key: str, amount: int, end: float) -> None:
