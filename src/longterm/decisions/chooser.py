@@ -115,7 +115,6 @@ class Chooser(Durable[ChooserMemory]):
         fsync: bool = True,
         checkpoint_after: CheckpointAfter = CHECKPOINT_AFTER,
     ) -> None:
-        self.rule = rule
         super().__init__(ChooserMemory(rule, seed, max_in_flight, expire_after), checkpoint_after)
         self._warned_of_horizon = False
         self._process = os.getpid()
@@ -126,11 +125,15 @@ class Chooser(Durable[ChooserMemory]):
 
     def __repr__(self) -> str:
         state, waiting = self.state, len(self._recorded.memory.pending)
+        limits = self.rule.budget_set.limit(max(state.round - 1, 1)).tolist()
         money = ", ".join(
-            f"{budget.name} {spent:.4g} of {budget.limit:.4g}"
-            for budget, spent in zip(self.rule.budget_set.budgets, state.spent.value.tolist(), strict=True)
+            f"{budget.name} {spent:.4g} of {limit:.4g}"
+            for budget, spent, limit in zip(
+                self.rule.budget_set.budgets, state.spent.value.tolist(), limits, strict=True
+            )
         )
-        requests = f"{state.round - 1} of {self.rule.horizon} requests"
+        of_all = "" if self.rule.horizon is None else f" of {self.rule.horizon}"
+        requests = f"{state.round - 1}{of_all} requests"
         return f"Chooser({type(self.rule.primal).__name__}, {requests}, {waiting} open, {money})"
 
     @property
@@ -138,6 +141,11 @@ class Chooser(Durable[ChooserMemory]):
         """The state after interrupted calls were undone or finished; hold the lock when you read it."""
         self._recorded.finish_interrupted()
         return self._recorded.memory
+
+    @property
+    def rule(self) -> PrimalDual:
+        """The rule, with the present number of actions."""
+        return self._recorded.memory.rule
 
     # --- the rounds -------------------------------------------------------------------------------------------
 
@@ -177,7 +185,7 @@ class Chooser(Durable[ChooserMemory]):
             if announced is not None and most is not None and np.any(most < announced):
                 raise InputError("bounds", "are below the costs", "Give the largest cost of each action", round=number)
             mask = require_allowed(allowed, self.rule.actions, number)
-            if number > self.rule.horizon:
+            if self.rule.horizon is not None and number > self.rule.horizon:
                 self._warn_of_horizon()
             if self._recorded.journal is None:
                 self._warn_of_sharing()
@@ -208,6 +216,7 @@ class Chooser(Durable[ChooserMemory]):
         *,
         rewards: ArrayLike | None = None,
         costs: ArrayLike | None = None,
+        cost_follows: bool = False,
     ) -> None:
         """Report the outcome of a choice. Each part counts once. If this raises, nothing has changed.
 
@@ -222,6 +231,8 @@ class Chooser(Durable[ChooserMemory]):
             is settled already.
         rewards, costs : arrays, shapes (K,) and (K,) or (K, m), optional
             Of all actions, if they are known (full feedback). Costs are as announced if they are left out.
+        cost_follows : bool
+            The cost will be reported by a later call, so that a reward alone does not settle the announced one.
         """
         with self._turn():
             memory = self._memory
@@ -235,7 +246,7 @@ class Chooser(Durable[ChooserMemory]):
                 raise AlreadyToldError(number, "its cost was settled already", "Settle its reward only")
             if opened.outcomes is not None and has_reward:
                 raise AlreadyToldError(number, "its reward was settled already", "Settle its cost only")
-            paid = require_paid(self.rule, opened, cost, costs, with_reward=has_reward)
+            paid = require_paid(self.rule, opened, cost, costs, with_reward=has_reward and not cost_follows)
             outcomes = require_outcomes(self.rule, opened, reward, rewards, costs)
             paid = paid if opened.paid is None else None
             if paid is not None:
@@ -248,7 +259,14 @@ class Chooser(Durable[ChooserMemory]):
             memory = self._memory
             self._recorded.apply(memory.skip(self._find(choice).round), self._lock)
 
-    def teach(self, context: ArrayLike, rewards: ArrayLike, costs: ArrayLike | None = None) -> None:
+    def teach(
+        self,
+        context: ArrayLike,
+        rewards: ArrayLike,
+        costs: ArrayLike | None = None,
+        *,
+        announced: ArrayLike | None = None,
+    ) -> None:
         """Learn the rewards of actions on a past request, as a warm start. No budget moves.
 
         Parameters
@@ -257,8 +275,9 @@ class Chooser(Durable[ChooserMemory]):
             The features of the request.
         rewards : array, shape (K,)
             In [0, 1]; NaN for an action whose reward is not known.
-        costs : array, shape (K,) or (K, m), optional
-            The costs of the actions.
+        costs, announced : array, shape (K,) or (K, m), optional
+            The costs of the actions, and the costs that were announced before the request. Rules that learn from
+            announced costs need both.
         """
         with self._turn():
             memory = self._memory
@@ -268,7 +287,29 @@ class Chooser(Durable[ChooserMemory]):
             K, m = self.rule.actions, self.rule.setting.resources
             seen, known = require_labels(rewards, K)
             outcomes = ActionOutcomes(seen, known, np.zeros((K, m)) if table is None else table * seen[:, None])
-            self._recorded.apply(memory.teach(x, outcomes), self._lock)
+            listed = require_costs(self.rule, "announced", announced, None)
+            self._recorded.apply(memory.teach(x, outcomes, listed), self._lock)
+
+    def add_action(self, action: int | None = None) -> int:
+        """Add an action at run time and return its index, or use a removed action again.
+
+        Linear primals expect a new action to be like the others. Requests after this call need one more cost.
+        """
+        with self._turn():
+            memory = self._memory
+            if action is not None and action not in memory.removed:
+                raise InputError("action", f"{action!r} was not removed", f"Removed are {list(memory.removed)}")
+            self._recorded.apply(memory.add_action(action), self._lock)
+            return self.rule.actions - 1 if action is None else action
+
+    def remove_action(self, action: int) -> None:
+        """Use an action no more. Its index stays, and open choices of it can be settled."""
+        with self._turn():
+            memory = self._memory
+            rest = [k for k in range(self.rule.actions) if k != action and k not in memory.removed]
+            if action not in range(self.rule.actions) or action in memory.removed or not rest:
+                raise InputError("action", f"{action!r} cannot be removed", "Name one of at least two in use")
+            self._recorded.apply(memory.remove_action(int(action)), self._lock)
 
     # --- starting a service -----------------------------------------------------------------------------------
 
@@ -289,7 +330,7 @@ class Chooser(Durable[ChooserMemory]):
         path : path
             The file that `save` wrote. It holds seed, max_in_flight and expire_after, too.
         rule : PrimalDual
-            Made as the saved one was.
+            Made as the saved one was. If it has more actions, they are added.
         journal : path, optional
             The journal beside it. Without it, choices made after the save are refused.
         fsync : bool
@@ -311,6 +352,8 @@ class Chooser(Durable[ChooserMemory]):
         """
         chooser = cls(rule, checkpoint_after=checkpoint_after)
         chooser._load(Path(path), None if journal is None else Path(journal), fsync=fsync)
+        while chooser.rule.actions < rule.actions:
+            chooser.add_action()
         if journal is None:
             chooser._source = Path(path).read_bytes()[-32:]
         return chooser
@@ -335,7 +378,7 @@ class Chooser(Durable[ChooserMemory]):
         path : path
             The file that `save` writes. If it does not exist, the chooser begins with the calls in the journal.
         rule : PrimalDual
-            Made as the saved one was.
+            Made as the saved one was. If it has more actions, they are added.
         journal : path
             The journal beside the snapshot.
         seed, max_in_flight, expire_after : int
@@ -358,7 +401,10 @@ class Chooser(Durable[ChooserMemory]):
         chooser = cls(
             rule, seed=seed, max_in_flight=max_in_flight, expire_after=expire_after, checkpoint_after=checkpoint_after
         )
-        return chooser._open(Path(path), Path(journal), fsync=fsync)
+        chooser._open(Path(path), Path(journal), fsync=fsync)
+        while chooser.rule.actions < rule.actions:
+            chooser.add_action()
+        return chooser
 
     # --- properties -------------------------------------------------------------------------------------------
 
@@ -400,6 +446,18 @@ class Chooser(Durable[ChooserMemory]):
         """The open choices by number, oldest first."""
         with self._turn():
             return MappingProxyType({n: self._choice(opened) for n, opened in self._memory.pending.items()})
+
+    @property
+    def removed(self) -> tuple[int, ...]:
+        """The actions that are not used any more."""
+        with self._turn():
+            return self._memory.removed
+
+    def find(self, choice: Choice | str) -> Choice:
+        """Return the open choice that a text names, or raise a TokenError that says why there is none."""
+        with self._turn():
+            self._recorded.finish_interrupted()
+            return self._choice(self._find(choice))
 
     # --- helpers ----------------------------------------------------------------------------------------------
 

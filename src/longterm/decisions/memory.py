@@ -49,6 +49,10 @@ class ChooserChange(NamedTuple):
     """The state of the random generator, if it was used."""
     epochs: Lives | None = None
     """The epochs, if the call begins one."""
+    extended: tuple[PrimalDual, Mapping[int, OpenChoice]] | None = None
+    """The rule and the open choices, if the call adds an action."""
+    removed: tuple[int, ...] | None = None
+    """The actions that are not used, if the call changes them."""
 
     def record(self, memory: ChooserMemory) -> bytes:
         """Return the record for the journal."""
@@ -57,6 +61,10 @@ class ChooserChange(NamedTuple):
     def apply(self, memory: ChooserMemory) -> None:
         """Apply the change. Idempotent."""
         memory.state = self.state
+        if self.extended is not None:
+            memory.rule, memory.pending = self.extended[0], dict(self.extended[1])
+        if self.removed is not None:
+            memory.removed = self.removed
         if self.opened is not None and self.opened.action >= 0:
             memory.pending[self.number] = self.opened
         else:
@@ -80,6 +88,8 @@ class ChooserMemory:
         self.expire_after = None if expire_after is None else validate.count("expire_after", expire_after)
         self.state = rule.init()
         self.pending: dict[int, OpenChoice] = {}
+        self.removed: tuple[int, ...] = ()
+        """The actions that are not used any more."""
         self.epochs: Lives = ()
         self.sequence = 0
         self._rng = np.random.default_rng(self.seed)
@@ -109,8 +119,12 @@ class ChooserMemory:
     ) -> ChooserChange:
         """Return the change of answering a request in this epoch."""
         number = self.state.round
+        usable = allowed
+        if self.removed:
+            usable = np.ones(self.rule.actions, dtype=np.bool_) if allowed is None else allowed.copy()
+            usable[list(self.removed)] = False
         self._rng.bit_generator.state = self.generator
-        state, opened = self.rule.act(self.state, context, costs, bounds, self._rng, allowed=allowed, drawn=drawn)
+        state, opened = self.rule.act(self.state, context, costs, bounds, self._rng, allowed=usable, drawn=drawn)
         epochs = lives_with(self.epochs, epoch, number)
         begins = {} if epochs is self.epochs else {"epoch": epoch}
         given = {"context": context, "costs": costs, "bounds": bounds, "allowed": allowed}
@@ -133,6 +147,7 @@ class ChooserMemory:
             state = self.rule.charge(state, opened, paid)
             opened = opened._replace(paid=paid)
         if outcomes is not None:
+            state = self.rule.reward(state, float(outcomes.rewards[opened.action]))
             opened = opened._replace(outcomes=outcomes)
         rest: OpenChoice | None = opened
         if opened.paid is not None and opened.outcomes is not None:
@@ -149,17 +164,36 @@ class ChooserMemory:
             state = self.rule.charge(state, opened, opened.bound)
         return ChooserChange({"op": "skip", "number": number}, {}, state, self.sequence + 1, number)
 
-    def teach(self, context: FloatArray, outcomes: ActionOutcomes) -> ChooserChange:
+    def add_action(self, action: int | None = None) -> ChooserChange:
+        """Return the change of adding an action, or of using a removed one again."""
+        sequence = self.sequence + 1
+        if action is not None:
+            removed = tuple(other for other in self.removed if other != action)
+            return ChooserChange({"op": "add", "action": action}, {}, self.state, sequence, removed=removed)
+        rule = self.rule.with_actions(self.rule.actions + 1)
+        pending = {number: opened.extended() for number, opened in self.pending.items()}
+        state = self.rule.extended(self.state)
+        return ChooserChange({"op": "add"}, {}, state, sequence, extended=(rule, pending))
+
+    def remove_action(self, action: int) -> ChooserChange:
+        """Return the change of using an action no more. Its index and what was learned of it are kept."""
+        removed = (*self.removed, action)
+        return ChooserChange({"op": "remove", "action": action}, {}, self.state, self.sequence + 1, removed=removed)
+
+    def teach(
+        self, context: FloatArray, outcomes: ActionOutcomes, announced: FloatArray | None = None
+    ) -> ChooserChange:
         """Return the change of learning the outcomes of a past request."""
         K, m = self.rule.actions, self.rule.setting.resources
         prices, none = self.rule.dual.prices(self.state.dual, self.rule.setting), np.zeros(m)
         everything = np.ones(K, dtype=np.bool_)
         action = int(outcomes.seen.argmax())
         opened = OpenChoice(
-            self.state.round, context, prices, everything, action, np.ones(K) / K, none, outcomes.costs, none, none
+            self.state.round, context, prices, everything, action, np.ones(K) / K, none, announced, none, none
         )
-        state = self.rule.learn(self.state, opened, outcomes)
-        return ChooserChange({"op": "teach"}, {"context": context} | outcomes._asdict(), state, self.sequence + 1)
+        state = self.rule.teach(self.state, opened, outcomes)
+        given = _without_none({"context": context, "announced": announced} | outcomes._asdict())
+        return ChooserChange({"op": "teach"}, given, state, self.sequence + 1)
 
     def change_recorded(self, record: bytes) -> ChooserChange:
         """Return the change of a journal's record; raise ValueError, KeyError or TypeError if it is invalid."""
@@ -175,7 +209,11 @@ class ChooserMemory:
         if call["op"] == "skip":
             return self.skip(int(call["number"]))
         if call["op"] == "teach" and outcomes is not None:
-            return self.teach(given["context"], outcomes)
+            return self.teach(given["context"], outcomes, given.get("announced"))
+        if call["op"] == "add":
+            return self.add_action(None if "action" not in call else int(call["action"]))
+        if call["op"] == "remove":
+            return self.remove_action(int(call["action"]))
         raise ValueError(f"{call['op']!r} is not known")
 
     # --- files ------------------------------------------------------------------------------------------------
@@ -194,6 +232,9 @@ class ChooserMemory:
         snapshot = read_snapshot(path, KIND, VERSION)
         identity = path.read_bytes()[-IDENTITY:]
         metadata = snapshot.metadata
+        stored = metadata.get("actions")
+        if isinstance(stored, int) and 1 <= stored < self.rule.actions:
+            self._use(self.rule.with_actions(stored))
         other = difference(metadata.get("rule"), specification(self.rule), "rule")
         if other is not None:
             raise SnapshotError(path, "another rule", other, "Make the rule with the saved hyper-parameters")
@@ -224,13 +265,23 @@ class ChooserMemory:
             "sequence": self.sequence,
             "generator": self.generator,
             "epochs": self.epochs,
+            "actions": self.rule.actions,
+            "removed": self.removed,
         }
 
     def arrays(self) -> dict[str, Array]:
         """Return the part of the state that is stored as arrays."""
         return state_arrays(self.state) | columns_of(self.pending)
 
+    def _use(self, rule: PrimalDual) -> None:
+        self.rule, self.state = rule, rule.init()
+
     def _restore(self, metadata: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+        if int(metadata["actions"]) != self.rule.actions:
+            self._use(self.rule.with_actions(validate.count("actions", metadata["actions"])))
+        removed = tuple(int(action) for action in metadata["removed"])
+        if not all(0 <= action < self.rule.actions for action in removed):
+            raise ValueError("an action that does not exist was removed")
         state = restored_state(self.state, arrays)
         require_sound(self.state, state)
         state = state._replace(round=int(state.round))
@@ -248,6 +299,7 @@ class ChooserMemory:
         age = metadata["expire_after"]
         self.expire_after = None if age is None else validate.count("expire_after", age)
         self.state, self.pending, self.sequence, self.epochs = state, pending, sequence, epochs
+        self.removed = removed
         self.generator = self._rng.bit_generator.state
 
 
