@@ -34,8 +34,14 @@ def public_names() -> dict[str, Any]:
 
 def faults(path: str, thing: Any) -> Iterator[str]:
     """What is wrong with the docstring of one public name."""
-    # Nobody constructs a member of an Enum, or a Protocol: the parameters there are Python's.
-    skipped = {"PR01"} if inspect.isclass(thing) and (issubclass(thing, Enum) or _is_protocol(thing)) else set()
+    # Nobody constructs a member of an Enum, or a Protocol: the parameters there are Python's. A class that inherits its
+    # constructor inherits the documentation of the parameters.
+    skipped: set[str] = set()
+    if inspect.isclass(thing):
+        inherits = "__init__" not in vars(thing)
+        skipped = {"PR01"} if issubclass(thing, Enum) or _is_protocol(thing) or inherits else set()
+    elif (inspect.getdoc(thing) or "").startswith("Return "):  # the first line describes the result
+        skipped = {"RT01"}
     yield from (f"{code} {message}" for code, message in validate(path)["errors"] if code in CODES - skipped)
     text = inspect.getdoc(thing) or ""
     if ">>>" in text and "Examples\n--------\n" not in text:

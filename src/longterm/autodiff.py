@@ -77,11 +77,6 @@ def loss_from_jax(
         Example parameters for the probes: a stream, whose first rounds are used, or one array for each parameter, with
         a round in each row. By default random ones are tried, and those for which the function is not convex skipped.
 
-    Returns
-    -------
-    CustomLoss
-        The loss, with JAX's gradient.
-
     Raises
     ------
     InputError
@@ -136,11 +131,6 @@ def constraint_from_jax(
         The names and shapes of the parameters of a round.
     examples : Stream or sequence of array_like, optional
         As for `loss_from_jax`.
-
-    Returns
-    -------
-    CustomConstraint
-        The constraint, with JAX's gradient.
 
     Raises
     ------

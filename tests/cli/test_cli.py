@@ -295,8 +295,8 @@ def test_the_commands_of_the_docs_run(reports, capsys):
     for line in COMMANDS:
         if not NEEDS_MORE.search(line):
             words = shlex.split(line, comments=True)[1:]
-            slow = words[0] == "reproduce"
-            assert main([*words, *(QUICK if slow else [])]) == 0, capsys.readouterr().err
+            options = {"reproduce": QUICK, "run": ["--workers", "1"]}.get(words[0], [])
+            assert main([*words, *options]) == 0, capsys.readouterr().err
     assert Path("quick/summary.json").read_bytes() == Path("again/summary.json").read_bytes()
 
 

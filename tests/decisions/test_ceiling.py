@@ -36,7 +36,7 @@ def rules(ceiling):
     return {
         "mixture": PrimalDual(FixedMixture((0.2, 0.3, 0.5)), EntropicDual(0.1, step=0.05), ceiling),
         "planned": PrimalDual(
-            ThompsonSampling(3, 1, level_scale=0.2, drift=0.01, cost_noise=0.5), PlannedPrice(3, 1, 16, 4), ceiling
+            ThompsonSampling(3, 1, level_scale=0.2, drift=0.01, cost_noise=0.5, window=16), PlannedPrice(4), ceiling
         ),
     }
 
@@ -89,7 +89,7 @@ def test_without_a_horizon_nothing_may_need_one():
     with pytest.raises(InputError, match="a ceiling has no theorem"):
         PrimalDual(LinearUCB(2, 1), EntropicDual(0.1), Ceiling(0.1, 1.0), 100).bound()
     with pytest.raises(InputError, match="cannot be planned together"):
-        PrimalDual(LinearUCB(2, 1), PlannedPrice(2, 1), (Budget(5.0, 1.0), Budget(5.0, 1.0)), 100)
+        PrimalDual(LinearUCB(2, 1), PlannedPrice(), (Budget(5.0, 1.0), Budget(5.0, 1.0)), 100)
     assert repr(Chooser(PrimalDual(FixedMixture((1.0,)), HedgeDual(step=0.1), Ceiling(0.5, 1.0)))).startswith(
         "Chooser("
     )
@@ -100,55 +100,41 @@ def test_without_a_horizon_nothing_may_need_one():
 SETTING = Setting(np.ones(1), None, 100.0, 0.2, -100.0, 101.0)
 
 
-def planned(dual, gains, left=0.0, requests=64, rewards=None):
-    """The state of a plan for requests on which the second action gains `gains` and costs 1, the first nothing."""
-    state, gains = dual.init(SETTING), np.asarray(gains)
+def planned(dual, gains, left=0.0, deficit=0.0):
+    """The plan for requests on which the second action gains `gains` and costs 1, the first nothing."""
+    gains = np.asarray(gains)
+    costs = np.tile([[0.0], [1.0]], (len(gains), 1, 1))
+    recent = Prediction(np.stack([0.0 * gains, gains], axis=1), costs)
+    state = dual.init(SETTING)._replace(price=np.array([0.85]), deficit=np.array([deficit]))
+    in_use, bounds = np.ones(2, dtype=bool), np.array([[0.0], [1.0]])
+    situation = Situation(dual.every, bounds, np.array([left]), np.array([0.2]), in_use, True, lambda: recent)
+    price = dual.plan(state, situation, SETTING).price[0]
+    return price, int((gains > price).sum())
 
-    def predict(contexts, costs):
-        first = contexts[:, 0]
-        return Prediction(np.stack([0.0 * first, first], axis=1), costs)
 
-    for t in range(requests):
-        situation = Situation(
-            t + 1,
-            gains[t % len(gains) : t % len(gains) + 1],
-            np.array([[0.0], [1.0]]),
-            np.array([[0.0], [1.0]]),
-            np.array([left]),
-            np.array([0.2]),
-            True,
-            predict,
-        )
-        state = dual.plan(state, situation, SETTING)
-        if rewards is not None:
-            state = dual.reward(state, rewards)
-    return state
+GAINS = np.arange(1, 11) / 10
 
 
 def test_the_price_is_that_at_which_the_window_costs_the_target():
-    gains = np.arange(1, 11) / 10
-    state = planned(PlannedPrice(2, 1, 40, 10), gains, left=1.0, requests=60)  # as much as the reserve: the target is ρ
-    assert 0.8 <= state.price[0] < 0.9 * 1.01  # two of ten requests, those of 0.9 and 1.0
-    assert state.use.tolist() == [0.8, 0.2]
-    richer = planned(PlannedPrice(2, 1, 40, 10, recovery=10.0), gains, left=3.0, requests=60)
-    assert richer.use.tolist() == [0.6, 0.4]  # 0.2 · (1 + (3 − 1)/(10 · 0.2)) = 0.4
-    free = planned(PlannedPrice(2, 1, 40, 10), [-1.0, 0.1, -1.0, -1.0, -1.0, -1.0], requests=60)
-    assert free.price[0] == 0.0  # one of six costs less than one of five
+    price, bought = planned(PlannedPrice(), GAINS, left=1.0)  # as much as the reserve: the target is ρ = 0.2
+    assert 0.8 <= price < 0.8 * 1.01
+    assert bought == 2
+    assert planned(PlannedPrice(recovery=10.0), GAINS, left=3.0)[1] == 4  # 0.2 · (1 + (3 − 1)/(10 · 0.2)) = 0.4
+    assert planned(PlannedPrice(), [-1.0, 0.9, -1.0, -1.0, -1.0, -1.0], left=1.0)[0] == 0.0  # one of six is below ρ
 
 
 def test_the_price_is_the_largest_at_which_the_reward_is_reached():
-    dual = PlannedPrice(2, 1, 40, 10, recovery=10.0, least_reward=0.27)
-    gains = np.arange(1, 11) / 10
-    state = planned(dual, gains, requests=60, rewards=0.27)
-    assert state.use.tolist() == [0.7, 0.3]  # (0.8 + 0.9 + 1.0)/10
-    behind = planned(dual, gains, requests=60, rewards=0.27 - 0.01)  # a deficit of 0.6 asks for 0.06 more
-    assert behind.use.tolist() == [0.6, 0.4]
-    assert planned(PlannedPrice(2, 1, 40, 10, least_reward=0.9), gains, requests=60).price[0] == 0.0
+    dual = PlannedPrice(recovery=10.0, least_reward=0.27)
+    assert planned(dual, GAINS)[1] == 3  # (0.8 + 0.9 + 1.0)/10
+    assert planned(dual, GAINS, deficit=0.6)[1] == 4  # it asks for 0.06 more
+    assert planned(PlannedPrice(least_reward=0.9), GAINS)[0] == 0.0
+    state = dual.init(SETTING)
+    assert dual.reward(dual.reward(state, 0.17), 0.3).deficit == pytest.approx([0.07])
 
 
 def test_a_plan_needs_announced_costs_and_predictions():
-    rule = PrimalDual(ThompsonSampling(2, 1), PlannedPrice(2, 1), Ceiling(0.1, 1.0))
-    with pytest.raises(InputError, match="costs in round 1: are not announced"):
+    rule = PrimalDual(ThompsonSampling(2, 1, window=8), PlannedPrice(), Ceiling(0.1, 1.0))
+    with pytest.raises(InputError, match="dual in round 1: needs recent requests with announced costs"):
         Chooser(rule).act([1.0])
-    with pytest.raises(InputError, match="FixedMixture does not predict"):
-        Chooser(PrimalDual(FixedMixture((0.5, 0.5)), PlannedPrice(2, 1), Ceiling(0.1, 1.0))).act([1.0], costs=[0, 1])
+    with pytest.raises(InputError, match="FixedMixture remembers no requests"):
+        Chooser(PrimalDual(FixedMixture((0.5, 0.5)), PlannedPrice(), Ceiling(0.1, 1.0))).act([1.0], costs=[0, 1])

@@ -13,7 +13,7 @@ from longterm.losses import Linear
 from longterm.problems import doubly_stochastic
 from longterm.sets import Ball
 from longterm.streams import FromIterable, RandomCosts, RandomPermutations, Replay
-from longterm.testing import CHECKS, assert_same_trace, engines_agree
+from longterm.testing.checks import CHECKS, assert_same_trace, engines_agree
 from zoo import crossed, games, problems
 
 GAMES = games()

@@ -296,7 +296,7 @@ def killed_at_work(out):
     return process.wait() == -signal.SIGKILL and len(list(out.glob("runs/*.json"))) < 10
 
 
-@pytest.mark.slow
+@pytest.mark.cross  # the folder is that of an experiment, whose test kills it too
 def test_killed_and_started_again(arena, folder, tmp_path):
     out = next(path for path in (tmp_path / str(number) for number in range(5)) if killed_at_work(path))
     found = played(out)  # here and in this process: who goes on does not matter

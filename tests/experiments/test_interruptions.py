@@ -72,7 +72,7 @@ def disturbed(folder, kills, draw):
             return False
         assert status == -signal.SIGKILL, said
         assert not (folder / "summary.json").exists()
-    for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+    for number, expected in ((signal.SIGINT, 130), (signal.SIGTERM, 143))[:kills]:
         process = start(folder)
         wait_for(process, folder, len(list(folder.glob("runs/*.json"))) + 1)  # it is at work
         process.send_signal(number)

@@ -1,4 +1,4 @@
-"""The league's ranking, verdicts, slopes and frontier, on tables small enough to be worked by hand."""
+"""The league's ranking, verdicts and slopes, on tables small enough to be worked by hand."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from longterm.experiments.arena import ArenaSpec, Match, Preference, league
 from longterm.experiments.arena.league import shares
 from longterm.experiments.arena.results import MEASURED, ArenaResult, growth
 from longterm.experiments.arena.tables import format_decimals, league_text
-from longterm.report.arena import on_the_frontier
 
 
 def made(learner, problem, regret, violation, ratios=None, **more):
@@ -98,12 +97,6 @@ def test_there_is_no_minus_nought():
 def test_growth_through_three_horizons():
     assert growth((16, 64, 256), np.array([4.0, 8.0, 16.0])) == pytest.approx(0.5)
     assert growth((16, 64, 256), np.array([4.0, 0.0, 16.0])) is None
-
-
-def test_the_frontier_by_hand():
-    points = [("a", 5, -3), ("b", 4, 1), ("c", 4.5, 1), ("d", -1, 2), ("e", 0, 3), ("f", -1, 2)]
-    matches = [made(name, "one", regret, broken) for name, regret, broken in points]
-    assert [m.learner for m in on_the_frontier(matches, "hard_violation")] == ["a", "b", "d"]
 
 
 def test_ties_and_errors_come_from_the_sequences():

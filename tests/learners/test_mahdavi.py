@@ -134,30 +134,21 @@ def test_a_horizon_without_delta_is_refused_with_the_shortest_that_has_one():
         run(problem, simple, RandomCosts(2, 100.0), 5)
 
 
-def test_theorem_4_by_hand():
-    a = 2 * np.sqrt(4 * 9 + 6 * 25)  # r √((m + 1) G² + 2 m D²), m = 3
-    problem, T = declaring(3), 10_000
-    bound = MahdaviOGD.for_problem(problem, horizon=T, multipliers="each").theorem_4(problem, T)
-    delta = smallest_root(36.0, 4 / (a * 100))
-    assert float(bound["regret"]) == pytest.approx(a * 100)
-    root = np.sqrt(2 * (7 * T + a * 100) * 100 * (delta * 4 / a + a / 4))
-    assert float(bound["long_term_violation"]) == pytest.approx(root)
-    steep = declaring(1, constraint_bound=0.1)
-    with pytest.raises(InputError, match="no real root"):
-        MahdaviOGD.for_problem(steep, horizon=T).theorem_4(steep, 10)
-
-
 @pytest.mark.parametrize("count", [1, 5])
-def test_the_lemma_at_the_tuned_horizon_is_the_theorem(count):
+def test_the_bound_at_the_tuned_horizon_is_theorem_4(count):
+    """a √T, and √(2 (F T + a √T) √T (δ r²/a + a/r²)), a = r √((m + 1) G² + 2 m D²)."""
     problem = Problem(Box.cube(3, -1, 2), Linear(3, 2.0), Affine(np.eye(3)[[0, 1, 2, 0, 1]][:count], np.ones(count)))
-    learner = MahdaviOGD.for_problem(problem, horizon=5000, multipliers="each")
-    exact, closed = learner.bound(problem, 5000), learner.theorem_4(problem, 5000)
-    violation = "signed_violation" if count == 1 else "long_term_violation"
-    assert set(exact) == set(closed) == {"regret", violation}
-    assert float(exact["regret"]) == pytest.approx(float(closed["regret"]))
-    assert float(closed[violation]) * 0.999 < float(exact[violation]) <= float(closed[violation])
+    learner, T, c = MahdaviOGD.for_problem(problem, horizon=5000, multipliers="each"), 5000, problem.constants
+    a = c.radius * np.sqrt((count + 1) * c.gradient_bound**2 + 2 * count * c.constraint_bound**2)
+    delta = smallest_root((count + 1) * c.gradient_bound**2, c.radius**2 / (a * np.sqrt(T)))
+    share = np.sqrt(T) * (delta * c.radius**2 / a + a / c.radius**2)
+    closed = np.sqrt(2 * (c.loss_range * T + a * np.sqrt(T)) * share)
+    exact, violation = learner.bound(problem, T), "signed_violation" if count == 1 else "long_term_violation"
+    assert set(exact) == {"regret", violation}
+    assert float(exact["regret"]) == pytest.approx(a * np.sqrt(T))
+    assert closed * 0.999 < float(exact[violation]) <= closed
     if count == 1:
-        lemma = lemma_5(learner.schedule, problem.constants, 5000)
+        lemma = lemma_5(learner.schedule, problem.constants, T)
         assert (float(lemma.regret), float(lemma.violation)) == (float(exact["regret"]), float(exact[violation]))
 
 
@@ -254,7 +245,7 @@ def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, ki
         MahdaviOGD.for_problem(problem, horizon=T),
     ):
         costs, loss, sums, worst = play_against(problem, learner, kind, T, seed, (normals, offsets))
-        bound = learner.theorem_4(problem, T)
+        bound = learner.bound(problem, T)
         assert loss - float((costs @ comparator).sum()) <= float(bound["regret"])
         if learner.duals.shape:
             assert np.linalg.norm(np.maximum(sums, 0)) <= float(bound["long_term_violation"])

@@ -62,7 +62,7 @@ def draw_online_states(pair, rng):
             state = start._replace(x=x, weight=weight[None], dual=dual)
             learner = our_learner(pair, t, z[:d], multiplier, weight, x, z)
     for name, value in (("gradient_squares", squares), ("longest_gradient", largest), ("bound_sum", theta_sum)):
-        learner._rule.scalars[name] = value
+        learner._state.scalars[name] = value
     return state, learner
 
 
@@ -74,7 +74,7 @@ def assert_same_round(pair, state, learner, row, label, weight):
     gradients = following if pair.rule == "a-ogd" else following.scale
     names = ("multiplier", "gradient_squares", "longest_gradient", "bound_sum")
     wanted = [np.squeeze(following.multiplier), gradients.square_sum, gradients.largest_gradient, bound_sum]
-    np.testing.assert_allclose([learner._rule.number(name) for name in names], wanted, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose([learner._state.number(name) for name in names], wanted, rtol=1e-10, atol=1e-10)
     return following
 
 

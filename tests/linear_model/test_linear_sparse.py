@@ -9,7 +9,7 @@ from linear_learners import learner_with, put, require_sound, sparse_rows
 from longterm import Problem, observe
 from longterm.constraints import ElasticNetBudget
 from longterm.learners import AFTRL, GivenScale, Multiplier
-from longterm.linear_model.kernels.layout import NUMBERS, Parameters
+from longterm.linear_model.kernels.layout import FIELDS, Parameters
 from longterm.losses import Hinge, LeastSquares, Logistic
 
 
@@ -84,7 +84,7 @@ def test_one_round_is_the_reference_learners(loss, kind, l1, l2):
         assert ours.signed_violation == pytest.approx(float(seen.constraint), abs=1e-10 * g_scale)
         assert ours.cumulative_loss == pytest.approx(float(seen.loss), rel=1e-10, abs=1e-10)
         assert ours.multiplier == pytest.approx(wanted.multiplier[0], rel=1e-10, abs=1e-10 * g_scale)
-        assert np.allclose(ours._rule.vector[::2], wanted.gradient_sum, rtol=1e-10, atol=1e-300)
+        assert np.allclose(ours._state.z, wanted.gradient_sum, rtol=1e-10, atol=1e-300)
         assert np.allclose(ours.weights, wanted.x, rtol=1e-10, atol=1e-10 * B.radius)
         assert margin == pytest.approx(u @ reference.x, rel=1e-9, abs=1e-9 * B.radius)
 
@@ -119,10 +119,11 @@ def test_one_round_is_the_dense_learners(loss, online):
         assert np.allclose(ours.weights, theirs.weights, rtol=1e-10, atol=1e-10 * given.radius)
         assert ours.intercept == pytest.approx(theirs.intercept, rel=1e-10, abs=1e-10)
         assert ours.rounds == theirs.rounds
-        for name in NUMBERS[: NUMBERS.index("scale")]:
-            mine, their = ours._rule.number(name), theirs._rule.number(name)
+        names = [field.name for field in FIELDS]
+        for name in names[names.index("loss_sum") : names.index("scale")]:
+            mine, their = ours._state.number(name), theirs._state.number(name)
             assert np.allclose(mine, their, rtol=1e-9, atol=1e-10 * g.budget), name
-        if l1 * ours._rule.number("multiplier_sum") > 0:  # without a threshold z = 5e-324 is active, and its x is 0
+        if l1 * ours._state.number("multiplier_sum") > 0:  # without a threshold z = 5e-324 is active, and its x is 0
             assert ours.nonzeros == np.count_nonzero(ours.weights)
 
 

@@ -201,7 +201,7 @@ def test_the_interval_begins_at_the_first_target_and_is_widened_by_hand():
     # slope −2, so Σ slope² = 4, a = 2/4, b = 2/a = 4: the end of the interval.
     assert learner.intercept == 11.0
     learner.step_dense([0.0], 10.9)  # slope 0.1: b = 1.9 · 4/√4.01
-    scalars = learner._rule.scalars
+    scalars = learner._state.scalars
     scalars["intercept_slope"] = -50.0  # what an interval that is too short leaves behind
     curvature = np.sqrt(scalars["intercept_squares"][0]) / 4.0
     learner._widen(10.0)
@@ -226,7 +226,7 @@ def test_the_bound_holds_while_the_interval_is_widened(seed, loss, rule, growth,
     y = level + np.cumprod(np.full(n, growth)) * rng.standard_normal(n)
     learner = BudgetLinearLearner(d, 1.0, loss=loss, rule=rule, scales="one")
     learner.learn(X, y)
-    scalars, radius = learner._rule.scalars[0], learner.settings.constraint.enclosing_ball().radius
+    scalars, radius = learner._state.scalars[0], learner.settings.constraint.enclosing_ball().radius
     bound = 2.5 * radius * np.sqrt(scalars["gradient_squares"])
     bound += 2.5 * learner.settings.intercept_bound * np.sqrt(scalars["intercept_squares"])
     if rule == "a-ftrl":

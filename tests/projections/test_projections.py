@@ -15,7 +15,6 @@ from longterm.projections import (
     project_onto_correlation,
     project_onto_doubly_stochastic,
     project_onto_elastic_net,
-    project_onto_psd,
     project_onto_psd_in_ball,
 )
 from longterm.sets import Ball, Simplex
@@ -67,7 +66,6 @@ CASES = {
         lambda x: [x >= 0, *(cp.sum(cp.reshape(x, (P, P), order="C"), axis=a) == 1 for a in (0, 1))],
         np.full(P * P, 1 / P),
     ),
-    "psd": (N * N, lambda x: project_onto_psd(x, N), on_psd(N, above(0.0, N)), np.eye(N).ravel()),
     "psd with floor in a ball": (
         N * N,
         lambda x: project_onto_psd_in_ball(x, N, radius=1.7, centre=1.0, floor=0.3),
@@ -267,13 +265,12 @@ def test_a_polyhedron_in_a_ball(seed, scale):
 
 def test_psd_by_hand():
     X = np.diag([3.0, -2.0])
-    np.testing.assert_allclose(project_onto_psd(X.ravel(), 2), [3, 0, 0, 0], atol=1e-15)
-    np.testing.assert_allclose(project_onto_psd(X.ravel(), 2, floor=0.5), [3, 0, 0, 0.5], atol=1e-15)
+    np.testing.assert_allclose(project_onto_psd_in_ball(X.ravel(), 2, radius=9.0), [3, 0, 0, 0], atol=1e-15)
     np.testing.assert_allclose(project_onto_psd_in_ball(X.ravel(), 2, radius=1.0), [1, 0, 0, 0], atol=1e-15)
     both = np.diag([3.0, 4.0]).ravel()
     np.testing.assert_allclose(project_onto_psd_in_ball(both, 2, radius=1.0), [0.6, 0, 0, 0.8], atol=1e-15)
     skew = np.array([1.0, 5.0, -5.0, 1.0])
-    np.testing.assert_allclose(project_onto_psd(skew, 2), [1, 0, 0, 1])
+    np.testing.assert_allclose(project_onto_psd_in_ball(skew, 2, radius=9.0), [1, 0, 0, 1])
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 6), gap=st.floats(0, 2), radius=st.floats(0.1, 5))

@@ -1,4 +1,4 @@
-"""Linear models under a budget with River's interface (extra `river`).
+"""Linear models under a budget, and prediction intervals, with River's interface (extra `river`).
 
 Rows are dictionaries, or data frames. Features may appear and disappear: a name gets a column when it is first learned,
 and the number of columns is doubled when there are more names. A missing feature is 0. A round costs as much as the
@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import math
 import pickle
-import struct
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,15 +19,17 @@ from scipy.special import expit
 
 try:
     from river import base
+    from river.conf.interval import Interval
     from river.utils import dataframe
 except ImportError as error:
     raise ImportError("longterm.compat.river needs river: pip install 'longterm[river]'") from error
 
 from longterm._arrays import FloatArray
+from longterm.calibration import Intervals
 from longterm.errors import InputError
 from longterm.linear_model.evolving import EvolvingLinearLearner
 
-__all__ = ["BudgetLinearClassifier", "BudgetLinearRegressor"]
+__all__ = ["BudgetLinearClassifier", "BudgetLinearRegressor", "OnlineConformal"]
 
 FIRST_COLUMNS = 64
 """The number of columns at the beginning."""
@@ -37,21 +37,20 @@ BUFFERED_ROWS = 16
 """Without a budget, this many rows are buffered before the first is learned: they determine the budget."""
 GENEROUS_RADIUS = 1000.0
 """The radius without a budget, for rows of length 1 and targets with a standard deviation of 1."""
-INTEGER = np.dtype(np.int64)
 
 
-@cache
-def _packer(count: int) -> Callable[..., bytes]:
-    return struct.Struct(f"{count}q{count}d").pack
+Row = tuple[NDArray[np.int64], FloatArray]
+"""Columns, increasing, and the values there."""
 
 
-def _packed(columns: Iterable[int], x: Mapping[Hashable, Any]) -> NDArray[np.int64]:
-    """Return columns and the bits of the values in one array; two arrays take twice the time."""
-    try:
-        return np.frombuffer(_packer(len(x))(*columns, *x.values()), INTEGER)
-    except (TypeError, OverflowError, struct.error):
-        name = next(name for name, value in x.items() if not isinstance(value, int | float | np.number))
-        raise InputError("x", f"{name!r} is {x[name]!r:.40}", "Give numbers: encode texts first") from None
+def _sorted_row(columns: Iterable[int], x: Mapping[Hashable, Any]) -> Row:
+    """Return the row of a dictionary. Raise InputError for a value that is no number."""
+    for name, value in x.items():
+        if not isinstance(value, int | float | np.number):
+            raise InputError("x", f"{name!r} is {value!r:.40}", "Give numbers: encode texts first")
+    places, values = np.array(tuple(columns), dtype=np.int64), np.array(tuple(x.values()), dtype=np.float64)
+    order = np.argsort(places)
+    return places[order], values[order]
 
 
 class _RiverModel:
@@ -71,8 +70,8 @@ class _RiverModel:
         self._columns: dict[Hashable, int] = {}
         self._learner: EvolvingLinearLearner | None = None
         self._buffer: list[tuple[dict[Hashable, float], float, float]] = []
-        # River scores a row and then learns it: the last dictionary is kept with its packed row.
-        self._last: tuple[dict[Hashable, Any], NDArray[np.int64]] = {}, np.empty(0, INTEGER)
+        # River scores a row and then learns it: the last dictionary is kept with its row.
+        self._last: tuple[dict[Hashable, Any], Row] = {}, _sorted_row((), {})
         self._target_name: str | None = None
 
     @property
@@ -104,8 +103,8 @@ class _RiverModel:
 
     # --- one at a time ----------------------------------------------------------------------------------------
 
-    def _row(self, x: Mapping[Hashable, Any], add: bool) -> NDArray[np.int64]:
-        """Return the packed row; new names get a column if `add`, and are left out otherwise."""
+    def _row(self, x: Mapping[Hashable, Any], add: bool) -> Row:
+        """Return the row; new names get a column if `add`, and are left out otherwise."""
         last, row = self._last
         if x == last:
             return row
@@ -113,15 +112,15 @@ class _RiverModel:
         try:
             found = tuple(map(columns.__getitem__, x))
         except KeyError:
-            _packed(range(len(x)), x)  # raises before a name is added
+            _sorted_row(range(len(x)), x)  # raises before a name is added
             if not add:  # a name that was never learned has weight 0
                 known = {name: value for name, value in x.items() if name in columns}
-                return _packed(map(columns.__getitem__, known), known)
+                return _sorted_row(map(columns.__getitem__, known), known)
             for name in x:
                 columns.setdefault(name, len(columns))
             self._grow()
             found = tuple(map(columns.__getitem__, x))
-        row = _packed(found, x)
+        row = _sorted_row(found, x)
         self._last = dict(x), row
         return row
 
@@ -138,12 +137,12 @@ class _RiverModel:
     def _margin(self, x: Mapping[Hashable, Any]) -> float:
         if self._learner is None:
             return self._initial_margin()
-        return self._learner.margin_packed(self._row(x, False))
+        return self._learner.margin(*self._row(x, False))
 
     def _learn(self, x: Mapping[Hashable, Any], y: float, weight: float) -> None:
         learner = self._learner
         if learner is not None:
-            learner.step_packed(self._row(x, True), y, weight)
+            learner.step(*self._row(x, True), y, weight)
             return
         if self.budget is None:
             self._row(x, add=False)  # raises now if a value is no number
@@ -170,7 +169,7 @@ class _RiverModel:
         )
         buffered, self._buffer = self._buffer, []
         for x, y, weight in buffered:
-            self._learner.step_packed(self._row(x, add=True), y, weight)
+            self._learner.step(*self._row(x, add=True), y, weight)
 
     def _generous_budget(self) -> float:
         """Return a budget that will not bind, from the lengths and targets of the buffered rows."""
@@ -413,3 +412,94 @@ class BudgetLinearRegressor(_RiverModel, base.MiniBatchRegressor):  # type: igno
             ⟨u, x⟩ + b.
         """
         return self._margin(x)
+
+
+class OnlineConformal(base.Wrapper, base.Regressor):  # type: ignore[misc]
+    """Prediction intervals around a River regressor that keep their coverage on every sequence.
+
+    Parameters
+    ----------
+    regressor : base.Regressor
+        It predicts a row before it learns the row.
+    confidence_level : float
+        Nominal coverage, overall and in every group.
+    groups : callable, optional
+        A function of a row that returns the names of its groups. Names may be new.
+    symmetric : bool
+        One threshold for |y − prediction|, or one for each side.
+
+    Examples
+    --------
+    >>> from river import datasets, linear_model, preprocessing
+    >>> from longterm.compat.river import OnlineConformal
+    >>> regressor = preprocessing.StandardScaler() | linear_model.LinearRegression(intercept_lr=0.1)
+    >>> model, inside = OnlineConformal(regressor, confidence_level=0.9), []
+    >>> for x, y in datasets.TrumpApproval():
+    ...     inside.append(y in model.predict_one(x, with_interval=True))
+    ...     model.learn_one(x, y)
+    >>> f"{sum(inside) / len(inside):.2f}"
+    '0.90'
+    """
+
+    def __init__(
+        self,
+        regressor: Any,
+        confidence_level: float = 0.9,
+        groups: Callable[[Mapping[Hashable, Any]], Iterable[str]] | None = None,
+        symmetric: bool = True,
+    ) -> None:
+        self.regressor, self.confidence_level = regressor, confidence_level
+        self.groups, self.symmetric = groups, symmetric
+        self.intervals = Intervals(confidence_level, symmetric=symmetric)
+
+    @property
+    def _wrapped_model(self) -> Any:
+        return self.regressor
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        from river import linear_model, preprocessing
+
+        yield {"regressor": preprocessing.StandardScaler() | linear_model.LinearRegression()}
+
+    def predict_one(self, x: Mapping[Hashable, Any], with_interval: bool = False, **kwargs: Any) -> Any:
+        """Return the prediction for one row, or its interval.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name.
+        with_interval : bool
+            Return a `river.conf` Interval. It is infinite for the first rows.
+        **kwargs
+            For the regressor.
+
+        Returns
+        -------
+        prediction : float or Interval
+        """
+        prediction = self.regressor.predict_one(x, **kwargs)
+        if not with_interval:
+            return prediction
+        interval = self.intervals.ask(prediction, self._names(x))
+        self.intervals.skip(interval)
+        return Interval(interval.lower, interval.upper)
+
+    def learn_one(self, x: Mapping[Hashable, Any], y: float, **kwargs: Any) -> None:
+        """Learn one row. It counts with the interval that `predict_one` gives it now.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name.
+        y : float
+            Its target.
+        **kwargs
+            For the regressor.
+        """
+        interval = self.intervals.ask(self.regressor.predict_one(x), self._names(x))
+        self.intervals.tell(interval, y)
+        self.regressor.learn_one(x, y, **kwargs)
+
+    def _names(self, x: Mapping[Hashable, Any]) -> Iterable[str]:
+        return () if self.groups is None else self.groups(x)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
@@ -75,19 +76,18 @@ class Situation(NamedTuple):
     """The information that a dual may plan with, in units of the rules."""
 
     round: int
-    context: FloatArray
-    costs: FloatArray | None
-    """The announced costs σĉ, shape (K, m)."""
     bounds: FloatArray
     """The largest costs, shape (K, m)."""
     left: FloatArray
     """The money left now, shape (m,)."""
     target: FloatArray
     """The planned cost of this request, shape (m,)."""
+    in_use: NDArray[np.bool_]
+    """The actions that have not been removed, shape (K,)."""
     is_ceiling: bool
     """True if the budget is open-ended."""
-    predict: Callable[[FloatArray, FloatArray | None], Any]
-    """Returns a `Prediction` for contexts (rows, d) and announced costs (rows, K, m)."""
+    recent: Callable[[], Any]
+    """Returns a `Prediction` for recent requests, with the present one last."""
 
 
 class Dual(ABC):
@@ -109,16 +109,8 @@ class Dual(ABC):
         """Return the state before a request is priced; for duals that plan."""
         return state
 
-    def observed(self, state: Any, context: FloatArray, costs: FloatArray) -> Any:
-        """Return the state after a past request with announced costs (K, m); for duals that plan."""
-        return state
-
     def reward(self, state: Any, reward: float) -> Any:
         """Return the state after the reward of an action; for duals with a target for rewards."""
-        return state
-
-    def extended(self, state: Any) -> Any:
-        """Return the state with one more action."""
         return state
 
     def require_sound(self, state: Any) -> None:

@@ -12,6 +12,7 @@ from longterm._arrays import FloatArray
 from longterm.decisions.beliefs import LinearBelief, covariance_root, require_features
 from longterm.decisions.duals import Setting
 from longterm.decisions.primals import ActionOutcomes, OpenChoice, Prediction, Primal, Request
+from longterm.decisions.recent import RecentRequests
 from longterm.errors import InputError
 
 SHARED_LEVEL = 1.0
@@ -46,10 +47,11 @@ class CostRatios(NamedTuple):
 
 
 class LinearState(NamedTuple):
-    """The belief of a linear primal, and the correction of its cost predictions."""
+    """The belief of a linear primal, the correction of its cost predictions, and recent requests."""
 
     belief: LinearBelief
     ratios: CostRatios
+    recent: RecentRequests
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ class _Linear(Primal[LinearState]):
     level_scale: float | None = None
     drift: float = 0.0
     cost_noise: float | None = None
+    window: int = 0
 
     def __post_init__(self) -> None:
         validate.count("actions", self.actions)
@@ -73,6 +76,8 @@ class _Linear(Primal[LinearState]):
         validate.validate_fields(self, validate.non_negative_scalar, "shared_scale", "exploration", "drift")
         validate.validate_fields(self, validate.positive_scalar, "prior_scale", "noise")
         validate.validate_fields(self, validate.positive_scalar, "level_scale", "cost_noise", optional=True)
+        if self.window:
+            validate.count("window", self.window)
         if self.drift and self.level_scale is None:
             raise InputError("drift", "is that of the levels, and there are none", "Give level_scale=0.15, for example")
 
@@ -94,10 +99,12 @@ class _Linear(Primal[LinearState]):
                 f"is a belief of shape {belief.mean.shape}, this problem needs {expected}",
                 "Give a belief from a problem with the same actions, features and budgets",
             )
-        return LinearState(belief._replace(round=np.int64(1)), CostRatios.prior(setting.resources))
+        recent = RecentRequests.empty(self.window, self.features + self.actions if self.window else 0)
+        return LinearState(belief._replace(round=np.int64(1)), CostRatios.prior(setting.resources), recent)
 
     def extended(self, state: LinearState) -> LinearState:
-        return state._replace(belief=state.belief.extended())
+        recent = state.recent.extended() if self.window else state.recent
+        return state._replace(belief=state.belief.extended(), recent=recent)
 
     def learn(self, state: LinearState, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> LinearState:
         x, ratios = self._features(choice.context), state.ratios
@@ -110,9 +117,20 @@ class _Linear(Primal[LinearState]):
                 costs, ratio = self._log_ratio(np.abs(costs), announced, predicted)
                 ratios = ratios if ratio is None else ratios.updated(ratio)
             belief = belief.updated(x, action, np.concatenate([[outcomes.rewards[action]], costs]))
-        return LinearState(belief, ratios)
+        recent = state.recent
+        if self.window and choice.counted is not None:
+            recent = recent.added(choice.context, choice.counted[:, 0] / setting.unit[0])
+        return LinearState(belief, ratios, recent)
+
+    def predict_recent(self, state: LinearState, request: Request) -> Prediction:
+        if not self.window or request.costs is None:
+            what = "needs recent requests with announced costs"
+            raise InputError("dual", what, "Give the primal window=512, and act() costs=", round=request.round)
+        contexts, costs = state.recent.rows(request.context, request.costs[:, 0])
+        return self.predict(state, contexts, costs[:, :, None])
 
     def predict(self, state: LinearState, contexts: FloatArray, costs: FloatArray | None) -> Prediction:
+        """Return the expected outcomes for contexts (rows, d) and announced costs (rows, K, m)."""
         if self.level_scale is not None:
             contexts = np.concatenate([contexts, np.ones((len(contexts), 1))], axis=1)
         outcomes = (contexts / state.belief.scale) @ state.belief.mean.transpose(0, 2, 1)  # (outputs, rows, K)
@@ -186,6 +204,8 @@ class ThompsonSampling(_Linear):
     cost_noise : float, optional
         The deviation of the logarithm of a cost. If it is given, the announced costs are a prior: the logarithm of
         paid/announced is learned with the same features, and expected costs are used in place of announced ones.
+    window : int
+        The number of settled requests to remember, for `PlannedPrice`.
 
     Notes
     -----
@@ -260,6 +280,8 @@ class LinearUCB(_Linear):
     cost_noise : float, optional
         The deviation of the logarithm of a cost. If it is given, the announced costs are a prior: the logarithm of
         paid/announced is learned with the same features, and expected costs are used in place of announced ones.
+    window : int
+        The number of settled requests to remember, for `PlannedPrice`.
     width : float
         β. The theorem's is `theory_width`; about 1 does better in practice.
     """

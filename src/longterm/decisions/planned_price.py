@@ -1,14 +1,14 @@
 r"""A price that is planned on recent requests, without a step size, a first price or a horizon.
 
-Every `every` requests the price λ is solved for: the smallest λ ≥ 0 at which the last `window` requests, each routed by
-argmax_a r̂(a) − λ ĉ(a) with the present predictions, would have cost the target on average. Under a `Ceiling` of ρ per
-request the target is
+Every `every` requests the price λ is solved for: the smallest λ ≥ 0 at which the recent requests that the primal
+remembers, each routed by argmax_a r̂(a) − λ ĉ(a) with the present predictions, would have cost the target on average.
+Under a `Ceiling` of ρ per request the target is
 
     ρ · clip(1 + (left − reserve)/(recovery · ρ), 0.1, 2),
 
-where `left` is the money that could be spent now and `reserve` the largest bound of the actions that the plan uses for
-at least 5 % of the requests. So unspent money is used over the next `recovery` requests, and enough is left that the
-guard seldom interferes. Under a `Budget` the target is that of the rule.
+where `left` is the money that could be spent now and `reserve` the largest bound of the actions that the last price
+uses for at least 5 % of the requests. So unspent money is used over the next `recovery` requests, and enough is left
+that the guard seldom interferes. Under a `Budget` the target is that of the rule.
 
 **Target for rewards** (`least_reward` = α): λ is the *largest* price at which the average reward on the window is at
 least α + Q/recovery, with the deficit Q ← [Q + α − r]₊ of rewards so far. That is the cheapest mixture of actions whose
@@ -29,47 +29,30 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._arrays import FloatArray
-from longterm.decisions.budgets import LARGEST_STORED
 from longterm.decisions.duals import Dual, Setting, Situation
 from longterm.errors import InputError
 
 PRECISION = 0.005
 """The relative precision of the price."""
-LOWEST_PRICE = 1e-9
+LOWEST_PRICE = 1e-15
 """Prices below this part of the largest price count as 0."""
-UNKNOWN = -1.0
-"""The announced cost of an action in a request that came before the action was added."""
 LEAST_USE = 0.05
 LOWEST_TARGET, HIGHEST_TARGET = 0.1, 2.0
 
 
 class PlanState(NamedTuple):
-    """The price, the window of recent requests, and the use of each action by the plan."""
+    """The price λ and the deficit Q of rewards, shape (1,) each."""
 
     price: FloatArray
-    """λ, shape (1,)."""
-    use: FloatArray
-    """Shares of the window that each action answers under the plan, shape (K,)."""
-    deficit: np.float64
-    """Q, the deficit of rewards."""
-    requests: FloatArray
-    """Contexts and announced costs, shape (window, d + K). The newest is last."""
-    newest: FloatArray
-    """Requests since the last plan, shape (every, d + K)."""
-    counts: FloatArray
-    """The number of valid rows of `requests` and of `newest`, shape (2,)."""
+    deficit: FloatArray
 
 
 @dataclass(frozen=True)
 class PlannedPrice(Dual):
-    """A dual that solves for the price on a window of recent requests. For one budget and announced costs.
+    """A dual that solves for the price on recent requests. For one budget, announced costs and a linear primal.
 
     Parameters
     ----------
-    actions, features : int
-        K and d, as of the primal.
-    window : int
-        The number of recent requests in the plan.
     every : int
         The number of requests between two plans.
     recovery : float
@@ -78,15 +61,12 @@ class PlannedPrice(Dual):
         α: keep the average reward at least this high, as cheaply as possible.
     """
 
-    actions: int
-    features: int
-    window: int = 512
     every: int = 16
     recovery: float = 200.0
     least_reward: float | None = None
 
     def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.count, "actions", "features", "window", "every")
+        validate.validate_fields(self, validate.count, "every")
         validate.validate_fields(self, validate.positive_scalar, "recovery")
         if self.least_reward is not None and not 0 <= self.least_reward <= 1:
             raise InputError("least_reward", f"{self.least_reward} is not in [0, 1]", "Give 0.9, for example")
@@ -97,15 +77,7 @@ class PlannedPrice(Dual):
         return self
 
     def init(self, setting: Setting) -> Any:
-        width = self.features + self.actions
-        return PlanState(
-            np.zeros(1),
-            np.zeros(self.actions),
-            np.float64(0.0),
-            np.zeros((self.window, width)),
-            np.zeros((self.every, width)),
-            np.zeros(2),
-        )
+        return PlanState(np.zeros(1), np.zeros(1))
 
     def prices(self, state: Any, setting: Setting) -> FloatArray:
         price: FloatArray = state.price
@@ -122,62 +94,33 @@ class PlannedPrice(Dual):
             return state
         return state._replace(deficit=np.maximum(state.deficit + self.least_reward - reward, 0.0))
 
-    def extended(self, state: Any) -> Any:
-        """Return the state with one more action, whose cost in past requests is unknown."""
-        parts = {name: _with_unknown(getattr(state, name)) for name in ("requests", "newest")}
-        return state._replace(use=np.append(state.use, 0.0), **parts)
-
     def require_sound(self, state: Any) -> None:
-        rows = state.counts
-        if not (0 <= rows[0] <= self.window and 0 <= rows[1] < self.every and np.all(rows % 1 == 0)):
-            raise ValueError("a window has a number of requests that no plan leads to")
-        if max(np.abs(part).max() for part in (state.requests, state.newest, state.use)) > LARGEST_STORED:
-            raise ValueError("a window holds a number that no request leads to")
-        if state.deficit < 0 or state.use.min() < 0:
-            raise ValueError("a deficit or a share is negative")
+        if state.deficit[0] < 0:
+            raise ValueError("a deficit is negative")
 
     def plan(self, state: Any, situation: Situation, setting: Setting) -> Any:
-        if situation.costs is None:
-            raise InputError("costs", "are not announced, and a plan needs them", "Give costs=", round=situation.round)
-        state = self.observed(state, situation.context, situation.costs)
         # The first requests are planned one by one, because the window is nearly empty.
-        if state.counts[1] != 0 and situation.round >= self.every:
+        if situation.round % self.every and situation.round >= self.every:
             return state
-        requests = self._window(state)
-        prediction = situation.predict(requests[:, : self.features], requests[:, self.features :, None])
+        prediction = situation.recent()
         rewards, costs = prediction.rewards.T, prediction.costs[:, :, 0].T
+        if not situation.in_use.all():
+            rewards = np.where(situation.in_use[:, None], rewards, -np.inf)
         if self.least_reward is None:
-            target = self._target(state, situation)
+            target = self._target(float(state.price[0]), rewards, costs, situation)
             price = _boundary(lambda payoff: _chosen(costs, payoff) <= target, rewards, costs, state.price, setting)[1]
         else:
-            goal = min(self.least_reward + float(state.deficit) / self.recovery, 1.0)
+            goal = min(self.least_reward + float(state.deficit[0]) / self.recovery, 1.0)
             price = _boundary(lambda payoff: _chosen(rewards, payoff) < goal, rewards, costs, state.price, setting)[0]
-        use = np.bincount((rewards - price * costs).argmax(axis=0), minlength=self.actions) / len(requests)
-        return state._replace(price=np.array([price]), use=use)
+        return state._replace(price=np.array([price]))
 
-    def observed(self, state: Any, context: FloatArray, costs: FloatArray) -> Any:
-        """Return the state with one more request in the window."""
-        newest, (old, new) = state.newest.copy(), state.counts
-        newest[int(new)] = np.concatenate([context, costs[:, 0]])
-        if new + 1 < self.every:
-            return state._replace(newest=newest, counts=np.array([old, new + 1]))
-        requests = np.concatenate([state.requests, newest])[-self.window :]
-        return state._replace(
-            requests=requests, newest=newest, counts=np.array([min(old + self.every, self.window), 0])
-        )
-
-    def _window(self, state: Any) -> FloatArray:
-        """Return the valid rows of the window, with the newest cost of an action in place of unknown ones."""
-        old, new = state.counts.astype(np.int64).tolist()
-        rows = np.concatenate([state.requests[self.window - old :], state.newest[:new]])
-        return np.where(rows == UNKNOWN, rows[-1], rows) if rows[0, -1] == UNKNOWN else rows
-
-    def _target(self, state: Any, situation: Situation) -> float:
+    def _target(self, price: float, rewards: FloatArray, costs: FloatArray, situation: Situation) -> float:
         """Return the average cost to plan for."""
         rate, left = float(situation.target[0]), float(situation.left[0])
         if not situation.is_ceiling:
             return rate
-        reserve = float(situation.bounds[state.use >= LEAST_USE].max(initial=0.0))
+        chosen = np.bincount((rewards - price * costs).argmax(axis=0), minlength=len(rewards))
+        reserve = float(situation.bounds[chosen >= LEAST_USE * rewards.shape[1]].max(initial=0.0))
         return rate * min(max(1 + (left - reserve) / (self.recovery * rate), LOWEST_TARGET), HIGHEST_TARGET)
 
 
@@ -206,7 +149,3 @@ def _boundary(
         middle = math.sqrt(low * high)
         low, high = (low, middle) if holds(middle) else (middle, high)
     return low, high
-
-
-def _with_unknown(rows: FloatArray) -> FloatArray:
-    return np.concatenate([rows, np.full((len(rows), 1), UNKNOWN)], axis=1)

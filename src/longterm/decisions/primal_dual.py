@@ -189,25 +189,26 @@ class PrimalDual:
         rng: np.random.Generator,
         *,
         allowed: NDArray[np.bool_] | None = None,
-        drawn: tuple[int, FloatArray] | None = None,
+        in_use: NDArray[np.bool_] | None = None,
     ) -> tuple[RuleState, OpenChoice]:
         """Draw an action for a request. `costs` and `bounds` have shape (K, m), in the units of the budgets.
 
-        `allowed` is a mask (K,) of the actions that suit the request. `drawn` is the action and the probabilities that
-        a journal recorded; they are used in place of the draw, and the generator advances all the same.
+        `allowed` is a mask (K,) of the actions that suit the request, `in_use` of those that have not been removed.
         """
         budgets, setting, t = self.budget_set, self.setting, state.round
         counted, most, base = self._counted_request(costs, bounds, t)
-        suitable = np.ones(self.actions, dtype=np.bool_) if allowed is None else allowed
+        in_use = np.ones(self.actions, dtype=np.bool_) if in_use is None else in_use
+        suitable = in_use if allowed is None else in_use & allowed
         playable = suitable
         if self.stop:
             playable = suitable & budgets.affordable(state.committed, most, t)
-            if budgets.always_answers and not playable.any():
+            if budgets.always_answers and suitable.any() and not playable.any():
                 playable = np.arange(self.actions) == np.where(suitable, most.max(axis=1), np.inf).argmin()
         scaled = None if counted is None else budgets.sign * counted / setting.unit
         left, target = self._plan(state)
-        predict = partial(self.primal.predict, state.primal)
-        situation = Situation(t, context, scaled, most / setting.unit, left, target, budgets.has_ceiling, predict)
+        request = Request(t, context, scaled, self.dual.prices(state.dual, setting), playable)
+        recent = partial(self.primal.predict_recent, state.primal, request)
+        situation = Situation(t, most / setting.unit, left, target, in_use, budgets.has_ceiling, recent)
         state = state._replace(dual=self.dual.plan(state.dual, situation, setting))
         prices = self.dual.prices(state.dual, setting)
         opened = OpenChoice(
@@ -216,11 +217,9 @@ class PrimalDual:
         if not playable.any():
             gradient = budgets.sign * (0.0 - target)
             return state._replace(round=t + 1, dual=self.dual.update(state.dual, gradient, setting)), opened
-        chances = self._chances(state, Request(t, context, scaled, prices, playable), rng)
+        chances = self._chances(state, request._replace(prices=prices), rng)
         draw = rng.random() * chances.sum()
         action = min(int(np.searchsorted(np.cumsum(chances), draw, side="right")), int(np.flatnonzero(chances)[-1]))
-        if drawn is not None:
-            action, chances = drawn
         bound = np.where(budgets.is_cap, most[action], 0.0)
         opened = opened._replace(action=action, probabilities=chances, bound=bound)
         return state._replace(round=t + 1, committed=state.committed.add(bound)), opened
@@ -292,14 +291,6 @@ class PrimalDual:
         scaled = outcomes._replace(costs=self.budget_set.sign * outcomes.costs / self.setting.unit)
         return state._replace(primal=self.primal.learn(state.primal, opened, scaled, self.setting))
 
-    def teach(self, state: RuleState, opened: OpenChoice, outcomes: ActionOutcomes) -> RuleState:
-        """Return the state after outcomes of a past request: the primal learns, and the dual may plan with it."""
-        state = self.learn(state, opened, outcomes)
-        if opened.counted is None:
-            return state
-        scaled = self.budget_set.sign * opened.counted / self.setting.unit
-        return state._replace(dual=self.dual.observed(state.dual, opened.context, scaled))
-
     def reward(self, state: RuleState, reward: float) -> RuleState:
         """Return the state after the reward of an action: a dual with a target for rewards moves."""
         return state._replace(dual=self.dual.reward(state.dual, reward))
@@ -307,15 +298,19 @@ class PrimalDual:
     def with_actions(self, actions: int) -> PrimalDual:
         """Return the same rule for another number of actions."""
         primal: Any = self.primal
-        dual: Any = self.dual
         if actions == self.actions:
             return self
-        dual = replace(dual, actions=actions) if hasattr(dual, "actions") else dual
-        return replace(self, primal=replace(primal, actions=actions), dual=dual)
+        changes = {"actions": actions} | ({"prior": None} if hasattr(primal, "prior") else {})
+        return replace(self, primal=replace(primal, **changes))
 
     def extended(self, state: RuleState) -> RuleState:
         """Return the state with one more action."""
-        return state._replace(primal=self.primal.extended(state.primal), dual=self.dual.extended(state.dual))
+        return state._replace(primal=self.primal.extended(state.primal))
+
+    @property
+    def is_extendable(self) -> bool:
+        """True if actions can be added at run time."""
+        return type(self.primal).extended is not Primal.extended
 
     # --- guarantees -------------------------------------------------------------------------------------------
 

@@ -122,9 +122,9 @@ class Primal(ABC, Generic[S]):
     def learn(self, state: S, choice: OpenChoice, outcomes: ActionOutcomes, setting: Setting) -> S:
         """Return the state after the outcomes of a choice, with costs as σĉ."""
 
-    def predict(self, state: S, contexts: FloatArray, costs: FloatArray | None) -> Prediction:
-        """Return the expected outcomes for contexts (rows, d) and announced costs (rows, K, m)."""
-        raise InputError("primal", f"{type(self).__name__} does not predict outcomes", "Take a linear primal")
+    def predict_recent(self, state: S, request: Request) -> Prediction:
+        """Return the expected outcomes of recent requests, with this one last."""
+        raise InputError("primal", f"{type(self).__name__} remembers no requests", "Take a linear primal with a window")
 
     def extended(self, state: S) -> S:
         """Return the state with one more action."""

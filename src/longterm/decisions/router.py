@@ -35,8 +35,13 @@ from longterm.errors import InputError, did_you_mean
 
 SHARED_SCALE, PRIOR_SCALE, LEVEL_SCALE = 0.2, 0.03, 0.15
 NOISE, COST_NOISE, FACTOR, DRIFT = 0.3, 0.5, 0.1, 0.002
+WINDOW = 512
 LARGEST_RATIO = 12.0
 """The largest cost of a request, in units of its model's price."""
+UNIT, NO_CEILING = 1e3, 1e6
+"""The unit of the rule in ceilings, and the dollars per request of a router without a ceiling."""
+HIGHEST_PRICE = 1e9
+"""Reward per dollar."""
 HISTORY = 100_000
 """The number of settled requests that reports cover."""
 
@@ -173,8 +178,7 @@ class Router:
         credit: float = 0.0,
         largest_ratio: float = LARGEST_RATIO,
         seed: int = 0,
-        path: str | PathLike[str] | None = None,
-        journal: str | PathLike[str] | None = None,
+        url: str | PathLike[str] | None = None,
         **options: Any,
     ) -> Router:
         """Make a router with default slots.
@@ -196,10 +200,11 @@ class Router:
             The largest cost of a request, in units of its model's price.
         seed : int
             For the draws.
-        path, journal : path, optional
-            Files of a service: the router is loaded from them if they exist. Give both.
+        url : path or str, optional
+            The database of a service: a file for SQLite, or ``postgresql://…``. Processes that open it share the
+            ceiling. Name the models in the same order in each; new ones come last.
         **options
-            Further arguments of the chooser: expire_after, max_in_flight, fsync, checkpoint_after.
+            Further arguments of the chooser: expire_after, max_age, max_in_flight; with a database name, durability.
 
         Returns
         -------
@@ -213,7 +218,6 @@ class Router:
         if features is None:
             features = WordHash()
         encode, length = (_as_vector, features) if isinstance(features, int) else (features, _length(features))
-        largest = largest_ratio * max(models.values())
         primal = ThompsonSampling(
             len(models),
             length,
@@ -223,18 +227,15 @@ class Router:
             level_scale=LEVEL_SCALE,
             drift=DRIFT,
             cost_noise=COST_NOISE,
+            window=WINDOW,
             factor=FACTOR,
         )
-        dual = PlannedPrice(len(models), length, least_reward=least_quality)
-        ceiling = Ceiling(largest if per_request is None else per_request, largest, credit, always_answer=True)
-        # A price at which the cheapest model is taken however much better another one is.
-        rule = PrimalDual(primal, dual, ceiling, radius=1e3 * largest / min(models.values()))
-        if (path is None) != (journal is None):
-            raise InputError("path", "and journal belong together", "Give both, or neither")
-        if path is None or journal is None:
-            chooser = Chooser(rule, seed=seed, **options)
-        else:
-            chooser = Chooser.open(path, rule, journal=journal, seed=seed, **options)
+        dual = PlannedPrice(least_reward=least_quality)
+        ceiling = NO_CEILING if per_request is None else per_request
+        # The unit does not depend on prices, which may change. Every request has bounds of its own.
+        budget = Ceiling(ceiling, UNIT * ceiling, credit, always_answer=True)
+        rule = PrimalDual(primal, dual, budget, radius=HIGHEST_PRICE * UNIT * ceiling)
+        chooser = Chooser(rule, seed=seed, **options) if url is None else Chooser.open(url, rule, seed=seed, **options)
         return cls(chooser, models, encode, largest_ratio=largest_ratio)
 
     def __repr__(self) -> str:

@@ -16,7 +16,8 @@ from longterm._display import TextTable, format_number
 from longterm.engines.sums import Sums
 from longterm.errors import InputError, SnapshotError
 from longterm.problems import Problem
-from longterm.storage.snapshot import Snapshot, read_snapshot, restored_state, state_arrays, write_snapshot
+from longterm.storage.packing import restored_state, state_arrays
+from longterm.storage.snapshot import Snapshot, read_snapshot, write_snapshot
 from longterm.streams import FromIterable, Stream
 
 if TYPE_CHECKING:

@@ -64,11 +64,6 @@ def support_of_elastic_net(direction: Array, budget: float, l1: float = 1.0, l2:
     l2 : float
         The weight of ½‖s‖².
 
-    Returns
-    -------
-    Array
-        Shape (...,).
-
     Examples
     --------
     >>> import numpy as np
@@ -111,11 +106,6 @@ def elastic_net_gap(x: Array, gradient: Array, budget: float, l1: float = 1.0, l
         The weight of ‖s‖₁.
     l2 : float
         The weight of ½‖s‖².
-
-    Returns
-    -------
-    Array
-        Shape (...,).
     """
     gap = dot(gradient, x) + support_of_elastic_net(-gradient, budget, l1, l2)
     return namespace(x).maximum(gap, 0.0)
@@ -135,11 +125,6 @@ def certified_gap(problem: Problem, x: FloatArray, gradient: FloatArray) -> Floa
         Shape (..., d).
     gradient : FloatArray
         ∇F(x).
-
-    Returns
-    -------
-    FloatArray
-        Shape (...,).
     """
     g = problem.constraint
     if isinstance(g, ElasticNetBudget):

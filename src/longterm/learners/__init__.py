@@ -3,14 +3,11 @@
 from typing import Any
 
 from longterm.learners.adagrad_aogd import AdaGradAOGD
-from longterm.learners.adaptive_aftrl import AdaptiveAFTRL
-from longterm.learners.adaptive_penalised_ftrl import AdaptivePenalisedFTRL
 from longterm.learners.ader import Ader
-from longterm.learners.aftrl import AFTRL
+from longterm.learners.aftrl import AFTRL, AdaptiveAFTRL, MixedAFTRL
 from longterm.learners.aogd import AOGD
 from longterm.learners.base import Learner, MadeForHorizon, State
 from longterm.learners.coldq import COLDQ
-from longterm.learners.decaying_margin_aogd import DecayingMarginAOGD
 from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD
 from longterm.learners.doubling_restarts import DoublingRestarts
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty
@@ -30,13 +27,11 @@ from longterm.learners.lewa import LEWA
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
 from longterm.learners.mahdavi_ogd import MahdaviOGD, smallest_root, twice
 from longterm.learners.mirror_prox import MirrorProx
-from longterm.learners.mixed_aftrl import MixedAFTRL
-from longterm.learners.mixed_penalised_ftrl import MixedPenalisedFTRL
 from longterm.learners.movement_budget import MovementBudget
 from longterm.learners.multiplier import Multiplier
 from longterm.learners.needs import Need
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
-from longterm.learners.no_violation_aogd import NoViolationAOGD
+from longterm.learners.no_violation_aogd import DecayingMarginAOGD, NoViolationAOGD
 from longterm.learners.no_violation_mirror_prox import NoViolationMirrorProx
 from longterm.learners.one_projection_sgd import OneProjectionSGD
 from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
@@ -44,7 +39,7 @@ from longterm.learners.optimistic_aftrl import ForecastScale, OptimisticAFTRL
 from longterm.learners.optimistic_coco import OptimisticCOCO
 from longterm.learners.optimistic_ogd import OptimisticOGD
 from longterm.learners.path_budget import PathBudget
-from longterm.learners.penalised_ftrl import PenalisedFTRL
+from longterm.learners.penalised_ftrl import AdaptivePenalisedFTRL, MixedPenalisedFTRL, PenalisedFTRL
 from longterm.learners.polyak_feasibility import PolyakFeasibility
 from longterm.learners.projected_ogd import ProjectedOGD
 from longterm.learners.prox_penalty import ProxPenalty

@@ -113,8 +113,9 @@ class AdaGradAOGD(Learner[AdaGradAOGDState]):
 
     def theorem_after(self, problem: Problem, state: AdaGradAOGDState) -> Mapping[str, FloatArray]:
         c = problem.constants
-        primal = np.sqrt(2 * as_numbers(state.square_sum)) * c.diameter
-        regret, violation = self.dual.terms_after(primal, c.constraint_bound, problem, state, state.largest_gradient)
+        primal, T = np.sqrt(2 * as_numbers(state.square_sum)) * c.diameter, as_numbers(state.round) - 1
+        unit = state.largest_gradient
+        regret, violation = self.dual.terms(primal, c.constraint_bound, problem, T, state.dual, unit)
         return {REGRET: regret, SIGNED: violation}
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AdaGradAOGDState:

@@ -143,7 +143,7 @@ class AOGD(Learner[AOGDState]):
         With m multipliers it is Lemma 5 with `constants_of_duals`. It bounds √(Σ_j [Σ_t g_j(x_t)]₊²).
         """
         c, schedule = self.constants_of_duals(problem.constants), self.schedule
-        if not self.penalty.is_the_papers:
+        if not self.penalty.is_half_square:
             bound = penalised_lemma_5(self.penalty, schedule, c, rounds)
         elif isinstance(schedule, ConvexSchedule) and _made_for(schedule, c.diameter, c.gradient_bound):
             bound = paper.theorem_1(c, rounds, schedule.beta)
@@ -162,7 +162,7 @@ class AOGD(Learner[AOGDState]):
         m = self.duals.count
         if m == 1:
             return c
-        if not self.penalty.is_the_papers:
+        if not self.penalty.is_half_square:
             raise NoTheoremError("several multipliers have a theorem with the paper's penalty λ²/2 alone")
         G = float(c.gradient_bound * np.sqrt((m + 1) / 2))
         return replace(
@@ -179,7 +179,7 @@ class AOGD(Learner[AOGDState]):
 
     def theorem_as_printed(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """Return Theorem 1 as the paper prints it. It is false for β > ½ and large T."""
-        if not self.penalty.is_the_papers or not isinstance(self.schedule, ConvexSchedule) or self.duals.count > 1:
+        if not self.penalty.is_half_square or not isinstance(self.schedule, ConvexSchedule) or self.duals.count > 1:
             raise NoTheoremError("the paper prints no other theorem than that for its convex steps")
         bound = paper.theorem_1_as_printed(problem.constants, rounds, self.schedule.beta)
         return {REGRET: bound.regret, SIGNED: bound.violation}

@@ -37,7 +37,7 @@ from longterm.learners.prox_learner import as_reported
 from longterm.problems import Problem
 from longterm.sets import Box, Set
 from longterm.theory.bounds import REGRET, SIGNED, horizons_of
-from longterm.theory.conditions import power_sum
+from longterm.theory.step_sums import power_sum
 
 
 class DiagonalAdaGradAOGDState(NamedTuple):
@@ -120,18 +120,6 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
 
         m_T is attained at 2 or at T, and S_μ ≤ (1/θ_0) Σ t^{β−1}. Δ is the Euclidean diameter, since
         Σ_k Δ_k √S_k ≤ Δ √(Σ_k S_k).
-
-        Examples
-        --------
-        >>> from longterm import Problem
-        >>> from longterm.constraints import Affine
-        >>> from longterm.learners import DiagonalAdaGradAOGD
-        >>> from longterm.losses import Linear
-        >>> from longterm.sets import Box
-        >>> problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[-0.5, -0.5]], [0.25]))
-        >>> bound = DiagonalAdaGradAOGD.for_problem(problem).bound(problem, 1000)
-        >>> round(float(bound["regret"]), 1), round(float(bound["signed_violation"]), 1)
-        (300.9, 1241.0)
         """
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         theta_0, beta = np.asarray(self.dual.theta_0), np.asarray(self.dual.beta)

@@ -33,7 +33,7 @@ from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.learners.feedback import Feedback
-from longterm.learners.prox_learner import ProxLearner
+from longterm.learners.prox_learner import ProxLearner, as_numbers
 from longterm.problems import Problem
 from longterm.theory.bounds import NoTheoremError, horizons_of
 from longterm.theory.per_learner import PerLearner
@@ -132,17 +132,20 @@ class Scale(PerLearner, ABC):
     def report(self, prox: Prox, state: FTRLState) -> dict[str, Array]:
         """Return what a trace records of the scale."""
 
-    def primal(self, problem: Problem, T: FloatArray) -> FloatArray:
-        """Return P after T rounds, or raise a NoTheoremError if it is known only afterwards."""
-        raise NoTheoremError("it is about what happened: ask after the run, bound(problem, rounds, state=trace.state)")
-
-    def primal_after(self, prox: Prox, problem: Problem, state: FTRLState) -> FloatArray:
-        """Return P from the state after the run."""
-        raise NoTheoremError("its theorem is not about a state", "Leave the state out")
+    @abstractmethod
+    def primal(self, prox: Prox, problem: Problem, T: FloatArray, state: FTRLState | None) -> FloatArray:
+        """Return P after T rounds. Raise a NoTheoremError if it is about what happened and `state` is None."""
 
     def primal_per_round(self, problem: Problem, state: FTRLState | None) -> FloatArray:
         """Return a C with P ≤ C t after every number of rounds t, for a penalty's theorem."""
         raise NoTheoremError(f"none is known for a growing penalty with {type(self).__name__}")
+
+
+def require_state(state: FTRLState | None) -> FTRLState:
+    """Return the state, or raise a NoTheoremError if there is none yet."""
+    if state is None:
+        raise NoTheoremError("it is about what happened: ask after the run, bound(problem, rounds, state=trace.state)")
+    return state
 
 
 class FTRLDual(PerLearner, ABC):
@@ -173,15 +176,9 @@ class FTRLDual(PerLearner, ABC):
 
     @abstractmethod
     def bounds(
-        self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, T: FloatArray
+        self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, T: FloatArray, state: FTRLState | None
     ) -> Mapping[str, FloatArray]:
-        """Return the bounds after T rounds from P, where the unit is given."""
-
-    @abstractmethod
-    def bounds_after(
-        self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, state: FTRLState
-    ) -> Mapping[str, FloatArray]:
-        """Return the bounds from P and the state after the run, where the unit was found online."""
+        """Return the bounds after T rounds from P; `state` is the state after them where P is about what happened."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,16 +222,15 @@ class FTRL(ProxLearner[FTRLState]):
         return self.scale.strong_convexity
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Return the dual's bounds for the scale's P. Each slot's module states its terms."""
-        T = horizons_of(rounds, self.batch_shape)
-        return self.dual.bounds(self.scale.primal(problem, T), self.prox, self.scale, problem, T)
+        """Return the dual's bounds for the scale's P. The modules of the slots state their terms."""
+        return self._bounds_at(problem, horizons_of(rounds, self.batch_shape), None)
 
     def theorem_after(self, problem: Problem, state: FTRLState) -> Mapping[str, FloatArray]:
-        primal = self.scale.primal_after(self.prox, problem, state)
-        if self.scale.finds_unit:
-            return self.dual.bounds_after(primal, self.prox, self.scale, problem, state)
-        T = np.asarray(state.round, dtype=np.float64) - 1
-        return self.dual.bounds(primal, self.prox, self.scale, problem, T)
+        return self._bounds_at(problem, as_numbers(state.round) - 1, state)
+
+    def _bounds_at(self, problem: Problem, T: FloatArray, state: FTRLState | None) -> Mapping[str, FloatArray]:
+        primal = self.scale.primal(self.prox, problem, T, state)
+        return self.dual.bounds(primal, self.prox, self.scale, problem, T, state)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> FTRLState:
         x = self.initial_x(batch_shape, xp, dtype)

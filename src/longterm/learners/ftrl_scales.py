@@ -22,12 +22,12 @@ from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.errors import InputError
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, Scale, SingleLeader
+from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, Scale, SingleLeader, require_state
 from longterm.learners.multiplier import Multiplier
 from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.learners.prox_learner import as_numbers, positive_or_one
 from longterm.problems import Problem
-from longterm.theory.conditions import power_sum
+from longterm.theory.step_sums import power_sum
 
 
 class NoState(NamedTuple):
@@ -66,12 +66,13 @@ class GivenScale(Scale):
     def report(self, prox: Prox, state: FTRLState) -> dict[str, Array]:
         return {"eta": self.eta(state.round, state.x)}
 
-    def primal(self, problem: Problem, T: FloatArray) -> FloatArray:
+    def primal(self, prox: Prox, problem: Problem, T: FloatArray, state: FTRLState | None) -> FloatArray:
         c, s = problem.constants, np.asarray(self.step)
         return np.asarray(c.radius**2 * np.sqrt(T) / (2 * s) + c.loss_gradient_bound**2 * s / 2 * power_sum(T, 0.5))
 
     def primal_per_round(self, problem: Problem, state: FTRLState | None) -> FloatArray:
-        return self.primal(problem, np.asarray(1.0))
+        c, s = problem.constants, np.asarray(self.step)
+        return np.asarray(c.radius**2 / (2 * s) + c.loss_gradient_bound**2 * s / 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +115,7 @@ class StronglyConvexScale(Scale):
     def report(self, prox: Prox, state: FTRLState) -> dict[str, Array]:
         return {"eta": self.eta(state.round, state.x)}
 
-    def primal(self, problem: Problem, T: FloatArray) -> FloatArray:
+    def primal(self, prox: Prox, problem: Problem, T: FloatArray, state: FTRLState | None) -> FloatArray:
         sigma = np.asarray(self.strong_convexity)
         return np.asarray(problem.constants.loss_gradient_bound**2 / (2 * sigma) * (1 + np.log(T)))
 
@@ -174,9 +175,8 @@ class OnlineScale(Scale):
     def report(self, prox: Prox, state: FTRLState) -> dict[str, Array]:
         return {"eta": 1 / self._curvature(prox, state.scale), **state.scale._asdict()}
 
-    def primal_after(self, prox: Prox, problem: Problem, state: FTRLState) -> FloatArray:
-        return np.asarray(2.5 * problem.constants.radius * np.sqrt(as_numbers(state.scale.square_sum)))
+    def primal(self, prox: Prox, problem: Problem, T: FloatArray, state: FTRLState | None) -> FloatArray:
+        return np.asarray(2.5 * problem.constants.radius * np.sqrt(as_numbers(require_state(state).scale.square_sum)))
 
     def primal_per_round(self, problem: Problem, state: FTRLState | None) -> FloatArray:
-        assert state is not None  # its theorems are about what happened
-        return np.asarray(2.5 * problem.constants.radius * as_numbers(state.scale.largest_gradient))
+        return np.asarray(2.5 * problem.constants.radius * as_numbers(require_state(state).scale.largest_gradient))

@@ -31,7 +31,7 @@ from longterm.learners.ftrl import FTRLDual, FTRLState, Leader, Scale
 from longterm.learners.prox_learner import as_numbers, as_reported, positive_or_one
 from longterm.problems import Problem
 from longterm.theory.bounds import HARD, REGRET
-from longterm.theory.conditions import power_sum
+from longterm.theory.step_sums import power_sum
 
 
 class PenaltyState(NamedTuple):
@@ -93,16 +93,12 @@ class GrowingPenalty(FTRLDual):
         return {"multiplier": as_reported(state.weight), "weight": state.dual.weight_sum}
 
     def bounds(
-        self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, T: FloatArray
+        self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, T: FloatArray, state: FTRLState | None
     ) -> Mapping[str, FloatArray]:
-        most = scale.primal_per_round(problem, None) + problem.constants.loss_range
-        violation = most / np.asarray(self.w_0) * power_sum(T, 1 + np.asarray(self.growth))
-        regret, violation = np.broadcast_arrays(primal, violation)
-        return {REGRET: regret, HARD: violation}
-
-    def bounds_after(
-        self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, state: FTRLState
-    ) -> Mapping[str, FloatArray]:
-        # The state's sum goes up to w_{T+1}: one term more than the theorem needs.
         most = scale.primal_per_round(problem, state) + problem.constants.loss_range
-        return {REGRET: primal, HARD: most * as_numbers(state.dual.inverse_sum)}
+        if state is None or not scale.finds_unit:
+            inverse_sum = power_sum(T, 1 + np.asarray(self.growth)) / np.asarray(self.w_0)
+        else:
+            inverse_sum = as_numbers(state.dual.inverse_sum)  # up to w_{T+1}, one term more than needed
+        regret, violation = np.broadcast_arrays(primal, most * inverse_sum)
+        return {REGRET: regret, HARD: violation}

@@ -14,20 +14,18 @@ with which η = R²/(a√T) does not give a √T.)
 a and b define each other. Eliminating b leaves a³ − 12 F a² − r² (2G² + 3D²) a − 48 F G² r⁴ = 0, whose coefficients
 change sign once: it has exactly one positive root.
 Needs: the horizon T, and a Slater point with slack ε > γ.
-Guarantees: Lemma 5 on g + γ in every round (`tightened`), `theorem_8` at the horizon itself.
+Guarantees: Lemma 5 on g + γ in every round (`tightened`). At the horizon it is at most 0 where the assumptions hold,
+since (D + γ)² ≤ 3 (D² + b²).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from longterm import _validate as validate
-from longterm._arrays import FloatArray
-from longterm.errors import InputError
 from longterm.learners.mahdavi_ogd import MahdaviOGD
 from longterm.learners.needs import Need
 from longterm.learners.tightened import ConstantMargin, Tightened, slater_point_for
@@ -64,20 +62,8 @@ def fixed_point(constants: Constants) -> FixedPoint:
     return FixedPoint(a, float(2 * np.sqrt(F * (4 * G**2 * r**2 / a + a / r**2))))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class NoViolationMahdaviOGD(Tightened):
     """Convex OGD, one multiplier, on g + γ.
-
-    Parameters
-    ----------
-    learner : MahdaviOGD
-        The learner that is told g + γ.
-    margin : ConstantMargin
-        γ.
-    slater : SlaterPoint
-        ε, and where known x̂.
-    checked : tuple of Assumption
-        What was checked when γ was chosen.
 
     Examples
     --------
@@ -126,16 +112,3 @@ class NoViolationMahdaviOGD(Tightened):
                 Assumption("γ = b T^{−1/4} ≤ ε", float(gamma), point.epsilon, longer),
             ),
         )
-
-    def theorem_8(self, problem: Problem, horizon: int) -> Mapping[str, FloatArray]:
-        """Return Theorem 8, corrected: a √T + (γ/ε) F T, and Σ g(x_t) ≤ b T^{3/4} − γT = 0.
-
-        T must be the horizon that the steps and the margin were made for, and the assumptions must hold.
-        """
-        self.require_assumptions()
-        T, gamma = float(validate.dimension("horizon", horizon)), self.margin.gamma
-        a, b = fixed_point(problem.constants)
-        if not np.allclose(b * T**-0.25, gamma, rtol=1e-9):
-            raise InputError("horizon", f"{horizon!r} is not the learner's horizon", "Give the one it was made for")
-        regret = a * np.sqrt(T) + gamma / self.slater.epsilon * problem.constants.loss_range * T
-        return {REGRET: np.asarray(regret), SIGNED: np.asarray(0.0)}

@@ -17,27 +17,19 @@ the article prints 2√2 η (m + 1) ≤ 1, without G.
 Needs: the horizon T; value and one subgradient of f_t and of each g_j (or of their maximum) at x_t.
 Guarantees: Theorem 4 of the article, corrected. With a multiplier each it bounds every Σ_t g_j(x_t), with one
 Σ_t max_j g_j(x_t), which is more. The proof uses the comparator only through λ_t · g_t(x*) ≤ 0, so constraints may
-change from round to round.
-
-Proof: that of Lemma 5 (`docs/theory.md`) with the constants of `AOGD.constants_of_duals`. C2 then reads
-η (m + 1) G²/2 + μθ² ≤ θ/2, the condition on δ above. What is left at the end is
-
-    Σ Δf_t + Σ_j λ_j Σ_t g_j(x_t) − (‖λ‖²/2) (S_θ + δ_μ) ≤ 𝓡          for every λ ≥ 0 in R^m,
-
-so Σ_j [Σ_t g_j(x_t)]₊² ≤ 2 (S_θ + δ_μ)(𝓡 + F T). The multipliers share ‖λ‖²: the article's m a/R² may be a/R².
+change from round to round. Proof: `docs/derivations.md`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from longterm import _validate as validate
-from longterm._arrays import ROUNDING, FloatArray
+from longterm._arrays import ROUNDING
 from longterm.constraints import DoublyStochastic, ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGD
@@ -135,20 +127,8 @@ MULTIPLIERS: tuple[Multipliers, ...] = get_args(Multipliers)
 DELTAS: Mapping[str, DeltaRule] = {"smallest root": smallest_root, "twice": twice}
 
 
-@dataclass(frozen=True, eq=False)
 class MahdaviOGD(AOGD):
     """A-OGD with constant steps θ = ηδ, η, μ = η and one or m multipliers.
-
-    Parameters
-    ----------
-    enclosing_set : Set
-        B, which it projects onto.
-    schedule : ConstantSchedule
-        θ = ηδ, η and μ = η.
-    penalty : Penalty
-        φ; λ²/2 unless given.
-    duals : Duals
-        One multiplier for max_j g_j, or one for each constraint.
 
     Examples
     --------
@@ -226,34 +206,6 @@ class MahdaviOGD(AOGD):
     def constants_of_duals(self, c: Constants) -> Constants:
         """Return those of A-OGD with σ = 0: Theorem 4 is for convex losses."""
         return replace(super().constants_of_duals(c), strong_convexity=0.0)
-
-    def theorem_4(self, problem: Problem, rounds: ArrayLike) -> Mapping[str, FloatArray]:
-        """Return Theorem 4, corrected, for learners like this one tuned for each of `rounds`, δ the smallest root.
-
-        a √T, and √( 2 (F T + a √T) √T (δ r²/a + a/r²) ), a = r √((m + 1) G² + 2 m D²). The article has m a/r²: true
-        too, and looser by up to √m.
-
-        Examples
-        --------
-        >>> from longterm.learners import MahdaviOGD
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> learner = MahdaviOGD.for_problem(problem, horizon=1000)
-        >>> learner.bound(problem, [500, 1000])["regret"].round(2)
-        array([ 79.11, 105.48])
-        >>> round(float(learner.theorem_4(problem, 1000)["regret"]), 2)
-        105.48
-        """
-        count, c = self.duals.count, problem.constants
-        T, a, r = validate.horizons("rounds", rounds).astype(np.float64), regret_factor(c, count), c.radius
-        least = smallest_horizon(c, count)
-        if np.any(least > T):
-            raise InputError("rounds", f"{np.min(T):g} is too few: δ has no real root", f"Give at least {least}")
-        need, etas = (count + 1) * c.gradient_bound**2, r**2 / (a * np.sqrt(T))
-        delta = np.reshape([smallest_root(need, float(eta)) for eta in etas.flat], T.shape)
-        regret = a * np.sqrt(T)
-        share = np.sqrt(T) * (delta * r**2 / a + a / r**2)
-        return {REGRET: regret, self.violation_measure: np.sqrt(2 * (c.loss_range * T + regret) * share)}
 
 
 def papers_constraint_bound(problem: Problem) -> float:

@@ -11,29 +11,7 @@ which changes g_j to g_j/‖a_j‖ for the learner. The trace records the proble
 Needs: the horizon T; affine constraints that never change, because they are used before the round.
 Assumes: 2η²(σ_max(A)² + δ²η²) ≤ 1, reported by `assumptions`. On 8 × 8 doubly-stochastic matrices σ_max² = 5 and
 T ≥ 32 suffices, where the article asks for T ≥ 164 (m + 1)³ = 1.5·10⁸.
-Guarantees: Theorem 12 of the article, proved again and corrected.
-
-Proof. Write w = (z, μ) for the anchor, y = (x, λ) for the extrapolated point, Φ(x, λ) = (Aᵀλ, −(A x − b) + θλ) with
-θ = δη, and ξ = Φ(y) + (∇f_t(x), 0).
-
-1. Both y = Π(w − η Φ(w)) and w⁺ = Π(w − η ξ) are projections from w, so for every u = (x*, ν)
-
-       η ⟨ξ, y − u⟩ ≤ ½‖w − u‖² − ½‖w⁺ − u‖² + η ⟨ξ − Φ(w), y − w⁺⟩ − ½‖y − w⁺‖² − ½‖y − w‖².
-
-2. The inner product and the next term together are at most (η²/2) ‖ξ − Φ(w)‖². With p = x − z and q = λ − μ,
-
-       ‖ξ − Φ(w)‖² = ‖Aᵀq + ∇f_t‖² + ‖A p − θ q‖² ≤ 2 G_f² + 2 σ_max² (‖p‖² + ‖q‖²) + 2 θ² ‖q‖².
-
-3. −½‖y − w‖² = −½(‖p‖² + ‖q‖²) cancels all but η² G_f² if **2η²(σ_max² + θ²) ≤ 1**. (The article does not divide
-   that term by η, and arrives at T ≥ 164 (m + 1)³.)
-4. The left side is at least η (Δf_t + ν · g(x_t) − (θ/2)‖ν‖²), as λ_t · g(x*) ≤ 0. Summed and divided by η,
-
-       Σ Δf_t + ν · Σ g(x_t) − (‖ν‖²/2)(θ T + 1/η) ≤ 𝓡 = r²/(2η) + η G_f² T          for every ν ≥ 0 in R^m.
-
-5. ν = 0 gives the regret (the article has η G² T/2, which its lemma does not give). The best ν, with Σ Δf_t ≥ −F T,
-   gives Σ_j [Σ_t g_j(x_t)]₊² ≤ 2 (θ T + 1/η)(𝓡 + F T). ∎
-
-Neither D nor m enters, nor the length of the rows but through σ_max.
+Guarantees: Theorem 12 of the article, proved again and corrected (`docs/derivations.md`). Neither D nor m enters.
 """
 
 from __future__ import annotations
@@ -143,14 +121,6 @@ class MirrorProx(Learner[MirrorProxState]):
 
         With η = T^{−1/3} and δ = T^{−2/3}, at T: r² T^{1/3}/2 + G_f² T^{2/3} for the regret. The bound on every
         Σ_t g_j(x_t) is for the g_j of the problem: rows of length 1 are scaled back by the longest row, G_g.
-
-        Examples
-        --------
-        >>> from longterm.learners import MirrorProx
-        >>> from longterm.problems import doubly_stochastic
-        >>> problem = doubly_stochastic(8)
-        >>> round(float(MirrorProx.for_problem(problem, horizon=1000).bound(problem, 1000)["regret"]), 6)
-        3240.0
         """
         regret, root = self.bounds_in_unit_rows(problem.constants, rounds)
         return {REGRET: regret, LONG_TERM: root * problem.constants.constraint_gradient_bound}

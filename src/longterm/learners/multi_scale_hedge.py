@@ -29,7 +29,7 @@ PACE = 0.5
 BLOCK_TOLERANCE, LONGEST_BLOCK = 0.15, 128
 """The largest move of an exponent within a block, and the most rounds of a block, a power of 2.
 
-Chosen with `benchmarks/scale_blocks.py`. With a tolerance of .2 covtype in its own order loses half a per cent more.
+With a tolerance of .2 covtype in its own order loses half a per cent more.
 """
 NEWTON_STEPS = 25
 """Newton steps to ν. They converge quadratically from the start, and six suffice as a rule."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from longterm.learners.prox_learner import (
 )
 from longterm.problems import Problem
 from longterm.theory.bounds import LONG_TERM, REGRET
-from longterm.theory.conditions import power_sum
+from longterm.theory.step_sums import power_sum
 
 SHARE = 0.1
 """The default θ_0 is this share of D²/F, or of D²/R per unit M_t.
@@ -127,37 +127,35 @@ class Multiplier(FTRLDual):
         return {**multiplier, "theta": theta, "mu": mu}
 
     def bounds(
-        self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, T: FloatArray
+        self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, T: FloatArray, state: FTRLState | None
     ) -> Mapping[str, FloatArray]:
         require_exact(prox)
-        theta_0, beta = np.asarray(self.theta_0), np.asarray(self.beta)
-        regret = primal + length_bound(prox, problem) ** 2 / (2 * theta_0) * power_sum(T, 1 - beta)
-        weight = theta_0 * (power_sum(T, beta) + 1)
-        return {REGRET: regret, LONG_TERM: np.sqrt(2 * weight * (regret + problem.constants.loss_range * T))}
-
-    def bounds_after(
-        self, primal: FloatArray, prox: Prox, scale: Scale, problem: Problem, state: FTRLState
-    ) -> Mapping[str, FloatArray]:
-        require_exact(prox)
-        unit = scale.unit(state.scale, state.x)
-        regret, violation = self.terms_after(primal, length_bound(prox, problem), problem, state, unit)
+        D = length_bound(prox, problem)
+        if state is None or not scale.finds_unit:
+            regret, violation = self.terms(primal, D, problem, T)
+        else:
+            regret, violation = self.terms(primal, D, problem, T, state.dual, scale.unit(state.scale, state.x))
         return {REGRET: regret, LONG_TERM: violation}
 
-    def regret_after(self, primal: FloatArray, D: float, rounds: Array, unit: Array) -> FloatArray:
-        """Return P + (D² M_T/(2θ_0)) Σ t^{β−1} for the state of round T + 1 = `rounds`."""
-        T, power = as_numbers(rounds) - 1, 1 - np.asarray(self.beta)
-        total = np.where(T > 0, power_sum(np.maximum(T, 1.0), power), 0.0)
-        return np.asarray(primal + D**2 / 2 * (as_numbers(unit) / np.asarray(self.theta_0)) * total)
-
-    def terms_after(
-        self, primal: FloatArray, D: float, problem: Problem, state: Any, unit: Array
+    def terms(
+        self,
+        primal: FloatArray,
+        D: float,
+        problem: Problem,
+        T: FloatArray,
+        dual: MultiplierState | None = None,
+        unit: Array = 1.0,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the bounds on regret and violation from the state after T rounds, with its `round` and `dual`."""
-        T, first = as_numbers(state.round) - 1, as_numbers(state.dual.first_gradient)
-        regret = self.regret_after(primal, D, state.round, unit)
-        waited = np.where(first > 0, first - 1, T)
-        root = np.sqrt(2 * as_numbers(state.dual.theta_sum) * (regret + problem.constants.loss_range * T))
-        return regret, waited * violation_at_start(problem) + root
+        """Return the bounds on regret and violation after T rounds; with `dual` from the θ_t that occurred."""
+        theta_0, beta = np.asarray(self.theta_0), np.asarray(self.beta)
+        total = np.where(T > 0, power_sum(np.maximum(T, 1.0), 1 - beta), 0.0)
+        regret = primal + D**2 / 2 * (as_numbers(unit) / theta_0) * total
+        if dual is None:
+            waited, weight = np.zeros(()), theta_0 * (power_sum(T, beta) + 1)
+        else:
+            first, weight = as_numbers(dual.first_gradient), as_numbers(dual.theta_sum)
+            waited = np.where(first > 0, first - 1, T) * violation_at_start(problem)
+        return regret, waited + np.sqrt(2 * weight * (regret + problem.constants.loss_range * T))
 
 
 def violation_at_start(problem: Problem) -> float:

@@ -6,15 +6,8 @@ A-FTRL (`learners.aftrl`) with z_t + m_{t+1} in the place of z_t = Σ_{s≤t} �
     x_{t+1} = argmin_B ⟨z_t + m_{t+1}, x⟩ + ⟨Λ_{t+1}, g(x)⟩ + ‖x − x_1‖²/(2η_{t+1}).
 
 In `ftrl` this is a `Multiplier` with a `ForecastScale`.
-Guarantees (ours): those of A-FTRL with P = R²/(2η_T) + Σ_t min(½η_t e_t², 2R e_t) ≤ 8.6 R√(S_T + ε), e_t = ‖∇f_t(x_t)
-− m_t‖.
-
-Proof. m_t enters and leaves the leader within one round. Let x̃ be the leader that knows ∇f_t.
-
-1. ⟨∇f_t, x_t − x̃⟩ ≤ ⟨∇f_t − m_t, x_t − x̃⟩ + (what the leader's own inequality gives), ‖x_t − x̃‖ ≤ min(η_t e_t, 2R).
-2. Rounds with e_t² ≤ S_{t−1} + ε give at most √2·2^{−½} R√(S_T + ε).
-3. In the others S doubles: at most 2R·3.42 √(S_T + ε).
-4. The first term is R√(S_T + ε)/√2. The multipliers' part is that of A-FTRL. ∎
+Guarantees: those of A-FTRL with P = R²/(2η_T) + Σ_t min(½η_t e_t², 2R e_t) ≤ 8.6 R√(S_T + ε), e_t = ‖∇f_t(x_t) − m_t‖.
+The statement is ours; the proof is in `docs/derivations.md`.
 """
 
 from __future__ import annotations
@@ -30,12 +23,12 @@ from longterm._arrays import Array, FloatArray, dot, namespace
 from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import FTRL, FTRLState, Leader, Scale, SingleLeader
+from longterm.learners.ftrl import FTRL, FTRLState, Leader, Scale, SingleLeader, require_state
 from longterm.learners.hints import HintModel, LastGradient
 from longterm.learners.multiplier import Multiplier, default_theta_0
 from longterm.learners.prox_learner import as_numbers, prox_of
 from longterm.problems import Problem
-from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError
+from longterm.theory.bounds import LONG_TERM, REGRET
 
 EPSILON = 1e-4
 """ε as a share of G_f²."""
@@ -87,28 +80,13 @@ class ForecastScale(Scale):
     def report(self, prox: Prox, state: FTRLState) -> dict[str, Array]:
         return {"errors": state.scale.errors}
 
-    def primal(self, problem: Problem, T: FloatArray) -> FloatArray:
-        why = "it is about the errors of the forecasts"
-        raise NoTheoremError(why, "Ask after the run: bound(problem, rounds, state=trace.state)")
-
-    def primal_after(self, prox: Prox, problem: Problem, state: FTRLState) -> FloatArray:
-        errors = as_numbers(state.scale.errors) + EPSILON * self.size**2
+    def primal(self, prox: Prox, problem: Problem, T: FloatArray, state: FTRLState | None) -> FloatArray:
+        errors = as_numbers(require_state(state).scale.errors) + EPSILON * self.size**2
         return np.asarray(8.6 * problem.constants.radius * np.sqrt(errors))
 
 
-@dataclass(frozen=True, eq=False)
 class OptimisticAFTRL(FTRL):
-    """A-FTRL that counts a forecast of the next gradient.
-
-    Parameters
-    ----------
-    prox : Prox
-        The closed form of the argmin, from `Constraint.prox(over)`.
-    scale : ForecastScale
-        The forecasts.
-    dual : Multiplier
-        θ_0 and β.
-    """
+    """A-FTRL that counts a forecast of the next gradient."""
 
     name: ClassVar[str] = "optimistic_aftrl"
     title: ClassVar[str] = "Optimistic A-FTRL"

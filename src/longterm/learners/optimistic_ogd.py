@@ -8,15 +8,7 @@ X is {g ≤ 0} ∩ B where its projection is known and g is fixed; then nothing 
 constraint is ignored. ε = 10^{−12} G_f² only keeps the first step finite. The rule is well known (Rakhlin and
 Sridharan 2013, for example); steps and constants are ours.
 Guarantees: Σ f_t(x_t) − f_t(x*) ≤ 5.11 Δ √(S_T + ε).
-
-Proof. Let e_t = ‖∇f_t − m_t‖.
-
-1. ⟨∇f_t, x_t − u⟩ ≤ (‖y_t − u‖² − ‖y_{t+1} − u‖²)/(2η_t) + min(½η_t e_t², Δe_t).
-2. Rounds with e_t² ≤ S_{t−1} + ε: ½η_t e_t² ≤ κe_t²/√(2(S_t + ε)), in all at most √2 κ√(S_T + ε).
-3. In the other rounds S doubles, so Σ Δe_t ≤ 3.42 Δ√(S_T + ε).
-4. The first terms add up to at most Δ²/(2κ) √(S_T + ε). In all 5.1 Δ√(S_T + ε). ∎
-
-Perfect forecasts have S = 0. With m_t = 0, S is Σ ‖∇f_t‖².
+Proof: `docs/derivations.md`. Perfect forecasts have S = 0. With m_t = 0, S is Σ ‖∇f_t‖².
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from longterm.learners.needs import StepKind
 from longterm.learners.prox_learner import ProxLearner, as_reported, prox_of, values_of
 from longterm.problems import Problem
 from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
-from longterm.theory.conditions import power_sum
+from longterm.theory.step_sums import power_sum
 
 
 class ProximalAOGDState(NamedTuple):
@@ -118,24 +118,15 @@ class ProximalAOGD(ProxLearner[ProximalAOGDState]):
 
         Convex losses, η_t = s/√t: P = r²/(2s) + (Δ²/(2s)) (√T − 1) + (G_f²/2) Σ η_t, with r = max ‖x_1 − x‖ over B.
         Strongly convex losses, η_t = 1/(σt): P = (G_f²/(2σ)) (1 + ln T).
-
-        Examples
-        --------
-        >>> from longterm.learners import ProximalAOGD
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> bound = ProximalAOGD.for_problem(problem).bound(problem, 1000)
-        >>> round(float(bound["regret"]), 1), round(float(bound["long_term_violation"]), 1)
-        (1670.3, 129.0)
         """
         T, c = horizons_of(rounds, self.batch_shape), problem.constants
         if isinstance(self.scale, StronglyConvexScale):
-            P = self.scale.primal(problem, T)
+            P = self.scale.primal(self.prox, problem, T, None)
         else:
             s = np.asarray(self.scale.step)
             P = (c.radius**2 + c.diameter**2 * (np.sqrt(T) - 1)) / (2 * s)
             P = P + c.loss_gradient_bound**2 * s / 2 * power_sum(T, 0.5)
-        return self.dual.bounds(P, self.prox, self.scale, problem, T)
+        return self.dual.bounds(P, self.prox, self.scale, problem, T, None)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> ProximalAOGDState:
         x = self.initial_x(batch_shape, xp, dtype)

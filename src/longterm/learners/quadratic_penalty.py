@@ -40,9 +40,9 @@ from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, SQUARED, NoTheoremError, horizons_of
-from longterm.theory.conditions import step_sums, tabulate
 from longterm.theory.facts import Constants
 from longterm.theory.schedules import PenaltySchedule
+from longterm.theory.step_sums import step_sums, tabulate
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ The learner is A-OGD or another with one multiplier for g = max_j g_j. Where Lem
 Σ g(x_t) ≤ 0. A Slater point x̂ in B with g(x̂) ≤ −ε makes room for margins γ_t ≤ ε: the comparator
 u_t = (1 − γ_t/ε) x* + (γ_t/ε) x̂ has g(u_t) ≤ −γ_t by convexity, and costs at most (F/ε) Σ γ_t more than x*.
 
-A margin is a slot. With W and 𝓡 of Lemma 5 (`theory.slater`) and D + γ_t for D,
+A margin is a slot. With W and 𝓡 of Lemma 5 (`theory.margins`) and D + γ_t for D,
 
     constant   Σ f_t(x_t) − f_t(x*) ≤ 𝓡_γ + (γ/ε) F T,         Σ g(x_t) ≤ √(2 W (𝓡_γ + F T)) − γT
     decaying   the same with Σ γ_t for γT, and the cost of a comparator that moves in 𝓡_γ (`DecayingMargin.bounds`).
@@ -32,12 +32,12 @@ from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
 from longterm.problems import Problem
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
-from longterm.theory.conditions import step_sums, tabulate
 from longterm.theory.facts import Assumption, Constants
 from longterm.theory.paper import lemma_5
 from longterm.theory.per_learner import PerLearner
 from longterm.theory.schedules import Schedule
 from longterm.theory.slater import SlaterPoint, find_slater_point, require_slack
+from longterm.theory.step_sums import step_sums, tabulate
 
 
 class Margin(PerLearner, ABC):
@@ -199,7 +199,7 @@ class Tightened(Learner[AOGDState]):
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
         """Return the bounds of the margin, in every round of a run."""
-        if not self.learner.penalty.is_the_papers:
+        if not self.learner.penalty.is_half_square:
             raise NoTheoremError("the margins are those of the paper's penalty λ²/2")
         c, epsilon = problem.constants, self.slater.epsilon
         return self.margin.bounds(self.learner.schedule, epsilon, c, rounds, self.batch_shape)
@@ -226,7 +226,7 @@ def slater_point_for(problem: Problem, given: SlaterPoint | None) -> SlaterPoint
 
 def require_papers_penalty(learner: AOGD) -> AOGD:
     """Return the learner if its penalty is the paper's, else raise: no margin is known for another φ."""
-    if not learner.penalty.is_the_papers:
+    if not learner.penalty.is_half_square:
         raise InputError("learner", "its penalty is not the paper's λ²/2", "No margin is known for another φ")
     return learner
 

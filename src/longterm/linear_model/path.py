@@ -17,9 +17,16 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._path_scores import PathScores
-from longterm.linear_model._rows import IN_ORDER, RowBlock, labels_for, row_block, weights_for, whole_numbers
+from longterm.linear_model._rows import (
+    IN_ORDER,
+    NO_NUMBERS,
+    RowBlock,
+    labels_for,
+    row_block,
+    weights_for,
+    whole_numbers,
+)
 from longterm.linear_model.kernels.layout import TRACE
-from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner
 from longterm.storage.one_thread import exclusive, serialised
 

@@ -25,11 +25,6 @@ def late_reversal(radius: float = 1.0, gradient_bound: float = 1.0, epsilon: flo
         G.
     epsilon : float
         ε.
-
-    Returns
-    -------
-    Problem
-        The problem, with exact constants.
     """
     radius = validate.positive_scalar("radius", radius)
     epsilon = validate.positive_scalar("epsilon", epsilon)
@@ -82,11 +77,6 @@ def switching_constraints(pool: Affine, cost_norm: float = 1.0) -> Problem:
         The half-spaces.
     cost_norm : float
         ‖c_t‖.
-
-    Returns
-    -------
-    Problem
-        The problem, with exact constants.
 
     Examples
     --------

@@ -33,11 +33,6 @@ def online_linear_program(
     constraints : int
         m.
 
-    Returns
-    -------
-    Problem
-        The problem, with exact constants.
-
     Examples
     --------
     >>> from longterm.problems import online_linear_program

@@ -29,11 +29,6 @@ def budgeted_logistic(features: ArrayLike, budget: float, *, l1: float = 1.0, l2
     l2 : float
         The weight of ½‖x‖².
 
-    Returns
-    -------
-    Problem
-        The problem, with exact constants.
-
     Examples
     --------
     >>> import numpy as np
@@ -80,11 +75,6 @@ def fair_logistic(features: ArrayLike, sensitive: ArrayLike, budget: float, limi
         ρ.
     limit : float
         The largest covariance.
-
-    Returns
-    -------
-    Problem
-        The problem, with exact constants.
 
     Examples
     --------

@@ -20,19 +20,6 @@ from longterm.experiments.result import Role
 
 FORMATS: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
 """The formats of a figure, with metadata that make the bytes reproducible."""
-MATPLOTLIB_STYLE: dict[Any, Any] = {
-    "font.family": "serif",
-    "mathtext.fontset": "dejavuserif",
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "lines.linewidth": 1.6,
-    "savefig.dpi": 200,
-    "svg.hashsalt": "longterm",
-    "pdf.fonttype": 42,  # publishers refuse Type 3 fonts, matplotlib's default
-    "figure.autolayout": False,
-    "figure.constrained_layout.use": False,
-}
 
 
 @contextmanager
@@ -96,6 +83,20 @@ COLOURS = (
     ("#B3202C", "#FF7B83"),
 )
 """On white and on dark. The first four are those of Okabe and Ito, darkened."""
+MATPLOTLIB_STYLE: dict[Any, Any] = {
+    "font.family": "serif",
+    "mathtext.fontset": "dejavuserif",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.prop_cycle": f"cycler('color', {[on_white for on_white, _ in COLOURS]})",
+    "lines.linewidth": 1.6,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "longterm",
+    "pdf.fonttype": 42,  # publishers refuse Type 3 fonts, matplotlib's default
+    "figure.autolayout": False,
+    "figure.constrained_layout.use": False,
+}
 MARKERS = (
     ("o", "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z"),
     ("s", "M-4-4h8v8h-8z"),
@@ -145,3 +146,12 @@ def line_style(index: int, role: Role) -> Any:
 def escape_formula(text: str) -> str:
     """Return text that Matplotlib does not parse as a formula."""
     return text.replace("$", r"\$")
+
+
+def set_plain_ticks(axis: Any) -> None:
+    """Set ticks at 1, 2 and 5 times the powers of ten: Matplotlib's 6×10⁰ is too wide for a short axis."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
