@@ -1,4 +1,4 @@
-"""λ_min(X) ≥ floor: its subgradient three ways, its facts, its problem and its stream."""
+"""λ_min(X) ≥ floor: its subgradient by two methods, its bounds, its problem and its stream."""
 
 import dataclasses
 
@@ -118,7 +118,7 @@ def test_observe_decomposes_once():
 
 
 @each_way
-def test_a_run_with_each_way(way):
+def test_a_run_with_each_method(way):
     usual, other = covariance(8), covariance(8, eigenvector=WAYS[way])
     stream = PairwiseSigns(8)
     one, two = (

@@ -19,7 +19,7 @@ COMPRESSED = {"plain": bytes, "bz2": bz2.compress, "gz": gzip.compress, "xz": lz
 
 
 @pytest.mark.parametrize("how", COMPRESSED)
-def test_every_compression_whatever_the_name(tmp_path, how):
+def test_every_compression_is_detected(tmp_path, how):
     file = tmp_path / "no-ending"
     file.write_bytes(COMPRESSED[how](TINY))
     features, labels = read_libsvm(file)

@@ -54,7 +54,7 @@ def test_shares():
     assert shares([-1.0, 0.0]) == [0.0, 0.0]
 
 
-def test_twins_have_one_vote():
+def test_settings_of_one_learner_share_a_weight():
     """Three settings of one learner count as one in the median, wherever they played."""
     spec = ArenaSpec(
         (*(LearnerSpec("aogd", {"beta": k / 9}, f"twin {k}") for k in (1, 2, 3)),
@@ -90,7 +90,7 @@ def test_verdicts():
     assert "bound broken: a on one: regret 3 of it" in league_text(broken, league(broken), Preference())
 
 
-def test_there_is_no_minus_nought():
+def test_numbers_are_never_minus_zero():
     assert [format_decimals(value) for value in (-0.001, -0.3, None)] == ["0.00", "-0.30", "–"]
 
 
@@ -100,7 +100,7 @@ def test_growth_through_three_horizons():
 
 
 def test_ties_and_errors_come_from_the_sequences():
-    """The same scores in every sequence are no tie, however close; those that swing by more than their distance are."""
+    """Equal differences in every sequence are no tie; differences smaller than their spread are."""
     from longterm.experiments.arena.league import standard_error
 
     np.testing.assert_allclose(standard_error(np.array([0.2, 0.2, 0.2])), 0.0, atol=1e-12)

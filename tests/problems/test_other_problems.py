@@ -1,4 +1,4 @@
-"""A learner made for one problem is not let loose on another that it does not fit."""
+"""A learner is refused on a problem that it does not fit."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_a_learner_for_a_wider_set_is_refused_on_a_narrower_one(name):
         run(NARROW, learner, RandomCosts(2), 5)
 
 
-def test_a_slater_point_is_not_taken_on_trust_where_there_can_be_none():
+def test_a_false_slater_point_is_refused():
     problem = doubly_stochastic(2)
     with pytest.raises(InputError, match="no interior"):
         NoViolationAOGD.for_problem(problem, horizon=1000, margin=0.1, slater=SlaterPoint(0.5))

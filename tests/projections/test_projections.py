@@ -188,7 +188,7 @@ def test_elastic_net_by_hand():
 
 
 @pytest.mark.parametrize("far", [1e3, 1e17, 1e154, 1e300])
-def test_closed_forms_are_right_from_far_away(far):
+def test_closed_forms_are_accurate_for_distant_points(far):
     """No square overflows, and what is far away does not drown the answer."""
     x = far * np.array([-1.0, 0.5, 0.5])
     np.testing.assert_allclose(project_onto_elastic_net(x, 2.0, l2=0.0), [-2.0, 0.0, 0.0], atol=1e-12)
@@ -200,7 +200,7 @@ def test_closed_forms_are_right_from_far_away(far):
     np.testing.assert_allclose(flat, [1.5, 0.0, 0.0, 0.0], atol=1e-12)
 
 
-def test_searches_refuse_what_is_too_far_away():
+def test_searches_refuse_distant_points():
     with pytest.raises(InputError, match="x: has an entry of 1e\\+200"):
         project_onto_doubly_stochastic(np.array([1e200, 0.0, 0.0, 0.0]), 2)
 

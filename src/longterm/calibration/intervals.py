@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from copy import copy
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -80,6 +81,17 @@ class Intervals(ReprMixin):
         self._open: set[int] = set()
         self._history: deque[Settled] = deque(maxlen=HISTORY)
         self._add_groups(groups)
+
+    def copy(self) -> Self:
+        """Return intervals that go on by themselves from here, without the history of `plot`."""
+        other = copy(self)
+        other.names = dict(self.names)
+        other.resume(self._asked, self._open)
+        return other
+
+    def resume(self, asked: int, open_rounds: Iterable[int]) -> None:
+        """Go on after `asked` asks, of which these numbers are open, with no history."""
+        self._asked, self._open, self._history = asked, set(open_rounds), deque(maxlen=HISTORY)
 
     @property
     def open_rounds(self) -> int:

@@ -127,7 +127,7 @@ class Mixture(ReprMixin):
             rarity = groups / (group_rounds + 1.0)
             blame = rarity / xp.vecdot(rarity, groups)[..., None]
             step = _GROUP_GAIN * _scale(group_errors[..., 0, :], group_errors[..., 1, :]) * blame
-            moved = (constants.gains * push[..., 2 * N :])[..., None] * step[..., None, :]
+            moved = (started[..., None] * constants.gains * push[..., 2 * N :])[..., None] * step[..., None, :]
             group_trackers = group_trackers + moved + (s * fresh)[..., None] * constants.unit
         return MixtureState(
             state.rounds + 1.0,

@@ -31,7 +31,6 @@ from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import given_unit
 from longterm.learners.multiplier import Multiplier, MultiplierState
 from longterm.learners.prox_learner import as_reported
 from longterm.problems import Problem
@@ -148,9 +147,9 @@ class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
             round=state.round + 1,
             x=self.enclosing_set.project(state.x - eta * descent),
             square_sums=square_sums,
-            dual=self.dual.ascend(state.dual, state.round, as_column(feedback.constraint), given_unit(state.x)),
+            dual=self.dual.ascend(state.dual, state.round, as_column(feedback.constraint)),
         )
 
     def report(self, state: DiagonalAdaGradAOGDState) -> dict[str, Array]:
-        theta, mu = self.dual.steps(state.round, given_unit(state.x))
+        theta, mu = self.dual.steps(state.round, state.x)
         return {"multiplier": as_reported(state.multiplier), "theta": theta, "mu": mu}

@@ -1,4 +1,4 @@
-"""How a learner weighs its experts: by what following each of them instead would have cost.
+"""Rules that weigh experts by the loss of following each of them.
 
 A rule sees ℓ_k = ⟨n_t, x^k_t − x_t⟩, so Σ_k p_k ℓ_k = 0, and keeps a few numbers for each expert.
 """
@@ -38,19 +38,19 @@ class Meta(ABC):
 
     @abstractmethod
     def start(self, losses: Array) -> Array:
-        """The memory before round 1, shape (..., n), for losses of this shape (..., K)."""
+        """Return the memory before round 1, shape (..., n), for losses of this shape (..., K)."""
 
     @abstractmethod
     def weights(self, memory: Array) -> Array:
-        """p, shape (..., K), from memory of shape (..., n)."""
+        """Return the weights p, shape (..., K), from memory of shape (..., n)."""
 
     @abstractmethod
     def update(self, memory: Array, losses: Array) -> Array:
-        """The memory after a round with losses ℓ of shape (..., K)."""
+        """Return the memory after a round with losses ℓ of shape (..., K)."""
 
     @abstractmethod
     def regret(self, memory: FloatArray) -> FloatArray:
-        """At most this much was lost against each expert, shape (..., K) or (..., 1), by its theorem."""
+        """Return the bound of the regret against each expert, shape (..., K) or (..., 1)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +173,7 @@ RULES: Mapping[MetaName, Meta] = {"adahedge": AdaHedge(), "adapt-ml-prod": Adapt
 
 
 def rule_called(name: MetaName) -> Meta:
-    """The rule of that name."""
+    """Return the rule of that name."""
     if name not in RULES:
         raise InputError("meta", f"{name!r} is not known", f"Choose from {sorted(RULES)}")
     return RULES[name]

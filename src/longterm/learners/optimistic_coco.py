@@ -199,12 +199,12 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         return {REGRET: lost + regret, HARD: broken + violation}
 
     def _growth(self, level: Array) -> Array:
-        """ω, by which the price grows with the violation."""
+        """Return ω, the rate at which the price grows with the violation."""
         steep = 4 * OF_STEPS * self.enclosing_set.diameter * namespace(level).sqrt(level + 4 * self.constraint_size**2)
         return 1 / clamp_min(steep, self.constraint_bound / math.log(2))
 
     def _lines(self, errors: Array, level: Array, rounds: Array) -> tuple[Array, Array]:
-        """What an epoch adds to the two bounds."""
+        """Return the terms of an epoch in the two bounds."""
         xp, omega = namespace(level), self._growth(level)
         theta = self.loss_size / self.constraint_size / omega
         steps = OF_STEPS * self.enclosing_set.diameter * (xp.sqrt(errors) + TINY**0.5 * self.loss_size)
@@ -227,7 +227,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     def hinted(
         self, state: OptimisticCOCOState, hint: Array | None = None, constraint_hint: Array | None = None
     ) -> OptimisticCOCOState:
-        """The same state with other forecasts of this round, before it is asked."""
+        """Return the state with other forecasts of this round, before it is asked."""
         first = state.hint if hint is None else hint
         second = state.constraint_hint if constraint_hint is None else self._shortened(constraint_hint)
         return state._replace(x=self._stepped(state, first, second), hint=first, constraint_hint=second)
@@ -271,12 +271,12 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         return after._replace(x=self._stepped(after, after.hint, after.constraint_hint))
 
     def _weight(self, state: OptimisticCOCOState) -> Array:
-        """w_t, the price of the constraint."""
+        """Return w_t, the price of the constraint."""
         growth = self._growth(state.level) * state.violation
         return self.loss_size / self.constraint_size * namespace(growth).exp(growth)
 
     def _stepped(self, state: OptimisticCOCOState, loss: Array, constraint: Array) -> Array:
-        """From y_t along both directions."""
+        """Return the step from y_t along both directions."""
         size = 2**-0.75 * self.enclosing_set.diameter
         eta = size / namespace(state.anchor).sqrt(state.errors + TINY * self.loss_size**2)
         return self.enclosing_set.project(
@@ -284,7 +284,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         )
 
     def _foreseen(self, memory: Array, t: Array, y: Array) -> Array:
-        """m^g_t: of the fixed g at y_t, else the model's."""
+        """Return m^g_t: the gradient of a fixed g at y_t, else the forecast of the model."""
         if self.constraint is None:
             return self._shortened(self.constraint_hints.predict(memory, t, y))
         xp, (values, pullback, _) = namespace(y), self.constraint.linearised(y)
@@ -296,7 +296,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
         return as_column(xp.astype(worst > 0, y.dtype)) * normal
 
     def _shortened(self, hint: Array) -> Array:
-        """No longer than G_g: nearer to any gradient, then."""
+        """Return the forecast shortened to the length G_g, which is nearer to any gradient."""
         reach = self.constraint_size / clamp_to_divisor(norm(hint))
         return hint * as_column(namespace(hint).minimum(reach, 1.0))
 

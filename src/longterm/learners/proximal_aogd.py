@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from longterm._arrays import Array, FloatArray, as_column
 from longterm._validate import Hyper, positive_scalar
 from longterm.learners.feedback import Feedback
-from longterm.learners.ftrl import given_unit
 from longterm.learners.ftrl_scales import GivenScale, StronglyConvexScale, scale_for
 from longterm.learners.multiplier import Multiplier, MultiplierState, default_theta_0
 from longterm.learners.needs import StepKind
@@ -134,12 +133,12 @@ class ProximalAOGD(ProxLearner[ProximalAOGDState]):
 
     def update(self, state: ProximalAOGDState, feedback: Feedback) -> ProximalAOGDState:
         values = values_of(feedback, self.prox.constraint.count)
-        dual = self.dual.ascend(state.dual, state.round, values, given_unit(state.x))
+        dual = self.dual.ascend(state.dual, state.round, values)
         curvature = 1 / self.scale.eta(state.round, state.x)
         slope = feedback.loss_gradient - as_column(curvature) * state.x
         return ProximalAOGDState(state.round + 1, self.prox.argmin(slope, dual.multiplier, curvature), dual)
 
     def report(self, state: ProximalAOGDState) -> dict[str, Array]:
-        theta, mu = self.dual.steps(state.round, given_unit(state.x))
+        theta, mu = self.dual.steps(state.round, state.x)
         eta = self.scale.eta(state.round, state.x)
         return {"multiplier": as_reported(state.multiplier), "theta": theta, "eta": eta, "mu": mu}

@@ -153,7 +153,7 @@ class ScaleMixture(Scale):
             hedge, p = hedges.reweight(hedge, p, s, ends, R, self.log_priors(prox))
         return MixtureState(*OnlineState(*before[:2]).after(gradient), p, unpriced, hedge)
 
-    def unit(self, scale: MixtureState, x: Array) -> Array:
+    def unit(self, scale: MixtureState) -> Array:
         return scale.largest_gradient
 
     def leader(self, prox: Any, state: FTRLState) -> tuple[MixtureLeader, MixtureState]:

@@ -73,7 +73,7 @@ class LearnerMemory:
 
     @property
     def scale(self) -> FeatureScale | None:
-        """How features are centred and scaled, if they are."""
+        """Centres and scales of the features, or None."""
         return self._scale
 
     @property
@@ -83,7 +83,7 @@ class LearnerMemory:
 
     @property
     def rounds(self) -> int:
-        """How many rows were learned."""
+        """Number of rows learned."""
         return self._state.rounds
 
     @property
@@ -144,7 +144,7 @@ class LearnerMemory:
 
     @property
     def nonzeros(self) -> int:
-        """How many weights of x_{T+1} are not 0."""
+        """Number of non-zero weights of x_{T+1}."""
         return self._state.nonzeros()
 
     @property
@@ -223,7 +223,7 @@ class LearnerMemory:
         stored = read_snapshot(Path(path), cls.kind, VERSION)
         made = cls.__new__(cls)
         try:
-            made._restore(dict(stored.metadata), dict(stored.arrays))
+            made.__setstate__({"specification": dict(stored.metadata), "arrays": dict(stored.arrays)})
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             reason = f"it does not describe a learner ({error})"
             raise SnapshotError(Path(path), "damaged", reason, "Give a file that save() made") from None

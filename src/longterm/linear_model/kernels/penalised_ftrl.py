@@ -41,7 +41,7 @@ from longterm.linear_model.kernels.round import (
     place_leader,
 )
 
-MAX_PASSES, MAX_STEPS, FEW_PASSES = 50, 100, 4
+MAX_PASSES, MAX_STEPS = 50, 100
 
 
 def row_loop(digest: str) -> Callable[..., None]:
@@ -184,28 +184,20 @@ def modelled(p, s, mixture, weight, rise, n, norm_1, norm_2):
 
 @helper
 def weight_for_few(p, z, weight):
-    """Return the smallest ν ≥ `weight` with at most max_features coordinates |z_k| > νl1.
-
-    As a rule one coordinate is too many, and the smallest of those above is the threshold. Otherwise bisect.
-    """
-    count, least, largest = above_and_least(z, weight * p.l1)
-    for _ in range(FEW_PASSES):
-        if count <= p.max_features:
-            return weight
-        weight = weight_reaching(least, p.l1)
-        count, least, largest = above_and_least(z, weight * p.l1)
-    low, high = weight, weight_reaching(largest, p.l1)
-    while count > p.max_features:
+    """Return the smallest ν ≥ `weight` with at most max_features coordinates |z_k| > νl1, by bisection."""
+    count, low, high = above_and_range(z, weight * p.l1)
+    if count <= p.max_features:
+        return weight
+    while count > p.max_features + 1:  # the threshold is in [low, high), two of the |z_k|
         middle = 0.5 * (low + high)
-        if not low < middle < high:
-            return high
-        here, least, _ = above_and_least(z, middle * p.l1)
-        if here > p.max_features:
-            low = weight_reaching(least, p.l1)
-            count = above_and_least(z, low * p.l1)[0]
-        else:
+        above, least, _ = above_and_range(z, middle)
+        if above > p.max_features:
+            count, low = above, least
+        elif middle < high and low < middle:
             high = middle
-    return low
+        else:
+            return weight_reaching(high, p.l1)
+    return weight_reaching(low, p.l1)
 
 
 @helper
@@ -218,7 +210,7 @@ def weight_reaching(size, l1):
 
 
 @helper
-def above_and_least(z, threshold):
+def above_and_range(z, threshold):
     """Return how many |z_k| are above the threshold, the least of them, and the largest."""
     count = 0
     least, largest = np.inf, 0.0
