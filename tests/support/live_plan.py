@@ -71,7 +71,7 @@ def image(live: LiveLearner) -> bytes:
     _ = live.state
     copy = live._replica.copy
     arrays = {**state_arrays(copy.state), **{name: np.asarray(value) for name, value in copy.sums._asdict().items()}}
-    arrays |= {f"open.{number}": found.token.x for number, found in copy.open.items()}
+    arrays |= {f"open.{number}": found.x for number, found in copy.open.items()}
     return pack({"counters": copy.counters, "asked": copy.asked}, arrays)
 
 

@@ -28,7 +28,7 @@ from longterm.learners.base import Learner, require_learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import FeedbackCheck, OnBrokenBound
 from longterm.problems import Problem
-from longterm.service.learner_copy import LearnerCopy, RoundClosed, RoundOpened, RoundRepeated
+from longterm.service.learner_copy import LearnerCopy, RoundOpened, RoundRepeated, RoundsClosed
 from longterm.service.state import LiveState, Oracle, feedback_at
 from longterm.service.tokens import Token, require_key
 from longterm.storage.database import Durability
@@ -183,12 +183,12 @@ class LiveLearner(Stored[LearnerCopy]):
         WindowFullError
             If as many rounds are in flight as were allowed.
         """
-        return self._replica.transact(self._opening, require_key(key)).round.token
+        return self._replica.transact(self._opening, None if key is None else require_key(key)).token
 
     def _opening(self, key: str | None) -> RoundOpened | RoundRepeated:
         replica = self._replica
         if key is not None:
-            found = replica.copy.round_with_key(key, replica.database, replica.name)
+            found = replica.copy.token_with_key(key, replica.database, replica.name)
             if found is not None:
                 return RoundRepeated(found)
         return replica.copy.opening(replica.epoch, time.time(), key)
@@ -252,7 +252,7 @@ class LiveLearner(Stored[LearnerCopy]):
         with np.errstate(all="ignore"):  # non-finite numbers are refused with an error
             self._replica.transact(self._telling, token, feedback)
 
-    def _telling(self, token: Token | str, feedback: Feedback) -> RoundClosed:
+    def _telling(self, token: Token | str, feedback: Feedback) -> RoundsClosed:
         copy, number = self._replica.copy, self._find(token).number
         feedback = self._check.accept(feedback, number)
         return copy.telling(number, self._learner.update(copy.state, feedback), feedback)
@@ -272,7 +272,7 @@ class LiveLearner(Stored[LearnerCopy]):
         """
         self._replica.transact(self._skipping, token)
 
-    def _skipping(self, token: Token | str) -> RoundClosed:
+    def _skipping(self, token: Token | str) -> RoundsClosed:
         return self._replica.copy.skipping(self._find(token).number)
 
     def _find(self, token: Token | str) -> Token:
@@ -294,7 +294,7 @@ class LiveLearner(Stored[LearnerCopy]):
         return found
 
     def _open_tokens(self) -> tuple[Token, ...]:
-        return tuple(found.token for found in self._replica.copy.open.values())
+        return tuple(self._replica.copy.open.values())
 
 
 def _require_age(value: int) -> int:

@@ -66,51 +66,47 @@ class Counters(NamedTuple):
         return self.told + self.skipped + self.expired
 
 
-class OpenRound(NamedTuple):
-    """A round without feedback yet."""
-
-    token: Token
-    opened: float
-    """The time of its ask, in seconds since 1970."""
-
-
 class RoundOpened(NamedTuple):
     """An ask: a round is opened, and rounds that became too old expire."""
 
-    round: OpenRound
+    token: Token
+    opened: float
+    """The time, in seconds since 1970."""
     key: str | None
-    closing: Closing | None
+    expiry: RoundsClosed | None
 
     def statements(self, copy: LearnerCopy, name: str, now: float) -> tuple[Sequence[Statement], int]:
         """Return the statements that write it."""
-        token, closing = self.round.token, self.closing
-        version = copy.version if closing is None else closing.version
-        values = token.number, sql.OPEN, token.epoch, self.round.opened, self.key, raw_bytes(token.x), name, version
-        insert = sql.INSERT_ROUND, values
-        if closing is None:
+        (number, x, epoch), opened, key, expiry = self
+        version = copy.version if expiry is None else expiry.version
+        insert = sql.INSERT_ROUND, (number, sql.OPEN, epoch, opened, key, raw_bytes(x), name, version)
+        if expiry is None:
             return (insert,), 1
-        update, *others = closing.write(copy, copy.state, copy.sums, name, now)
+        (update, *others), _ = expiry.statements(copy, name, now)
         return (update, insert, *others), 2
 
     def apply(self, copy: LearnerCopy) -> None:
         """Apply it to a copy."""
-        if self.closing is not None:
-            self.closing.apply(copy)
-        token = self.round.token
-        copy.open[token.number] = self.round
-        copy.asked = token.number
+        token, opened, key, expiry = self
+        if expiry is not None:
+            expiry.apply(copy)
+        number = token.number
+        copy.open[number] = token
+        copy.asked = number
+        if copy.max_age is not None:
+            copy.opened[number] = opened
         if copy.closed is not None:
-            copy.closed.pop(token.number - copy.expire_after - 1, None)
-            if self.key is not None:
-                copy.keys[self.key] = token
-                for key in list(takewhile(lambda key: copy.keys[key].number < copy.oldest_kept, copy.keys)):
-                    copy.keys.pop(key, None)
+            copy.closed.pop(number - copy.expire_after - 1, None)
+            if key is not None:
+                copy.keys[key] = token
+                for old in list(takewhile(lambda key: copy.keys[key].number < copy.oldest_kept, copy.keys)):
+                    copy.keys.pop(old, None)
 
 
 class RoundRepeated(NamedTuple):
     """An ask with a key that was used before. Nothing changes."""
 
-    round: OpenRound
+    token: Token
 
     def statements(self, copy: LearnerCopy, name: str, now: float) -> tuple[Sequence[Statement], int]:
         """Return no statements."""
@@ -120,54 +116,41 @@ class RoundRepeated(NamedTuple):
         """Do nothing."""
 
 
-class RoundClosed(NamedTuple):
-    """A tell or a skip: a round is closed, and a tell leads to another state."""
-
-    closing: Closing
-    state: Any
-    sums: Sums
-
-    def statements(self, copy: LearnerCopy, name: str, now: float) -> tuple[Sequence[Statement], int]:
-        """Return the statements that write it."""
-        return self.closing.write(copy, self.state, self.sums, name, now), 1
-
-    def apply(self, copy: LearnerCopy) -> None:
-        """Apply it to a copy."""
-        copy.state, copy.sums = self.state, self.sums
-        self.closing.apply(copy)
-
-
-class Closing(NamedTuple):
-    """The closing of some rounds."""
+class RoundsClosed(NamedTuple):
+    """A tell, a skip or an expiry: rounds are closed, and a tell leads to another state."""
 
     numbers: tuple[int, ...]
     status: int
+    state: Any
+    sums: Sums
     counters: Counters
     version: int
     recent: array[int]
     flushed: int
 
-    def write(self, copy: LearnerCopy, state: Any, sums: Sums, name: str, now: float) -> Sequence[Statement]:
-        """Return the statements that write a state in which these rounds are closed."""
-        blob = copy.encode_state(state, sums, self.counters, self.recent, self.flushed)
-        update = sql.UPDATE_OBJECT, (self.version, now, blob, name, copy.version)
-        if self.flushed == copy.flushed:
-            return (update,)
+    def statements(self, copy: LearnerCopy, name: str, now: float) -> tuple[Sequence[Statement], int]:
+        """Return the statements that write it."""
+        numbers, status, state, sums, counters, version, recent, flushed = self
+        blob = copy.encode_state(state, sums, counters, recent, flushed)
+        update = sql.UPDATE_OBJECT, (version, now, blob, name, copy.version)
+        if flushed == copy.flushed:
+            return (update,), 1
         closed = [divmod(copy.recent[v % RECENT], 4) for v in range(copy.flushed, copy.version)]
-        closed += [(number, self.status) for number in self.numbers]
+        closed += [(number, status) for number in numbers]
         marks = []
-        for status in (TOLD, SKIPPED, EXPIRED):
-            numbers = [number for number, found in closed if found == status]
-            marks += [sql.close_rounds(name, status, numbers[k : k + 500]) for k in range(0, len(numbers), 500)]
-        return (update, *marks, (sql.DELETE_ROUNDS, (name, copy.oldest_kept)))
+        for mark in (TOLD, SKIPPED, EXPIRED):
+            marked = [number for number, found in closed if found == mark]
+            marks += [sql.close_rounds(name, mark, marked[k : k + 500]) for k in range(0, len(marked), 500)]
+        return (update, *marks, (sql.DELETE_ROUNDS, (name, copy.oldest_kept))), 1
 
     def apply(self, copy: LearnerCopy) -> None:
         """Apply it to a copy."""
-        for number in self.numbers:
+        numbers, status, copy.state, copy.sums, copy.counters, copy.version, copy.recent, copy.flushed = self
+        for number in numbers:
             copy.open.pop(number, None)
+            copy.opened.pop(number, None)
             if copy.closed is not None:
-                copy.closed[number] = self.status
-        copy.counters, copy.version, copy.recent, copy.flushed = self.counters, self.version, self.recent, self.flushed
+                copy.closed[number] = status
 
 
 class LearnerCopy:
@@ -194,7 +177,9 @@ class LearnerCopy:
         self.sums = Sums.zero(x.shape[:-1], 0)
         self.counters = Counters()
         self.version = self.asked = self.flushed = 0
-        self.open: dict[int, OpenRound] = {}
+        self.open: dict[int, Token] = {}
+        self.opened: dict[int, float] = {}
+        """The times of the asks of open rounds, with `max_age`."""
         self.recent = array("q", bytes(8 * RECENT))
         self.closed: dict[int, int] | None = {}
         """The status of closed rounds by number, without a database."""
@@ -217,23 +202,23 @@ class LearnerCopy:
 
     def opening(self, epoch: int, now: float, key: str | None) -> RoundOpened:
         """Return the change that opens a round with the learner's present decision."""
-        number = self.asked + 1
-        expired = self._expiring(number - self.expire_after, now) if self.open else ()
-        if len(self.open) - len(expired) >= self.max_in_flight:
-            raise WindowFullError(
-                f"{self.max_in_flight} rounds are in flight, the oldest is {next(iter(self.open))}. Tell or skip some "
-                "of them, or make the learner with a larger max_in_flight; with expire_after < max_in_flight it is "
-                "never full."
-            )
+        number, expiry = self.asked + 1, None
+        if self.open:
+            expired = self._expiring(number - self.expire_after, now)
+            if len(self.open) - len(expired) >= self.max_in_flight:
+                raise WindowFullError(
+                    f"{self.max_in_flight} rounds are in flight, the oldest is {next(iter(self.open))}. Tell or skip "
+                    "some of them, or make the learner with a larger max_in_flight; with expire_after < max_in_flight "
+                    "it is never full."
+                )
+            if expired:
+                counters = self.counters._replace(expired=self.counters.expired + len(expired))
+                expiry = self._closing(expired, EXPIRED, self.state, self.sums, counters)
         x = np.array(self._learner.ask(self.state))
         x.setflags(write=False)
-        closing = None
-        if expired:
-            counters = self.counters._replace(expired=self.counters.expired + len(expired))
-            closing = self._closing(expired, EXPIRED, counters)
-        return RoundOpened(OpenRound(Token(number, x, epoch), now), key, closing)
+        return RoundOpened(Token(number, x, epoch), now, key, expiry)
 
-    def telling(self, number: int, state: Any, feedback: Feedback) -> RoundClosed:
+    def telling(self, number: int, state: Any, feedback: Feedback) -> RoundsClosed:
         """Return the change that closes an open round with a new state. Raise a NonFiniteError if it has overflowed."""
         leaves = self._packer.leaves(state)
         if not _are_finite(leaves):
@@ -242,32 +227,39 @@ class LearnerCopy:
             remedy = "Check the feedback of this round; the state is as it was"
             raise NonFiniteError(f"state.{self._packer.names[place]}", what, remedy, round=number)
         told, skipped, expired, losses_told, largest_delay = self.counters
-        has_loss, delay = feedback.loss is not None, self.asked - number
-        counters = Counters(told + 1, skipped, expired, losses_told + has_loss, max(delay, largest_delay))
-        sums = self._sums_with(feedback.constraint, feedback.loss)
-        return RoundClosed(self._closing((number,), TOLD, counters), state, sums)
+        loss, delay = feedback.loss, self.asked - number
+        counters = Counters(
+            told + 1,
+            skipped,
+            expired,
+            losses_told if loss is None else losses_told + 1,
+            delay if delay > largest_delay else largest_delay,
+        )
+        return self._closing((number,), TOLD, state, self._sums_with(feedback.constraint, loss), counters)
 
-    def skipping(self, number: int) -> RoundClosed:
+    def skipping(self, number: int) -> RoundsClosed:
         """Return the change that closes an open round without feedback."""
         counters = self.counters._replace(skipped=self.counters.skipped + 1)
-        return RoundClosed(self._closing((number,), SKIPPED, counters), self.state, self.sums)
+        return self._closing((number,), SKIPPED, self.state, self.sums, counters)
 
-    def _closing(self, numbers: tuple[int, ...], status: int, counters: Counters) -> Closing:
-        version = counters.closed
-        if self.closed is not None:
-            return Closing(numbers, status, counters, version, self.recent, 0)
-        recent = self.recent[:]
-        for place, number in enumerate(numbers, self.version):
-            recent[place % RECENT] = 4 * number + status
-        flushed = self.flushed if version - self.flushed < FLUSH_EVERY else version
-        return Closing(numbers, status, counters, version, recent, flushed)
+    def _closing(
+        self, numbers: tuple[int, ...], status: int, state: Any, sums: Sums, counters: Counters
+    ) -> RoundsClosed:
+        version, recent, flushed = self.version + len(numbers), self.recent, self.flushed
+        if self.closed is None:
+            recent = recent[:]
+            for place, number in enumerate(numbers, self.version):
+                recent[place % RECENT] = 4 * number + status
+            if version - flushed >= FLUSH_EVERY:
+                flushed = version
+        return RoundsClosed(numbers, status, state, sums, counters, version, recent, flushed)
 
     def _expiring(self, oldest: int, now: float) -> tuple[int, ...]:
         """Return the open rounds that are too old. They are in order, the oldest first."""
-        first = -math.inf if self.max_age is None else now - self.max_age
-        return tuple(
-            takewhile(lambda number: number < oldest or self.open[number].opened < first, self.open),
-        )
+        if self.max_age is None:
+            return tuple(takewhile(lambda number: number < oldest, self.open))
+        first = now - self.max_age
+        return tuple(takewhile(lambda number: number < oldest or self.opened[number] < first, self.open))
 
     def _sums_with(self, constraint: Array, loss: Array | None) -> Sums:
         """Return `Sums.add`, without making arrays for the numbers of a single learner."""
@@ -276,13 +268,13 @@ class LearnerCopy:
             value = np.zeros(total_loss.shape) if loss is None else loss
             return self.sums.add(Feedback(None, constraint, None, value, per_constraint))
         worst = float(constraint)
-        positive = max(worst, 0.0)
+        positive = worst if worst > 0.0 else 0.0
         return Sums(
             total_loss if loss is None else total_loss + float(loss),
             signed + worst,
             hard + positive,
             squared + positive * positive,
-            max(largest, worst),
+            worst if worst > largest else largest,
             per_constraint,
         )
 
@@ -298,20 +290,20 @@ class LearnerCopy:
             found = self.open.get(token.number)
         except TypeError:
             raise _no_token(token) from None
-        if found is not None and found.token is token:
+        if found is token:
             return token
         for part in (token.number, token.epoch):
             if isinstance(part, bool) or not isinstance(part, (int, np.integer)):
                 raise _no_token(token)
         if found is None:
             raise self._why_closed(int(token.number), int(token.epoch), database, name)
-        if token.epoch != found.token.epoch:
+        if token.epoch != found.epoch:
             raise _of_another_epoch(token.number)
-        if token.x is not None and not np.array_equal(token.x, found.token.x):
+        if token.x is not None and not np.array_equal(token.x, found.x):
             raise UnknownTokenError(
                 token.number, "another decision has this number here", "Tell the learner that opened this round"
             )
-        return found.token
+        return found
 
     def _why_closed(self, number: int, epoch: int, database: Database | None, name: str) -> TokenError:
         if not 1 <= number <= self.asked:
@@ -337,16 +329,15 @@ class LearnerCopy:
             "Tell sooner, or make the learner with a larger expire_after or max_age",
         )
 
-    def round_with_key(self, key: str, database: Database | None, name: str) -> OpenRound | None:
-        """Return the round that was opened with this key, if it is still known."""
+    def token_with_key(self, key: str, database: Database | None, name: str) -> Token | None:
+        """Return the token of the round that was opened with this key, if it is still known."""
         if database is None:
-            token = self.keys.get(key)
-            return None if token is None else OpenRound(token, 0.0)
+            return self.keys.get(key)
         rows = database.rounds(sql.READ_KEY, name, key)
         if not rows:
             return None
         (x,) = self._decisions([rows[0].content])
-        return OpenRound(Token(rows[0].number, x, rows[0].epoch), rows[0].opened)
+        return Token(rows[0].number, x, rows[0].epoch)
 
     # --- storage ---------------------------------------------------------------------------------------------
 
@@ -381,26 +372,29 @@ class LearnerCopy:
         require_sound(self._start, new)
         _require(int(np.max(np.asarray(new.round))) <= counters.told + 1, "the state is of more rounds than were told")
         require_near(self._learner, self._learner.ask(new))
-        rounds = self._rounds(database, name, version, asked, recent, flushed)
+        rounds, opened = self._rounds(database, name, version, asked, recent, flushed)
         _require(len(rounds) + version == asked, "the rounds do not add up")
         self.state, self.counters, self.recent, self.flushed = new, counters, recent, flushed
         loss, signed, hard, squared, largest = sums
         self.sums = Sums(loss, signed, hard, squared, largest, self.sums.per_constraint)
-        self.open, self.version, self.asked, self.closed = rounds, version, asked, None
+        self.open, self.opened, self.version, self.asked, self.closed = rounds, opened, version, asked, None
 
     def _rounds(
         self, database: Database, name: str, version: int, asked: int, recent: array[int], flushed: int
-    ) -> dict[int, OpenRound]:
-        """Return the open rounds: those known already and not closed since, and new ones."""
+    ) -> tuple[dict[int, Token], dict[int, float]]:
+        """Return the open rounds, known ones that were not closed since and new ones, and the times of their asks."""
         is_known = self.closed is None and 0 <= version - self.version <= RECENT and self.asked <= asked
-        found = dict(self.open) if is_known else {}
+        found, opened = (dict(self.open), dict(self.opened)) if is_known else ({}, {})
         rows = database.rounds(sql.READ_ROUNDS, name, self.asked if is_known else 0, asked)
         for row, x in zip(rows, self._decisions([row.content for row in rows]), strict=True):
             _require(row.number >= 1 and 0 <= row.epoch < 2**63, "a round has an absurd number")
-            found[row.number] = OpenRound(Token(row.number, x, row.epoch), row.opened)
+            found[row.number] = Token(row.number, x, row.epoch)
+            if self.max_age is not None:
+                opened[row.number] = row.opened
         for v in range(min(self.version, flushed) if is_known else flushed, version):
             found.pop(recent[v % RECENT] // 4, None)
-        return found
+            opened.pop(recent[v % RECENT] // 4, None)
+        return found, opened
 
     def _decisions(self, contents: list[bytes]) -> Array:
         """Return stored decisions, one in each row. Raise a ValueError if one cannot be the learner's."""

@@ -29,7 +29,7 @@ LARGEST_COUNT = 2**53
 """Integers up to here are exact as floats."""
 _LENGTH = struct.Struct("<I")
 _CHECKSUM = struct.Struct("<I")
-_IS_BIG_ENDIAN = sys.byteorder == "big"
+_IS_LITTLE_ENDIAN = sys.byteorder == "little"
 
 
 class MalformedError(ValueError):
@@ -139,7 +139,7 @@ def require_sound(template: Any, state: Any) -> None:
 
 def raw_bytes(value: Array) -> bytes:
     """Return the little-endian bytes of an array."""
-    raw: bytes = (value.astype(value.dtype.newbyteorder("<")) if _IS_BIG_ENDIAN else value).tobytes()
+    raw: bytes = (value if _IS_LITTLE_ENDIAN else value.astype(value.dtype.newbyteorder("<"))).tobytes()
     return raw
 
 
@@ -176,9 +176,10 @@ class StatePacker:
     def encode(self, state: Any, others: bytes) -> bytes:
         """Return a state and the bytes of the other arrays."""
         leaves = self.leaves(state)
-        if tuple(map(type, leaves)) != self._types or any(
-            leaves[place].dtype is not dtype or leaves[place].shape != shape for place, dtype, shape in self._arrays
-        ):
+        is_known = tuple(map(type, leaves)) == self._types
+        for place, dtype, shape in self._arrays:
+            is_known = is_known and leaves[place].dtype is dtype and leaves[place].shape == shape
+        if not is_known:
             self._learn_layout(state, leaves)
         data = b"".join([self._header, *map(raw_bytes, leaves), others])
         return data + _CHECKSUM.pack(zlib.crc32(data))
