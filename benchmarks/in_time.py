@@ -41,9 +41,9 @@ def lagged(values: Any, lags: tuple[int, ...], more: Any) -> tuple[Any, Any]:
 
 def series() -> Iterator[tuple[str, Any, Any, tuple[tuple[int, int], ...]]]:
     """Yield name, rows, targets, and the first and last row of each cut."""
-    made = {name: (X, y) for name, X, y, in_time in regressions() if in_time}
+    data = {name: (X, y) for name, X, y, in_time in regressions() if in_time}
     spans = ((0, 3000), (5000, 8000), (10_000, 12_000), (13_000, 16_000), (20_000, 26_000), (27_000, 29_000))
-    yield "NSW demand", *made["NSW demand, a day ahead"], spans
+    yield "NSW demand", *data["NSW demand, a day ahead"], spans
     e, lags = load_elec2(), (DAY, DAY + 1, 2 * DAY, 3 * DAY, 7 * DAY)
     periods, known = np.eye(DAY)[np.round(e.period * (DAY - 1)).astype(int)], 18_000  # Victoria's are constant before
     for name in ("nsw_price", "vic_demand", "vic_price", "transfer"):
@@ -58,9 +58,9 @@ def series() -> Iterator[tuple[str, Any, Any, tuple[tuple[int, int], ...]]]:
         for name in ("load", "solar", "carbon"):
             X, y = lagged(of[name], (HOURS, HOURS + 1, HOURS + 2, 2 * HOURS, 3 * HOURS, 7 * HOURS), more)
             yield name, X, y, ((0, 1500), (2000, 4000), (4500, 7000), (5500, 8500))
-    if "TrumpApproval" in made:
+    if "TrumpApproval" in data:
         cuts = ((0, 500), (0, 600), (0, 750), (0, 900), (0, 1001), (100, 700), (150, 1001), (250, 1001), (300, 800))
-        yield "TrumpApproval", *made["TrumpApproval"], (*cuts, (400, 1001), (500, 1001), (600, 1001))
+        yield "TrumpApproval", *data["TrumpApproval"], (*cuts, (400, 1001), (500, 1001), (600, 1001))
 
 
 def main() -> None:
@@ -76,8 +76,8 @@ def main() -> None:
                 BudgetLinearRegressor(random_state=0),
                 make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 4, 15))),
             ):
-                made = model.fit(X[start:cut], y[start:cut]).predict(X[cut:stop])
-                errors.append(float(np.mean((made - y[cut:stop]) ** 2)))
+                predictions = model.fit(X[start:cut], y[start:cut]).predict(X[cut:stop])
+                errors.append(float(np.mean((predictions - y[cut:stop]) ** 2)))
             ratios.append(errors[0] / errors[1])
         print(f"{name}: ours over RidgeCV, geometric mean of {len(cuts)} cuts {np.exp(np.mean(np.log(ratios))):.3f}")
 

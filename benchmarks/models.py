@@ -62,15 +62,15 @@ def data_sets() -> Iterator[tuple[str, Any, Any, bool]]:
 
 def _adult(columns: dict[str, Any]) -> Any:
     """Return the table with numbers standardised and a column for each word."""
-    made = []
+    columns_out = []
     for name, values in columns.items():
         if name in ("income", "fnlwgt"):
             continue
         if values.dtype.kind == "f":
-            made.append(((values - values.mean()) / values.std())[:, None])
+            columns_out.append(((values - values.mean()) / values.std())[:, None])
         else:
-            made.append((values[:, None] == np.unique(values)).astype(float))
-    return sparse.csr_array(np.concatenate(made, axis=1))
+            columns_out.append((values[:, None] == np.unique(values)).astype(float))
+    return sparse.csr_array(np.concatenate(columns_out, axis=1))
 
 
 def as_learned(X: Any) -> Any:
@@ -199,13 +199,13 @@ def main() -> None:
             streams["Vowpal Wabbit"] = vowpal_wabbit_in_stream
         if find_spec("river"):
             streams["River"] = river_in_stream
-        for which, play in streams.items():
-            play(X[:20], y[:20])  # kernels are compiled
+        for which, score in streams.items():
+            score(X[:20], y[:20])  # compile the kernels
             found = []
             for order in orders:
                 rows, labels = X[order[:n]], y[order[:n]]
                 begin = time.perf_counter()
-                loss = log_loss(play(rows, labels), labels)
+                loss = log_loss(score(rows, labels), labels)
                 found.append([loss, 1000 * (time.perf_counter() - begin)])
             show(which, found, ("loss", "ms"))
         if not options.quick:
@@ -341,11 +341,11 @@ def show_regression(name: str, X: Any, y: Any, in_time: bool) -> None:
         if find_spec("vowpalwabbit"):
             margins = vowpal_wabbit_in_stream(rows, targets, "squared")[1:]
             wabbit.append([float(np.mean((margins - targets[1:]) ** 2) / np.var(targets))])
-        for found, made in (
+        for found, model in (
             (ours, BudgetLinearRegressor(random_state=0)),
             (ridge, make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 4, 15)))),
         ):
-            errors = made.fit(rows[:cut], targets[:cut]).predict(rows[cut:]) - targets[cut:]
+            errors = model.fit(rows[:cut], targets[:cut]).predict(rows[cut:]) - targets[cut:]
             found.append([float(np.mean(errors**2) / np.var(targets[cut:]))])
     lines = {"ours, progressive": progressive, "Vowpal Wabbit, progressive": wabbit}
     for which, values in (lines | {"ours, held out": ours, "RidgeCV, held out": ridge}).items():

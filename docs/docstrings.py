@@ -18,6 +18,7 @@ from typing import Any
 from numpydoc.validate import validate
 
 import longterm
+from longterm.learners import Learner
 
 CODES = {"GL08", "PR01", "PR02", "PR04", "PR07", "RT01", "RT03"}
 """No docstring; parameters that are missing, unknown, without a type, without a word; the same of what is returned."""
@@ -34,8 +35,12 @@ def public_names() -> dict[str, Any]:
 
 def faults(path: str, thing: Any) -> Iterator[str]:
     """What is wrong with the docstring of one public name."""
-    # Nobody constructs a member of an Enum, or a Protocol: the parameters there are Python's.
-    skipped = {"PR01"} if inspect.isclass(thing) and (issubclass(thing, Enum) or _is_protocol(thing)) else set()
+    # Nobody constructs a member of an Enum, or a Protocol: the parameters there are Python's. A class that inherits its
+    # constructor inherits the documentation of the parameters.
+    skipped: set[str] = set()
+    if inspect.isclass(thing):
+        inherits = issubclass(thing, Learner) and "__init__" not in vars(thing)
+        skipped = {"PR01"} if issubclass(thing, Enum) or _is_protocol(thing) or inherits else set()
     yield from (f"{code} {message}" for code, message in validate(path)["errors"] if code in CODES - skipped)
     text = inspect.getdoc(thing) or ""
     if ">>>" in text and "Examples\n--------\n" not in text:

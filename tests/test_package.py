@@ -19,8 +19,8 @@ allowed = {"longterm", "numpy", "scipy", "array_api_compat"}
 of_extras = ("longterm.experiments", "longterm.engines.compiled", "longterm.autodiff", "longterm.live.fleet_jax")
 of_extras += ("longterm.engines.device_", "longterm.__main__", "longterm.cli", "longterm.report")
 of_extras += ("longterm.linear_model", "longterm.compat.litellm_router", "longterm.pacing.compiled")
-of_extras += ("longterm.compat.", "longterm.live.fleet_rounds", "longterm.live.fleet_compiled")
-of_extras += ("longterm.storage.compiled",)
+of_extras += ("longterm.compat.", "longterm.live.fleet_rounds")
+of_extras += ("longterm._numba",)
 
 class OnlyAllowed:
     def find_spec(self, name, path=None, target=None):

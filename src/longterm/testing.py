@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from longterm._states import state_leaves
 from longterm.engines import run
 from longterm.engines.trace import Trace
 from longterm.errors import InputError
@@ -49,7 +50,7 @@ def assert_same_trace(one: Trace, other: Trace, atol: float = 0.0, rtol_of_repor
     for name in one.reports:
         values = one.reports[name], other.reports[name]
         np.testing.assert_allclose(*values, rtol=rtol_of_reports, atol=atol, err_msg=name)
-    for first, second in zip(one.state, other.state, strict=True):
+    for first, second in zip(state_leaves(one.state).values(), state_leaves(other.state).values(), strict=True):
         np.testing.assert_allclose(np.asarray(first), np.asarray(second), rtol=0, atol=atol)
 
 
@@ -80,7 +81,7 @@ def batch_row_equals_single(problem: Problem, learner: Learner[Any], stream: Str
 def keeps_dtype(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
     """Assert that a float32 state stays float32, sums are float64, and the losses are nearly those of float64."""
     trace = run(problem, learner, stream, 40, dtype=np.float32)
-    found = {np.asarray(field).dtype.name for field in trace.state}
+    found = {np.asarray(field).dtype.name for field in state_leaves(trace.state).values()}
     assert found == {"int64", "float32"}, f"the state has {sorted(found)}, but was created in float32"
     assert trace.sums.loss.dtype == trace.cumulative_loss.dtype == np.float64
     double = run(problem, learner, stream, 40)
@@ -91,14 +92,15 @@ def is_pure(problem: Problem, learner: Learner[Any], stream: Stream) -> None:
     """Assert that `ask` and `tell` change no argument, and that the new state shares no memory with the feedback."""
     state, block = learner.init(), stream.draw(0, 0, 5)
     for i in range(5):
-        before = [np.array(field) for field in state]
+        before = [np.array(field) for field in state_leaves(state).values()]
         x = learner.ask(state)
         feedback = observe(problem, x, [a[i] for a in block.loss], [a[i] for a in block.constraint])
         after = learner.tell(state, feedback)
         np.testing.assert_array_equal(learner.ask(state), x)
-        for old, field in zip(before, state, strict=True):
+        for old, field in zip(before, state_leaves(state).values(), strict=True):
             np.testing.assert_array_equal(old, field)
-        assert not any(np.shares_memory(np.asarray(field), feedback.loss_gradient) for field in after)
+        fields = state_leaves(after).values()
+        assert not any(np.shares_memory(np.asarray(field), feedback.loss_gradient) for field in fields)
         state = after
 
 
@@ -106,7 +108,7 @@ def refuses_bad_feedback(problem: Problem, learner: Learner[Any], stream: Stream
     """Assert that bad feedback raises InputError and leaves the state unchanged, and that good feedback is accepted."""
     state, block = learner.init(), stream.draw(0, 0, 1)
     good = observe(problem, learner.ask(state), [a[0] for a in block.loss], [a[0] for a in block.constraint])
-    before = [np.array(field) for field in state]
+    before = [np.array(field) for field in state_leaves(state).values()]
     gradient = np.asarray(good.loss_gradient)
     for bad in (np.full_like(gradient, np.nan), gradient[..., :-1], gradient.astype(np.float32)):
         try:
@@ -116,7 +118,7 @@ def refuses_bad_feedback(problem: Problem, learner: Learner[Any], stream: Stream
             assert found == ("loss_gradient", 1, True), found
         else:
             raise AssertionError(f"a loss_gradient of {bad.dtype} {bad.shape} holding {bad.flat[0]} was not refused")
-        for old, field in zip(before, state, strict=True):
+        for old, field in zip(before, state_leaves(state).values(), strict=True):
             np.testing.assert_array_equal(old, field)
     learner.tell(state, good)
 
@@ -138,7 +140,7 @@ def engines_agree(problem: Problem, learner: Learner[Any], stream: Stream) -> No
     reference = run(problem, learner, stream, 120, seeds=range(2), record=record)
     compiled = run(problem, learner, stream, 120, seeds=range(2), record=record, engine="jax")
     assert_same_trace(compiled, reference, atol=TOLERANCE, rtol_of_reports=TOLERANCE)
-    assert all(isinstance(field, (np.ndarray, np.generic)) for field in compiled.state)
+    assert all(isinstance(field, (np.ndarray, np.generic)) for field in state_leaves(compiled.state).values())
 
 
 CHECKS: tuple[Check, ...] = (

@@ -16,7 +16,6 @@ from longterm.data import from_frame, load_mapped, load_table
 from longterm.errors import DataError, InputError
 from longterm.experiments import load_result
 from longterm.pacing import Auctions, best_in_hindsight, synthetic_auctions
-from longterm.pacing.__main__ import main as pacing
 from longterm.problems import scenarios
 
 MINE = '''
@@ -280,14 +279,16 @@ def test_pacing_from_the_command_line(tmp_path, capsys):
     lines = "".join(f"{value},{price}\n" for value, price in zip(made.values, made.prices, strict=True))
     log.write_text(f"pCTR,market price\n{lines}")
     columns = ["--values", "pCTR", "--prices", "market price"]
-    assert pacing([str(log), *columns, "--budget", "2000"]) == 0
+    assert main(["pace", str(log), *columns, "--budget", "2000"]) == 0
     shown = capsys.readouterr().out
     assert "360 auctions after 40 that set the first bid; budget 2,000" in shown
     best = best_in_hindsight(made.values[40:], made.prices[40:], 2000.0)
     assert f"{best.objective:.5g}" in shown
-    assert pacing([str(log)]) == 2
+    assert main(["pace", str(log), *columns, "--clicks", "nope"]) == 2
+    assert "no column 'nope'" in capsys.readouterr().err
+    assert main(["pace", str(log)]) == 2
     assert "no column 'value'" in capsys.readouterr().err
-    assert pacing(["--auctions", "400"]) == 0
+    assert main(["pace", "--auctions", "400"]) == 0
     assert "Synthetic auctions" in capsys.readouterr().out
 
 

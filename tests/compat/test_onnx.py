@@ -15,7 +15,7 @@ TWO = np.where(X[:, 0] + 0.3 * X[:, 1] > 0, "yes", "no")
 THREE = 10 * X[:, :3].argmax(axis=1) + 1
 
 
-def played(model, rows, **options):
+def onnx_outputs(model, rows, **options):
     from longterm.compat.onnx import register_converters
 
     register_converters()
@@ -30,26 +30,26 @@ def played(model, rows, **options):
 @pytest.mark.parametrize("y", [TWO, THREE, TWO == "yes"], ids=["texts", "numbers", "truth"])
 def test_labels_and_probabilities_are_those_of_the_estimator(y):
     model = make_pipeline(StandardScaler(), BudgetLinearClassifier(random_state=0)).fit(X, y)
-    label, probabilities = played(model, X)
+    label, probabilities = onnx_outputs(model, X)
     np.testing.assert_array_equal(label, model.predict(X))
     np.testing.assert_allclose(probabilities, model.predict_proba(X), rtol=1e-9, atol=1e-12)
-    label, probabilities = played(model, X.astype(np.float32))
+    label, probabilities = onnx_outputs(model, X.astype(np.float32))
     np.testing.assert_allclose(probabilities, model.predict_proba(X), atol=1e-5)
 
 
 @pytest.mark.slow
 def test_margins_where_there_are_no_probabilities():
     model = BudgetLinearClassifier(loss="hinge", random_state=0).fit(X, TWO)
-    _, margins = played(model, X)
+    _, margins = onnx_outputs(model, X)
     np.testing.assert_allclose(margins[:, 1], model.decision_function(X), rtol=1e-9, atol=1e-12)
     path = BudgetPathClassifier(4, random_state=0, n_jobs=1).fit(X, THREE)
-    label, margins = played(path, X, raw_scores=True)
+    label, margins = onnx_outputs(path, X, raw_scores=True)
     np.testing.assert_allclose(margins, path.decision_function(X), rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(label, path.predict(X))
 
 
 def test_predictions_of_targets_are_those_of_the_estimator():
     model = BudgetLinearRegressor(random_state=0).fit(X, 1e4 + X[:, 0])
-    np.testing.assert_allclose(played(model, X)[0][:, 0], model.predict(X), rtol=1e-12)
+    np.testing.assert_allclose(onnx_outputs(model, X)[0][:, 0], model.predict(X), rtol=1e-12)
     whole = np.round(X).astype(np.int64)
-    np.testing.assert_allclose(played(model, whole)[0][:, 0], model.predict(whole), rtol=1e-6)
+    np.testing.assert_allclose(onnx_outputs(model, whole)[0][:, 0], model.predict(whole), rtol=1e-6)

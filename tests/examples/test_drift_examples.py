@@ -47,8 +47,16 @@ def test_a_flexible_load_on_an_invented_year(tmp_path, capsys, monkeypatch):
     assert cuts[2] < 0.8 * even[2], "and so does the carbon budget, which cloudy days cannot keep"
     assert best[-1] <= 1.0 + 1e-3
     assert (tmp_path / "flexible_load.png").stat().st_size > 10_000
-    monkeypatch.setenv("LONGTERM_DATA", str(tmp_path / "nowhere"))
-    assert flexible_load.run_function(flexible_load.main, []) == 2
+    assert "CityLearn 2022" in text
+
+
+def test_without_data_a_synthetic_year_has_days_with_sun_and_expensive_evenings(tmp_path):
+    year = flexible_load.read(tmp_path, panels=2.0)
+    assert year.source == "synthetic"
+    assert year.price.shape == year.carbon.shape == year.net.shape == (365, 24)
+    assert year.price[:, 19].mean() > 1.5 * year.price[:, 3].mean()
+    assert (year.net[:, 12] < 0).any()
+    assert year.carbon.min() > 0
 
 
 @pytest.mark.slow

@@ -8,13 +8,19 @@ from scipy.optimize import minimize_scalar
 
 from longterm import AOGD, Feedback, Fleet, InputError, Problem, observe, run
 from longterm.constraints import Affine, CustomConstraint, ElasticNetBudget, L1Budget, Smooth
-from longterm.learners import AFTRL, AdaptiveAFTRL, ProximalAOGD
-from longterm.learners.aftrl import AFTRLState
+from longterm.learners import (
+    AFTRL,
+    AdaptiveAFTRL,
+    GivenScale,
+    GrowingPenalty,
+    Multiplier,
+    ProximalAOGD,
+    StronglyConvexScale,
+)
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import budgeted_logistic, two_dimensional
 from longterm.sets import Ball, Box
 from longterm.streams import Replay, ResampledRows
-from longterm.theory.schedules import DecoupledSchedule, StronglyConvexDecoupledSchedule
 from opponents import KINDS, best_in_box, play_linear
 
 UP, RIGHT = np.array([0.0, 1.0]), np.array([1.0, 0.0])
@@ -29,7 +35,7 @@ def told_targets(problem, learner, targets):
 
 def test_first_rounds_by_hand():
     problem = two_dimensional()  # ½‖x − target‖², g = x₁ − ¼, the unit disc
-    learner = AFTRL(problem.constraint.prox(problem.enclosing_set), DecoupledSchedule(1.0, 1.0, 0.5))
+    learner = AFTRL(problem.constraint.prox(problem.enclosing_set), GivenScale(1.0), Multiplier(1.0, 0.5))
     state = told_targets(problem, learner, [RIGHT])
     # x_1 = 0 is slack, so λ_2 = 0; z_1 = (−1, 0); η_2 = 1/√2.
     np.testing.assert_allclose(state.x, [np.sqrt(0.5), 0])
@@ -43,14 +49,20 @@ def test_first_rounds_by_hand():
 
 def test_a_round_under_a_budget_by_hand():
     g = ElasticNetBudget(3, budget=1.0, l1=2.0, l2=3.0)
-    learner = AFTRL(g.prox(Ball(3, 10.0)), DecoupledSchedule(step=2.0, theta_0=1.0, beta=0.5))
-    before = AFTRLState(np.asarray(3), np.zeros(3), np.array([0.5]), np.array([-4.0, 3.0, 1.0]), np.array([0.8]))
+    learner = AFTRL(g.prox(Ball(3, 10.0)), GivenScale(step=2.0), Multiplier(theta_0=1.0, beta=0.5))
+    start = learner.init()
+    before = start._replace(
+        round=np.asarray(3),
+        gradient_sum=np.array([-4.0, 3.0, 1.0]),
+        weight=np.array([0.8]),
+        dual=start.dual._replace(multiplier=np.array([0.5])),
+    )
     after = learner.update(before, Feedback(np.array([-1.0, 0.0, 1.0]), np.asarray(0.6), np.zeros(3)))
     # θ_3 = 1/√3, μ_3 = √3/4: λ_4 = ½ + (√3/4)(0.6 − ½/√3) = 0.375 + 0.15√3; η_4 = 1.
     multiplier = 0.375 + 0.15 * np.sqrt(3)
     total = 0.8 + multiplier
     assert float(after.multiplier[0]) == pytest.approx(multiplier)
-    assert float(after.multiplier_sum[0]) == pytest.approx(total)
+    assert float(after.weight[0]) == pytest.approx(total)
     expected = np.array([5 - 2 * total, -(3 - 2 * total), 0.0]) / (1 + 3 * total)
     np.testing.assert_allclose(after.x, expected, atol=1e-15)
     assert after.x[2] == 0.0
@@ -58,8 +70,8 @@ def test_a_round_under_a_budget_by_hand():
 
 def test_first_rounds_of_the_strongly_convex_form_by_hand():
     problem = two_dimensional()
-    schedule = StronglyConvexDecoupledSchedule(strong_convexity=1.0, theta_0=1.0, beta=0.5)
-    learner = AFTRL(problem.constraint.prox(problem.enclosing_set), schedule)
+    prox = problem.constraint.prox(problem.enclosing_set)
+    learner = AFTRL(prox, StronglyConvexScale(1.0), Multiplier(theta_0=1.0, beta=0.5))
     np.testing.assert_allclose(told_targets(problem, learner, [RIGHT]).x, [1, 0])
     # λ_3 = μ_2 · ¾ = √2/4; the models add up to −⟨(1, 1), x⟩ + ‖x‖².
     state = told_targets(problem, learner, [RIGHT, UP])
@@ -121,10 +133,11 @@ def budget_problem(seed, d=4):
 @given(kind=KINDS, seed=seeds, T=horizons, theta=factors, step=st.floats(0.2, 5), beta=st.floats(0.05, 0.95))
 def test_bounds_under_a_budget(kind, seed, T, theta, step, beta):
     problem = budget_problem(seed)
-    tuned = AFTRL.for_problem(problem, beta=beta).schedule
+    tuned = AFTRL.for_problem(problem, beta=beta)
     learner = AFTRL(
         problem.constraint.prox(problem.enclosing_set),
-        DecoupledSchedule(step * tuned.step, theta * tuned.theta_0, beta),
+        GivenScale(step * tuned.scale.step),
+        Multiplier(theta * tuned.dual.theta_0, beta),
     )
     game = play_linear(problem, learner, kind, T, seed)
     bound = learner.bound(problem, T)
@@ -138,7 +151,7 @@ def test_bounds_with_a_multiplier_for_each_affine_constraint(kind, seed, T, thet
     rng = np.random.default_rng(seed)
     B, rows = Box(rng.uniform(-2, -0.5, 3), rng.uniform(0.5, 2, 3)), rng.standard_normal((4, 3))
     problem = Problem(B, Linear(3), Affine(rows, rows @ rng.uniform(-0.4, 0.4, 3)))
-    learner = AFTRL.for_problem(problem, beta=beta, theta_0=theta * AFTRL.for_problem(problem).schedule.theta_0)
+    learner = AFTRL.for_problem(problem, beta=beta, theta_0=theta * AFTRL.for_problem(problem).dual.theta_0)
     game = play_linear(problem, learner, kind, T, seed)
     best = best_in_box(B.lower, B.upper, problem.constraint.matrix, problem.constraint.limit, game.costs.sum(axis=0))
     bound = learner.bound(problem, T)
@@ -157,7 +170,7 @@ def test_bounds_for_strongly_convex_losses(seed, T, theta, turning, beta):
         problem,
         steps="strongly convex",
         beta=beta,
-        theta_0=theta * AFTRL.for_problem(problem, steps="strongly convex").schedule.theta_0,
+        theta_0=theta * AFTRL.for_problem(problem, steps="strongly convex").dual.theta_0,
     )
     trace = run(problem, learner, Replay([targets]), record=[T])
     centre = targets.mean(axis=0)
@@ -238,8 +251,9 @@ def test_a_grid_and_a_fleet_run_as_if_alone():
         (lambda p: AFTRL.for_problem(p, theta_0=0.0), "theta_0"),
         (lambda p: AFTRL.for_problem(p, theta_0=np.nan), "theta_0"),
         (lambda p: AFTRL.for_problem(p, beta=1.0), "beta"),
-        (lambda p: DecoupledSchedule(-1.0, 1.0), "step"),
-        (lambda p: StronglyConvexDecoupledSchedule(0.0, 1.0), "strong_convexity"),
+        (lambda p: GivenScale(-1.0), "step"),
+        (lambda p: StronglyConvexScale(0.0), "strong_convexity"),
+        (lambda p: AFTRL(AFTRL.for_problem(p).prox, StronglyConvexScale(1.0), GrowingPenalty(1.0)), "dual"),
         (lambda p: AFTRL.for_problem(p, steps="strongly convex"), "problem"),
         (
             lambda p: AFTRL.for_problem(Problem(p.enclosing_set, p.loss, p.constraint, declared={"loss_range": 0})),
@@ -258,7 +272,7 @@ def test_bad_input_is_refused(call, argument):
 def test_a_sigma_that_the_losses_do_not_have_is_refused():
     problem = two_dimensional()
     prox = problem.constraint.prox(problem.enclosing_set)
-    learner = AFTRL(prox, StronglyConvexDecoupledSchedule(2.0, 1.0))
+    learner = AFTRL(prox, StronglyConvexScale(2.0), Multiplier(1.0))
     with pytest.raises(InputError, match="σ = 2"):
         run(problem, learner, Replay([np.ones((3, 2)) / 2]))
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from longterm import AOGD, InputError, Problem, observe, run
 from longterm.constraints import Affine, VaryingAffine
-from longterm.learners import DiagonalAdaGradAOGD
+from longterm.learners import DiagonalAdaGradAOGD, Multiplier
 from longterm.losses import Linear
 from longterm.problems import two_dimensional
 from longterm.sets import Box
@@ -20,20 +20,20 @@ THETA = st.sampled_from([1e-3, 0.1, 1.0, 30.0])
 
 def test_first_rounds_by_hand():
     problem = Problem(Box([-1.0, -2.0, 0.0], [1.0, 2.0, 0.0]), Linear(3, 5.0), Affine([[-1.0, 0.0, 0.0]], [-0.5]))
-    learner = DiagonalAdaGradAOGD(problem.enclosing_set, theta_0=2.0, beta=0.5)
+    learner = DiagonalAdaGradAOGD(problem.enclosing_set, Multiplier(theta_0=2.0, beta=0.5))
     state = learner.tell(learner.init(), observe(problem, np.zeros(3), [np.array([3.0, 0.0, 1.0])]))
     # η_1 = (2, 4, 0)/(√2 |d|): the first coordinate moves by √2, clipped at −1; the second saw nothing.
     np.testing.assert_allclose(state.x, [-1.0, 0.0, 0.0])
     # g(x_1) = ½, θ_1 = 2, μ_1 = ¼: λ_2 = ⅛.
-    assert float(state.multiplier) == pytest.approx(0.125)
+    assert float(state.multiplier[0]) == pytest.approx(0.125)
     after = learner.tell(state, observe(problem, state.x, [np.array([1.0, 4.0, 0.0])]))
     # d_2 = (1 − ⅛, 4, 0): up to the sign of d, steps 2 · 0.875/√(2 (9 + 0.875²)) and 4/√2, clipped.
     np.testing.assert_allclose(after.x, [-1.0, -2.0, 0.0])
     np.testing.assert_allclose(after.square_sums, [9 + 0.875**2, 16.0, 1.0])
     # g(x_2) = 1.5, θ_2 = √2, μ_2 = 1/(3√2): λ_3 = ⅛ + (1.5 − √2/8)/(3√2).
-    assert float(after.multiplier) == pytest.approx(0.125 + (1.5 - np.sqrt(2) / 8) / (3 * np.sqrt(2)))
+    assert float(after.multiplier[0]) == pytest.approx(0.125 + (1.5 - np.sqrt(2) / 8) / (3 * np.sqrt(2)))
     back = learner.tell(after, observe(problem, after.x, [np.array([-1.0, -4.0, 0.0])]))
-    pull = -1 - float(after.multiplier)
+    pull = -1 - float(after.multiplier[0])
     eta = 2 / np.sqrt(2 * (9 + 0.875**2 + pull**2))
     np.testing.assert_allclose(back.x, [-1 - eta * pull, -2 + 4 * 4 / np.sqrt(2 * 32), 0.0])
 
@@ -45,7 +45,7 @@ def test_bounds(kind, seed, T, beta, theta):
     row = rng.standard_normal((1, 3))
     offset = row @ rng.uniform(lower, upper)
     problem = Problem(Box(lower, upper), Linear(3, 2.0), Affine(row, offset))
-    learner = DiagonalAdaGradAOGD(problem.enclosing_set, theta, beta)
+    learner = DiagonalAdaGradAOGD(problem.enclosing_set, Multiplier(theta, beta))
     game = play_linear(problem, learner, kind, T, seed)
     bound = learner.bound(problem, T)
     regret = game.loss - best_in_box(lower, upper, row, offset, game.costs.sum(axis=0))
@@ -67,7 +67,7 @@ def test_constraints_that_change(seed, T, beta, theta):
     comparator = rng.uniform(-0.5, 0.5, 3)
     costs = SwitchingCosts(3).draw(seed, 0, T).loss[0]
     problem = Problem(Box.cube(3, -1.0, 1.0), Linear(3), VaryingAffine(3, 2, 1.0, 1.0))
-    learner = DiagonalAdaGradAOGD(problem.enclosing_set, theta, beta)
+    learner = DiagonalAdaGradAOGD(problem.enclosing_set, Multiplier(theta, beta))
     trace = run(problem, learner, Replay([costs], [normals, normals @ comparator]))
     bound = learner.bound(problem, T)
     assert float(trace.cumulative_loss[-1]) - float((costs @ comparator).sum()) <= float(bound["regret"])
@@ -93,7 +93,7 @@ def test_rare_coordinates_keep_long_steps():
 
 def test_the_formula():
     problem = Problem(Box.cube(1, -1.0, 1.0), Linear(1), Affine([[1.0]], [-0.5]))  # Δ = 2, G = 1, D = 3/2, F = 2
-    learner = DiagonalAdaGradAOGD(problem.enclosing_set, 3.0, 0.5)
+    learner = DiagonalAdaGradAOGD(problem.enclosing_set, Multiplier(3.0, 0.5))
     long = learner.bound(problem, 10_000)
     pull = 4 / (3 / 100 * 9999 / (2 * 10_001))  # m_T at t = T
     regret = 2.25 / 3 * (1 + (100 - 1) / 0.5) + 400 + pull
@@ -114,4 +114,4 @@ def test_bad_input_is_refused():
     assert refused.value.argument == "enclosing_set"
     for changed in ({"theta_0": 0.0}, {"beta": 1.0}):
         with pytest.raises(InputError):
-            DiagonalAdaGradAOGD(**{"enclosing_set": Box.cube(2, -1.0, 1.0), "theta_0": 1.0, **changed})
+            Multiplier(**{"theta_0": 1.0, **changed})

@@ -14,7 +14,7 @@ from hypothesis_settings import examples
 from longterm import InputError, LiveLearner, Problem, hindsight, observe, run
 from longterm.constraints import Affine, L2Budget, VaryingAffine
 from longterm.learners import HedgedCuts, HintedCuts, Learner, OptimisticAFTRL, OptimisticCOCO, OptimisticOGD
-from longterm.learners.optimistic import GivenHints, HintModel, LastGradient, NoHint, Seasonal
+from longterm.learners.hints import GivenHints, HintModel, LastGradient, NoHint, Seasonal
 from longterm.losses import Linear
 from longterm.problems import two_dimensional
 from longterm.sets import Ball, Box

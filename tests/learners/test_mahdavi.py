@@ -41,7 +41,7 @@ def play(learner):
 
 
 def test_first_rounds_with_a_multiplier_for_each_constraint():
-    learner = MahdaviOGD(CORNER.enclosing_set, STEPS, OnePerConstraint(2))
+    learner = MahdaviOGD(CORNER.enclosing_set, STEPS, duals=OnePerConstraint(2))
     (x2, l2), (x3, l3), (x4, l4) = play(learner)
     np.testing.assert_allclose(x2, [1, 1])
     np.testing.assert_allclose(l2, [0, 0])  # g(0) = (−½, −¼)
@@ -52,7 +52,7 @@ def test_first_rounds_with_a_multiplier_for_each_constraint():
 
 
 def test_first_rounds_with_one_multiplier_for_the_maximum():
-    learner = MahdaviOGD(CORNER.enclosing_set, STEPS, OneForTheMaximum())
+    learner = MahdaviOGD(CORNER.enclosing_set, STEPS, duals=OneForTheMaximum())
     (x2, l2), (x3, l3), (x4, l4) = play(learner)
     np.testing.assert_allclose(x2, [1, 1])
     assert l2 == 0
@@ -76,7 +76,7 @@ def test_a_grid_of_steps_is_a_batch():
     problem, stream = doubly_stochastic(3), RandomPermutations(3)
     etas = np.array([0.01, 0.02])
     grid, *alone = (
-        MahdaviOGD(problem.enclosing_set, ConstantSchedule(0.5 * eta, eta, eta), OnePerConstraint(21))
+        MahdaviOGD(problem.enclosing_set, ConstantSchedule(0.5 * eta, eta, eta), duals=OnePerConstraint(21))
         for eta in (etas, *etas.tolist())
     )
     together = run(problem, grid, stream, 60, seeds=range(2))
@@ -134,37 +134,28 @@ def test_a_horizon_without_delta_is_refused_with_the_shortest_that_has_one():
         run(problem, simple, RandomCosts(2, 100.0), 5)
 
 
-def test_theorem_4_by_hand():
-    a = 2 * np.sqrt(4 * 9 + 6 * 25)  # r √((m + 1) G² + 2 m D²), m = 3
-    problem, T = declaring(3), 10_000
-    bound = MahdaviOGD.for_problem(problem, horizon=T, multipliers="each").theorem_4(problem, T)
-    delta = smallest_root(36.0, 4 / (a * 100))
-    assert float(bound["regret"]) == pytest.approx(a * 100)
-    root = np.sqrt(2 * (7 * T + a * 100) * 100 * (delta * 4 / a + a / 4))
-    assert float(bound["long_term_violation"]) == pytest.approx(root)
-    steep = declaring(1, constraint_bound=0.1)
-    with pytest.raises(InputError, match="no real root"):
-        MahdaviOGD.for_problem(steep, horizon=T).theorem_4(steep, 10)
-
-
 @pytest.mark.parametrize("count", [1, 5])
-def test_the_lemma_at_the_tuned_horizon_is_the_theorem(count):
+def test_the_bound_at_the_tuned_horizon_is_theorem_4(count):
+    """a √T, and √(2 (F T + a √T) √T (δ r²/a + a/r²)), a = r √((m + 1) G² + 2 m D²)."""
     problem = Problem(Box.cube(3, -1, 2), Linear(3, 2.0), Affine(np.eye(3)[[0, 1, 2, 0, 1]][:count], np.ones(count)))
-    learner = MahdaviOGD.for_problem(problem, horizon=5000, multipliers="each")
-    exact, closed = learner.bound(problem, 5000), learner.theorem_4(problem, 5000)
-    violation = "signed_violation" if count == 1 else "long_term_violation"
-    assert set(exact) == set(closed) == {"regret", violation}
-    assert float(exact["regret"]) == pytest.approx(float(closed["regret"]))
-    assert float(closed[violation]) * 0.999 < float(exact[violation]) <= float(closed[violation])
+    learner, T, c = MahdaviOGD.for_problem(problem, horizon=5000, multipliers="each"), 5000, problem.constants
+    a = c.radius * np.sqrt((count + 1) * c.gradient_bound**2 + 2 * count * c.constraint_bound**2)
+    delta = smallest_root((count + 1) * c.gradient_bound**2, c.radius**2 / (a * np.sqrt(T)))
+    share = np.sqrt(T) * (delta * c.radius**2 / a + a / c.radius**2)
+    closed = np.sqrt(2 * (c.loss_range * T + a * np.sqrt(T)) * share)
+    exact, violation = learner.bound(problem, T), "signed_violation" if count == 1 else "long_term_violation"
+    assert set(exact) == {"regret", violation}
+    assert float(exact["regret"]) == pytest.approx(a * np.sqrt(T))
+    assert closed * 0.999 < float(exact[violation]) <= closed
     if count == 1:
-        lemma = lemma_5(learner.schedule, problem.constants, 5000)
+        lemma = lemma_5(learner.schedule, problem.constants, T)
         assert (float(lemma.regret), float(lemma.violation)) == (float(exact["regret"]), float(exact[violation]))
 
 
 def test_more_multipliers_than_the_steps_were_made_for_are_noticed():
     problem = doubly_stochastic(3)
     steps = MahdaviOGD.for_problem(problem, horizon=1000).schedule
-    learner = MahdaviOGD(problem.enclosing_set, steps, OnePerConstraint(21))
+    learner = MahdaviOGD(problem.enclosing_set, steps, duals=OnePerConstraint(21))
     assert not learner.assumptions[0].holds
     bound = learner.bound(problem, 1000)
     assert not bound
@@ -254,7 +245,7 @@ def test_constraints_may_change_against_a_point_feasible_in_every_round(seed, ki
         MahdaviOGD.for_problem(problem, horizon=T),
     ):
         costs, loss, sums, worst = play_against(problem, learner, kind, T, seed, (normals, offsets))
-        bound = learner.theorem_4(problem, T)
+        bound = learner.bound(problem, T)
         assert loss - float((costs @ comparator).sum()) <= float(bound["regret"])
         if learner.duals.shape:
             assert np.linalg.norm(np.maximum(sums, 0)) <= float(bound["long_term_violation"])
@@ -271,7 +262,7 @@ def test_the_three_convex_ogd_rows_of_the_table():
     stated = dataclasses.replace(problem, declared={"constraint_bound": 8**0.5})  # the D of the paper, which is wrong
     learners = {
         "one counted as 96": MahdaviOGD.for_problem(
-            problem, horizon=1000, multipliers="one, counted as many", constraint_bound=8**0.5
+            problem, horizon=1000, multipliers="paper", constraint_bound=8**0.5
         ),
         "vector": MahdaviOGD.for_problem(stated, horizon=1000, multipliers="each", delta="twice"),
         "aggregate": MahdaviOGD.for_problem(stated, horizon=1000, delta="twice"),
@@ -286,14 +277,14 @@ def test_the_three_convex_ogd_rows_of_the_table():
 
 def test_the_mixed_instantiation_is_reached_by_its_name_only():
     problem = doubly_stochastic(8)
-    mixed = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="one, counted as many", constraint_bound=8**0.5)
+    mixed = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="paper", constraint_bound=8**0.5)
     assert isinstance(mixed.duals, OneForTheMaximum)
     assert mixed.schedule.eta == pytest.approx(0.001313, rel=1e-3)
     assert mixed.schedule.theta / mixed.schedule.eta == pytest.approx(6208)
     assert MahdaviOGD.for_problem(problem, horizon=1000).schedule.eta > 4 * mixed.schedule.eta
-    stated = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="one, counted as many", constraint_bound="paper")
+    stated = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="paper", constraint_bound="paper")
     assert stated.schedule.eta == mixed.schedule.eta
-    exact = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="one, counted as many")
+    exact = MahdaviOGD.for_problem(problem, horizon=1000, multipliers="paper")
     assert exact.schedule.eta < mixed.schedule.eta  # the true D is larger
 
 

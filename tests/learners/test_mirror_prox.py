@@ -10,7 +10,7 @@ from longterm import InputError, Problem, SlaterPoint, hindsight, observe, run
 from longterm.constraints import Affine, VaryingAffine
 from longterm.errors import AssumptionWarning
 from longterm.learners import MirrorProx, NoViolationMirrorProx
-from longterm.learners.mirror_prox import steps, unit_rows
+from longterm.learners.mirror_prox import mirror_prox_steps, unit_rows
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import budgeted_logistic, doubly_stochastic, two_dimensional
 from longterm.sets import Ball, Box
@@ -25,7 +25,7 @@ seeds = st.integers(0, 10**6)
 def test_first_rounds_by_hand():
     # g = 2x − 1 on [−4, 4]: with rows of length 1, x − ½. η = ½, δη = ¼.
     problem = Problem(Ball(1, radius=4.0), Linear(1), Affine([[2.0]], [1.0]))
-    learner = MirrorProx(problem.enclosing_set, unit_rows(problem), steps(0.5, 0.5))
+    learner = MirrorProx(problem.enclosing_set, unit_rows(problem), mirror_prox_steps(0.5, 0.5))
     state = learner.init()
     assert (state.x.tolist(), state.multiplier.tolist()) == ([0], [0])  # λ_1 = [0 + ½(0 − ½)]₊
     seen = []
@@ -86,7 +86,7 @@ def test_theorem_12_holds_as_soon_as_the_condition_does(seed, rounds, share, del
     problem = Problem(BOX, Linear(D, 2.0), Affine(matrix, matrix @ inside + rng.uniform(0, 0.1, count)))
     square = np.linalg.norm(unit_rows(problem).matrix, 2) ** 2
     eta = np.sqrt(share / (square + np.sqrt(square**2 + 2 * share * delta**2)))  # the positive root, in η²
-    learner = MirrorProx(BOX, unit_rows(problem), steps(eta, delta))
+    learner = MirrorProx(BOX, unit_rows(problem), mirror_prox_steps(eta, delta))
     assert learner.assumptions[0].value == pytest.approx(share)
     costs, loss, sums, _ = play_against(problem, learner, kind, rounds, seed)
     regret = loss - linprog_over(BOX, matrix, problem.constraint.limit, costs.sum(axis=0))
@@ -130,7 +130,7 @@ def test_a_constant_step_leaves_a_noise_floor_whatever_T_is(rounds):
     """x follows Σ_k η(1 − η)^k Y_{t−k}, of variance η/(2 − η) times that of Y, which is p − 1: half of it is lost."""
     p, eta = 8, 0.1
     problem = doubly_stochastic(p)
-    learner = MirrorProx(problem.enclosing_set, unit_rows(problem), steps(eta, 0.01))
+    learner = MirrorProx(problem.enclosing_set, unit_rows(problem), mirror_prox_steps(eta, 0.01))
     floor = eta / (2 - eta) * (p - 1) / 2  # 0.184
     found = excess(problem, RandomPermutations(p), learner, rounds, p - 1)
     assert found == pytest.approx(floor, rel=0.06)

@@ -10,7 +10,8 @@ from longterm import Problem, observe, run
 from longterm.constraints import Affine, ElasticNetBudget
 from longterm.errors import InputError
 from longterm.learners import AdaptiveAFTRL, MixedAFTRL, MixedPenalisedFTRL
-from longterm.learners import _scale_mixture as mixture
+from longterm.learners import multi_scale_hedge as hedges
+from longterm.learners.scale_mixture import ray_of
 from longterm.losses import Linear
 from longterm.sets import Ball
 from longterm.streams import Replay, SwitchingCosts
@@ -32,14 +33,14 @@ def linear_problem(d=5, budget=1.0, **norms):
 def test_shares_are_those_of_a_plain_root(seed):
     rng = np.random.default_rng(seed)
     radius, typical = np.exp(rng.uniform(-3, 8, 2))
-    R, prior = mixture.radii(radius), mixture.log_priors(radius, typical)
+    R, prior = hedges.radii(radius), hedges.log_priors(radius, typical)
     clip, squares = rng.exponential(size=2)
     units = np.sqrt(4 * clip**2 + 0.25 * squares) * R
     losses = 5 * units * rng.standard_normal(9)
-    hedge = mixture.begin((), np, np.float64)._replace(
+    hedge = hedges.HedgeState.zeros((), np, np.float64)._replace(
         losses=losses, clip=np.asarray(clip), squares=np.asarray(squares)
     )
-    p = mixture.shares(hedge, radius, prior)
+    p = hedges.weights_of(hedge, radius, prior)
     # (ν − Q_k)/(αR_k) = ln(p_k/π_k) for one ν, the same for all, and Σ p_k = 1: that is the argmin, and the only one
     assert p.sum() == pytest.approx(1, abs=1e-12)
     there = p > 1e-290  # others are below the smallest numbers
@@ -53,18 +54,18 @@ def test_the_first_two_rounds_by_hand():
     state = learner.init()
     R = np.append(4.0 ** -np.arange(8), 4.0**-7)
     prior = (R + 1) ** -0.5 / ((R + 1) ** -0.5).sum()
-    np.testing.assert_allclose(state.shares, prior, rtol=1e-14)
+    np.testing.assert_allclose(state.scale.weights, prior, rtol=1e-14)
     state = learner.update(state, observe(problem, state.x, [np.array([2.0])]))
     # V = 4, z = 2: every leader is at −R_k, the nearest of −z/(√V/R_k) = −R_k and the ball's end.
     assert state.x[0] == pytest.approx(-(prior[:8] @ R[:8]), rel=1e-13)
-    before = state.shares
+    before = state.scale.weights
     state = learner.update(state, observe(problem, state.x, [np.array([1.0])]))
     # ℓ_k = −R_k, b = 1, but m = 0 before: nothing is charged, m = 1, U = 0.
-    np.testing.assert_allclose(state.shares, before, rtol=1e-12)
-    assert (state.hedge.clip, state.hedge.squares) == (1.0, 0.0)
+    np.testing.assert_allclose(state.scale.weights, before, rtol=1e-12)
+    assert (state.scale.hedge.clip, state.scale.hedge.squares) == (1.0, 0.0)
     state = learner.update(state, observe(problem, state.x, [np.array([1.0])]))
     # now α = 2, ℓ_k = −s_k w with z = 3, V = 5: −R_k again (3/√5 > 1), h = −½: Q_k = −2 R_k ln 1.5, the last 0.
-    np.testing.assert_allclose(state.hedge.losses, np.append(-2 * R[:8] * np.log(1.5), 0.0), rtol=1e-12)
+    np.testing.assert_allclose(state.scale.hedge.losses, np.append(-2 * R[:8] * np.log(1.5), 0.0), rtol=1e-12)
 
 
 @pytest.mark.slow
@@ -86,7 +87,7 @@ def test_theorem_2_holds_for_every_scale(budget, priced, T):
         problem = linear_problem(4, budget=budget)
         learner = MixedAFTRL.for_problem(problem, priced=priced)
         trace = run(problem, learner, Replay([costs]))
-        total, R = costs.sum(axis=0), mixture.radii(problem.enclosing_set.radius)
+        total, R = costs.sum(axis=0), hedges.radii(problem.enclosing_set.radius)
         bounds = learner.scale_bounds(problem, trace.state)
         g = ElasticNetBudget(4, budget)
         for k in range(8) if priced else (0,):
@@ -134,32 +135,32 @@ def test_scales_wait_until_they_owe_much_and_follow_meanwhile():
     """A block by hand: p stays while little is owed, the leader is tilted, and what is owed is paid all at once."""
     problem = linear_problem(3, budget=100.0)
     learner, rng = MixedAFTRL.for_problem(problem), np.random.default_rng(4)
-    R = mixture.radii(learner.prox.over.radius)
+    R = hedges.radii(learner.prox.over.radius)
     state, waited, unlike = learner.init(), 0, 0
     for _ in range(400):
         before, cost = state, rng.standard_normal(3)
         state = learner.update(state, observe(problem, state.x, [cost]))
-        w, s = learner._experts(state.gradient_sum, state.multiplier_sum, state.square_sum)
-        hedge, alpha = state.hedge, float(mixture.rate(state.hedge))
-        if hedge.owed.any():
+        w, s = ray_of(learner.prox, state.gradient_sum, state.weight[..., 0], state.scale.square_sum)
+        hedge, alpha = state.scale.hedge, float(hedges.inverse_rate(state.scale.hedge))
+        if hedge.block_losses.any():
             waited += 1
-            np.testing.assert_array_equal(state.shares, before.shares)
-            np.testing.assert_array_equal(hedge.losses, before.hedge.losses)
-            assert np.max(np.abs(hedge.owed) / R) <= min(0.15 * alpha, alpha / 2 - hedge.clip)
-            tilted = 1 + hedge.tilt * hedge.owed[7] / R[7]
+            np.testing.assert_array_equal(state.scale.weights, before.scale.weights)
+            np.testing.assert_array_equal(hedge.losses, before.scale.hedge.losses)
+            assert np.max(np.abs(hedge.block_losses) / R) <= min(0.15 * alpha, alpha / 2 - hedge.clip)
+            tilted = 1 + hedge.tilt * hedge.block_losses[7] / R[7]
             assert 0.85 <= tilted <= 1.15
             unlike += tilted != 1
-            np.testing.assert_allclose(state.x, min(state.shares @ s * tilted, s[0]) * w, rtol=1e-12)
+            np.testing.assert_allclose(state.x, min(state.scale.weights @ s * tilted, s[0]) * w, rtol=1e-12)
     assert waited > 200
     assert unlike > 200
     # the derivative: p for exponents that all moved by a little, beside what the tilt says
-    p, little = state.shares, 1e-6
-    _, s = learner._experts(state.gradient_sum, state.multiplier_sum, state.square_sum)
-    closed = mixture.paid(state.hedge, p, learner.prox.over.radius)
-    p = mixture.shares(closed, learner.prox.over.radius, learner._log_priors)
+    p, little = state.scale.weights, 1e-6
+    _, s = ray_of(learner.prox, state.gradient_sum, state.weight[..., 0], state.scale.square_sum)
+    closed = hedges.close_block(state.scale.hedge, p, learner.prox.over.radius)
+    p = hedges.weights_of(closed, learner.prox.over.radius, learner.scale.log_priors(learner.prox))
     moved = closed._replace(losses=closed.losses + little * s / np.max(s / R))
-    after = mixture.shares(moved, learner.prox.over.radius, learner._log_priors)
-    slope = float(mixture.tilt(closed, p, s, learner.prox.over.radius))
+    after = hedges.weights_of(moved, learner.prox.over.radius, learner.scale.log_priors(learner.prox))
+    slope = float(hedges.tilt_of(closed, p, s, learner.prox.over.radius))
     assert (after @ s / (p @ s) - 1) / little == pytest.approx(slope, rel=1e-4)
 
 

@@ -8,7 +8,7 @@ from test_aftrl import best_in_budget, budget_problem, horizons, seeds
 
 from longterm import InputError, Problem, observe, run
 from longterm.constraints import ElasticNetBudget, L1Budget, L2Budget
-from longterm.learners import AFTRL, PenalisedFTRL
+from longterm.learners import AFTRL, GivenScale, GrowingPenalty, PenalisedFTRL
 from longterm.losses import Linear
 from longterm.sets import Ball, Box
 from longterm.streams import RandomCosts, SwitchingCosts
@@ -17,17 +17,19 @@ from opponents import KINDS, play_linear
 
 def test_first_rounds_by_hand():
     problem = Problem(Ball(2, 2.0), Linear(2, 2.0), L1Budget(2, budget=0.5))
-    learner = PenalisedFTRL(problem.constraint.prox(problem.enclosing_set), step=1.0, w_0=0.1, growth=1.0)
+    learner = PenalisedFTRL(
+        problem.constraint.prox(problem.enclosing_set), GivenScale(1.0), GrowingPenalty(w_0=0.1, growth=1.0)
+    )
     state = learner.init()
     np.testing.assert_array_equal(state.x, [0, 0])
-    assert float(state.weight_sum) == pytest.approx(0.1)
+    assert float(state.dual.weight_sum) == pytest.approx(0.1)
     state = learner.tell(state, observe(problem, state.x, [np.array([-2.0, 0.1])]))
     # W_2 = 0.1 (1 + 4) = ½; alone, (2, −0.1)/√2 needs ν = 2 − √2/2 > ½: so ν = ½ and g = 1.5/√2 − ½ > 0.
     np.testing.assert_allclose(state.x, [1.5 / np.sqrt(2), 0.0])
-    assert (state.x[1], float(state.multiplier)) == (0.0, pytest.approx(0.5))
+    assert (state.x[1], float(state.multiplier[0])) == (0.0, pytest.approx(0.5))
     state = learner.tell(state, observe(problem, state.x, [np.array([0.5, 0.0])]))
     # W_3 = 1.4 holds ν = 1.5 − √3/2 = 0.634: x = (½, 0), on the budget.
-    assert float(state.multiplier) == pytest.approx(1.5 - np.sqrt(3) / 2)
+    assert float(state.multiplier[0]) == pytest.approx(1.5 - np.sqrt(3) / 2)
     np.testing.assert_allclose(state.x, [0.5, 0.0])
 
 
@@ -54,7 +56,7 @@ def test_bounds(kind, seed, T, which, w, growth, step):
         B = Box(np.full(4, -0.7), np.array([3.0, 0.7, 2.0, 1.0])) if which == "box" else Ball(4, 1.0)
         problem = Problem(B, Linear(4, 2.0), g)
     tuned = PenalisedFTRL.for_problem(problem)
-    learner = PenalisedFTRL(tuned.prox, step * tuned.step, w * tuned.w_0, growth)
+    learner = PenalisedFTRL(tuned.prox, GivenScale(step * tuned.scale.step), GrowingPenalty(w * tuned.dual.w_0, growth))
     game = play_linear(problem, learner, kind, T, seed)
     bound = learner.bound(problem, T)
     assert game.loss - best_of(problem.constraint, game.costs.sum(axis=0)) <= float(bound["regret"]) * (1 + 1e-9)

@@ -8,20 +8,18 @@ from test_aftrl import best_in_budget, budget_problem, factors, horizons, seeds
 
 from longterm import InputError, Problem, observe, run
 from longterm.constraints import Affine, ElasticNetBudget
-from longterm.learners import ProximalAOGD
-from longterm.learners.aogd import AOGDState
+from longterm.learners import GivenScale, Multiplier, ProximalAOGD
 from longterm.learners.feedback import Feedback
 from longterm.losses import Linear
 from longterm.problems import late_reversal, two_dimensional
 from longterm.sets import Ball, Box
 from longterm.streams import Replay
-from longterm.theory.schedules import DecoupledSchedule
 from opponents import KINDS, best_in_box, play_linear
 
 
 def test_first_rounds_by_hand():
     problem = two_dimensional()  # ½‖x − target‖², g = x₁ − ¼
-    learner = ProximalAOGD(problem.constraint.prox(problem.enclosing_set), DecoupledSchedule(0.5, 1.0, 0.5))
+    learner = ProximalAOGD(problem.constraint.prox(problem.enclosing_set), GivenScale(0.5), Multiplier(1.0, 0.5))
     state = learner.init()
     for _ in range(2):
         state = learner.tell(state, observe(problem, learner.ask(state), [np.array([1.0, 0.0])]))
@@ -34,8 +32,10 @@ def test_first_rounds_by_hand():
 def test_a_round_under_a_budget_by_hand():
     # v = x − η∇f, x⁺ = soft(v, ηλ)/(1 + ηλ) with η_4 = 1, λ_5 = ½ + (½ − ½ · ½)/(½ · 5) = 0.6.
     g = ElasticNetBudget(3, budget=1.0)
-    learner = ProximalAOGD(g.prox(Ball(3, 10.0)), DecoupledSchedule(step=2.0, theta_0=1.0, beta=0.5))
-    before = AOGDState(np.asarray(4), np.array([1.0, -1.0, 0.3]), np.array([0.5]))
+    learner = ProximalAOGD(g.prox(Ball(3, 10.0)), GivenScale(step=2.0), Multiplier(theta_0=1.0, beta=0.5))
+    start = learner.init()
+    dual = start.dual._replace(multiplier=np.array([0.5]))
+    before = start._replace(round=np.asarray(4), x=np.array([1.0, -1.0, 0.3]), dual=dual)
     after = learner.update(before, Feedback(np.array([-1.0, 1.0, -0.1]), np.asarray(0.5), np.zeros(3)))
     np.testing.assert_allclose(after.multiplier, [0.6])
     np.testing.assert_allclose(after.x, np.array([1.4, -1.4, 0.0]) / 1.6, atol=1e-15)
@@ -45,9 +45,9 @@ def test_a_round_under_a_budget_by_hand():
 @given(kind=KINDS, seed=seeds, T=horizons, theta=factors, step=st.floats(0.2, 5), beta=st.floats(0.05, 0.95))
 def test_bounds_under_a_budget(kind, seed, T, theta, step, beta):
     problem = budget_problem(seed)
-    tuned = ProximalAOGD.for_problem(problem, beta=beta).schedule
-    schedule = DecoupledSchedule(step * tuned.step, theta * tuned.theta_0, beta)
-    learner = ProximalAOGD(problem.constraint.prox(problem.enclosing_set), schedule)
+    tuned = ProximalAOGD.for_problem(problem, beta=beta)
+    scale, dual = GivenScale(step * tuned.scale.step), Multiplier(theta * tuned.dual.theta_0, beta)
+    learner = ProximalAOGD(tuned.prox, scale, dual)
     game = play_linear(problem, learner, kind, T, seed)
     bound = learner.bound(problem, T)
     assert game.loss - best_in_budget(problem.constraint, game.costs.sum(axis=0)) <= float(bound["regret"]) * (1 + 1e-9)
@@ -59,7 +59,7 @@ def test_bounds_with_a_multiplier_for_each_affine_constraint(kind, seed, T, thet
     rng = np.random.default_rng(seed)
     B, rows = Box(rng.uniform(-2, -0.5, 3), rng.uniform(0.5, 2, 3)), rng.standard_normal((4, 3))
     problem = Problem(B, Linear(3), Affine(rows, rows @ rng.uniform(-0.4, 0.4, 3)))
-    learner = ProximalAOGD.for_problem(problem, theta_0=theta * ProximalAOGD.for_problem(problem).schedule.theta_0)
+    learner = ProximalAOGD.for_problem(problem, theta_0=theta * ProximalAOGD.for_problem(problem).dual.theta_0)
     game = play_linear(problem, learner, kind, T, seed)
     best = best_in_box(B.lower, B.upper, problem.constraint.matrix, problem.constraint.limit, game.costs.sum(axis=0))
     bound = learner.bound(problem, T)
@@ -72,7 +72,7 @@ def test_bounds_for_strongly_convex_losses(seed, T, theta, beta):
     problem = two_dimensional()
     angles = np.random.default_rng(seed).uniform(0, 2 * np.pi, T)
     targets = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
-    theta_0 = theta * ProximalAOGD.for_problem(problem, steps="strongly convex").schedule.theta_0
+    theta_0 = theta * ProximalAOGD.for_problem(problem, steps="strongly convex").dual.theta_0
     learner = ProximalAOGD.for_problem(problem, steps="strongly convex", beta=beta, theta_0=theta_0)
     trace = run(problem, learner, Replay([targets]), record=[T])
     best = np.minimum(targets.mean(axis=0), [0.25, np.inf])
@@ -86,7 +86,7 @@ def test_the_regret_bound_is_nearly_attained():
     """Walk to one end, wait until the steps are small, then the slope turns: the whole diameter has to be crossed."""
     problem, T, tail = late_reversal(), 1000, 126
     prox = problem.constraint.prox(problem.enclosing_set)
-    learner = ProximalAOGD(prox, DecoupledSchedule(step=0.5, theta_0=1.0))
+    learner = ProximalAOGD(prox, GivenScale(step=0.5), Multiplier(theta_0=1.0))
     t = np.arange(1, T + 1)
     costs = np.where(t <= 4, -1.0, np.where(t > T - tail, 1.0, 0.0))
     trace = run(problem, learner, Replay([costs[:, None]]), record=[T])

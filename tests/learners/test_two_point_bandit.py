@@ -10,7 +10,8 @@ from longterm import Feedback, InputError, LiveLearner, Problem, observe, run
 from longterm.constraints import Affine, ElasticNetBudget, L2Budget, VaryingAffine
 from longterm.errors import AssumptionWarning
 from longterm.learners import TwoPointBandit
-from longterm.learners.two_point_bandit import GOLDEN, _mixed, inner_radius, unit_direction
+from longterm.learners.random_directions import GOLDEN, _mix, unit_direction
+from longterm.learners.two_point_bandit import inner_radius
 from longterm.losses import Linear
 from longterm.problems import two_dimensional
 from longterm.sets import Ball, Box, Product, Simplex
@@ -39,7 +40,7 @@ def test_directions_are_uniform_on_the_sphere_and_independent():
 
 
 def test_the_words_are_those_of_splitmix64():
-    words = _mixed(np.arange(1, 4, dtype=np.uint64) * np.uint64(GOLDEN), np)  # its first three outputs from state 0
+    words = _mix(np.arange(1, 4, dtype=np.uint64) * np.uint64(GOLDEN), np)  # its first three outputs from state 0
     assert [hex(word) for word in words] == ["0xe220a8397b1dcdaf", "0x6e789e6aa1b965f4", "0x6c45d188009454f"]
 
 

@@ -1,4 +1,4 @@
-"""The scikit-learn estimators: their own checks, learning in parts, every kind of input, bad input, attributes."""
+"""The scikit-learn estimators: scikit-learn's checks, fit and partial_fit, kinds of input, bad input, attributes."""
 
 import pickle
 import tracemalloc
@@ -283,9 +283,9 @@ def fitted(estimator):
 
 
 def with_entry(X, value):
-    spoilt = X.copy()
-    spoilt[3, 2] = value
-    return spoilt
+    damaged = X.copy()
+    damaged[3, 2] = value
+    return damaged
 
 
 def unfit_csr(indices):
@@ -321,11 +321,11 @@ def test_bad_input_leaves_the_model_unchanged(bad, estimator, method):
     X, y = (XT, YT) if estimator == "regressor" else (X2, Y2)
     model = pickle.loads(fitted(estimator))
     before = pickle.dumps(model)
-    spoilt, labels, weights = BAD[bad](X, y)
+    damaged, labels, weights = BAD[bad](X, y)
     if bad == "too few features" and method == "fit":
-        return  # `fit` begins anew, with as many as it is given
+        return  # `fit` starts again with any number of features
     with pytest.raises(ValueError, match=r"\w{3}"):
-        getattr(model, method)(spoilt, labels, sample_weight=weights)
+        getattr(model, method)(damaged, labels, sample_weight=weights)
     assert pickle.dumps(model) == before
 
 

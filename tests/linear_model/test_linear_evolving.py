@@ -13,18 +13,13 @@ from longterm.linear_model import (
     BudgetLinearRegressor,
     EvolvingLinearLearner,
 )
-from longterm.linear_model.evolving import SPAN, UNITS
-from longterm.linear_model.kernels.layout import MIXED_NUMBERS, NUMBERS
+from longterm.linear_model.evolving import SPAN
 from longterm.storage.snapshot import read_snapshot
 
 KINDS = [("a-ftrl", False), ("a-ftrl", True), ("penalised-ftrl", False)]
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((1500, 4)) * (RNG.random((1500, 4)) < 0.8)
 Y = np.sign(X[:, 0] - 0.5 * X[:, 1] + 0.5 * RNG.standard_normal(1500))
-
-
-def test_the_unit_of_every_number_of_a_state_is_known():
-    assert set(UNITS) == {*NUMBERS, *MIXED_NUMBERS}
 
 
 @pytest.mark.parametrize(("rule", "is_sparse"), KINDS)

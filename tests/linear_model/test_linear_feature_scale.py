@@ -7,8 +7,8 @@ from scipy import sparse
 from linear_learners import rows_and_labels, same
 from longterm.errors import InputError
 from longterm.linear_model import BudgetLinearClassifier, BudgetLinearLearner
-from longterm.linear_model._feature_scale import EARLIER, MOST_FACTOR, POWER, TARGET_POWER, FeatureScale
-from longterm.linear_model._rows import at_least_largest
+from longterm.linear_model._feature_scale import FACTOR_BOUND, PAST_WEIGHT, POWER, TARGET_POWER, FeatureScale
+from longterm.linear_model._rows import max_abs_bound
 
 UNITS = np.array([1.0, 1e-3, 50.0, 1.0, 7.0, 1e4, 0.3])
 
@@ -66,13 +66,12 @@ def test_new_factors_leave_the_sum_of_gradients_and_meet_the_checks_of_a_file():
     for kind in (False, True):
         learner = scaled_learner(sparse=kind, budget=5.0)  # it binds: the threshold is above 0
         learner.learn(X, y)
-        scale, vector = learner._scale, learner._rule.vector
-        z = vector[:: 2 if kind else 1]
+        scale, z = learner._scale, learner._state.z
         before = z / scale.factors + scale.means * scale.slopes
-        learner._scaled(X[:1], np.ones(1), np.ones(1))
+        learner._scaled(X[:1], np.ones(1), np.ones(1), 1e3)
         scale = learner._scale
         after = z / scale.factors + scale.means * scale.slopes
-        np.testing.assert_allclose(after, EARLIER * before, rtol=1e-10)
+        np.testing.assert_allclose(after, PAST_WEIGHT * before, rtol=1e-10)
         if not kind:
             np.testing.assert_array_equal(scale.means != 0, np.arange(7) != 3)  # which is seldom other than 0
         same(learner, BudgetLinearLearner.__new__(BudgetLinearLearner).__setstate__(learner.__getstate__()) or learner)
@@ -97,10 +96,10 @@ def test_features_of_easy_rows_have_longer_steps_and_those_of_steep_ones_no_shor
     X = (rng.random((400, 3)) < 0.2).astype(float)
     slopes = np.where(X[:, 0] > 0, 0.1, np.where(X[:, 1] > 0, 0.9, 0.5))
     plain, known = FeatureScale(3, True), FeatureScale(3, True)
-    plain.count(X)
-    known.count(X, slopes)
+    plain.observe(X, np.zeros(400))
+    known.observe(X, slopes)
     for one in (plain, known):
-        one.renewed()
+        one.update()
     ratio = known.factors / plain.factors
     seen = int(X[:, 0].sum())
     h = (slopes[X[:, 0] > 0] @ slopes[X[:, 0] > 0] / np.mean(slopes**2) + 8) / (seen + 8)
@@ -113,14 +112,14 @@ def test_one_row_that_is_too_large_spoils_no_feature():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((400, 6))
     scale, spoilt = FeatureScale(6, True), FeatureScale(6, True)
-    scale.count(X)
+    scale.observe(X, np.zeros(400))
     X[50] *= 1000.0
     for row in X:
-        if spoilt.is_due():
-            spoilt.renewed()
-        spoilt.count(row[None])
+        if spoilt.is_due:
+            spoilt.update()
+        spoilt.observe(row[None], np.zeros(1))
     for one in (scale, spoilt):
-        one.renewed()
+        one.update()
     np.testing.assert_allclose(spoilt.factors, scale.factors, rtol=0.2)
 
 
@@ -138,7 +137,7 @@ def test_an_offset_of_the_features_slows_nothing_down_for_long():
     assert losses[1] == pytest.approx(losses[0], rel=0.05)
 
 
-def test_sparse_rows_are_centred_where_the_memory_is_dense():
+def test_sparse_rows_are_centred_where_the_layout_is_dense():
     X, y = rows(100)
     by_rows, by_steps, whole = scaled_learner(), scaled_learner(), scaled_learner()
     by_rows.learn(sparse.csr_array(X), y)
@@ -175,10 +174,10 @@ def test_rare_features_get_longer_steps_less_so_for_targets(loss, power):
 @pytest.mark.parametrize("size", [1e-30, 1.0, 1e30])
 def test_the_bound_on_entries_is_no_less_than_the_largest(dtype, size):
     values = (size * np.random.default_rng(0).standard_normal((2000, 3))).astype(dtype)
-    assert np.abs(values).max() <= at_least_largest(values) < np.inf
+    assert np.abs(values).max() <= max_abs_bound(values) < np.inf
     for wrong in (np.nan, np.inf, -np.inf):
         values[1234, 1] = wrong
-        assert not np.isfinite(at_least_largest(values))
+        assert not np.isfinite(max_abs_bound(values))
 
 
 def test_a_round_does_not_take_its_own_prediction_beyond_the_target():
@@ -191,9 +190,9 @@ def test_a_round_does_not_take_its_own_prediction_beyond_the_target():
         margins, found = [], []
         for row, target in zip(X, y, strict=True):
             margins.append(learner.step_dense(row, target))
-            found.append(learner._rule.number("scale"))
+            found.append(learner._state.number("scale"))
         factors[loss], errors[loss] = max(found[1:]), float(np.mean((np.array(margins)[20:] - y[20:]) ** 2))
-    assert factors["squared"] == MOST_FACTOR < factors["huber"]  # the same loss, without the cap
+    assert factors["squared"] == FACTOR_BOUND < factors["huber"]  # the same loss, without the cap
     assert errors["squared"] < 0.7 * errors["huber"]
 
 
@@ -243,7 +242,7 @@ def test_a_scale_that_has_seen_nothing_or_very_much_comes_back(tmp_path):
 
 def test_losses_that_are_steeper_in_some_rows_than_in_all_are_no_state():
     scale = FeatureScale(2, True)
-    scale.count(np.ones((3, 2)), np.array([0.5, 1.0, 0.25]))
+    scale.observe(np.ones((3, 2)), np.array([0.5, 1.0, 0.25]))
     arrays = scale.arrays()
     assert FeatureScale.restored(2, arrays).arrays().keys() == arrays.keys()
     arrays["steepness"][0] = 1e300

@@ -1,4 +1,4 @@
-"""Estimators in files: what comes back is what was saved, and forged files are refused in words."""
+"""Estimators in files: a loaded model equals the saved one, and forged files are refused."""
 
 import hashlib
 import struct
@@ -142,9 +142,9 @@ FORGERIES = {
     "one key more": put("code", "print()"),
     "not fitted": put("fitted", 1),
     "an average of nothing": put("samples", [1]),
-    "an array more": array("learner.7.game.round", np.zeros(1)),
-    "a learner's round": array("learner.1.game.round", np.array([7])),
-    "a learner's vector": array("learner.0.game.vector", np.full(4, np.nan)),
+    "an array more": array("learner.7.state.scalars", np.zeros(1)),
+    "a learner's round": array("learner.1.state.scalars", np.full(27, 7.0)),
+    "a learner's vector": array("learner.0.state.vector", np.full(4, np.nan)),
 }
 
 

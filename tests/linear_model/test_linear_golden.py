@@ -55,8 +55,8 @@ def test_a_golden_file_loads_and_the_learner_continues(name):
 def test_a_state_of_another_length_is_refused():
     learner = BudgetLinearLearner(6, 2.0)
     stored = learner._arrays()
-    stored["game.numbers"] = stored["game.numbers"][:-1]
-    with pytest.raises(ValueError, match="shorter"):
+    stored["state.scalars"] = stored["state.scalars"][:-1]
+    with pytest.raises(ValueError, match=r"state\.scalars is float64 of shape"):
         learner.__setstate__({"specification": learner._specification(), "arrays": stored})
 
 
@@ -65,21 +65,17 @@ SETTINGS = [
     "scales", "offset", "max_features", "residual_radius",
 ]  # fmt: skip
 DENSE = {
-    "game.round": ("<i8", 1),
-    "game.numbers": ("<f8", 15),
-    "game.mixed": ("<f8", 25),
-    "game.mixture": ("<f8", 128),
-    "game.vector": ("<f8", 6),
+    "state.scalars": ("<f8", 27),
+    "state.mixtures": ("<f8", 2 * 77),
+    "state.vector": ("<f8", 6),
     "average.stretches": ("<i8", 1),
     "average.total": ("<f8", 0),
 }
 LAYOUT = {
     "dense": DENSE,
-    "sparse": {name: value for name, value in DENSE.items() if name != "game.vector"}
-    | {"game.round": ("<i8", 4), "game.numbers": ("<f8", 17)}
-    | {"game.memory": ("<f8", 12), "game.heap": ("<u8", 0)},
+    "sparse": DENSE | {"state.entries": ("<u8", 6), "state.heap": ("<u8", 0)},
     "scaled": DENSE
-    | {f"scale.{name}": ("<f8", 6) for name in ("factors", "squares", "seen", "most", "means", "sums")}
+    | {f"scale.{name}": ("<f8", 6) for name in ("factors", "squares", "seen", "bounds", "means", "sums")}
     | {"scale.counts": ("<i8", 1), "scale.slopes": ("<f8", 1), "scale.steepness": ("<f8", 7)},
 }
 """The arrays that a new learner of six weights stores."""

@@ -9,9 +9,8 @@ from linear_learners import LOSSES, learner_with
 from linear_references import Pair, draw_row, make_pair, our_learner
 from longterm import Feedback, observe
 from longterm.constraints import Affine
-from longterm.learners import AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL
-from longterm.learners.adagrad_aogd import AdaGradAOGDState
-from longterm.learners.adaptive_ftrl import AdaptiveAFTRLState, AdaptivePenalisedFTRLState
+from longterm.learners import AdaGradAOGD, AdaptiveAFTRL, AdaptivePenalisedFTRL, GrowingPenalty, Multiplier, OnlineScale
+from longterm.learners.ftrl_scales import OnlineState
 from longterm.linear_model.kernels.losses import value_and_slope
 from longterm.sets import Box
 
@@ -23,9 +22,13 @@ def make_online(rule, loss, rng, *, intercept):
     over, p, scale = pair.problem.enclosing_set, pair.parameters, float(np.exp(rng.uniform(-2, 2)))
     prox = pair.problem.constraint.prox(over)
     if rule == "penalised-ftrl":
-        learner, parameters = AdaptivePenalisedFTRL(prox, scale, 0.5), replace(p, step=0, weight_0=scale, growth=0.5)
+        learner, parameters = (
+            AdaptivePenalisedFTRL(prox, OnlineScale(), GrowingPenalty(scale, 0.5)),
+            replace(p, step=0, weight_0=scale, growth=0.5),
+        )
     else:
-        learner = AdaGradAOGD(over, scale, p.beta) if rule == "a-ogd" else AdaptiveAFTRL(prox, scale, p.beta)
+        dual = Multiplier(scale, p.beta)
+        learner = AdaGradAOGD(over, dual) if rule == "a-ogd" else AdaptiveAFTRL(prox, OnlineScale(), dual)
         parameters = replace(p, step=0, theta_0=scale)
     return Pair(rule, pair.problem, pair.budget, learner, parameters)
 
@@ -34,29 +37,32 @@ def draw_online_states(pair, rng):
     """The same state twice: of a later round, with gradients seen."""
     t, over, d = int(np.exp(rng.uniform(np.log(2), 12))), pair.problem.enclosing_set, pair.budget.dimension
     squares, largest, theta_sum = (np.asarray(value) for value in np.exp(rng.uniform(-2, 4, 3)))
-    round, multiplier = np.asarray(t), np.asarray(rng.choice([0.0, rng.exponential()]))
+    multiplier, start = np.asarray(rng.choice([0.0, rng.exponential()])), pair.learner.init()
+    start, dual = start._replace(round=np.asarray(t)), start.dual
+    if pair.rule != "penalised-ftrl":
+        dual = dual._replace(multiplier=multiplier[None], theta_sum=theta_sum)
     if pair.rule == "a-ogd":
         raw = rng.standard_normal(over.dimension) * rng.choice([0.0, 1.0], size=over.dimension)
         x = over.project(raw * rng.choice([0.1, 3.0]) * over.radius)
-        state, learner = (
-            AdaGradAOGDState(round, x, multiplier, squares, largest, theta_sum),
-            our_learner(pair, t, x[:d], multiplier, 0.0, x),
-        )
+        state = start._replace(x=x, square_sum=squares, largest_gradient=largest, dual=dual)
+        learner = our_learner(pair, t, x[:d], multiplier, 0.0, x)
     else:
         z = rng.standard_normal(over.dimension) * np.exp(rng.uniform(-2, 4))
+        start = start._replace(gradient_sum=z, scale=OnlineState(squares, largest))
         curvature = np.sqrt(squares) / over.radius
         weight = np.asarray(rng.uniform(0, 1.2) * np.abs(z[:d]).max() / max(pair.budget.l1, 0.3))
         if pair.rule == "penalised-ftrl":
             total, weight = weight * 10, np.minimum(pair.learner.prox.least_weight(z, curvature), weight * 10)
             x = pair.learner.prox.argmin(z, weight[None], curvature)
-            state = AdaptivePenalisedFTRLState(round, x, weight, z, total, squares, largest, theta_sum)
+            dual = dual._replace(weight_sum=total, inverse_sum=theta_sum)
+            state = start._replace(x=x, weight=weight[None], dual=dual)
             learner = our_learner(pair, t, z[:d], weight, total, x, z)
         else:
             x = pair.learner.prox.argmin(z, weight[None], curvature)
-            state = AdaptiveAFTRLState(round, x, multiplier[None], z, weight[None], squares, largest, theta_sum)
+            state = start._replace(x=x, weight=weight[None], dual=dual)
             learner = our_learner(pair, t, z[:d], multiplier, weight, x, z)
     for name, value in (("gradient_squares", squares), ("longest_gradient", largest), ("bound_sum", theta_sum)):
-        learner._rule.scalars[name] = value
+        learner._state.scalars[name] = value
     return state, learner
 
 
@@ -64,10 +70,11 @@ def assert_same_round(pair, state, learner, row, label, weight):
     following, _ = pair.reference_round(state, row, label, weight)
     learner.learn(row[None], [label], [weight])
     np.testing.assert_allclose(pair.decision(learner), following.x, rtol=1e-10, atol=1e-10)
-    bound_sum = following.inverse_sum if pair.rule == "penalised-ftrl" else following.theta_sum
+    bound_sum = following.dual.inverse_sum if pair.rule == "penalised-ftrl" else following.dual.theta_sum
+    gradients = following if pair.rule == "a-ogd" else following.scale
     names = ("multiplier", "gradient_squares", "longest_gradient", "bound_sum")
-    wanted = [np.squeeze(following.multiplier), following.square_sum, following.largest_gradient, bound_sum]
-    np.testing.assert_allclose([learner._rule.number(name) for name in names], wanted, rtol=1e-10, atol=1e-10)
+    wanted = [np.squeeze(following.multiplier), gradients.square_sum, gradients.largest_gradient, bound_sum]
+    np.testing.assert_allclose([learner._state.number(name) for name in names], wanted, rtol=1e-10, atol=1e-10)
     return following
 
 
@@ -103,7 +110,10 @@ def test_the_intercept_is_a_learner_of_its_own(rule, loss):
         parameters = replace(pair.parameters, intercept_bound=r)
         interval = Box([-r], [r])
         free = Affine([[1.0]], [10 * r])  # never binds
-        for_b = AdaGradAOGD(interval, 1.0) if rule == "a-ogd" else AdaptiveAFTRL(free.prox(interval), 1.0)
+        if rule == "a-ogd":
+            for_b = AdaGradAOGD(interval, Multiplier(1.0))
+        else:
+            for_b = AdaptiveAFTRL(free.prox(interval), OnlineScale(), Multiplier(1.0))
         x, b = pair.learner.init(), for_b.init()
         learner = learner_with(rule, parameters, pair.budget.dimension)
         for t in range(40):

@@ -18,9 +18,7 @@ def images(learner):
 
 def ways(kind, **options):
     """The same learner, and how it is given one more row."""
-    for way in ("dense", "sparse", "block", "sparse block", "packed"):
-        if way == "packed" and not (kind is EvolvingLinearLearner and options.get("sparse")):
-            continue
+    for way in ("dense", "sparse", "block", "sparse block"):
         yield way, kind(3, 1.0, **options)
 
 
@@ -31,9 +29,6 @@ def give(learner, way, u, y, weight):
         return learner.step_dense(u, y, weight)
     if way == "sparse":
         return learner.step(columns, u[columns], y, weight)
-    if way == "packed":
-        learner.step_packed(np.concatenate([columns, u[columns].view(np.int64)]), y, weight)
-        return None
     return learner.learn(u[None] if way == "block" else csr_array(u[None]), [y], [weight])[0]
 
 

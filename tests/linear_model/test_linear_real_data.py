@@ -51,11 +51,11 @@ def learners(problem, theta_0):
             Parameters(**base, step=step, theta_0=6 * c.radius * c.gradient_bound),
         ),
         "Mahdavi": ("a-ogd", mahdavi, Parameters(**base, **constant)),
-        "A-FTRL": ("a-ftrl", aftrl, Parameters(**base, step=aftrl.schedule.step, theta_0=aftrl.schedule.theta_0)),
+        "A-FTRL": ("a-ftrl", aftrl, Parameters(**base, step=aftrl.scale.step, theta_0=aftrl.dual.theta_0)),
         "penalised FTRL": (
             "penalised-ftrl",
             penalised,
-            Parameters(**base, step=penalised.step, weight_0=penalised.w_0, growth=penalised.growth),
+            Parameters(**base, step=penalised.scale.step, weight_0=penalised.dual.w_0, growth=penalised.dual.growth),
         ),
     }
 

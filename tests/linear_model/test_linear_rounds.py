@@ -225,4 +225,4 @@ def test_the_same_rows_give_the_same_bytes_to_every_learner():
     learners = [plain_learner("penalised-ftrl", loss="hinge") for _ in range(200)]
     for learner in learners:
         learner.learn(rows, labels)
-    assert len({learner._arrays()["game.numbers"].tobytes() for learner in learners}) == 1
+    assert len({learner._arrays()["state.scalars"].tobytes() for learner in learners}) == 1

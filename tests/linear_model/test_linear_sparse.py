@@ -8,10 +8,9 @@ import pytest
 from linear_learners import learner_with, put, require_sound, sparse_rows
 from longterm import Problem, observe
 from longterm.constraints import ElasticNetBudget
-from longterm.learners import AFTRL
-from longterm.linear_model.kernels.layout import NUMBERS, Parameters
+from longterm.learners import AFTRL, GivenScale, Multiplier
+from longterm.linear_model.kernels.layout import FIELDS, Parameters
 from longterm.losses import Hinge, LeastSquares, Logistic
-from longterm.theory.schedules import DecoupledSchedule
 
 
 def drawn_state(rng, d, parameters):
@@ -62,17 +61,18 @@ def test_one_round_is_the_reference_learners(loss, kind, l1, l2):
         step, theta_0 = 10.0 ** rng.uniform(-3, 3, 2)
         f = kind(d, 1e9) if kind is not LeastSquares else kind(d, 1e9, 1e9)
         problem = Problem(B, f, g)
-        learner = AFTRL(g.prox(B), DecoupledSchedule(step, theta_0))
+        learner = AFTRL(g.prox(B), GivenScale(step), Multiplier(theta_0))
         given = Parameters(g.budget, l1, l2, B.radius, loss=loss, step=step, theta_0=theta_0)
         z, state = drawn_state(rng, d, given)
         ours = put(learner_with("a-ftrl", given, d, sparse=True), z, **state)
         multiplier_sum = np.array([state["multiplier_sum"]])
-        reference = learner.init()._replace(
+        start = learner.init()
+        reference = start._replace(
             round=np.asarray(state["round"]),
             x=learner.prox.argmin(z, multiplier_sum, np.sqrt(state["round"]) / step),
-            multiplier=np.array([state["multiplier"]]),
             gradient_sum=z.copy(),
-            multiplier_sum=multiplier_sum,
+            weight=multiplier_sum,
+            dual=start.dual._replace(multiplier=np.array([state["multiplier"]])),
         )
         assert np.allclose(ours.weights, reference.x, rtol=1e-10, atol=1e-10 * B.radius)
         (columns, values, u), y = drawn_row(rng, d), float(rng.choice([-1.0, 1.0]))
@@ -84,7 +84,7 @@ def test_one_round_is_the_reference_learners(loss, kind, l1, l2):
         assert ours.signed_violation == pytest.approx(float(seen.constraint), abs=1e-10 * g_scale)
         assert ours.cumulative_loss == pytest.approx(float(seen.loss), rel=1e-10, abs=1e-10)
         assert ours.multiplier == pytest.approx(wanted.multiplier[0], rel=1e-10, abs=1e-10 * g_scale)
-        assert np.allclose(ours._rule.vector[::2], wanted.gradient_sum, rtol=1e-10, atol=1e-300)
+        assert np.allclose(ours._state.z, wanted.gradient_sum, rtol=1e-10, atol=1e-300)
         assert np.allclose(ours.weights, wanted.x, rtol=1e-10, atol=1e-10 * B.radius)
         assert margin == pytest.approx(u @ reference.x, rel=1e-9, abs=1e-9 * B.radius)
 
@@ -119,10 +119,11 @@ def test_one_round_is_the_dense_learners(loss, online):
         assert np.allclose(ours.weights, theirs.weights, rtol=1e-10, atol=1e-10 * given.radius)
         assert ours.intercept == pytest.approx(theirs.intercept, rel=1e-10, abs=1e-10)
         assert ours.rounds == theirs.rounds
-        for name in NUMBERS[: NUMBERS.index("scale")]:
-            mine, their = ours._rule.number(name), theirs._rule.number(name)
+        names = [field.name for field in FIELDS]
+        for name in names[names.index("loss_sum") : names.index("scale")]:
+            mine, their = ours._state.number(name), theirs._state.number(name)
             assert np.allclose(mine, their, rtol=1e-9, atol=1e-10 * g.budget), name
-        if l1 * ours._rule.number("multiplier_sum") > 0:  # without a threshold z = 5e-324 is active, and its x is 0
+        if l1 * ours._state.number("multiplier_sum") > 0:  # without a threshold z = 5e-324 is active, and its x is 0
             assert ours.nonzeros == np.count_nonzero(ours.weights)
 
 
@@ -139,8 +140,7 @@ def test_whole_runs_are_the_reference_learners(loss):
     norm = float(np.linalg.norm(X, axis=1).max())
     problem = Problem(B, [Logistic(d, norm), Hinge(d, norm), None, LeastSquares(d, norm, 1.0)][loss], g)
     learner = AFTRL.for_problem(problem, theta_0=problem.constants.constraint_bound)
-    steps = learner.schedule
-    given = Parameters(0.2, 1.0, 1.0, B.radius, loss=loss, step=steps.step, theta_0=steps.theta_0)
+    given = Parameters(0.2, 1.0, 1.0, B.radius, loss=loss, step=learner.scale.step, theta_0=learner.dual.theta_0)
     ours, traced = (learner_with("a-ftrl", given, d, sparse=True) for _ in range(2))
     margins, trace = ours.learn(rows, labels), traced.learn(rows, labels, record=range(1, n + 1))
     state, sums, nonzeros = learner.init(), np.zeros(2), []

@@ -16,7 +16,7 @@ from linear_learners import as_if_drawn, learner_with, put, require_sound, same,
 from longterm import InputError
 from longterm.linear_model.kernels import heap
 from longterm.linear_model.kernels.heap import PERIOD, SLACK
-from longterm.linear_model.kernels.layout import Parameters, SparseMemory
+from longterm.linear_model.kernels.layout import Parameters
 
 
 def sparse_learner(d, budget=1.0, theta_0=1.0, loss=0, **others):
@@ -29,7 +29,7 @@ def labels_of(rng, n):
 
 
 def number(learner, name):
-    return learner._rule.number(name)
+    return learner._state.number(name)
 
 
 # --- the heap and the sums ------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ def test_coordinates_that_fall_and_rise_for_ever_do_not_fill_the_heap(d):
         learner.step(np.arange(n), np.full(n, 1e-3), 1e3 if t // 20 % 2 else -1e3)
         entries, live = number(learner, "entries"), number(learner, "live")
         largest = max(largest, entries)
-        assert entries <= min(2 * live + SLACK + n, len(learner._rule.heap))
+        assert entries <= min(2 * live + SLACK + n, len(learner._state.heap))
     require_sound(learner)
     assert 2 * n < largest <= 3 * n + SLACK
 
@@ -71,13 +71,12 @@ def test_coordinates_a_hair_above_the_threshold_wait_for_it(low):
     learner = sparse_learner(d, 1e-6, 1.0, step=1.0)
     put(learner, z, multiplier_sum=low, norm_1=math.fsum(w), norm_2=math.fsum(w * w))
     require_sound(learner)
-    rule = learner._rule
-    words = rule.vector.view(np.uint64)
-    memory = SparseMemory(rule.parameters, rule.scalars, rule.vector, words, rule.heap, np.uint64(10), rule.mixture)
-    heap.rebuild(memory, low)
+    rule = learner._state
+    state = rule.scalars[0], rule.vector, rule.heap, np.uint64(10)
+    heap.rebuild(*state, low)
     require_sound(learner)
     for high in (1.0 + 500 * ulp, 1.0 + 700 * ulp, 1.0 + 2000 * ulp):
-        heap.raise_threshold(memory, low, high)
+        heap.raise_threshold(*state, low, high)
         low = rule.scalars["multiplier_sum"] = high
         require_sound(learner, drift=1e-12)  # Σw was up to 500
     assert [number(learner, name) for name in ("active", "live", "entries")] == [0, 0, 0]
@@ -89,7 +88,7 @@ def test_sums_do_not_drift():
     rows, learner = sparse_rows(rng, n, d, 0.02), sparse_learner(d, 0.5, 10.0)
     learner.learn(rows, np.sign(rows[:, [0]].toarray()[:, 0] + 0.1))
     assert learner.rounds == PERIOD - 2
-    w = np.maximum(np.abs(learner._rule.vector[::2]) - number(learner, "multiplier_sum"), 0)
+    w = np.maximum(np.abs(learner._state.z) - number(learner, "multiplier_sum"), 0)
     assert 0 < np.count_nonzero(w) < d
     assert number(learner, "norm_1") + number(learner, "norm_1_low") == pytest.approx(math.fsum(w), rel=1e-12)
     assert number(learner, "norm_2") + number(learner, "norm_2_low") == pytest.approx(math.fsum(w * w), rel=1e-12)
@@ -99,7 +98,7 @@ def test_sums_are_made_anew_in_rounds_fixed_by_t():
     for t, anew in ((PERIOD - 1, False), (PERIOD, True), (2 * PERIOD, True), (2 * PERIOD + 1, False)):
         learner = sparse_learner(3, 0.5, 10.0)
         learner.step([0], [1.0], 1.0)
-        scalars, learner._until_sample = learner._rule.scalars, 10**9
+        scalars, learner._until_drawn = learner._state.scalars, 10**9
         scalars["round"] = t
         wrong = scalars["norm_1"] = 7.0
         learner.step([0], [1.0], 1.0)
@@ -151,9 +150,9 @@ def test_split_rows_are_whole_rows_bit_for_bit(online):
     parts = []
     for i, j in pairwise([0, 1, 2, 700, 999, 1000, 1001, 2500, n]):
         parts.append(split.learn(rows[i:j], labels[i:j], weights[i:j]))
-        constants = split._rule.parameters.copy()
+        constants = split._state.parameters.copy()
         split = pickle.loads(pickle.dumps(as_if_drawn(split)))
-        split._rule.parameters[...], split._until_sample = constants, 10**9
+        split._state.parameters[...], split._until_drawn = constants, 10**9
     as_if_drawn(whole), as_if_drawn(traced)
     same(whole, split)
     same(whole, traced)
@@ -181,7 +180,7 @@ def test_order_weights_and_dtypes():
     same(plain, ordered)
     same(plain, wide)
     weighted.learn(rows, labels, np.zeros(n), order=order)
-    assert not np.any(weighted._rule.vector[::2])
+    assert not np.any(weighted._state.z)
 
 
 def test_empty_rows_are_rounds():

@@ -104,10 +104,10 @@ def test_constants_are_those_of_the_reference_learners(loss):
     def parameters(rule, constants):
         return Settings(5, 2.0, 0.8, 1.3, loss, None, rule, 1.5, given=constants).parameters()
 
-    aftrl, made = AFTRL.for_problem(problem).schedule, parameters("a-ftrl", given)
-    assert (made.step, made.theta_0) == (pytest.approx(aftrl.step), pytest.approx(aftrl.theta_0))
+    aftrl, made = AFTRL.for_problem(problem), parameters("a-ftrl", given)
+    assert (made.step, made.theta_0) == (pytest.approx(aftrl.scale.step), pytest.approx(aftrl.dual.theta_0))
     penalised, made = PenalisedFTRL.for_problem(problem), parameters("penalised-ftrl", given)
-    assert (made.step, made.weight_0) == (pytest.approx(penalised.step), pytest.approx(penalised.w_0))
+    assert (made.step, made.weight_0) == (pytest.approx(penalised.scale.step), pytest.approx(penalised.dual.w_0))
     steps, made = AOGD.for_problem(problem).schedule.at(np.asarray(1), np.zeros(1)), parameters("a-ogd", given)
     assert (made.step, made.theta_0) == (pytest.approx(float(steps.eta)), pytest.approx(float(steps.theta)))
     constant, made = MahdaviOGD.for_problem(problem, horizon=5000).schedule, parameters("mahdavi", given)
@@ -115,10 +115,10 @@ def test_constants_are_those_of_the_reference_learners(loss):
     assert [made.step, made.theta_0, made.mu] == wanted
     g = ElasticNetBudget(5, 2.0, l1=0.8, l2=1.3)  # found online, the intercept is a learner of its own
     alone = Problem(g.enclosing_ball(), Logistic(5, 3.0), g)
-    assert parameters("a-ftrl", None).theta_0 == pytest.approx(AdaptiveAFTRL.for_problem(alone).dual_scale)
-    assert parameters("a-ogd", None).theta_0 == pytest.approx(AdaGradAOGD.for_problem(alone).dual_scale)
+    assert parameters("a-ftrl", None).theta_0 == pytest.approx(AdaptiveAFTRL.for_problem(alone).dual.theta_0)
+    assert parameters("a-ogd", None).theta_0 == pytest.approx(AdaGradAOGD.for_problem(alone).dual.theta_0)
     assert parameters("penalised-ftrl", None).weight_0 == pytest.approx(
-        AdaptivePenalisedFTRL.for_problem(alone).weight_scale
+        AdaptivePenalisedFTRL.for_problem(alone).dual.w_0
     )
     assert parameters("a-ftrl", None).step == 0
 
@@ -201,7 +201,7 @@ def test_the_interval_begins_at_the_first_target_and_is_widened_by_hand():
     # slope −2, so Σ slope² = 4, a = 2/4, b = 2/a = 4: the end of the interval.
     assert learner.intercept == 11.0
     learner.step_dense([0.0], 10.9)  # slope 0.1: b = 1.9 · 4/√4.01
-    scalars = learner._rule.scalars
+    scalars = learner._state.scalars
     scalars["intercept_slope"] = -50.0  # what an interval that is too short leaves behind
     curvature = np.sqrt(scalars["intercept_squares"][0]) / 4.0
     learner._widen(10.0)
@@ -226,7 +226,7 @@ def test_the_bound_holds_while_the_interval_is_widened(seed, loss, rule, growth,
     y = level + np.cumprod(np.full(n, growth)) * rng.standard_normal(n)
     learner = BudgetLinearLearner(d, 1.0, loss=loss, rule=rule, scales="one")
     learner.learn(X, y)
-    scalars, radius = learner._rule.scalars[0], learner.settings.constraint.enclosing_ball().radius
+    scalars, radius = learner._state.scalars[0], learner.settings.constraint.enclosing_ball().radius
     bound = 2.5 * radius * np.sqrt(scalars["gradient_squares"])
     bound += 2.5 * learner.settings.intercept_bound * np.sqrt(scalars["intercept_squares"])
     if rule == "a-ftrl":

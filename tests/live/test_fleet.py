@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from longterm import AOGD, Feedback, Fleet, InputError, observe
+from longterm._states import state_leaves
 from longterm.errors import BrokenBoundError, BrokenBoundWarning, NonFiniteError, SnapshotError
 from longterm.learners import MahdaviOGD, ProjectedOGD
 from longterm.live import fleet_numpy, fleet_records
@@ -272,7 +273,8 @@ def test_every_learner_of_the_zoo_in_a_fleet_with_rounds_of_its_own(engine, rule
         for i, k in enumerate(rows):
             states[k] = single.update(states[k], observe(problem, single.ask(states[k]), [targets[i]]))
     np.testing.assert_allclose(fleet.ask(), [single.ask(state) for state in states], atol=1e-10)
-    for field, rows in zip(fleet.state, zip(*states, strict=True), strict=True):
+    singles = zip(*(state_leaves(state).values() for state in states), strict=True)
+    for field, rows in zip(state_leaves(fleet.state).values(), singles, strict=True):
         np.testing.assert_allclose(field, rows, atol=1e-10)
 
 

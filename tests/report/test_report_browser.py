@@ -11,7 +11,7 @@ import pytest
 from browser import chromium, open_at, requested
 from longterm.experiments.result import Remark
 from longterm.report import write_page
-from longterm.report.words import scale_of
+from longterm.report.scales import scale_of
 from results import dsm, hostile, many, sample
 
 ActionChains = pytest.importorskip("selenium.webdriver", reason="the browser test needs selenium").ActionChains
@@ -235,6 +235,18 @@ def test_figures_and_numbers_are_saved(driver, figure, tmp_path, kind):
         result = dsm(8, 200, 3)
         assert len(rows) == len(result.rounds) * len(result.curves)
         assert float(rows[-1]["regret max"]) == pytest.approx(result.curves[-1].measures["regret"][-1].max())
+
+
+def test_saved_numbers_hold_no_formula(driver, tmp_path):
+    result = dsm(3, 200, 2)
+    curves = (dataclasses.replace(result.curves[0], name='=cmd|"x"'),)
+    page = write_page(dataclasses.replace(result, curves=curves), tmp_path / "page.html")
+    driver.get(page.as_uri())
+    driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    driver.find_element("css selector", "[data-save='csv']").click()
+    WebDriverWait(driver, 10).until(lambda _: (tmp_path / "dsm.csv").exists())
+    rows = list(csv.DictReader((tmp_path / "dsm.csv").read_text(encoding="utf-8").splitlines()))
+    assert {row["curve"] for row in rows} == {'\'=cmd|"x"'}
 
 
 def test_nothing_is_cropped_on_paper(driver, page):

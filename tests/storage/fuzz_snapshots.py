@@ -357,7 +357,7 @@ def change_entry(rng, header, parts):
     if how == 0:
         del parts[place]
     elif how == 1:
-        parts.insert(place, [pick(rng, ["game.heap", "state.x", "other", name]), dtype, shape, data])
+        parts.insert(place, [pick(rng, ["state.heap", "state.x", "other", name]), dtype, shape, data])
     elif how == 2:
         parts[place][1] = pick(rng, [*sorted(DTYPES), "<f2", "|O", ">f8", "<c16", "<U4", "x"])
     elif how == 3:

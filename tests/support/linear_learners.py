@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 from longterm.linear_model import BudgetLinearLearner
-from longterm.linear_model._memory import Sampled
+from longterm.linear_model._average import DrawnRounds
 from longterm.linear_model.kernels import heap
 from longterm.linear_model.kernels.losses import CODES
 
@@ -49,26 +49,17 @@ def learner_with(rule, parameters, dimension, sparse=False):
         sparse=sparse,
         scales="one",
     )
-    learner._rule.use(parameters)
+    learner._state.use(parameters)
     return learner
 
 
 def put(learner, vector, **scalars):
     """Give a learner this state, by the names of its scalars. Its average is not drawn any more."""
-    rule = learner._rule
     for name, value in scalars.items():
-        rule.scalars[name] = value
-    learner._until_sample = 10**12
-    if not rule.is_sparse:
-        rule.vector[:] = vector
-        return learner
-    rule.vector[::2] = vector
-    threshold = rule.number("multiplier_sum") * rule.parameters["l1"][0]
-    active = np.flatnonzero(np.abs(vector) > threshold)
-    entries = active.astype(np.uint64) + np.uint64(1)  # keys of 0, in order: a heap
-    rule.vector.view(np.uint64)[2 * active + 1] = rule.heap[: len(active)] = entries
-    for name in ("active", "live", "entries"):
-        rule.scalars[name] = len(active)
+        learner._state.scalars[name] = value
+    learner._until_drawn = 10**12
+    learner._state.z[:] = vector
+    learner._state.rebuild_heap()
     return learner
 
 
@@ -76,7 +67,7 @@ def as_if_drawn(learner):
     """The average as if every stretch so far had had its round: a state that was put in had none."""
     average = learner._average
     n = learner.rounds // average.length + 1
-    average.sampled = Sampled(np.array([n], dtype=np.int64), np.zeros(learner._rule.dimension + 1))
+    average.drawn = DrawnRounds(np.array([n], dtype=np.int64), np.zeros(learner._state.dimension + 1))
     return learner
 
 
@@ -99,10 +90,10 @@ def step_all(learner, X, y, weights=None):
 
 def require_sound(learner, drift=1e-300):
     """Every promise of a sparse learner's heap, checked from outside. `drift` is what larger sums may have left."""
-    rule = learner._rule
+    rule = learner._state
     s, places = rule.scalars[0], rule.dimension.bit_length()
-    words, entries = rule.vector.view(np.uint64)[1::2], rule.heap[: s["entries"]]
-    lengths, threshold = np.abs(rule.vector[::2]), s["multiplier_sum"] * rule.parameters["l1"][0]
+    words, entries = rule.vector["entry"], rule.heap[: s["entries"]]
+    lengths, threshold = np.abs(rule.z), s["multiplier_sum"] * rule.parameters["l1"][0]
     alive = lengths > threshold
     assert s["active"] == np.count_nonzero(alive)
     assert s["live"] == np.count_nonzero(words)

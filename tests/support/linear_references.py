@@ -10,16 +10,14 @@ import numpy as np
 from linear_learners import learner_with, put
 from longterm import AOGD, Problem, observe
 from longterm.constraints import Constraint, ElasticNetBudget, OnFirst
-from longterm.learners import AFTRL, MahdaviOGD, PenalisedFTRL
-from longterm.learners.aftrl import AFTRLState, PenalisedFTRLState
+from longterm.learners import AFTRL, GivenScale, GrowingPenalty, MahdaviOGD, Multiplier, PenalisedFTRL
 from longterm.learners.aogd import AOGDState
-from longterm.learners.duals import OneForTheMaximum
 from longterm.linear_model import BudgetLinearLearner
 from longterm.linear_model.kernels.layout import Parameters
 from longterm.linear_model.kernels.losses import CODES, OF_TWO_CLASSES
 from longterm.losses import Hinge, Huber, LeastSquares, Logistic, Loss, Quantile, SquaredHinge
 from longterm.sets import Box, Product, Set
-from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, DecoupledSchedule
+from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
 
 KINDS = ("a-ogd", "mahdavi", "a-ftrl", "penalised-ftrl")
 
@@ -104,13 +102,13 @@ def _learner(kind: str, problem: Problem, base: Parameters, rng: np.random.Gener
         return "a-ogd", AOGD(over, schedule), replace(base, step=step, theta_0=3 / (2 * step))
     if kind == "mahdavi":
         steps = ConstantSchedule(theta=theta, eta=step / 10, mu=step / 5)
-        learner = MahdaviOGD(over, steps, OneForTheMaximum())
+        learner = MahdaviOGD(over, steps)
         return "a-ogd", learner, replace(base, step=step / 10, theta_0=theta, mu=step / 5)
     if kind == "a-ftrl":
-        learner = AFTRL(prox, DecoupledSchedule(step, theta, base.beta))
+        learner = AFTRL(prox, GivenScale(step), Multiplier(theta, base.beta))
         return "a-ftrl", learner, replace(base, step=step, theta_0=theta)
     assert kind == "penalised-ftrl"
-    learner = PenalisedFTRL(prox, step, w_0=theta, growth=0.5)
+    learner = PenalisedFTRL(prox, GivenScale(step), GrowingPenalty(w_0=theta, growth=0.5))
     return "penalised-ftrl", learner, replace(base, step=step, weight_0=theta, growth=0.5)
 
 
@@ -126,14 +124,15 @@ def draw_states(pair: Pair, rng: np.random.Generator) -> tuple[Any, BudgetLinear
     z = rng.standard_normal(over.dimension) * np.exp(rng.uniform(-2, 4))
     curvature = np.asarray(np.sqrt(t) / pair.parameters.step)
     weight = np.asarray(rng.uniform(0, 1.2) * np.abs(z[:d]).max() / max(pair.budget.l1, 0.3))
+    start = pair.learner.init()._replace(round=round, gradient_sum=z)
     if pair.rule == "penalised-ftrl":
         weight_sum = weight * 10
         weight = np.minimum(pair.learner.prox.least_weight(z, curvature), weight_sum)
         x = pair.learner.prox.argmin(z, weight[None], curvature)
-        state: Any = PenalisedFTRLState(round, x, weight, z, weight_sum)
+        state = start._replace(x=x, weight=weight[None], dual=start.dual._replace(weight_sum=weight_sum))
         return state, our_learner(pair, t, z[:d], weight, weight_sum, x, z)
     x = pair.learner.prox.argmin(z, weight[None], curvature)
-    state = AFTRLState(round, x, multiplier[None], z, weight[None])
+    state = start._replace(x=x, weight=weight[None], dual=start.dual._replace(multiplier=multiplier[None]))
     return state, our_learner(pair, t, z[:d], multiplier, weight, x, z)
 
 

@@ -37,7 +37,7 @@ def _bounds(bound: Any) -> dict[str, Any]:
 
 def _constants(problem: Any) -> dict[str, float]:
     c = problem.constants
-    return {"R": c.radius, "G": c.gradient_bound, "D": c.constraint_bound, "F": c.loss_range}
+    return {name: getattr(c, name) for name in ("radius", "gradient_bound", "constraint_bound", "loss_range")}
 
 
 @cache
@@ -48,9 +48,7 @@ def dsm(size: int = 8, rounds: int = 1000, sequences: int = 10) -> Result:
         "Convex A-OGD": AOGD.for_problem(problem, beta=beta),
         "Strongly convex A-OGD": AOGD.for_problem(problem, steps="strongly convex", beta=beta),
         "Convex mirror prox": MirrorProx.for_problem(problem, horizon=rounds),
-        "Convex OGD": MahdaviOGD.for_problem(
-            problem, horizon=rounds, multipliers="one, counted as many", constraint_bound=size**0.5
-        ),
+        "Convex OGD": MahdaviOGD.for_problem(problem, horizon=rounds, multipliers="paper", constraint_bound=size**0.5),
         "Convex OGD, a multiplier each": MahdaviOGD.for_problem(problem, horizon=rounds, multipliers="each"),
         "Convex OGD, one multiplier": MahdaviOGD.for_problem(problem, horizon=rounds),
     }
@@ -155,7 +153,7 @@ def hostile() -> Result:
     return Result(
         name=HOSTILE,
         title=HOSTILE,
-        problem={"name": HOSTILE, HOSTILE: HOSTILE, "constants": {"R": np.float64(1.5), "F": None}},
+        problem={"name": HOSTILE, HOSTILE: HOSTILE, "constants": {"radius": np.float64(1.5), "loss_range": None}},
         rounds=rounds,
         seeds=(3, 5, 9),
         curves=(odd, mixed),

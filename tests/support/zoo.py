@@ -38,6 +38,8 @@ from longterm.learners import (
     AdaGradDiagonal,
     AdaptiveAFTRL,
     AdaptivePenalisedFTRL,
+    ConstantMargin,
+    DecayingMargin,
     DecayingMarginAOGD,
     DiagonalAdaGradAOGD,
     DoublingRestarts,
@@ -287,7 +289,7 @@ def learners(problem: Problem) -> dict[str, Learner[Any]]:
     }
     if not isinstance(problem.constraint, L2Budget):  # there x_3 is 0 up to rounding, where the gradient of ‖x‖ jumps
         scale = 3 * constants.constraint_bound**2  # small ones make chaotic dynamics
-        made["A-OGD, constants found"] = AdaGradAOGD.for_problem(problem, dual_scale=scale)
+        made["A-OGD, constants found"] = AdaGradAOGD.for_problem(problem, theta_0=scale)
     if constants.strong_convexity > 0:
         made["A-OGD strongly convex"] = AOGD.for_problem(problem, steps="strongly convex")
     if not problem.constraint.parameters and problem.projection is not None:
@@ -385,7 +387,7 @@ def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:
     theta_0 = prox.values_norm_bound() ** 2 / problem.constants.loss_range  # tiny ones make chaotic dynamics
     made: dict[str, Learner[Any]] = {
         "A-FTRL": AFTRL.for_problem(problem, theta_0=theta_0),
-        "A-FTRL, constants found": AdaptiveAFTRL.for_problem(problem, dual_scale=prox.values_norm_bound() ** 2),
+        "A-FTRL, constants found": AdaptiveAFTRL.for_problem(problem, theta_0=prox.values_norm_bound() ** 2),
         "A-FTRL restarted": Restarted(AFTRL.for_problem(problem, theta_0=theta_0), every=30),
         "proximal A-OGD": ProximalAOGD.for_problem(problem, theta_0=theta_0),
     }
@@ -399,7 +401,7 @@ def learners_with_prox(problem: Problem) -> dict[str, Learner[Any]]:
         made["penalised FTRL, constants found"] = AdaptivePenalisedFTRL.for_problem(problem)
     if isinstance(prox, ElasticNetProx):
         c = prox.values_norm_bound() ** 2
-        made["A-FTRL, a mixture"] = MixedAFTRL.for_problem(problem, dual_scale=c, priced=True)
+        made["A-FTRL, a mixture"] = MixedAFTRL.for_problem(problem, theta_0=c, priced=True)
         made["penalised FTRL, a mixture"] = MixedPenalisedFTRL.for_problem(problem)
     return made
 
@@ -463,13 +465,15 @@ def learners_without_violation(problem: Problem) -> dict[str, Learner[Any]]:
     if point is None:
         return {}
     rule, epsilon = AOGD.for_problem(problem), point.epsilon
-    known = NoViolationAOGD(learner=rule, slater=point, gamma=epsilon / 2, coefficient=3 * epsilon)
+    known = NoViolationAOGD(learner=rule, slater=point, margin=ConstantMargin(epsilon / 2), coefficient=3 * epsilon)
     return {
         "no violation": known,
-        "no violation, decaying": DecayingMarginAOGD(learner=rule, slater=point, coefficient=3 * epsilon),
+        "no violation, decaying": DecayingMarginAOGD(
+            learner=rule, slater=point, margin=DecayingMargin(3 * epsilon, 1 / 3, epsilon)
+        ),
         "no violation, doubling": DoublingRestarts(known, first_epoch=10),
         "no violation, Convex OGD": NoViolationMahdaviOGD(
-            learner=MahdaviOGD.for_problem(problem, horizon=1000), slater=point, gamma=epsilon / 2
+            learner=MahdaviOGD.for_problem(problem, horizon=1000), slater=point, margin=ConstantMargin(epsilon / 2)
         ),
     }
 

@@ -12,10 +12,10 @@ from longterm.losses import Linear, SquaredDistance
 from longterm.problems import late_reversal
 from longterm.sets import Ball
 from longterm.streams import LateReversal, RandomCosts, Replay, SwitchingCosts
-from longterm.theory.conditions import step_sums
 from longterm.theory.facts import Constants
 from longterm.theory.paper import lemma_5, theorem_1, theorem_1_as_printed, theorem_1_strongly_convex
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
+from longterm.theory.step_sums import step_sums
 from opponents import best_linear
 from zoo import D, sets
 

@@ -62,7 +62,7 @@ def test_a_bound_that_never_says_anything():
     assert bool(bounds.vacuous("regret"))
     small = Bounds(np.asarray(100), dict(bounds), problem.constants, theorem=lambda T: {"regret": 1e12 * T})
     assert small.informative_from("regret") is None
-    assert "every T up to ten million" in str(
+    assert "at any T up to ten million" in str(
         Bounds(small.rounds, {"regret": np.asarray(1e14)}, small.constants, theorem=small.theorem)
     )
 

@@ -12,7 +12,8 @@ from longterm.constraints import Affine, VaryingAffine
 from longterm.losses import Linear, SquaredDistance
 from longterm.problems import late_reversal
 from longterm.sets import Ball
-from longterm.theory.paper import gradient_bound_under_delay, lemma_5, lemma_5_delayed
+from longterm.theory.delay import gradient_bound_under_delay, lemma_5_delayed
+from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, StronglyConvexSchedule
 from opponents import best_linear
 from zoo import D, sets

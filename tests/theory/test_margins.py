@@ -14,9 +14,10 @@ from longterm.learners.mahdavi_no_violation import fixed_point
 from longterm.problems import budgeted_logistic, doubly_stochastic, two_dimensional
 from longterm.sets import Ball
 from longterm.theory.facts import Constants
+from longterm.theory.margins import allowed_violation, coefficient, exact_margin, needed_horizon
 from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, StronglyConvexSchedule
-from longterm.theory.slater import allowed_violation, coefficient, exact_margin, needed_horizon, slater_point_at
+from longterm.theory.slater import slater_point_at
 from zoo import D, sets
 
 SETS = sets()

@@ -12,10 +12,10 @@ from longterm.losses import Linear
 from longterm.problems import two_dimensional
 from longterm.sets import Box
 from longterm.streams import RandomCosts
-from longterm.theory.conditions import step_sums
 from longterm.theory.paper import lemma_5
 from longterm.theory.penalties import QUADRATIC, Penalty, check_penalty
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
+from longterm.theory.step_sums import step_sums
 from opponents import KINDS, best_in_box, play_linear
 
 CONSTANTS = two_dimensional().constants
@@ -42,8 +42,8 @@ def test_the_square_is_the_papers_own_rule():
     bound, lemma = squared.bound(problem, [7, 300]), lemma_5(plain.schedule, problem.constants, [7, 300])
     np.testing.assert_allclose(bound["regret"], lemma.regret)
     np.testing.assert_allclose(bound["signed_violation"], lemma.violation, rtol=1e-9)
-    assert plain.penalty.is_the_papers
-    assert not squared.penalty.is_the_papers  # a function of one's own: nobody can tell
+    assert plain.penalty.is_half_square
+    assert not squared.penalty.is_half_square  # a function of one's own: nobody can tell
     closed = plain.bound(problem, [7, 300])  # the closed form of Theorem 1
     assert np.all(closed["regret"] >= lemma.regret)
 

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from longterm import AOGD, InputError
 from longterm.errors import ScheduleError
 from longterm.sets import Ball
-from longterm.theory.conditions import CHUNK, check_conditions, power_sum, step_sums
+from longterm.theory.conditions import check_conditions
 from longterm.theory.schedules import ConstantSchedule, ConvexSchedule, CustomSchedule, StronglyConvexSchedule
+from longterm.theory.step_sums import CHUNK, power_sum, step_sums
 
 X = np.zeros(1)
 positive = st.floats(1e-3, 1e3)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from longterm import _validate as validate
-from longterm._arrays import Array, namespace
+from longterm._arrays import Array, clamp_min, min_last, namespace, sum_last
 from longterm._display import ReprMixin
 
 SMALLEST_SCALE = 1e-100
@@ -127,7 +127,7 @@ class Scale(NamedTuple):
     def value(self) -> Array:
         """Return max(fast, slow/32), at least `SMALLEST_SCALE`."""
         xp = namespace(self.fast)
-        return xp.maximum(xp.maximum(self.fast, _SLOW_SHARE * self.slow), SMALLEST_SCALE)
+        return clamp_min(xp.maximum(self.fast, _SLOW_SHARE * self.slow), SMALLEST_SCALE)
 
     def add(self, error: Array, counted: Array) -> Scale:
         """Return the means after a round; `counted` is 1 where the round counts, else 0."""
@@ -341,7 +341,7 @@ def _hedge(old: Weights, loss: Array) -> Weights:
     losses = old.losses + loss
     hedge = xp.vecdot(old.weights, loss)
     mix, _ = _mix(losses, old.gap)
-    gap = old.gap + xp.maximum(hedge - (mix - old.mix), 0.0)
+    gap = old.gap + clamp_min(hedge - (mix - old.mix), 0.0)
     mix, weights = _mix(losses, gap)
     return Weights(losses, gap, mix, weights)
 
@@ -350,11 +350,11 @@ def _mix(losses: Array, gap: Array) -> tuple[Array, Array]:
     """Return −ln(mean exp(−ηL))/η and the weights exp(−ηL)/Σ, with η = ln K/gap; the minimum where the gap is 0."""
     xp = namespace(losses)
     experts = losses.shape[-1]
-    least = xp.min(losses, axis=-1, keepdims=True)
-    rate = math.log(experts) / xp.maximum(gap, _SMALLEST_GAP)
-    weights = xp.exp(-xp.minimum(rate[..., None] * (losses - least), _LARGEST_EXPONENT))
-    total = xp.sum(weights, axis=-1, keepdims=True)
-    return (least - xp.log(total / experts) / rate[..., None])[..., 0], weights / total
+    least = min_last(losses)
+    rate = math.log(experts) / clamp_min(gap, _SMALLEST_GAP)
+    weights = xp.exp(-xp.minimum(rate[..., None] * (losses - least[..., None]), _LARGEST_EXPONENT))
+    total = sum_last(weights)
+    return least - xp.log(total / experts) / rate, weights / total[..., None]
 
 
 Base = NoBase | Tracker | Mixture

@@ -9,8 +9,9 @@ import numpy as np
 
 from longterm._arrays import FloatArray
 from longterm._display import ReprMixin
+from longterm.calibration.certificates import Bound
 from longterm.calibration.intervals import Interval, Intervals
-from longterm.calibration.rule import Asked, Bound
+from longterm.calibration.rule import Asked
 from longterm.errors import InputError
 
 Groups = Sequence[Iterable[str]] | None

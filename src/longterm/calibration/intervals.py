@@ -10,8 +10,9 @@ import numpy as np
 
 from longterm import _validate as validate
 from longterm._display import ReprMixin
+from longterm.calibration.certificates import Bound
 from longterm.calibration.plot import Settled, plot_coverage
-from longterm.calibration.rule import Asked, Bound, Calibration, CalibrationState
+from longterm.calibration.rule import Asked, Calibration, CalibrationState
 from longterm.errors import InputError
 
 HISTORY = 20_000

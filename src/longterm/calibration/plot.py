@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longterm.calibration.rule import Bound
+from longterm.calibration.certificates import Bound
 from longterm.errors import InputError
 
 

@@ -25,8 +25,8 @@ from longterm.calibration.bases import (
     append_zero,
     pinball,
 )
+from longterm.calibration.certificates import Bound, Evidence, group_bound, position_bound, tracker_bound
 from longterm.calibration.corrections import (
-    Bets,
     Correction,
     Counts,
     Linear,
@@ -36,28 +36,6 @@ from longterm.calibration.corrections import (
     Sinh,
 )
 from longterm.errors import InputError
-
-
-class Evidence(NamedTuple):
-    """Sums from which the certificate is computed.
-
-    Attributes
-    ----------
-    lowest, highest : array (...)
-        min and max of 0 and of f⁻¹(z) over the rounds told, for corrections with an inverse.
-    pinball : array (...)
-        Σ of the base's pinball loss in units of the scale.
-    squares : array (...)
-        Σ residual²·|c|/m.
-    late : array (...)
-        Most rounds told between an ask and its tell.
-    """
-
-    lowest: Array
-    highest: Array
-    pinball: Array
-    squares: Array
-    late: Array
 
 
 class CalibrationState(NamedTuple):
@@ -102,22 +80,6 @@ class Asked(NamedTuple):
     groups: Array
     spread: Array
     told: Array
-
-
-class Bound(NamedTuple):
-    """A certificate: the sum of residuals 1{miss} − α lies in [lower, upper] on the sequence played so far.
-
-    Parameters
-    ----------
-    lower, upper : array (..., k)
-        Limits of the sum, per group where the rule has groups.
-    theorem : str
-        Name of the theorem.
-    """
-
-    lower: Array
-    upper: Array
-    theorem: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -342,69 +304,13 @@ class Calibration(ReprMixin):
         Corrections with an inverse have Theorem 1 (with Theorem 5 for late labels), trackers Theorem 2, groups
         Theorem 3. `InputError` where there is no theorem: several groups with late labels.
         """
-        xp = namespace(state.told)
-        alpha, evidence = state.miss_rate, state.evidence
-        if isinstance(self.correction, NoCorrection):
-            if not isinstance(self.base, Tracker):
-                raise InputError("correction", "none, so nothing controls the coverage", "Use Sinh or Linear")
-            return self._bound_of_tracker(state, alpha)
+        late = bool(namespace(state.told).any(state.evidence.late > 0.0))
         if self.groups == 1 and isinstance(self.correction, (Sinh, Linear, Saturating)):
-            extra = evidence.late + 1.0
-            return Bound(
-                (evidence.lowest - alpha * extra)[..., None],
-                (evidence.highest + (1.0 - alpha) * extra)[..., None],
-                "Theorem 1" if not bool(xp.any(evidence.late > 0.0)) else "Theorem 5",
-            )
-        if bool(xp.any(evidence.late > 0.0)):
-            raise InputError("state", "labels came late, and no theorem covers groups then", "Read `excess` instead")
-        return self._bound_of_groups(state, alpha)
-
-    def _bound_of_tracker(self, state: CalibrationState, alpha: Array) -> Bound:
-        assert isinstance(self.base, Tracker)
-        xp = namespace(state.told)
-        if bool(xp.any(state.evidence.late > 0.0)):
-            raise InputError("state", "labels came late, and Theorem 2 does not cover that", "Read `excess` instead")
-        start = self.base.start
-        low = xp.minimum(state.evidence.lowest, start * xp.ones_like(alpha)) - self.base.step * alpha
-        high = xp.maximum(state.evidence.highest, start * xp.ones_like(alpha)) + self.base.step * (1.0 - alpha)
-        reach = ((high - low) / state.base.step)[..., None]
-        return Bound(-reach, reach, "Theorem 2")
-
-    def _bound_of_groups(self, state: CalibrationState, alpha: Array) -> Bound:
-        xp = namespace(state.told)
-        counts, evidence, k = state.counts, state.evidence, self.groups
-        gain = self.correction.gain if isinstance(self.correction, (Linear, LinearAndBets)) else 0.0
-        most = counts.most_active
-        scale = most if not isinstance(self.correction, Linear) or self.correction.normalised else xp.ones_like(most)
-        bets = isinstance(self.correction, (Bets, LinearAndBets))
-        squares = evidence.squares * most / scale
-        potential = (1.0 if bets else 0.0) + evidence.pinball + 0.5 * gain * squares
-        reach = xp.full_like(counts.rounds, xp.inf)
-        if gain > 0.0:
-            reach = xp.minimum(reach, xp.sqrt(2.0 * scale / gain * potential)[..., None] + 0.0 * counts.rounds)
-        if not bets:
-            return Bound(-reach, reach, "Theorem 3")
-        rounds = xp.where(counts.rounds > 0.0, counts.rounds, 1.0)
-        information = (xp.log(k * potential)[..., None] + xp.log(2.0 * xp.sqrt(rounds))) / rounds
-        lower, upper = _kl_interval(information, alpha[..., None])
-        return Bound(xp.maximum(-reach, -counts.rounds * lower), xp.minimum(reach, counts.rounds * upper), "Theorem 3")
-
-
-def _kl_interval(information: Array, alpha: Array) -> tuple[Array, Array]:
-    """Return the largest u and v with KL(α − u ‖ α) ≤ information and KL(α + v ‖ α) ≤ information, by bisection."""
-    xp = namespace(information)
-
-    def divergence(p: Array) -> Array:
-        inner = xp.where(p > 0.0, p * xp.log(xp.where(p > 0.0, p, 1.0) / alpha), 0.0)
-        rest = 1.0 - p
-        return inner + xp.where(rest > 0.0, rest * xp.log(xp.where(rest > 0.0, rest, 1.0) / (1.0 - alpha)), 0.0)
-
-    found = []
-    for sign, edge in ((-1.0, alpha), (1.0, 1.0 - alpha)):
-        inside, outside = 0.0 * information, edge + 0.0 * information
-        for _ in range(60):
-            middle = 0.5 * (inside + outside)
-            within = divergence(alpha + sign * middle) <= information
-            inside, outside = xp.where(within, middle, inside), xp.where(within, outside, middle)
-        found.append(outside)
-    return found[0], found[1]
+            return position_bound(state.evidence, state.miss_rate, "Theorem 5" if late else "Theorem 1")
+        if late:
+            raise InputError("state", "labels came late, and no theorem covers this rule then", "Read `excess` instead")
+        if self.correction is not None and not isinstance(self.correction, NoCorrection):
+            return group_bound(self.correction, state.counts, state.evidence, state.miss_rate)
+        if isinstance(self.base, Tracker):
+            return tracker_bound(self.base, state.base, state.evidence, state.miss_rate)
+        raise InputError("correction", "none, so nothing controls the coverage", "Use Sinh or Linear")

@@ -46,6 +46,7 @@ COMMANDS = {
     "run": Command("run:RunCommand", "Compare learners on a problem of your choice."),
     "arena": Command("arena:ArenaCommand", "Run every learner on every problem and rank them."),
     "report": Command("report:ReportCommand", "Draw the figures and write the page of finished experiments."),
+    "pace": Command("pace:PaceCommand", "Spend a budget over a log of auctions."),
     "data": Command("data:DataCommand", "List and download data sets, and find their files."),
     "catalogue": Command(
         "catalogue:CatalogueCommand", "List the learners and problems by name, with their parameters."

@@ -62,11 +62,11 @@ class ArenaCommand:
     violation: Violation = "long-term"
     """long-term (the largest Σ g_j), signed (Σ max g_j), hard (Σ [max g_j]₊), squared, or largest."""
     report: bool = True
-    """Draw the figures and write arena.html."""
+    """Write arena.html."""
     workers: Annotated[BackendOptions, tyro.conf.arg(name="")] = field(default_factory=BackendOptions)
 
     def run(self) -> None:
-        """Run the matches, print the league and write tables, figures and page."""
+        """Run the matches, print the league and write tables and page."""
         preference = Preference(self.weight, self.violation)
         spec = arena_of(
             self.learners,
@@ -83,8 +83,7 @@ class ArenaCommand:
         write_tables(result, standings, preference, self.out)
         sys.stdout.write(f"{league_text(result, standings, preference)}tables   {self.out}\n")
         if self.report:
-            from longterm.report.arena import write_arena_page, write_frontiers
+            from longterm.report.arena import write_arena_page
 
-            write_frontiers(result, preference.measure, self.out / "figures")
             page = write_arena_page(result, standings, preference, self.out / "arena.html")
-            sys.stdout.write(f"figures  {self.out / 'figures'}\nreport   {page}\n")
+            sys.stdout.write(f"report   {page}\n")

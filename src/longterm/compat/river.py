@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import math
 import pickle
-import struct
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from functools import cache
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -37,21 +35,20 @@ BUFFERED_ROWS = 16
 """Without a budget, this many rows are buffered before the first is learned: they determine the budget."""
 GENEROUS_RADIUS = 1000.0
 """The radius without a budget, for rows of length 1 and targets with a standard deviation of 1."""
-INTEGER = np.dtype(np.int64)
 
 
-@cache
-def _packer(count: int) -> Callable[..., bytes]:
-    return struct.Struct(f"{count}q{count}d").pack
+Row = tuple[NDArray[np.int64], FloatArray]
+"""Columns, increasing, and the values there."""
 
 
-def _packed(columns: Iterable[int], x: Mapping[Hashable, Any]) -> NDArray[np.int64]:
-    """Return columns and the bits of the values in one array; two arrays take twice the time."""
-    try:
-        return np.frombuffer(_packer(len(x))(*columns, *x.values()), INTEGER)
-    except (TypeError, OverflowError, struct.error):
-        name = next(name for name, value in x.items() if not isinstance(value, int | float | np.number))
-        raise InputError("x", f"{name!r} is {x[name]!r:.40}", "Give numbers: encode texts first") from None
+def _sorted_row(columns: Iterable[int], x: Mapping[Hashable, Any]) -> Row:
+    """Return the row of a dictionary. Raise InputError for a value that is no number."""
+    for name, value in x.items():
+        if not isinstance(value, int | float | np.number):
+            raise InputError("x", f"{name!r} is {value!r:.40}", "Give numbers: encode texts first")
+    places, values = np.array(tuple(columns), dtype=np.int64), np.array(tuple(x.values()), dtype=np.float64)
+    order = np.argsort(places)
+    return places[order], values[order]
 
 
 class _RiverModel:
@@ -71,8 +68,8 @@ class _RiverModel:
         self._columns: dict[Hashable, int] = {}
         self._learner: EvolvingLinearLearner | None = None
         self._buffer: list[tuple[dict[Hashable, float], float, float]] = []
-        # River scores a row and then learns it: the last dictionary is kept with its packed row.
-        self._last: tuple[dict[Hashable, Any], NDArray[np.int64]] = {}, np.empty(0, INTEGER)
+        # River scores a row and then learns it: the last dictionary is kept with its row.
+        self._last: tuple[dict[Hashable, Any], Row] = {}, _sorted_row((), {})
         self._target_name: str | None = None
 
     @property
@@ -104,8 +101,8 @@ class _RiverModel:
 
     # --- one at a time ----------------------------------------------------------------------------------------
 
-    def _row(self, x: Mapping[Hashable, Any], add: bool) -> NDArray[np.int64]:
-        """Return the packed row; new names get a column if `add`, and are left out otherwise."""
+    def _row(self, x: Mapping[Hashable, Any], add: bool) -> Row:
+        """Return the row; new names get a column if `add`, and are left out otherwise."""
         last, row = self._last
         if x == last:
             return row
@@ -113,15 +110,15 @@ class _RiverModel:
         try:
             found = tuple(map(columns.__getitem__, x))
         except KeyError:
-            _packed(range(len(x)), x)  # raises before a name is added
+            _sorted_row(range(len(x)), x)  # raises before a name is added
             if not add:  # a name that was never learned has weight 0
                 known = {name: value for name, value in x.items() if name in columns}
-                return _packed(map(columns.__getitem__, known), known)
+                return _sorted_row(map(columns.__getitem__, known), known)
             for name in x:
                 columns.setdefault(name, len(columns))
             self._grow()
             found = tuple(map(columns.__getitem__, x))
-        row = _packed(found, x)
+        row = _sorted_row(found, x)
         self._last = dict(x), row
         return row
 
@@ -138,12 +135,12 @@ class _RiverModel:
     def _margin(self, x: Mapping[Hashable, Any]) -> float:
         if self._learner is None:
             return self._initial_margin()
-        return self._learner.margin_packed(self._row(x, False))
+        return self._learner.margin(*self._row(x, False))
 
     def _learn(self, x: Mapping[Hashable, Any], y: float, weight: float) -> None:
         learner = self._learner
         if learner is not None:
-            learner.step_packed(self._row(x, True), y, weight)
+            learner.step(*self._row(x, True), y, weight)
             return
         if self.budget is None:
             self._row(x, add=False)  # raises now if a value is no number
@@ -170,7 +167,7 @@ class _RiverModel:
         )
         buffered, self._buffer = self._buffer, []
         for x, y, weight in buffered:
-            self._learner.step_packed(self._row(x, add=True), y, weight)
+            self._learner.step(*self._row(x, add=True), y, weight)
 
     def _generous_budget(self) -> float:
         """Return a budget that will not bind, from the lengths and targets of the buffered rows."""
@@ -200,8 +197,8 @@ class _RiverModel:
         dimension = self._learner.settings.dimension if self._learner is not None else self._capacity()
         each = len(places)
         indptr = np.arange(len(rows) + 1, dtype=np.int32) * each
-        made = (rows.ravel(), np.tile(places[order], len(rows)), indptr)
-        return sparse.csr_array(made, shape=(len(rows), dimension))
+        entries = (rows.ravel(), np.tile(places[order], len(rows)), indptr)
+        return sparse.csr_array(entries, shape=(len(rows), dimension))
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
         """Learn the rows of a data frame one after another, as `learn_one` does, but faster.

@@ -73,7 +73,7 @@ def _dsm(options: Options) -> ExperimentSpec:
 
     # The paper's D = √p is too small, and its Convex OGD has one multiplier but m = p² + 4p in its steps. The fair
     # curves have the true D = p + 1 and are consistent; δ = 2 (m + 1) G² is the same for all.
-    paper_settings = {"multipliers": "one, counted as many", "delta": "twice", "constraint_bound": "paper"}
+    paper_settings = {"multipliers": "paper", "delta": "twice", "constraint_bound": "paper"}
     learners = (
         LearnerSpec("aogd", {"beta": options.beta}, "Convex A-OGD", "paper", read(33, 4)),
         LearnerSpec(

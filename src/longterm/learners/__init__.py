@@ -2,53 +2,55 @@
 
 from typing import Any
 
-from longterm.learners.adagrad_aogd import AdaGradAOGD, DiagonalAdaGradAOGD
-from longterm.learners.adaptive_ftrl import AdaptiveAFTRL, AdaptivePenalisedFTRL
+from longterm.learners.adagrad_aogd import AdaGradAOGD
 from longterm.learners.ader import Ader
-from longterm.learners.aftrl import AFTRL, PenalisedFTRL
-from longterm.learners.aogd import AOGD, ProximalAOGD
+from longterm.learners.aftrl import AFTRL, AdaptiveAFTRL, MixedAFTRL
+from longterm.learners.aogd import AOGD
 from longterm.learners.base import Learner, MadeForHorizon, State
 from longterm.learners.coldq import COLDQ
+from longterm.learners.diagonal_adagrad_aogd import DiagonalAdaGradAOGD
 from longterm.learners.doubling_restarts import DoublingRestarts
 from longterm.learners.drift_plus_penalty import DriftPlusPenalty
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
 from longterm.learners.feedback import Feedback, observe
 from longterm.learners.feedback_check import OnBrokenBound
+from longterm.learners.ftrl import FTRL
+from longterm.learners.ftrl_scales import GivenScale, OnlineScale, StronglyConvexScale
+from longterm.learners.growing_penalty import GrowingPenalty
 from longterm.learners.hedged_cuts import HedgedCuts
 from longterm.learners.hedged_restarts import HedgedRestarts
 from longterm.learners.hinted_cuts import HintedCuts
+from longterm.learners.hints import GivenHints, HintModel, LastGradient, NoHint, Seasonal
 from longterm.learners.inner import AdaGradDiagonal, AdaGradNorm, AdaptiveInner, Inner, StronglyConvexOGD
 from longterm.learners.latest_cut import LatestCut
 from longterm.learners.lewa import LEWA
 from longterm.learners.mahdavi_no_violation import NoViolationMahdaviOGD
 from longterm.learners.mahdavi_ogd import MahdaviOGD, smallest_root, twice
-from longterm.learners.mirror_prox import MirrorProx, NoViolationMirrorProx
-from longterm.learners.mixed_ftrl import MixedAFTRL, MixedPenalisedFTRL
+from longterm.learners.mirror_prox import MirrorProx
 from longterm.learners.movement_budget import MovementBudget
+from longterm.learners.multiplier import Multiplier
 from longterm.learners.needs import Need
 from longterm.learners.networked_saddle_point import NetworkedSaddlePoint
-from longterm.learners.no_violation import DecayingMarginAOGD, NoViolationAOGD
+from longterm.learners.no_violation_aogd import DecayingMarginAOGD, NoViolationAOGD
+from longterm.learners.no_violation_mirror_prox import NoViolationMirrorProx
 from longterm.learners.one_projection_sgd import OneProjectionSGD
 from longterm.learners.online_adm import FeasibleOnlineADM, OnlineADM
-from longterm.learners.optimistic import (
-    GivenHints,
-    HintModel,
-    LastGradient,
-    NoHint,
-    OptimisticAFTRL,
-    OptimisticOGD,
-    Seasonal,
-)
+from longterm.learners.optimistic_aftrl import ForecastScale, OptimisticAFTRL
 from longterm.learners.optimistic_coco import OptimisticCOCO
+from longterm.learners.optimistic_ogd import OptimisticOGD
 from longterm.learners.path_budget import PathBudget
+from longterm.learners.penalised_ftrl import AdaptivePenalisedFTRL, MixedPenalisedFTRL, PenalisedFTRL
 from longterm.learners.polyak_feasibility import PolyakFeasibility
 from longterm.learners.projected_ogd import ProjectedOGD
 from longterm.learners.prox_penalty import ProxPenalty
+from longterm.learners.proximal_aogd import ProximalAOGD
 from longterm.learners.quadratic_penalty import QuadraticPenaltyOGD
 from longterm.learners.recoo import RECOO
 from longterm.learners.restarts import Restarted
+from longterm.learners.scale_mixture import ScaleMixture
 from longterm.learners.sinha_vaze import SinhaVaze
 from longterm.learners.strongly_adaptive import StronglyAdaptive
+from longterm.learners.tightened import ConstantMargin, DecayingMargin, Margin, Tightened
 from longterm.learners.tracked_penalty import TrackedPenalty
 from longterm.learners.two_point_bandit import TwoPointBandit
 from longterm.learners.yu_lee_lee import Published, Rates, Sharp, YuLeeLee
@@ -58,6 +60,7 @@ __all__ = [
     "AFTRL",
     "AOGD",
     "COLDQ",
+    "FTRL",
     "LEWA",
     "RECOO",
     "AdaGradAOGD",
@@ -67,6 +70,8 @@ __all__ = [
     "AdaptiveInner",
     "AdaptivePenalisedFTRL",
     "Ader",
+    "ConstantMargin",
+    "DecayingMargin",
     "DecayingMarginAOGD",
     "DiagonalAdaGradAOGD",
     "DoublingRestarts",
@@ -74,7 +79,10 @@ __all__ = [
     "Duals",
     "FeasibleOnlineADM",
     "Feedback",
+    "ForecastScale",
     "GivenHints",
+    "GivenScale",
+    "GrowingPenalty",
     "HedgedCuts",
     "HedgedRestarts",
     "HintModel",
@@ -85,10 +93,12 @@ __all__ = [
     "Learner",
     "MadeForHorizon",
     "MahdaviOGD",
+    "Margin",
     "MirrorProx",
     "MixedAFTRL",
     "MixedPenalisedFTRL",
     "MovementBudget",
+    "Multiplier",
     "Need",
     "NetworkedSaddlePoint",
     "NoHint",
@@ -100,6 +110,7 @@ __all__ = [
     "OnePerConstraint",
     "OneProjectionSGD",
     "OnlineADM",
+    "OnlineScale",
     "OptimisticAFTRL",
     "OptimisticCOCO",
     "OptimisticOGD",
@@ -113,12 +124,15 @@ __all__ = [
     "QuadraticPenaltyOGD",
     "Rates",
     "Restarted",
+    "ScaleMixture",
     "Seasonal",
     "Sharp",
     "SinhaVaze",
     "State",
     "StronglyAdaptive",
     "StronglyConvexOGD",
+    "StronglyConvexScale",
+    "Tightened",
     "TrackedPenalty",
     "TwoPointBandit",
     "YuLeeLee",

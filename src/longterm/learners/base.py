@@ -28,7 +28,7 @@ from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import Bounds, NoTheoremError, Theorem
 from longterm.theory.facts import Assumption, Constants
-from longterm.theory.schedules import PerLearner
+from longterm.theory.per_learner import PerLearner
 
 
 class State(Protocol):
@@ -223,6 +223,11 @@ class Learner(PerLearner, ABC, Generic[S]):
         for assumption in self.assumptions:
             if not assumption.holds:
                 raise NoTheoremError(str(assumption), assumption.remedy)
+
+    @property
+    def has_requirements(self) -> bool:
+        """True if `require` checks anything."""
+        return type(self).require is not Learner.require
 
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         """Raise if a field that only this learner reads is missing or unusable."""

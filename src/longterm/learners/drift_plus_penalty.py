@@ -258,7 +258,7 @@ class DriftPlusPenalty(MadeForConstants[DriftPlusPenaltyState], MadeForHorizon[D
 
     def report(self, state: DriftPlusPenaltyState) -> dict[str, Array]:
         V, alpha = self._steps(state.x)
-        return {"multiplier": state.queue / self.queues.spread(V), "V": V, "alpha": alpha}
+        return {"multiplier": state.queue / self.queues.expand(V), "V": V, "alpha": alpha}
 
     def _steps(self, x: Array) -> tuple[Array, Array]:
         """Return V and α, one for each learner."""

@@ -30,9 +30,9 @@ from longterm.errors import InputError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.hedged_cuts import HedgedCuts
+from longterm.learners.hints import HintModel, LastGradient
 from longterm.learners.meta import AdaHedge
 from longterm.learners.needs import Need
-from longterm.learners.optimistic import HintModel, LastGradient
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import REGRET, horizons_of

@@ -17,7 +17,7 @@ from longterm._arrays import Array, FloatArray, as_column, dot, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.sets import Box, Set
-from longterm.theory.schedules import PerLearner
+from longterm.theory.per_learner import PerLearner
 
 
 class Inner(PerLearner, ABC):

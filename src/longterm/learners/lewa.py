@@ -6,20 +6,18 @@ With g_t = max_j g_{t,j} and both steps from (x_t, λ_t):
     λ_{t+1}   = [ λ_t + μ ( g_t(x_t) − θ λ_t ) ]₊                           λ_1 = 0
 
 The article maximises rewards under ⟨c_t, x⟩ ≥ c_0: here the cost is minus the reward and g_t(x) = c_0 − ⟨c_t, x⟩. It
-has μ = η and calls θ δ; so does `for_problem`. Logarithms of the weights are kept, so no weight is lost to underflow.
+has μ = η and calls θ δ. The state holds logarithms of the weights, so that no weight underflows.
 
 Steps (`docs/derivations.md`): let R_f and R_g bound the spreads max_i ∂_i − min_i ∂_i of the gradients of f_t and
 g_t. The proof needs ηR_g²/4 + μθ² ≤ θ/2. `for_problem` takes η = μ = √( ln d / (T (R_f²/4 + D²)) ), at most 1/(2R_g),
 and θ the smallest root of the equality, about ηR_g²/2.
-Spreads, not Euclidean norms, are the measure of this geometry. A spread is at most √2 times the Euclidean G: that is
-the default, because G is derived and checked in the loop. For entries in [0, 1] say ``loss_spread=1.0``; it saves a
-factor of up to √(2d). `tell` checks such a promise, the loop does not.
-Needs: a horizon, and the simplex with total 1 for B. Any convex losses and constraints will do, fixed or changing.
-Guarantees: `theorem`, O(√(T ln d)) regret and O(T^{3/4}) for Σ g_t(x_t), against every x* with g_t(x*) ≤ 0 in all
-rounds.
-Checked: the proof; the bound against exact optima on random and adversarial streams. The notes with which this rule
-came have ηδ of order √(ln d / T), so that δ does not fall with T. Then λ_t ≤ D/δ is too small to hold anything back,
-and the violation can be linear: `tests/learners/test_lewa.py` has the example. δ has to fall like η.
+A spread is at most √2 times the Euclidean G. That is the default, because G is derived and checked in the loop. For
+entries in [0, 1] give ``loss_spread=1.0``, which saves a factor of up to √(2d). `tell` checks such a promise, the loop
+does not.
+Needs: a horizon, and the simplex with total 1 for B. Losses and constraints may be any convex ones, fixed or changing.
+Guarantees: O(√(T ln d)) regret and O(T^{3/4}) for Σ g_t(x_t), against every x* with g_t(x*) ≤ 0 in all rounds.
+θ must fall with T like η. A θ that does not can have linear violation, because λ_t ≤ D/θ is then too small
+(`tests/learners/test_lewa.py`).
 """
 
 from __future__ import annotations
@@ -113,7 +111,7 @@ class LEWA(Learner[LEWAState]):
         loss_spread: float | None = None,
         constraint_spread: float | None = None,
     ) -> LEWA:
-        """Exponential weights with a multiplier, on a simplex and for a known horizon.
+        """Make exponential weights with a multiplier, on a simplex and for a known horizon.
 
         Parameters
         ----------
@@ -122,7 +120,7 @@ class LEWA(Learner[LEWAState]):
         horizon : int
             T, the number of rounds.
         loss_spread, constraint_spread : float, optional
-            R_f and R_g, bounds on max_i ∂_i − min_i ∂_i; left out, √2 times the bounds on the gradients' lengths.
+            R_f and R_g, bounds on max_i ∂_i − min_i ∂_i; √2 times the bounds on the gradients' lengths unless given.
         """
         _require_weights(problem.enclosing_set)
         T, c = validate.count("horizon", horizon), problem.constants
@@ -143,12 +141,12 @@ class LEWA(Learner[LEWAState]):
         return self.schedule.strong_convexity
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """For steps with ηR_g²/4 + μθ² ≤ θ/2 and any x* with g_t(x*) ≤ 0 in every round (`docs/derivations.md`),
+        """Return the bounds for steps with ηR_g²/4 + μθ² ≤ θ/2 and any x* with g_t(x*) ≤ 0 in every round.
 
             Σ f_t(x_t) − f_t(x*) ≤ P = ln d/η + ηT R_f²/4 + μT D²
             Σ g_t(x_t)           ≤ √( 2 (θ(T − 1) + 1/μ) (P + F T) )
 
-        R_f and R_g are the learner's spreads, D and F the problem's constants; F T bounds −Σ Δf_t.
+        R_f and R_g are the learner's spreads, D and F the problem's constants (`docs/derivations.md`).
 
         Examples
         --------
@@ -176,9 +174,6 @@ class LEWA(Learner[LEWAState]):
         d = self.enclosing_set.dimension
         log_x = xp.full((*shape, d), -float(np.log(d)), dtype=float_dtype(xp, dtype))
         return LEWAState(xp.asarray(1, dtype=xp.int64), log_x, xp.zeros(shape, dtype=log_x.dtype))
-
-    def ask(self, state: LEWAState) -> Array:
-        return state.x
 
     def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
         for name, bound in (("loss", self.loss_spread), ("constraint", self.constraint_spread)):
@@ -208,6 +203,7 @@ class LEWA(Learner[LEWAState]):
 
 
 def _require_weights(over: Set) -> None:
+    """Raise unless the set is a simplex with total 1."""
     if not isinstance(over, Simplex) or over.total != 1 or over.dimension < 2:
         raise InputError(
             "enclosing_set",

@@ -1,74 +1,51 @@
-"""Convex OGD with long-term constraints (Mahdavi, Jin, Yang, JMLR 13, 2012, Algorithm 1).
+"""Convex OGD with long-term constraints (Mahdavi, Jin, Yang, JMLR 13, 2012, Algorithm 1): A-OGD with constant steps.
 
-With the Lagrangian L_t(x, λ) = f_t(x) + Σ_j { λ_j g_j(x) − (ηδ/2) λ_j² }, constant steps, and both of them taken
-from (x_t, λ_t):
+    x_{t+1} = Π_B( x_t − η ( ∇f_t(x_t) + Σ_j λ_{t,j} ∇g_j(x_t) ) )         x_1 = centre of B
+    λ_{t+1} = [ λ_t + η ( g(x_t) − ηδ λ_t ) ]₊                             λ_1 = 0 in R^m
 
-    x_{t+1} = Π_B( x_t − η ( ∇f_t(x_t) + Σ_j λ_t^j ∇g_j(x_t) ) )         x_1 = centre of B
-    λ_{t+1} = [ λ_t + η ( g(x_t) − ηδ λ_t ) ]₊                           λ_1 = 0 in R^m
-
-Two forms: a multiplier for each constraint, or one for g = max_j g_j, with m = 1 in every constant. The second is A-OGD
-with constant steps.
+In `AOGD` this is a `ConstantSchedule` with θ = ηδ and μ = η. Two forms: a multiplier for each constraint, or one for
+g = max_j g_j with m = 1 in every constant.
 
 Steps, from Theorem 4, with r = max ‖x_1 − x‖ over B (the article's R) and m multipliers:
 
     a = r √((m + 1) G² + 2 m D²),   η = r²/(a √T),   δ ≥ (m + 1) G² + 2 δ² η².
 
-η steps both x and λ, and ηδ is the weight of the penalty: θ = ηδ and μ = η in the words of `longterm.theory.schedules`.
-The article asks for δ ≥ (m + 1) G² + 2 m δ² η². Its m is not needed: what the proof bounds is
-‖g(x_t) − ηδλ_t‖² ≤ 2 ‖g(x_t)‖² + 2 η²δ² ‖λ_t‖², and only the first norm grows with m. A real δ exists if and only if
-8 (m + 1) G² η² ≤ 1; the article prints 2√2 η (m + 1) ≤ 1, which lost G.
+The article asks for δ ≥ (m + 1) G² + 2 m δ² η². Its m is not needed: the proof bounds ‖g(x_t) − ηδλ_t‖² ≤
+2 ‖g(x_t)‖² + 2 η²δ² ‖λ_t‖², and only the first norm grows with m. A real δ exists if and only if 8 (m + 1) G² η² ≤ 1;
+the article prints 2√2 η (m + 1) ≤ 1, without G.
 
 Needs: the horizon T; value and one subgradient of f_t and of each g_j (or of their maximum) at x_t.
 Guarantees: Theorem 4 of the article, corrected. With a multiplier each it bounds every Σ_t g_j(x_t), with one
 Σ_t max_j g_j(x_t), which is more. The proof uses the comparator only through λ_t · g_t(x*) ≤ 0, so constraints may
-change from round to round, against a point that is feasible in every round.
-
-The proof is that of Lemma 5 (`docs/theory.md`) with vectors. Two lines change. In the x-step, by Cauchy's inequality
-with m + 1 terms,
-
-    ‖∇f_t + Σ_j λ_j ∇g_j‖² ≤ (m + 1) G² (1 + ‖λ‖²)          instead of 2 G² (1 + λ²),
-
-and in the λ-step ‖g(x_t) − θλ‖² ≤ 2 (m D² + θ² ‖λ‖²). So G² becomes (m + 1) G²/2, D² becomes m D², and C2 reads
-η (m + 1) G²/2 + μθ² ≤ θ/2: the article's condition on δ, without the m it has too many. What is left at the end is
-
-    Σ Δf_t + Σ_j λ_j Σ_t g_j(x_t) − (‖λ‖²/2) (S_θ + δ_μ) ≤ 𝓡          for every λ ≥ 0 in R^m,
-
-so Σ_j [Σ_t g_j(x_t)]₊² ≤ 2 (S_θ + δ_μ)(𝓡 + F T): the multipliers share ‖λ‖², and the article's m a/R² may be a/R².
+change from round to round. Proof: `docs/derivations.md`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import ROUNDING, Array, FloatArray, as_column, namespace
-from longterm._validate import Hyper
+from longterm._arrays import ROUNDING
 from longterm.constraints import DoublyStochastic, ElasticNetBudget
 from longterm.errors import InputError
-from longterm.learners.aogd import AOGDState
-from longterm.learners.base import Learner
+from longterm.learners.aogd import AOGD
 from longterm.learners.duals import Duals, OneForTheMaximum, OnePerConstraint
-from longterm.learners.feedback import Feedback
-from longterm.learners.feedback_check import OnBrokenBound
 from longterm.learners.needs import Need
 from longterm.problems import Problem
-from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, SIGNED
 from longterm.theory.facts import Assumption, Constants
-from longterm.theory.paper import lemma_5
 from longterm.theory.schedules import ConstantSchedule
 
 DeltaRule = Callable[[float, float], float]
-"""From (m + 1) G² and η to δ."""
+"""A function from (m + 1) G² and η to δ."""
 
 
 def smallest_root(need: float, eta: float) -> float:
-    """The smallest δ with δ = (m + 1) G² + 2 δ² η². It falls to (m + 1) G² as T grows.
+    """Return the smallest δ with δ = (m + 1) G² + 2 δ² η². It falls to (m + 1) G² as T grows.
 
     Parameters
     ----------
@@ -93,17 +70,17 @@ def smallest_root(need: float, eta: float) -> float:
             f"δ = (m + 1) G² + 2 δ² η² has no real root: 8 (m + 1) G² η² = {8 * need * eta**2:.6g} is above 1",
             "Take a smaller η, which means a longer horizon",
         )
-    # The textbook root (1 − √…)/(4η²) subtracts two nearly equal numbers when η is small; this is the same number.
+    # The textbook root (1 − √…)/(4η²) subtracts two nearly equal numbers when η is small. This is the same number.
     return float(2 * need / (1 + np.sqrt(max(discriminant, 0.0))))
 
 
 def twice(need: float, eta: float) -> float:
-    """δ = 2 (m + 1) G², the article's simple choice. It is large enough exactly where a real root exists.
+    """Return δ = 2 (m + 1) G², the article's simple choice. It suffices exactly where a real root exists.
 
     Parameters
     ----------
     need, eta : float
-        (m + 1) G² and η, which does not matter here.
+        (m + 1) G² and η, which is not used.
 
     Returns
     -------
@@ -114,7 +91,7 @@ def twice(need: float, eta: float) -> float:
 
 
 def tuned_steps(constants: Constants, horizon: int, count: int, delta: DeltaRule) -> ConstantSchedule:
-    """θ = ηδ, η and μ = η for `count` multipliers and `horizon` rounds.
+    """Return θ = ηδ, η and μ = η for `count` multipliers and `horizon` rounds.
 
     >>> from longterm.problems import two_dimensional
     >>> from longterm.learners.mahdavi_ogd import smallest_root, tuned_steps
@@ -123,7 +100,7 @@ def tuned_steps(constants: Constants, horizon: int, count: int, delta: DeltaRule
     (0.009481, 8.011539)
     """
     T, r, G = validate.dimension("horizon", horizon), constants.radius, constants.gradient_bound
-    eta = r**2 / (scale(constants, count) * np.sqrt(T))
+    eta = r**2 / (regret_factor(constants, count) * np.sqrt(T))
     try:
         chosen = delta((count + 1) * G**2, eta)
     except InputError as error:
@@ -133,35 +110,25 @@ def tuned_steps(constants: Constants, horizon: int, count: int, delta: DeltaRule
     return ConstantSchedule(theta=eta * chosen, eta=eta, mu=eta, gradient_bound=G)
 
 
-def scale(constants: Constants, count: int) -> float:
-    """The article's a = r √((m + 1) G² + 2 m D²): the regret is at most a √T."""
+def regret_factor(constants: Constants, count: int) -> float:
+    """Return the article's a = r √((m + 1) G² + 2 m D²). The regret is at most a √T."""
     square = (count + 1) * constants.gradient_bound**2 + 2 * count * constants.constraint_bound**2
     return float(constants.radius * np.sqrt(square))
 
 
 def smallest_horizon(constants: Constants, count: int) -> int:
-    """The smallest T for which δ exists: 8 (m + 1) G² r⁴/(a² T) ≤ 1."""
+    """Return the smallest T for which δ exists: 8 (m + 1) G² r⁴/(a² T) ≤ 1."""
     need = (count + 1) * constants.gradient_bound**2
-    return max(1, int(np.ceil(8 * need * constants.radius**4 / scale(constants, count) ** 2 * (1 - ROUNDING))))
+    return max(1, int(np.ceil(8 * need * constants.radius**4 / regret_factor(constants, count) ** 2 * (1 - ROUNDING))))
 
 
-Multipliers = Literal["one", "each", "one, counted as many"]
+Multipliers = Literal["one", "each", "paper"]
 MULTIPLIERS: tuple[Multipliers, ...] = get_args(Multipliers)
 DELTAS: Mapping[str, DeltaRule] = {"smallest root": smallest_root, "twice": twice}
 
 
-@dataclass(frozen=True, eq=False)
-class MahdaviOGD(Learner[AOGDState]):
-    """Convex OGD on an enclosing set, with constant steps θ = ηδ, η, μ = η and one or m multipliers.
-
-    Parameters
-    ----------
-    enclosing_set : Set
-        B, which it projects onto.
-    schedule : ConstantSchedule
-        θ = ηδ, η and μ = η.
-    duals : Duals
-        A multiplier for each constraint, or one for their maximum.
+class MahdaviOGD(AOGD):
+    """A-OGD with constant steps θ = ηδ, η, μ = η and one or m multipliers.
 
     Examples
     --------
@@ -176,18 +143,17 @@ class MahdaviOGD(Learner[AOGDState]):
     [(21,), ()]
     """
 
-    enclosing_set: Set
     schedule: ConstantSchedule
-    duals: Duals
 
     name: ClassVar[str] = "mahdavi_ogd"
     title: ClassVar[str] = "Convex OGD"
     promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^1/2)", SIGNED: "O(T^3/4)", LONG_TERM: "O(T^3/4)"}
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"multipliers": "each"})
+    drifting: ClassVar[tuple[Mapping[str, Any], ...]] = ()
     needs: ClassVar[frozenset[Need]] = frozenset({Need.HORIZON})
 
     @classmethod
-    def for_problem(
+    def for_problem(  # type: ignore[override]  # constant steps have other options than those of Table 1
         cls,
         problem: Problem,
         *,
@@ -196,19 +162,18 @@ class MahdaviOGD(Learner[AOGDState]):
         delta: Literal["smallest root", "twice"] = "smallest root",
         constraint_bound: float | Literal["exact", "paper"] = "exact",
     ) -> MahdaviOGD:
-        """Convex OGD of Mahdavi, Jin and Yang: one multiplier for the maximum or one each, for a known horizon.
+        """Make convex OGD of Mahdavi, Jin and Yang: one multiplier for the maximum or one each, for a known horizon.
 
         Parameters
         ----------
         problem : Problem
-            What is to be played.
+            The problem to play.
         horizon : int
             T, the number of rounds.
-        multipliers : {"one", "each", "one, counted as many"}
-            One for max_j g_j, so m = 1 in Theorem 4, or one for each of the m constraints. The third is what Jenatton
-            et al. (2016) must have drawn as "Convex OGD", neither of the two: one multiplier, but steps made for all m
-            constraints (96 on their 8 × 8 matrices) with δ = 2 (m + 1) G². Its steps are several times too small; it
-            is there for their figure only.
+        multipliers : {"one", "each", "paper"}
+            One for max_j g_j, so m = 1 in Theorem 4, or one for each of the m constraints. "paper" is the "Convex OGD"
+            that the figures of Jenatton et al. (2016) are consistent with: one multiplier, but steps made for all m
+            constraints (96 on their 8 × 8 matrices) with δ = 2 (m + 1) G². Its steps are several times too small.
         delta : {"smallest root", "twice"}
             δ: the smallest that Theorem 4 allows, or 2 (m + 1) G².
         constraint_bound : {"exact", "paper"} or float
@@ -218,20 +183,16 @@ class MahdaviOGD(Learner[AOGDState]):
         for argument, value, known in (("multipliers", multipliers, MULTIPLIERS), ("delta", delta, tuple(DELTAS))):
             if value not in known:
                 raise InputError(argument, f"{value!r} is not known", f"Choose from {known}")
-        m, mixed = problem.constraint.count, multipliers == "one, counted as many"
+        m = problem.constraint.count
         duals: Duals = OnePerConstraint(m) if multipliers == "each" else OneForTheMaximum()
-        count, rule = 1 if multipliers == "one" else m, twice if mixed else DELTAS[delta]
+        count, rule = 1 if multipliers == "one" else m, twice if multipliers == "paper" else DELTAS[delta]
         D = problem.constants.constraint_bound
         if constraint_bound == "paper":
             D = papers_constraint_bound(problem)
         elif constraint_bound != "exact":
             D = validate.positive_scalar("constraint_bound", constraint_bound)
         steps = tuned_steps(replace(problem.constants, constraint_bound=D), horizon, count, rule)
-        return cls(problem.enclosing_set, steps, duals)
-
-    @property
-    def gradient_bound(self) -> Hyper | None:
-        return self.schedule.gradient_bound
+        return cls(problem.enclosing_set, steps, duals=duals)
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
@@ -242,89 +203,13 @@ class MahdaviOGD(Learner[AOGDState]):
         statement = "(m + 1)G²η + 2μθ² ≤ θ (with μ = η and θ = ηδ: (m + 1)G² + 2δ²η² ≤ δ)"
         return (Assumption.worst(statement, asked, theta, "Give a longer horizon, or a larger δ"),)
 
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Lemma 5 with vectors, in every round of a run, whatever horizon its steps were made for.
-
-        The bound on a violation is one on √(Σ_j [Σ_t g_j(x_t)]₊²), so on each Σ_t g_j(x_t) too. With one multiplier
-        this is Lemma 5 itself, on g = max_j g_j. Where C2 fails its G stands for G √((m + 1)/2).
-        """
-        count, c = self.duals.count, problem.constants
-        G = float(c.gradient_bound * np.sqrt((count + 1) / 2))
-        vectors = replace(
-            c,
-            loss_gradient_bound=G,
-            constraint_gradient_bound=G,
-            constraint_bound=float(c.constraint_bound * np.sqrt(count)),
-            strong_convexity=0.0,  # Theorem 4 is for convex losses
-        )
-        bound = lemma_5(self.schedule, vectors, rounds)
-        return {REGRET: bound.regret, self._violation: bound.violation}
-
-    def theorem_4(self, problem: Problem, rounds: ArrayLike) -> Mapping[str, FloatArray]:
-        """Theorem 4, corrected, of learners like this one tuned for each of `rounds`, with δ the smallest root.
-
-        a √T, and √( 2 (F T + a √T) √T (δ r²/a + a/r²) ), a = r √((m + 1) G² + 2 m D²). The article has m a/r²: true
-        too, and looser by up to √m.
-
-        Examples
-        --------
-        >>> from longterm.learners import MahdaviOGD
-        >>> from longterm.problems import two_dimensional
-        >>> problem = two_dimensional()
-        >>> learner = MahdaviOGD.for_problem(problem, horizon=1000)
-        >>> learner.bound(problem, [500, 1000])["regret"].round(2)
-        array([ 79.11, 105.48])
-        >>> round(float(learner.theorem_4(problem, 1000)["regret"]), 2)
-        105.48
-        """
-        count, c = self.duals.count, problem.constants
-        T, a, r = validate.horizons("rounds", rounds).astype(np.float64), scale(c, count), c.radius
-        least = smallest_horizon(c, count)
-        if np.any(least > T):
-            raise InputError("rounds", f"{np.min(T):g} is too few: δ has no real root", f"Give at least {least}")
-        need, etas = (count + 1) * c.gradient_bound**2, r**2 / (a * np.sqrt(T))
-        delta = np.reshape([smallest_root(need, float(eta)) for eta in etas.flat], T.shape)
-        regret = a * np.sqrt(T)
-        share = np.sqrt(T) * (delta * r**2 / a + a / r**2)
-        return {REGRET: regret, self._violation: np.sqrt(2 * (c.loss_range * T + regret) * share)}
-
-    @property
-    def _violation(self) -> str:
-        """The measure that is bounded."""
-        return SIGNED if self.duals.count == 1 else LONG_TERM
-
-    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> AOGDState:
-        x = self.initial_x(batch_shape, xp, dtype)
-        return AOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros((*x.shape[:-1], *self.duals.shape), dtype=x.dtype))
-
-    def ask(self, state: AOGDState) -> Array:
-        return state.x
-
-    @property
-    def reads_pullback(self) -> bool:
-        return isinstance(self.duals, OnePerConstraint)
-
-    def require(self, feedback: Feedback, x: Array, t: int | None, on_broken_bound: OnBrokenBound) -> None:
-        self.duals.require(feedback, x, t)
-
-    def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
-        theta, eta, mu = self.schedule.at(state.round, state.x)
-        spread = self.duals.spread
-        descent = feedback.loss_gradient + self.duals.pullback(feedback, state.multiplier)
-        ascent = self.duals.values(feedback) - spread(theta) * state.multiplier
-        return AOGDState(
-            round=state.round + 1,
-            x=self.enclosing_set.project(state.x - as_column(eta) * descent),
-            multiplier=namespace(state.x).maximum(state.multiplier + spread(mu) * ascent, 0.0),
-        )
-
-    def report(self, state: AOGDState) -> dict[str, Array]:
-        theta, eta, mu = self.schedule.at(state.round, state.x)
-        return {"multiplier": state.multiplier, "theta": theta, "eta": eta, "mu": mu}
+    def constants_of_duals(self, c: Constants) -> Constants:
+        """Return those of A-OGD with σ = 0: Theorem 4 is for convex losses."""
+        return replace(super().constants_of_duals(c), strong_convexity=0.0)
 
 
 def papers_constraint_bound(problem: Problem) -> float:
-    """The D that the A-OGD paper states for its two experiments: one too small, one larger than need be.
+    """Return the D that the A-OGD paper states for its two experiments: one too small, one larger than needed.
 
     √p on p × p doubly-stochastic matrices (true: p + 1), √d R + R²/2 under a budget (true: max(ρ, (√d − 1) R)).
 

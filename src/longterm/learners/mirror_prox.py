@@ -1,40 +1,17 @@
 """Mirror prox with long-term constraints (Mahdavi, Jin, Yang, JMLR 13, 2012, Section 4): polyhedra A x ≤ b, ‖a_j‖ = 1.
 
-Each round has two steps from the same anchor (z_t, μ_t). The first looks ahead through the constraints alone, so it
-needs no f_t; the second takes the gradients found there:
+Each round has two steps from the same anchor (z_t, μ_t). The first is an extrapolation through the constraints alone,
+so it needs no f_t. The second takes the gradients found there:
 
     x_t     = Π_B( z_t − η Aᵀμ_t )                          λ_t     = [ μ_t + η ( A z_t − b − δη μ_t ) ]₊      play x_t
     z_{t+1} = Π_B( z_t − η ( ∇f_t(x_t) + Aᵀλ_t ) )          μ_{t+1} = [ μ_t + η ( A x_t − b − δη λ_t ) ]₊
 
-z_1 = centre of B, μ_1 = 0. Steps of Theorem 12: η = T^{−1/3}, δ = T^{−2/3}. Rows of any length are brought to length 1,
-which changes g_j to g_j/‖a_j‖ for the learner; the trace keeps the problem's own g_j.
-Needs: the horizon T; affine constraints that never change, because they are used before the round they are used for.
+z_1 = centre of B, μ_1 = 0. Steps of Theorem 12: η = T^{−1/3}, δ = T^{−2/3}. Rows of any length are scaled to length 1,
+which changes g_j to g_j/‖a_j‖ for the learner. The trace records the problem's g_j.
+Needs: the horizon T; affine constraints that never change, because they are used before the round.
 Assumes: 2η²(σ_max(A)² + δ²η²) ≤ 1, reported by `assumptions`. On 8 × 8 doubly-stochastic matrices σ_max² = 5 and
-T ≥ 32 will do, where the article asks for T ≥ 164 (m + 1)³ = 1.5·10⁸.
-Guarantees: Theorem 12 and, for `NoViolationMirrorProx`, Corollary 13 of the article, proved again and corrected.
-
-Write w = (z, μ) for the anchor, y = (x, λ) for the point looked ahead to, Φ(x, λ) = (Aᵀλ, −(A x − b) + θλ) with
-θ = δη, and ξ = Φ(y) + (∇f_t(x), 0). Both y = Π(w − η Φ(w)) and w⁺ = Π(w − η ξ) are projections from w, so for every
-u = (x*, ν)
-
-    η ⟨ξ, y − u⟩ ≤ ½‖w − u‖² − ½‖w⁺ − u‖² + η ⟨ξ − Φ(w), y − w⁺⟩ − ½‖y − w⁺‖² − ½‖y − w‖².
-
-The inner product and the next term together are at most (η²/2) ‖ξ − Φ(w)‖². With p = x − z and q = λ − μ,
-
-    ‖ξ − Φ(w)‖² = ‖Aᵀq + ∇f_t‖² + ‖A p − θ q‖² ≤ 2 G_f² + 2 σ_max² (‖p‖² + ‖q‖²) + 2 θ² ‖q‖²,
-
-and −½‖y − w‖² = −½(‖p‖² + ‖q‖²) pays for all but η² G_f² as soon as **2η²(σ_max² + θ²) ≤ 1**. (The article forgets to
-divide that term by η, as it divides the others, and arrives at T ≥ 164 (m + 1)³. 4η²(σ_max² + θ²) ≤ 1 would do as well,
-but the 2 is all the proof needs.) The left side is at least η (Δf_t + ν · g(x_t) − (θ/2)‖ν‖²), as λ_t · g(x*) ≤ 0.
-Summed up and divided by η,
-
-    Σ Δf_t + ν · Σ g(x_t) − (‖ν‖²/2)(θ T + 1/η) ≤ 𝓡 = r²/(2η) + η G_f² T          for every ν ≥ 0 in R^m.
-
-ν = 0: the regret (the article has η G² T/2, which its own lemma does not give). The best ν, and Σ Δf_t ≥ −F T:
-
-    Σ_j [Σ_t g_j(x_t)]₊² ≤ 2 (θ T + 1/η)(𝓡 + F T).
-
-Neither D nor m enters, nor the length of the rows but through σ_max.
+T ≥ 32 suffices, where the article asks for T ≥ 164 (m + 1)³ = 1.5·10⁸.
+Guarantees: Theorem 12 of the article, proved again and corrected (`docs/derivations.md`). Neither D nor m enters.
 """
 
 from __future__ import annotations
@@ -58,11 +35,10 @@ from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of
 from longterm.theory.facts import Assumption, Constants
 from longterm.theory.schedules import ConstantSchedule
-from longterm.theory.slater import SlaterPoint, find_slater_point
 
 
 class MirrorProxState(NamedTuple):
-    """(t, x_t, λ_t) to be played, and the anchor (z_t, μ_t) they came from."""
+    """(t, x_t, λ_t) to be played, and the anchor (z_t, μ_t) of the extrapolation."""
 
     round: Array
     x: Array
@@ -110,19 +86,19 @@ class MirrorProx(Learner[MirrorProxState]):
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int) -> MirrorProx:
-        """Mirror prox of Mahdavi, Jin and Yang, for affine constraints and a known horizon.
+        """Make mirror prox of Mahdavi, Jin and Yang, for affine constraints and a known horizon.
 
         Theorem 12: η = T^{−1/3}, δ = T^{−2/3}.
 
         Parameters
         ----------
         problem : Problem
-            What is to be played.
+            The problem to play.
         horizon : int
             T, the number of rounds.
         """
         T = validate.dimension("horizon", horizon)
-        return cls(problem.enclosing_set, unit_rows(problem), steps(T ** (-1 / 3), T ** (-2 / 3)))
+        return cls(problem.enclosing_set, unit_rows(problem), mirror_prox_steps(T ** (-1 / 3), T ** (-2 / 3)))
 
     def require_playable(self, problem: Problem) -> None:
         super().require_playable(problem)
@@ -141,10 +117,10 @@ class MirrorProx(Learner[MirrorProxState]):
         return (Assumption.worst("2η²(σ_max² + δ²η²) ≤ 1", value, 1.0, "Take a smaller η: a longer horizon"),)
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Theorem 12, corrected, for the learner's own steps, in every round of a run.
+        """Return Theorem 12, corrected, for the steps of the learner, in every round of a run.
 
         With η = T^{−1/3} and δ = T^{−2/3}, at T: r² T^{1/3}/2 + G_f² T^{2/3} for the regret. The bound on every
-        Σ_t g_j(x_t) is for the problem's own g_j: rows of length 1 are scaled back by the longest row, G_g.
+        Σ_t g_j(x_t) is for the g_j of the problem: rows of length 1 are scaled back by the longest row, G_g.
 
         Examples
         --------
@@ -154,11 +130,11 @@ class MirrorProx(Learner[MirrorProxState]):
         >>> round(float(MirrorProx.for_problem(problem, horizon=1000).bound(problem, 1000)["regret"]), 6)
         3240.0
         """
-        regret, root = self._in_unit_rows(problem.constants, rounds)
+        regret, root = self.bounds_in_unit_rows(problem.constants, rounds)
         return {REGRET: regret, LONG_TERM: root * problem.constants.constraint_gradient_bound}
 
-    def _in_unit_rows(self, c: Constants, rounds: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-        """𝓡 and √(2 (θ T + 1/η)(𝓡 + F T)), for rows of length 1."""
+    def bounds_in_unit_rows(self, c: Constants, rounds: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+        """Return 𝓡 and √(2 (θ T + 1/η)(𝓡 + F T)), for rows of length 1."""
         condition = self.assumptions[0]  # the proof needs this one alone
         if not condition.holds:
             raise NoTheoremError(str(condition), condition.remedy)
@@ -169,23 +145,20 @@ class MirrorProx(Learner[MirrorProxState]):
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> MirrorProxState:
         anchor = self.initial_x(batch_shape, xp, dtype)
         multiplier = xp.zeros((*anchor.shape[:-1], self.polyhedron.count), dtype=anchor.dtype)
-        return self._look_ahead(xp.asarray(1, dtype=xp.int64), anchor, multiplier)
-
-    def ask(self, state: MirrorProxState) -> Array:
-        return state.x
+        return self._extrapolate(xp.asarray(1, dtype=xp.int64), anchor, multiplier)
 
     def update(self, state: MirrorProxState, feedback: Feedback) -> MirrorProxState:
         at_x = (state.x, state.multiplier)
         anchor = self._step(state.round, state.anchor, self._descent(*at_x) + feedback.loss_gradient)
         multiplier = self._dual_step(state.round, state.anchor_multiplier, *at_x)
-        return self._look_ahead(state.round + 1, anchor, multiplier)
+        return self._extrapolate(state.round + 1, anchor, multiplier)
 
     def report(self, state: MirrorProxState) -> dict[str, Array]:
         theta, eta, mu = self.schedule.at(state.round, state.x)
         return {"multiplier": state.multiplier, "theta": theta, "eta": eta, "mu": mu}
 
-    def _look_ahead(self, t: Array, anchor: Array, multiplier: Array) -> MirrorProxState:
-        """(z_t, μ_t) → (x_t, λ_t)."""
+    def _extrapolate(self, t: Array, anchor: Array, multiplier: Array) -> MirrorProxState:
+        """Return the state of round t with (x_t, λ_t) from the anchor (z_t, μ_t)."""
         x = self._step(t, anchor, self._descent(anchor, multiplier))
         return MirrorProxState(t, x, self._dual_step(t, multiplier, anchor, multiplier), anchor, multiplier)
 
@@ -202,107 +175,16 @@ class MirrorProx(Learner[MirrorProxState]):
         return namespace(x).maximum(start + as_column(mu) * ascent, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class NoViolationMirrorProx(MirrorProx):
-    """Mirror prox without violation (Corollary 13, corrected): mirror prox on A x − b + γ ≤ 0.
-
-    With rows of length 1, η = δ = T^{−1/3} and γ = b T^{−1/3}, b = 2 √(2F). Then θT = 1/η = T^{1/3}, and where
-    F T ≥ r² T^{1/3}/2 + G_f² T^{2/3} the bound of Theorem 12 on each Σ_t (g_j(x_t) + γ) is at most
-
-        √( 2 · 2 T^{1/3} · 2 F T ) = 2 √(2F) T^{2/3} = γ T,     so every Σ_t g_j(x_t) ≤ 0.
-
-    (The article prints b = 2 √F; it loses one of these three factors 2.) It needs what mirror prox needs, and a Slater
-    point, with slack ε > γ in rows of length 1.
-
-    Parameters
-    ----------
-    enclosing_set : Set
-        B, which it projects onto.
-    polyhedron : Affine
-        A x ≤ b − γ with rows of length 1.
-    schedule : ConstantSchedule
-        θ = δη, η and μ = η.
-    gamma : float
-        γ.
-    slater : SlaterPoint
-        ε in rows of length 1, and where known x̂.
-    checked : tuple of Assumption
-        What was checked when γ was chosen.
-
-    Examples
-    --------
-    >>> from longterm.learners import NoViolationMirrorProx
-    >>> from longterm.problems import two_dimensional
-    >>> learner = NoViolationMirrorProx.for_problem(two_dimensional(), horizon=10_000)
-    >>> round(learner.gamma, 6), all(assumption.holds for assumption in learner.assumptions)
-    (0.185664, True)
-    """
-
-    gamma: float
-    slater: SlaterPoint
-    checked: tuple[Assumption, ...]
-
-    name: ClassVar[str] = "no_violation_mirror_prox"
-    title: ClassVar[str] = "No-violation mirror prox"
-    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^2/3)", LONG_TERM: "≤ 0 at T"}
-    needs: ClassVar[frozenset[Need]] = MirrorProx.needs | {Need.SLATER_POINT}
-
-    @classmethod
-    def for_problem(cls, problem: Problem, *, horizon: int, slater: SlaterPoint | None = None) -> NoViolationMirrorProx:
-        """Mirror prox on g + γ (Corollary 13 of Mahdavi, Jin and Yang).
-
-        Where γ would be above ε it is ε, so that the tightened polyhedron is not empty, and `assumptions` says so.
-
-        Parameters
-        ----------
-        problem : Problem
-            What is to be played.
-        horizon : int
-            T, the number of rounds.
-        slater : SlaterPoint, optional
-            With its ε in rows of length 1. Left out, one is looked for.
-        """
-        T, constants = validate.dimension("horizon", horizon), problem.constants
-        polyhedron = unit_rows(problem)
-        point = find_slater_point(polyhedron, problem.enclosing_set) if slater is None else slater
-        F, eta = constants.loss_range, T ** (-1 / 3)
-        gamma = float(2 * np.sqrt(2 * F) * eta)
-        cost = constants.radius**2 / (2 * eta) + constants.loss_gradient_bound**2 * eta * T
-        longer = "Give a longer horizon"
-        checked = (
-            Assumption("r²T^{1/3}/2 + G_f²T^{2/3} ≤ F T", cost, F * T, longer),
-            Assumption("γ = 2√(2F) T^{−1/3} ≤ ε", gamma, point.epsilon, longer),
-        )
-        gamma = min(gamma, point.epsilon)
-        tightened = Affine(polyhedron.matrix, polyhedron.limit - gamma)
-        return cls(problem.enclosing_set, tightened, steps(eta, eta), gamma, point, checked)
-
-    @property
-    def assumptions(self) -> tuple[Assumption, ...]:
-        return super().assumptions + self.checked
-
-    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Corollary 13, corrected: Theorem 12 on g + γ, against a comparator moved by γ/ε towards the Slater point.
-
-        Regret: 𝓡 + (γ/ε) F T. The other bound is 0 from where the margin makes up for all that Theorem 12 allows.
-        """
-        c, T = problem.constants, horizons_of(rounds, self.batch_shape)
-        regret, root = self._in_unit_rows(c, rounds)
-        moved = self.gamma / self.slater.epsilon * c.loss_range * T
-        left = np.maximum(root - self.gamma * T, 0.0)
-        return {REGRET: regret + moved, LONG_TERM: left * c.constraint_gradient_bound}
-
-
-def steps(eta: float, delta: float) -> ConstantSchedule:
-    """θ = δη, η and μ = η."""
+def mirror_prox_steps(eta: float, delta: float) -> ConstantSchedule:
+    """Return θ = δη, η and μ = η."""
     return ConstantSchedule(theta=delta * eta, eta=eta, mu=eta)
 
 
 def unit_rows(problem: Problem) -> Affine:
-    """The problem's constraints as A x ≤ b with ‖a_j‖ = 1."""
+    """Return the problem's constraints as A x ≤ b with ‖a_j‖ = 1."""
     require_needs("MirrorProx", MirrorProx.needs, problem)
     affine = problem.constraint.as_affine()
-    assert affine is not None  # require_needs has seen to it
+    assert affine is not None  # by require_needs
     lengths = np.linalg.norm(affine.matrix, axis=1)
     if np.any(lengths == 0):
         row = int(np.argmin(lengths))

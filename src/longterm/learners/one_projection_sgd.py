@@ -6,19 +6,16 @@ With g = max_j g_j and both steps taken from (x_t, λ_t):
     λ_{t+1} = [ (1 − θη) λ_t + η g(x_t) ]₊                          λ_1 = 0
     answer  = Π_X( (x_1 + … + x_T) / T )
 
-This is A-OGD with constant steps and μ = η (θ is the article's γ), and a running mean. What is new is the answer: one
-projection onto X = {g ≤ 0}, after the last round, makes it feasible.
+This is A-OGD with constant steps and μ = η (θ is the article's γ), and a running mean. One projection onto
+X = {g ≤ 0}, after the last round, makes the answer feasible.
 
-Steps: the rule came second-hand, with η = θ/(2G²); derived here (`docs/derivations.md`): the proof needs η (G_g² +
-θ²) ≤ θ/2, θ is the smallest root of the equality, and η minimises the bound below. (The second-hand η = θ/(2G_g²) has
-a proof too, with 2D² for D²: then λ_t ≤ D/θ bounds the term that our condition cancels.)
+Steps, derived in `docs/derivations.md`: the proof needs η (G_g² + θ²) ≤ θ/2, θ is the smallest root of the equality,
+and η minimises the bound on the answer. (The article's η = θ/(2G²) has a proof too, with 2D² for D².)
 Needs: a horizon, a fixed constraint, Π_X once, and a `slope` ρ > 0 with dist(x, X) ≤ [g(x)]₊/ρ on B. Where {g ≤ 0}
-lies inside B, the least ‖∇g‖ on its boundary (every subgradient counts) is such a ρ; so is ε/Δ wherever a point of B
-has g(x̂) ≤ −ε.
-Guarantees: for losses drawn independently from one law (or always the same) with mean f, E f(answer) − min_X f =
-O(1/√T), `answer_bound`. As for any A-OGD, regret and Σ g(x_t) of the rounds are bounded for arbitrary losses too.
-Checked: the proof; the bound against exact optima, on fixed losses (every run) and random ones (the mean of the
-runs).
+lies inside B, the least ‖∇g‖ on its boundary is such a ρ, over all subgradients. So is ε/Δ wherever a point of B has
+g(x̂) ≤ −ε.
+Guarantees: for losses drawn independently from one law with mean f, E f(answer) − min_X f = O(1/√T), `answer_bound`.
+As for any A-OGD, regret and Σ g(x_t) of the rounds are bounded for arbitrary losses too.
 """
 
 from __future__ import annotations
@@ -38,8 +35,8 @@ from longterm.learners.aogd import AOGD, AOGDState
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
-from longterm.learners.no_violation import slater_of
 from longterm.learners.projection_check import known_projection, require_projection
+from longterm.learners.tightened import slater_point_for
 from longterm.problems import Problem
 from longterm.projections import Projection
 from longterm.sets import Set
@@ -102,7 +99,7 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
     def for_problem(
         cls, problem: Problem, *, horizon: int, slope: float | None = None, projection: Projection | None = None
     ) -> OneProjectionSGD:
-        """Stochastic gradients with one projection at the end.
+        """Make stochastic gradient descent with one projection at the end.
 
         The steps that minimise the bound on the answer after T rounds (θ taken as 2ηG_g² in choosing η): κ = G_f/ρ,
         η = √((r² + κ²)/(2T(G_f² + D² + κ²G_g²))), at most 1/(4G_g), and θ = 4ηG_g²/(1 + √(1 − 16η²G_g²)).
@@ -110,23 +107,20 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
         Parameters
         ----------
         problem : Problem
-            What is to be played.
+            The problem to play.
         horizon : int
             T, the number of rounds.
         slope : float, optional
-            A ρ with dist(x, X) ≤ [g(x)]₊/ρ on B. Left out: ε/Δ, which a Slater point of slack ε gives.
+            A ρ with dist(x, X) ≤ [g(x)]₊/ρ on B; ε/Δ from a Slater point of slack ε unless given.
         projection : Projection, optional
-            Π_X, onto {g ≤ 0} ∩ B; left out, the problem's.
+            Π_X, onto {g ≤ 0} ∩ B; the problem's unless given.
         """
-        onto, T, c = (
-            known_projection(cls.__name__, cls.needs, problem, projection),
-            validate.dimension("horizon", horizon),
-            problem.constants,
-        )
+        onto, c = known_projection(cls.__name__, cls.needs, problem, projection), problem.constants
+        T = validate.dimension("horizon", horizon)
         require_projection(problem, onto, into_set=True)
-        rho = (
-            slater_of(problem, None).epsilon / c.diameter if slope is None else validate.positive_scalar("slope", slope)
-        )
+        if slope is None:
+            slope = slater_point_for(problem, None).epsilon / c.diameter
+        rho = validate.positive_scalar("slope", slope)
         kappa = c.loss_gradient_bound / rho
         G = c.constraint_gradient_bound
         noise = c.loss_gradient_bound**2 + c.constraint_bound**2 + (kappa * G) ** 2
@@ -140,7 +134,7 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
         return self.schedule.gradient_bound
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """Regret ≤ P and Σ g(x_t) ≤ √(2W (P + FT)) of the decisions played, for arbitrary losses.
+        """Return the bounds P and √(2W (P + FT)) on regret and Σ g(x_t) of the rounds, for arbitrary losses.
 
         For steps with η (G_g² + θ²) ≤ θ/2, any losses and any x* in X (`docs/derivations.md`),
 
@@ -150,7 +144,7 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
         return {REGRET: P, SIGNED: np.sqrt(2 * W * (P + problem.constants.loss_range * T))}
 
     def answer_bound(self, problem: Problem, rounds: ArrayLike) -> FloatArray:
-        """E f(answer) − min_X f ≤ P/T + κ²W/(2T) with κ = G_f/ρ, for losses drawn independently with mean f.
+        """Return P/T + κ²W/(2T), κ = G_f/ρ, which bounds E f(answer) − min_X f for independent losses with mean f.
 
         Examples
         --------
@@ -170,7 +164,7 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
         return (P + kappa**2 * W / 2) / T
 
     def _terms(self, c: Constants, rounds: NDArray[np.int64]) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """P, W and T."""
+        """Return P, W and T of the theorem."""
         theta, eta = np.asarray(self.schedule.theta), np.asarray(self.schedule.eta)
         excess = eta * (c.constraint_gradient_bound**2 + theta**2) - theta / 2
         if np.any(excess > ROUNDING * theta) or np.any(self.schedule.mu != eta):
@@ -182,14 +176,12 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
 
     @property
     def _rule(self) -> AOGD:
+        """The A-OGD that makes the steps."""
         return AOGD(self.enclosing_set, self.schedule)
 
     def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> OneProjectionSGDState:
         start = self._rule.init(batch_shape, xp=xp, dtype=dtype)
         return OneProjectionSGDState(*start, mean=start.x)
-
-    def ask(self, state: OneProjectionSGDState) -> Array:
-        return state.x
 
     def update(self, state: OneProjectionSGDState, feedback: Feedback) -> OneProjectionSGDState:
         after = self._rule.update(AOGDState(state.round, state.x, state.multiplier), feedback)
@@ -200,5 +192,5 @@ class OneProjectionSGD(Learner[OneProjectionSGDState]):
         return self._rule.report(AOGDState(state.round, state.x, state.multiplier))
 
     def answer(self, state: OneProjectionSGDState) -> Array:
-        """Π_X of the mean of the decisions played so far: the one projection."""
+        """Return Π_X of the mean of the decisions played so far, the one projection."""
         return self.project(state.mean)

@@ -51,7 +51,7 @@ from longterm.constraints import Constraint
 from longterm.constraints.base import max_with_index
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
-from longterm.learners.optimistic import HintModel, LastGradient
+from longterm.learners.hints import HintModel, LastGradient
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, NoTheoremError
@@ -115,7 +115,7 @@ class OptimisticCOCO(Learner[OptimisticCOCOState]):
     >>> from longterm import run
     >>> from longterm.constraints import VaryingAffine
     >>> from longterm.learners import OptimisticCOCO
-    >>> from longterm.learners.optimistic import GivenHints, NoHint
+    >>> from longterm.learners.hints import GivenHints, NoHint
     >>> from longterm.losses import Linear
     >>> from longterm.problems import Problem
     >>> from longterm.sets import Ball

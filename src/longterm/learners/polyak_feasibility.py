@@ -33,7 +33,7 @@ from longterm.errors import InputError
 from longterm.learners.base import MadeForConstants, PointState
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need, require_needs
-from longterm.learners.no_violation import slater_of
+from longterm.learners.tightened import slater_point_for
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, NoTheoremError, horizons_of
@@ -110,7 +110,7 @@ class PolyakFeasibility(MadeForConstants[PointState]):
             A Slater point with its x. Left out, one is searched for.
         """
         require_needs(cls.__name__, cls.needs, problem)
-        T, c, point = validate.count("horizon", horizon), problem.constants, slater_of(problem, slater)
+        T, c, point = validate.count("horizon", horizon), problem.constants, slater_point_for(problem, slater)
         validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
         rho = best_margin(c, point.epsilon, T) if margin is None else validate.positive("margin", margin)
         return cls(problem.enclosing_set, point, safe_step(c, point.epsilon, np.asarray(rho)), rho, c)

@@ -36,9 +36,9 @@ from longterm.learners.penalty_step import PenaltyStep, require_penalty_step, re
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, horizons_of
-from longterm.theory.conditions import power_sum
 from longterm.theory.facts import Assumption, Constants
-from longterm.theory.schedules import PerLearner
+from longterm.theory.per_learner import PerLearner
+from longterm.theory.step_sums import power_sum
 
 
 class PenaltyWeights(PerLearner, ABC):

@@ -40,9 +40,9 @@ from longterm.learners.needs import StepKind, require_strong_convexity
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import HARD, REGRET, SQUARED, NoTheoremError, horizons_of
-from longterm.theory.conditions import step_sums, tabulate
 from longterm.theory.facts import Constants
 from longterm.theory.schedules import PenaltySchedule
+from longterm.theory.step_sums import step_sums, tabulate
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +207,7 @@ class QuadraticPenaltyOGD(MadeForConstants[PointState]):
     def update(self, state: PointState, feedback: Feedback) -> PointState:
         theta, eta, _ = self.schedule.at(state.round, state.x)
         broken = self._positive_part(self.penalised.values(feedback), state.x)
-        penalty = self.penalised.pullback(feedback, broken / self.penalised.spread(theta))
+        penalty = self.penalised.pullback(feedback, broken / self.penalised.expand(theta))
         moved = state.x - as_column(eta) * (feedback.loss_gradient + penalty)
         return PointState(state.round + 1, self.enclosing_set.project(moved))
 

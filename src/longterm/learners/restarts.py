@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, namespace
+from longterm._states import map_states
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.base import Learner
@@ -99,8 +100,7 @@ class Restarts(Learner[Any]):
             """Return `new` where a stretch is over, for all learners or learner by learner."""
             return xp.where(xp.reshape(over, over.shape + (1,) * (old.ndim - over.ndim)), new, old)
 
-        fields = [chosen(new, old) for new, old in zip(fresh, after, strict=True)]
-        return type(state)(*fields)._replace(round=state.round + 1)
+        return map_states(chosen, fresh, after)._replace(round=state.round + 1)
 
     def report(self, state: Any) -> dict[str, Array]:
         return self.rule_of(state).report(self._inner_state(state))

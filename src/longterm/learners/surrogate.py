@@ -28,7 +28,7 @@ from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import NoTheoremError, horizons_of
 from longterm.theory.facts import Constants
-from longterm.theory.schedules import PerLearner
+from longterm.theory.per_learner import PerLearner
 
 
 class Price(PerLearner, ABC):

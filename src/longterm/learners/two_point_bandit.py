@@ -1,49 +1,43 @@
-"""A constraint that is only known by its values: two of them a round (Mahdavi, Jin, Yang, JMLR 13, 2012, Algorithm 3).
+"""Bandit feedback on the constraint: two values of g_t a round (Mahdavi, Jin, Yang, JMLR 13, 2012, Algorithm 3).
 
-With u_t uniform on the unit sphere of R^d, g_t = max_j g_{t,j} asked for at x_t ± ζu_t only, and ∇f_t(x_t) known:
+With u_t uniform on the unit sphere of R^d, g_t = max_j g_{t,j} known at x_t ± ζu_t only, and ∇f_t(x_t) known:
 
     ĝ_t     = ½ ( g_t(x_t + ζu_t) + g_t(x_t − ζu_t) ),       s_t = (d/(2ζ)) ( g_t(x_t + ζu_t) − g_t(x_t − ζu_t) ) u_t
     x_{t+1} = Π_{(1−ξ)B}( x_t − η ( ∇f_t(x_t) + λ_t s_t ) )                               x_1 = centre of B
     λ_{t+1} = [ λ_t + η ( ĝ_t − ηδ λ_t ) ]₊                                               λ_1 = 0
 
 (1 − ξ)B is B shrunk towards its centre, so that both points are in B: ξ = ζ/ρ with ρ the radius of a ball about the
-centre inside B. u_t is a function of (seed, t) alone, so a state holds no generator: a split run is the whole run, and
-an array of seeds is a batch of learners with directions of their own. Learners of a batch with one seed share u_t.
+centre inside B. u_t is a function of (seed, t) alone (`random_directions`), so a state holds no generator. An array of
+seeds is a batch of learners with different directions. Learners of a batch with one seed share u_t.
 
 Steps: η = r/√(2(D² + G_f²)T), at most 1/(4dG_g); δ the smallest root of δ = 2d²G_g² + 2η²δ²; ζ = δ/T, at most ρ/2. The
 article has one G for G_f and G_g.
 Needs: a horizon, B with an interior, and values of g_t at two points that are not played (`Feedback.constraint_at`).
-Guarantees: `theorem`, *in expectation over the u_t*: O(√T) regret and O(d T^{3/4}) for Σ g_t(x_t),
-for losses and constraints that may depend on the past but not on u_t, against x* with g_t(x*) ≤ 0 in every round.
-Single runs may be worse. The constants are ours (`docs/after_the_paper.md`).
-
-Random directions as a pure function of a seed and a round: nothing to carry, nothing to draw in order.
-
-A counter-based generator: the words are SplitMix64's finaliser of (seed, round, place), the normals Box and Muller's.
-The same round has the same direction in a split run, in every engine (to rounding) and in every row of a batch; rows
-get directions of their own by seeds of their own.
+Guarantees: `theorem`, *in expectation over the u_t*: O(√T) regret and O(d T^{3/4}) for Σ g_t(x_t), for losses and
+constraints that may depend on the past but not on u_t, against x* with g_t(x*) ≤ 0 in every round. Single runs may be
+worse. The constants are ours (`docs/after_the_paper.md`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import pi
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
-from longterm._arrays import Array, FloatArray, as_column, like, namespace, norm
+from longterm._arrays import Array, FloatArray, as_column, like, namespace
 from longterm._validate import Hyper
 from longterm.errors import InputError
 from longterm.learners.aogd import AOGDState
-from longterm.learners.base import Learner
+from longterm.learners.base import MadeForConstants
 from longterm.learners.feedback import Feedback
 from longterm.learners.feedback_check import OnBrokenBound
 from longterm.learners.mahdavi_ogd import smallest_root
 from longterm.learners.needs import Need
+from longterm.learners.random_directions import unit_direction
 from longterm.problems import Problem
 from longterm.sets import Ball, Set
 from longterm.theory.bounds import REGRET, SIGNED, NoTheoremError, horizons_of
@@ -52,7 +46,7 @@ from longterm.theory.schedules import ConstantSchedule
 
 
 @dataclass(frozen=True, eq=False)
-class TwoPointBandit(Learner[AOGDState]):
+class TwoPointBandit(MadeForConstants[AOGDState]):
     """Algorithm 3 with constant steps θ = ηδ, η, μ = η, and ζ = `distance`.
 
     Parameters
@@ -64,9 +58,9 @@ class TwoPointBandit(Learner[AOGDState]):
     distance : float or array
         ζ.
     seed : int or array of int
-        Of the directions: one, or one for each learner of a batch.
+        The seed of the directions: one, or one for each learner of a batch.
     made_for : Constants, optional
-        The problem's, if the steps were made for one.
+        The constants of the problem that the steps were made for, if any.
 
     Examples
     --------
@@ -100,11 +94,11 @@ class TwoPointBandit(Learner[AOGDState]):
         if np.any(np.asarray(distance) >= radius):
             what = f"{self.distance!r} is not below {radius:g}, the radius of a ball about the centre inside the set"
             raise InputError("distance", what, "Take a smaller ζ, or a set with an interior")
-        validate.set_frozen(self, distance=distance, seed=checked_seed(self.seed))
+        validate.set_frozen(self, distance=distance, seed=_validate_seed(self.seed))
 
     @classmethod
     def for_problem(cls, problem: Problem, *, horizon: int, seed: int | NDArray[Any] = 0) -> TwoPointBandit:
-        """Gradients of the loss, but of the constraint only values at two points a round; on balls and boxes.
+        """Make a learner that knows only two values of the constraint a round; on balls and boxes.
 
         Parameters
         ----------
@@ -113,7 +107,7 @@ class TwoPointBandit(Learner[AOGDState]):
         horizon : int
             T, the number of rounds.
         seed : int or array of int
-            Of the directions.
+            The seed of the directions.
         """
         T, c, d = validate.count("horizon", horizon), problem.constants, problem.dimension
         G = validate.positive_scalar("constraint_gradient_bound", c.constraint_gradient_bound)
@@ -125,34 +119,22 @@ class TwoPointBandit(Learner[AOGDState]):
 
     @property
     def shrinkage(self) -> Hyper:
-        """ξ: the share by which B is shrunk, so that both points lie in B."""
+        """ξ, the share by which B is shrunk so that both points lie in B."""
         return self.distance / inner_radius(self.enclosing_set)
-
-    @property
-    def strong_convexity(self) -> Hyper:
-        return self.schedule.strong_convexity
-
-    @property
-    def loss_gradient_bound(self) -> Hyper | None:
-        return None if self.made_for is None else self.made_for.loss_gradient_bound
-
-    @property
-    def constraint_gradient_bound(self) -> Hyper | None:
-        return None if self.made_for is None else self.made_for.constraint_gradient_bound
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
         return () if self.made_for is None else (self._steps_assumption(self.made_for),)
 
     def _steps_assumption(self, c: Constants) -> Assumption:
-        """What the proof asks of the steps."""
+        """Return the condition on the steps that the proof needs."""
         theta, eta, mu = (np.asarray(step) for step in (self.schedule.theta, self.schedule.eta, self.schedule.mu))
         noise = (self.enclosing_set.dimension * c.constraint_gradient_bound) ** 2
         statement = "d²G_g²η + μθ² ≤ θ/2 (with μ = η and θ = ηδ: 2d²G_g² + 2δ²η² ≤ δ)"
         return Assumption.worst(statement, eta * noise + mu * theta**2, theta / 2, "Take a smaller η, or a larger δ")
 
     def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
-        """In expectation over its directions, against x* with g_t(x*) ≤ 0 in every round.
+        """Return the bounds in expectation over the directions, against x* with g_t(x*) ≤ 0 in every round.
 
             P = r²/(2η) + ηT (G_f² + D²) + ζT (D/θ) (G_g + min(D, G_g r)/ρ)
             E Σ f_t(x_t) − f_t(x*) ≤ P + (ζT/ρ) min(F, G_f r)
@@ -175,14 +157,14 @@ class TwoPointBandit(Learner[AOGDState]):
         if not assumed.holds or np.any(mu != eta):
             why = f"{assumed.statement}, or μ = η, does not hold"
             raise NoTheoremError(why, "Use TwoPointBandit.for_problem")
-        rho, strayed = inner_radius(self.enclosing_set), np.asarray(self.distance) * T
+        rho, moved = inner_radius(self.enclosing_set), np.asarray(self.distance) * T
         pull = c.constraint_gradient_bound + min(c.constraint_bound, c.constraint_gradient_bound * c.radius) / rho
         P = (
             c.radius**2 / (2 * eta)
             + eta * T * (c.loss_gradient_bound**2 + c.constraint_bound**2)
-            + strayed * c.constraint_bound / theta * pull
+            + moved * c.constraint_bound / theta * pull
         )
-        regret = P + strayed / rho * min(c.loss_range, c.loss_gradient_bound * c.radius)
+        regret = P + moved / rho * min(c.loss_range, c.loss_gradient_bound * c.radius)
         violation = np.sqrt(2 * (theta * (T - 1) + 1 / eta) * (P + c.loss_range * T))
         shape = np.broadcast_shapes(T.shape, self.batch_shape)  # a grid of seeds has the same bound for each
         return {REGRET: np.broadcast_to(regret, shape), SIGNED: np.broadcast_to(violation, shape)}
@@ -199,17 +181,14 @@ class TwoPointBandit(Learner[AOGDState]):
         x = self.initial_x(batch_shape, xp, dtype)
         return AOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros(x.shape[:-1], dtype=x.dtype))
 
-    def ask(self, state: AOGDState) -> Array:
-        return state.x
-
     def update(self, state: AOGDState, feedback: Feedback) -> AOGDState:
         g = cast("Callable[[Array], Array]", feedback.constraint_at)
         theta, eta, mu = self.schedule.at(state.round, state.x)
         zeta = like(np.asarray(self.distance), state.x)
         direction = unit_direction(self.seed, state.round, state.x)
-        ahead, behind = (g(state.x + sign * as_column(zeta) * direction) for sign in (1.0, -1.0))
-        slope = as_column(self.enclosing_set.dimension / (2 * zeta) * (ahead - behind)) * direction
-        ascent = (ahead + behind) / 2 - theta * state.multiplier
+        plus, minus = (g(state.x + sign * as_column(zeta) * direction) for sign in (1.0, -1.0))
+        slope = as_column(self.enclosing_set.dimension / (2 * zeta) * (plus - minus)) * direction
+        ascent = (plus + minus) / 2 - theta * state.multiplier
         return AOGDState(
             round=state.round + 1,
             x=self._project(state.x - as_column(eta) * (feedback.loss_gradient + as_column(state.multiplier) * slope)),
@@ -217,7 +196,7 @@ class TwoPointBandit(Learner[AOGDState]):
         )
 
     def _project(self, x: Array) -> Array:
-        """Π onto (1 − ξ)B."""
+        """Project onto (1 − ξ)B."""
         shrinkage, centre = as_column(like(np.asarray(self.shrinkage), x)), like(self.enclosing_set.centre, x)
         inner = self.enclosing_set.project((x - shrinkage * centre) / (1 - shrinkage))
         return shrinkage * centre + (1 - shrinkage) * inner
@@ -228,7 +207,7 @@ class TwoPointBandit(Learner[AOGDState]):
 
 
 def inner_radius(over: Set) -> float:
-    """The radius of a ball about the centre inside the set."""
+    """Return the radius of a ball about the centre inside the set."""
     if isinstance(over, Ball):
         return over.radius
     half_spaces = over.half_spaces()
@@ -242,40 +221,8 @@ def inner_radius(over: Set) -> float:
     return radius
 
 
-GOLDEN, FIRST, SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
-
-
-def unit_direction(seed: int | NDArray[Any], t: Array, x: Array) -> Array:
-    """u_t, uniform on the unit sphere, in x's library, dtype and dimension: one for each seed and round.
-
-    >>> import numpy as np
-    >>> from longterm.learners.two_point_bandit import unit_direction
-    >>> unit_direction(7, np.asarray(1), np.zeros(3)).round(3)
-    array([ 0.516, -0.857,  0.001])
-    """
-    xp, d = namespace(x), x.shape[-1]
-    start = _mixed(as_column(xp.asarray(seed, dtype=xp.uint64)) + xp.asarray([GOLDEN], dtype=xp.uint64), xp)
-    start = _mixed(start + as_column(xp.astype(t, xp.uint64)) * xp.asarray([GOLDEN], dtype=xp.uint64), xp)
-    counter = xp.asarray(np.arange(1, 2 * d + 1, dtype=np.uint64) * np.uint64(GOLDEN))
-    words = xp.bitwise_right_shift(_mixed(start + counter, xp), xp.asarray([11], dtype=xp.uint64))
-    uniform = (xp.astype(words, xp.float64) + 0.5) * 2.0**-53
-    normal = xp.sqrt(-2 * xp.log(uniform[..., :d])) * xp.cos(2 * pi * uniform[..., d:])
-    return xp.astype(normal / as_column(norm(normal)), x.dtype)
-
-
-def _mixed(words: Array, xp: Any) -> Array:
-    """SplitMix64's finaliser: every bit of the result depends on every bit of the word."""
-
-    def shifted(z: Array, by: int) -> Array:
-        return xp.bitwise_xor(z, xp.bitwise_right_shift(z, xp.asarray([by], dtype=xp.uint64)))
-
-    words = shifted(words, 30) * xp.asarray([FIRST], dtype=xp.uint64)
-    words = shifted(words, 27) * xp.asarray([SECOND], dtype=xp.uint64)
-    return shifted(words, 31)
-
-
-def checked_seed(value: Any) -> int | NDArray[Any]:
-    """One seed, or an array of them over the leading axes."""
+def _validate_seed(value: Any) -> int | NDArray[Any]:
+    """Return a seed, or an array of seeds over the leading axes, validated."""
     given = np.asarray(value)
     if given.dtype.kind not in "iu" or given.size == 0 or given.min() < 0:
         raise InputError(

@@ -43,7 +43,7 @@ from longterm.learners.surrogate import Price, Surrogate
 from longterm.problems import Problem
 from longterm.theory.bounds import HARD, REGRET, SIGNED
 from longterm.theory.facts import Constants
-from longterm.theory.schedules import PerLearner
+from longterm.theory.per_learner import PerLearner
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,9 +34,9 @@ from longterm._validate import Hyper
 from longterm.constraints.prox import Prox
 from longterm.errors import InputError
 from longterm.learners.base import MadeForHorizon
-from longterm.learners.duals import as_reported, prox_of, require_same_constraint, values_of
 from longterm.learners.feedback import Feedback
 from longterm.learners.needs import Need
+from longterm.learners.prox_learner import as_reported, prox_of, require_same_constraint, values_of
 from longterm.problems import Problem
 from longterm.sets import Set
 from longterm.theory.bounds import LONG_TERM, REGRET, NoTheoremError, horizons_of

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from longterm.linear_model._estimator import BudgetWarning
-    from longterm.linear_model.ahead import compile_all
     from longterm.linear_model.classifier import BudgetLinearClassifier
     from longterm.linear_model.evolving import EvolvingLinearLearner
     from longterm.linear_model.path import BudgetPath, PathPoint, budgets_for
     from longterm.linear_model.path_estimators import BudgetPathClassifier, BudgetPathRegressor
+    from longterm.linear_model.precompile import compile_all
     from longterm.linear_model.regressor import BudgetLinearRegressor
     from longterm.linear_model.streaming import BudgetLinearLearner
 
@@ -45,7 +45,7 @@ _MODULES = {
     "BudgetWarning": "_estimator",
     "BudgetLinearLearner": "streaming",
     "EvolvingLinearLearner": "evolving",
-    "compile_all": "ahead",
+    "compile_all": "precompile",
     "BudgetPath": "path",
     "BudgetPathClassifier": "path_estimators",
     "BudgetPathRegressor": "path_estimators",

@@ -77,7 +77,7 @@ class FittedAttributes:
 
     @property
     def budget_(self) -> float:
-        """The budget in force: given, chosen, or made for the rows."""
+        """The budget in force: given, chosen, or computed from the rows."""
         check_is_fitted(self)
         return float(self._learners[0].settings.budget)
 
@@ -113,7 +113,7 @@ class FittedAttributes:
 
     @property
     def budget_binds_(self) -> Any:
-        """Whether the budget has limited the weights so far."""
+        """True if the budget has limited the weights so far."""
         return self._for_each("binds")
 
     @property
@@ -169,5 +169,5 @@ class FittedAttributes:
 
 def _single(values: list[Any]) -> Any:
     """Return the value where there is one, and an array of several."""
-    made = np.array(values)
-    return made[0].item() if len(made) == 1 else made
+    array = np.array(values)
+    return array[0].item() if len(array) == 1 else array

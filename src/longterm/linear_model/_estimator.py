@@ -89,7 +89,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
 
     @property
     def _is_mixed(self) -> bool:
-        """Whether learners have a mixture of scales."""
+        """True if learners have a mixture of scales."""
         return self.scales != "one" and self.rule in LEADERS and isinstance(self.constants, str)
 
     def _standardises(self, X: Any) -> bool:
@@ -108,7 +108,7 @@ class BudgetLinearModel(StoredModel, SummarisedModel, BaseEstimator):  # type: i
             scaled = self._is_mixed and self.half_life is None
         if budget is None:
             budget = self._generous_budget(rows, scaled) if self._is_mixed else ONE_SCALE_BUDGET
-        # Rows of standardised features have length √d; learners want length 1, so weights are √d times as large.
+        # Rows of standardised features have length √d; learners need length 1, so their weights are √d times as large.
         unit = math.sqrt(X.shape[1]) if standard else 1.0
         kind: Any = BudgetLinearLearner
         if self.half_life is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from longterm._arrays import FloatArray
-from longterm.linear_model.kernels.score import slopes_kernel
+from longterm.linear_model.kernels.losses import values_and_slopes
 from longterm.linear_model.streaming import BudgetLinearLearner
 
 
@@ -39,8 +39,8 @@ def budget_multiplier(
     if not learner.binds or not x.any():
         return 0.0
     margins = np.ascontiguousarray(X @ x + intercept, dtype=np.float64)
-    slopes = np.empty(len(labels))
-    slopes_kernel()(settings.code, settings.loss_parameter or 0.0, margins, labels, weights, slopes, 0.0)
+    _, slopes = values_and_slopes(settings.code, settings.loss_parameter or 0.0, margins, labels)
+    slopes = slopes * weights if len(weights) else slopes
     gradient = np.asarray(X.T @ slopes, dtype=np.float64) / len(labels)
     if scale is not None:
         gradient = scale.factors * (gradient - scale.means * slopes.mean())

@@ -21,7 +21,7 @@ SAMPLES, COLUMNS_PER_ROUND = 256, 1024
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Validated rows, the labels that each learner sees, and the weights of the rows (empty: all 1)."""
+    """The validated rows of one call: a block, the labels for each learner, and weights (empty: all 1)."""
 
     block: RowBlock
     targets: list[FloatArray]

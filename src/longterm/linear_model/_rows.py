@@ -1,7 +1,8 @@
-"""Rows, labels and weights as kernels want them, checked before anything is learned from them.
+"""Rows, labels and weights as the kernels take them, checked before anything is learned.
 
-A kernel that stops half-way through a block would leave a model that has learned half of it. So whatever could stop one
-(NaNs, infinities, indices out of range, numbers whose squares overflow) is refused here, for the whole block at once.
+A kernel that failed half-way through a block would leave a model that has learned a part of it. So everything that a
+kernel cannot take (NaN, infinity, indices out of range, numbers whose squares overflow) is refused here, for a whole
+block at once.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from scipy import sparse
 
 from longterm._arrays import FloatArray
 from longterm.errors import InputError, NonFiniteError
-from longterm.linear_model.kernels.layout import ORDINARY
-from longterm.linear_model.kernels.round import LONGEST_GRADIENT
-from longterm.linear_model.kernels.rule import NO_NUMBERS
 
-TOO_LARGE = "Scale the features, the targets or the weights down"
+NO_NUMBERS = np.empty(0)
 IN_ORDER = np.empty(0, dtype=np.int64)
-"""Stands for the order of the file."""
+"""Stands for the order of the rows themselves."""
+LONGEST_GRADIENT = 1e90
+"""No gradient may be longer, so that squares of gradients and their sums stay far below the largest float."""
+TOO_LARGE = "Scale the features, the targets or the weights down"
 
 
 @dataclass(frozen=True)
@@ -32,39 +33,51 @@ class RowBlock:
     rows: Any
     count: int
     longest: float
-    """No row is longer, as `lengths` measures them."""
+    """A bound on the length of every row, as `row_lengths` measures it."""
     first_round: int | None = None
-    """The round of row 0, where rows are learned in their order."""
+    """The round of row 0, where rows are learned in their own order."""
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the rows are CSR."""
+        """True if the rows are CSR."""
         return isinstance(self.rows, tuple)
 
     def part(self, start: int, stop: int) -> Any:
-        """Rows start … stop − 1."""
+        """Return rows start … stop − 1."""
         if self.is_sparse:
             data, indices, indptr = self.rows
-            return data, indices, indptr[start : stop + 1]
+            first, last = indptr[start], indptr[stop]
+            return data[first:last], indices[first:last], indptr[start : stop + 1] - first
         return self.rows[start:stop]
 
-    def lengths(self) -> FloatArray:
-        """A bound on ‖u‖ for every row: its largest entry times the square root of how many are not 0.
-
-        The same to the last bit for an array, for CSR rows, and for a row alone.
-        """
-        return lengths_of(self.rows)
+    def take(self, chosen: NDArray[np.int64]) -> Any:
+        """Return these rows in this order."""
+        if not self.is_sparse:
+            return np.take(self.rows, chosen, axis=0)
+        data, indices, indptr = self.rows
+        starts, sizes = indptr[chosen].astype(np.int64), np.diff(indptr)[chosen].astype(np.int64)
+        ends = np.cumsum(sizes)
+        entries = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - (ends - sizes), sizes)
+        return data[entries], indices[entries], np.append(0, ends).astype(indptr.dtype)
 
     def to_sparse(self) -> RowBlock:
-        """The same rows as CSR."""
+        """Return the same rows as CSR."""
         matrix = sparse.csr_array(self.rows)
         return RowBlock((matrix.data, matrix.indices, matrix.indptr), self.count, self.longest, self.first_round)
 
 
-def row_block(X: Any, dimension: int, first_round: int | None = None) -> RowBlock:
-    """A block from an array or a SciPy sparse matrix of `dimension` columns.
+def to_dense(rows: Any, dimension: int) -> NDArray[Any]:
+    """Return rows, an array or CSR, as an array."""
+    if not isinstance(rows, tuple):
+        made: NDArray[Any] = rows
+        return made
+    return np.asarray(sparse.csr_array(rows, shape=(len(rows[2]) - 1, dimension)).toarray())
 
-    Errors name the row, and its round where that of row 0 is given.
+
+def row_block(X: Any, dimension: int, first_round: int | None = None) -> RowBlock:
+    """Return a block of rows from an array or a SciPy sparse matrix of `dimension` columns.
+
+    Errors name the row, and its round if that of row 0 is given.
     """
     return _sparse_block(X, dimension, first_round) if sparse.issparse(X) else _dense_block(X, dimension, first_round)
 
@@ -78,7 +91,7 @@ def _dense_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
     if rows.ndim != 2 or rows.shape[1] != dimension:
         raise InputError("X", f"has shape {rows.shape}", f"Give rows of {dimension} features, shape (n, {dimension})")
     rows = np.ascontiguousarray(rows)
-    size = at_least_largest(rows)
+    size = max_abs_bound(rows)
     if not np.isfinite(size):
         row = int((~np.isfinite(rows)).any(axis=1).argmax())
         raise _not_finite(row, first_round)
@@ -86,7 +99,7 @@ def _dense_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
 
 
 def _sparse_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
-    """Entries that stand for the same place are added up, as SciPy does."""
+    """Return a block from a sparse matrix. Duplicate entries are added up, as SciPy does."""
     matrix = X if X.format == "csr" else X.tocsr()
     if matrix.ndim != 2 or matrix.shape[1] != dimension:
         raise InputError("X", f"has shape {matrix.shape}", f"Give rows of {dimension} features")
@@ -102,7 +115,7 @@ def _sparse_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
     fits = len(indptr) == matrix.shape[0] + 1 and indptr[0] == 0 and indptr[-1] <= min(len(indices), len(matrix.data))
     if not fits or np.any(np.diff(indptr) < 0):
         raise InputError("X", "has row pointers that do not fit its entries", "Check how the matrix was made")
-    if indices.dtype != indptr.dtype or indices.dtype not in (np.int32, np.int64):  # kernels want one kind for both
+    if indices.dtype != indptr.dtype or indices.dtype not in (np.int32, np.int64):  # kernels want one dtype for both
         matrix = sparse.csr_array((matrix.data, indices, indptr), shape=matrix.shape)
         indices, indptr = matrix.indices, matrix.indptr
     if not _sorted_and_unique(indices, indptr):
@@ -110,7 +123,7 @@ def _sparse_block(X: Any, dimension: int, first_round: int | None) -> RowBlock:
         matrix.has_canonical_format = False
         matrix.sum_duplicates()
         indices, indptr = matrix.indices, matrix.indptr
-    size, widest = at_least_largest(matrix.data), int(np.diff(indptr).max()) if len(indptr) > 1 else 0
+    size, widest = max_abs_bound(matrix.data), int(np.diff(indptr).max()) if len(indptr) > 1 else 0
     if not np.isfinite(size):
         raise _not_finite(_row_of(~np.isfinite(matrix.data), indptr), first_round)
     rows = (np.ascontiguousarray(matrix.data), np.ascontiguousarray(indices), np.ascontiguousarray(indptr))
@@ -121,29 +134,13 @@ def _sorted_and_unique(indices: NDArray[Any], indptr: NDArray[Any]) -> bool:
     falls = np.diff(indices) <= 0
     if not falls.any():
         return True
-    ends = indptr[1:-1] - 1  # from the last entry of a row to the first of the next it may fall
+    ends = indptr[1:-1] - 1  # between the last entry of a row and the first of the next, indices may fall
     falls[ends[(ends >= 0) & (ends < len(falls))]] = False
     return not falls.any()
 
 
-def largest(values: NDArray[Any]) -> float:
-    """The largest |value|; NaN or infinite where a value is."""
-    return max(float(values.max()), -float(values.min())) if values.size else 0.0
-
-
-def at_least_largest(values: NDArray[Any]) -> float:
-    """No less than the largest |value|, as a rule the root of the sum of squares; NaN or infinite where a value is.
-
-    One pass in place of two, which for rows of a hundred numbers took half as long as learning them.
-    """
-    flat = values.reshape(-1)
-    with np.errstate(over="ignore"):
-        root = 1.001 * math.sqrt(float(flat.dot(flat)))  # sums of float32 are rounded
-    return root if 1 / ORDINARY <= root <= ORDINARY else largest(values)
-
-
 def _row_of(entries: NDArray[np.bool_], indptr: NDArray[Any]) -> int:
-    """The row of the first entry that is meant."""
+    """Return the row of the first marked entry."""
     return int(np.searchsorted(indptr, int(entries.argmax()), side="right")) - 1
 
 
@@ -157,7 +154,7 @@ def _not_finite(row: int, first_round: int | None) -> NonFiniteError:
 
 
 def labels_for(y: Any, count: int, classifies: bool) -> FloatArray:
-    """Labels as float64: ±1 for two classes, any finite numbers for regression."""
+    """Return labels as float64: ±1 for two classes, any finite numbers for regression."""
     labels = np.ascontiguousarray(y, dtype=np.float64)
     if labels.shape != (count,):
         raise InputError("y", f"has shape {labels.shape}", f"Give a label for each of the {count} rows")
@@ -174,7 +171,7 @@ def labels_for(y: Any, count: int, classifies: bool) -> FloatArray:
 
 
 def weights_for(weights: Any, count: int) -> FloatArray:
-    """Weights as float64, at least 0; an empty array where all are 1."""
+    """Return weights of at least 0 as float64; an empty array if none are given."""
     if weights is None:
         return NO_NUMBERS
     made = np.ascontiguousarray(weights, dtype=np.float64)
@@ -188,7 +185,7 @@ def weights_for(weights: Any, count: int) -> FloatArray:
 
 
 def whole_numbers(name: str, given: Any) -> NDArray[np.int64]:
-    """Row or column numbers as int64. Fractions are not cut off, and true and false are not numbers."""
+    """Return row or column numbers as int64. Fractions and booleans are refused."""
     numbers = np.asarray(given)
     if numbers.dtype.kind not in "iu" and numbers.size:
         raise InputError(name, f"has dtype {numbers.dtype}", "Give whole numbers")
@@ -196,7 +193,7 @@ def whole_numbers(name: str, given: Any) -> NDArray[np.int64]:
 
 
 def is_row(indices: NDArray[Any], values: NDArray[Any], dimension: int) -> bool:
-    """Whether these are columns of a row, in order, each once, with a value for each."""
+    """Return True if these are the columns of a row in increasing order, with a value for each."""
     if values.ndim != 1 or values.shape != indices.shape:
         return False
     if len(indices) == 0:
@@ -204,8 +201,30 @@ def is_row(indices: NDArray[Any], values: NDArray[Any], dimension: int) -> bool:
     return bool(indices[0] >= 0 and indices[-1] < dimension and (indices[1:] > indices[:-1]).all())
 
 
-def lengths_of(rows: Any) -> FloatArray:
-    """What `RowBlock.lengths` says of an array of rows, or of (data, indices, indptr)."""
+# --- the range of numbers -------------------------------------------------------------------------------------
+
+
+def max_abs(values: NDArray[Any]) -> float:
+    """Return the largest |value|; NaN or infinity if a value is."""
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
+
+
+def max_abs_bound(values: NDArray[Any]) -> float:
+    """Return a bound on the largest |value|; NaN or infinity if a value is.
+
+    As a rule it is the root of the sum of squares, which takes one pass over the values instead of two.
+    """
+    flat = values.reshape(-1)
+    with np.errstate(over="ignore"):
+        root = 1.001 * math.sqrt(float(flat.dot(flat)))  # sums of float32 are rounded
+    return root if 1e-12 <= root <= 1e12 else max_abs(values)
+
+
+def row_lengths(rows: Any) -> FloatArray:
+    """Return a bound on ‖u‖ for every row: its largest entry times the root of its number of non-zeros.
+
+    It has the same bits for an array, for CSR rows, and for a row alone.
+    """
     if not isinstance(rows, tuple):
         sizes, counts = np.abs(rows).max(axis=1, initial=0.0), np.count_nonzero(rows, axis=1)
     else:
@@ -221,54 +240,69 @@ def lengths_of(rows: Any) -> FloatArray:
     return made
 
 
-def is_moderate(length: Any, distance: Any, weight: Any, radius: Any, most: float = LONGEST_GRADIENT) -> Any:
-    """The range of numbers, defined once: 2w(1 + ϱ(1 + ‖u‖) + |y|)(1 + ‖u‖) ≤ 1e90, with w at least 1.
+def in_range(length: Any, distance: Any, weight: Any, radius: Any, bound: float = LONGEST_GRADIENT) -> Any:
+    """Return True where a row is in range: 2w(1 + ϱ(1 + ‖u‖) + |y|)(1 + ‖u‖) ≤ bound, with w at least 1.
 
-    ‖u‖ is measured as `lengths_of` does; where the intercept's interval is about the first target, that one's size is
-    added to |y|; ϱ is the radius of the weights and the largest intercept added up. The left side is at least as long
-    as any gradient, of any loss, and no sum of squares of such comes near the largest float. Numbers, or arrays of
-    them.
+    This is the one definition of the range of numbers. The left side is at least the length of the gradient of any
+    loss.
+
+    Parameters
+    ----------
+    length : float or array
+        ‖u‖, as `row_lengths` has it, or a bound on it.
+    distance : float or array
+        |y|, plus the size of the first target where the intercept's interval is about that.
+    weight : float or array
+        The row's weight w.
+    radius : float or array
+        ϱ, the radius of the weights' ball plus the largest intercept.
+    bound : float
+        The largest length of a gradient.
+
+    Returns
+    -------
+    bool or array of bool
     """
     reach = 1.0 + length
-    heavy = np.maximum(weight, 1.0) if isinstance(weight, np.ndarray) else max(weight, 1.0)
-    return 2.0 * heavy * (1.0 + radius * reach + distance) * reach <= most
+    heavy = max(weight, 1.0) if isinstance(weight, float) else np.maximum(weight, 1.0)
+    return 2.0 * heavy * (1.0 + radius * reach + distance) * reach <= bound
 
 
-def immoderate(
+def first_out_of_range(
     rows: Any,
     longest: float,
     distances: FloatArray,
     weights: FloatArray,
-    radii: FloatArray,
+    radius: float,
     order: NDArray[np.int64] = IN_ORDER,
-    most: float = LONGEST_GRADIENT,
+    bound: float = LONGEST_GRADIENT,
 ) -> int | None:
-    """Which of these rows, played in this order, is the first that is out of range; None if none is.
+    """Return the place of the first row, learned in this order, that is not `in_range`; None if all are.
 
-    `longest` is a bound on the lengths; the other three have a number for each row played, but that weights may be
-    empty.
+    `longest` is a bound on the lengths: if it is in range with the largest distance and weight, no row is read. Weights
+    may be empty.
     """
     if len(distances) == 0:
         return None
-    weight = float(weights.max()) if len(weights) else 1.0
+    heaviest = float(weights.max()) if len(weights) else 1.0
     with np.errstate(over="ignore", invalid="ignore"):
-        if is_moderate(longest, float(distances.max()), weight, float(radii.max()), most):
+        if in_range(longest, float(distances.max()), heaviest, radius, bound):
             return None
-        lengths = lengths_of(rows)
+        lengths = row_lengths(rows)
         lengths = lengths if order is IN_ORDER else lengths[order]
-        wrong = ~is_moderate(lengths, distances, weights if len(weights) else np.ones(1), radii, most)
+        wrong = ~in_range(lengths, distances, weights if len(weights) else 1.0, radius, bound)
     return int(wrong.argmax()) if wrong.any() else None
 
 
-def require_moderate(
+def require_in_range(
     block: RowBlock,
     distances: FloatArray,
     weights: FloatArray,
-    radii: FloatArray,
+    radius: float,
     order: NDArray[np.int64] = IN_ORDER,
 ) -> None:
-    """Raise if a row of the block is out of range. Arguments are those of `immoderate`."""
-    place = immoderate(block.rows, block.longest, distances, weights, radii, order)
+    """Raise InputError if a row of the block is out of range. The arguments are those of `first_out_of_range`."""
+    place = first_out_of_range(block.rows, block.longest, distances, weights, radius, order)
     if place is not None:
         row = place if order is IN_ORDER else int(order[place])
         what = f"has numbers so large that their squares overflow (rows up to {block.longest:.3g} long: see row {row})"

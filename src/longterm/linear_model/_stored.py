@@ -1,7 +1,7 @@
-"""Whether what a file says could be a learner: looked at before anything is made of it.
+"""Validation of stored learners, before anything is made of them.
 
-Kernels check nothing: an index from a heap is where they write. A checksum only says that a file is as somebody
-wrote it. So every dtype, length, count, index, order and sign that a kernel relies on is looked at here, and no size is
+Kernels check nothing: an index from a heap is where they write. A checksum only says that a file is as somebody wrote
+it. So every dtype, length, count, index, order and sign that a kernel relies on is checked here, and no size is
 believed that the file does not have the bytes for.
 """
 
@@ -15,114 +15,120 @@ import numpy as np
 from numpy.typing import NDArray
 
 from longterm._arrays import FloatArray
-from longterm.linear_model._feature_scale import CENTRED, NAMES
+from longterm.learners.multi_scale_hedge import BLOCK_TOLERANCE, LONGEST_BLOCK, SCALES
+from longterm.linear_model._average import stretch_length
+from longterm.linear_model._feature_scale import CENTRED_NAMES, FACTOR_BOUND, NAMES
 from longterm.linear_model._settings import Settings
-from longterm.linear_model._stored_scales import CLOSE, LITTLE, check_mixture, require
-from longterm.linear_model.kernels.heap import ARITY, room
-from longterm.linear_model.kernels.layout import AOGD, MIXED_NUMBERS, PENALISED_FTRL
-from longterm.linear_model.kernels.round import FARTHER
-from longterm.linear_model.kernels.rule import CODES, CompiledRule, rule_class
+from longterm.linear_model.kernels.heap import ARITY, bits_for, capacity
+from longterm.linear_model.kernels.layout import FIELDS, MIXTURE, MIXTURE_FIELDS, RESIDUAL, RESIDUAL_SCALES, WEIGHTS
+from longterm.linear_model.kernels.mixture import inverse_rate, place, set_priors, set_shares
+from longterm.linear_model.kernels.round import PRIOR_POWER, REACH, RESIDUAL_TOLERANCE
+from longterm.linear_model.kernels.state import KernelState
 
+CLOSE, TINY = 1e-6, 1e-150
+"""The relative difference up to which numbers count as the same, and the size below which squares underflow."""
 LAST_ROUND = 2**53
 """Rounds are counted exactly up to here, as floats too."""
-REPORTED = frozenset(["loss_sum", "signed_violation", "hard_violation", "squared_violation", "bound_sum"])
-"""Sums that no round reads: they may have overflowed."""
-SIGNED = frozenset(
-    ["loss_sum", "signed_violation", "intercept", "intercept_slope", "norm_1_low", "norm_2_low", "pivot"]
-) | {"residual_pivot", "residual", "owed", "residual_owed", "tilt", "residual_tilt"}
-"""Numbers that may be below 0; so may the sums of a sparse memory, by a rounding."""
+LARGEST_LOSS = 1e200
+"""Larger losses of scales could overflow in a few rounds; gradients are at most 1e90."""
+LARGEST_WEIGHT = 1e150
+"""No weight of a scaled feature is as large."""
+NO_SHARE = -25.0
+"""The logarithm of a share that moves no decision."""
 KEYS = frozenset(["settings", "widens", "sparse", "level", "seed"])
 
 
+def require(holds: bool, otherwise: str) -> None:
+    """Raise ValueError with this message unless `holds`."""
+    if not holds:
+        raise ValueError(otherwise)
+
+
 def checked_settings(specification: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Settings:
-    """The settings of a stored learner; ValueError or TypeError, in words, if it is none.
+    """Return the settings of a stored learner. Raise ValueError or TypeError if it is not valid.
 
     Parameters
     ----------
     specification : mapping
-        What a snapshot has as JSON.
+        The JSON part of a snapshot.
     arrays : mapping of str to ndarray
-        What it has as arrays.
+        Its arrays.
 
     Returns
     -------
     Settings
-        All of it has been looked at: memory may be taken, and rounds played.
+        Everything has been checked: memory may be allocated, and rows learned.
     """
     require(set(specification) == KEYS, f"it has {sorted(map(str, specification))}, not {sorted(KEYS)}")
     for name in ("widens", "sparse"):
         require(type(specification[name]) is bool, f"{name} is neither true nor false")
     require(type(specification["seed"]) is int, "the seed is not a whole number")
-    given, level = specification["settings"], specification["level"]
-    require(isinstance(given, dict), "the settings are none")
+    given, level, widens = specification["settings"], specification["level"], specification["widens"]
+    require(isinstance(given, dict), "there are no settings")
     require(level is None or (type(level) in (int, float) and abs(level) < math.inf), "the level is not a number")
-    made = rule_class(str(given.get("rule")), specification["sparse"])
-    vector = _array(arrays, f"game.{made.vector_name}", np.float64)
-    dimension = len(vector) // made.numbers_per_coordinate
-    said = given.get("dimension")
-    fits = type(said) is int and said == dimension and len(vector) == dimension * made.numbers_per_coordinate
-    require(fits, f"the dimension is {said!r:.40}, and there are numbers for {dimension}")
+    vector, said = _array(arrays, "state.vector", np.float64, None), given.get("dimension")
+    fits = type(said) is int and said == len(vector)
+    require(fits, f"the dimension is {said!r:.40}, and there are numbers for {len(vector)}")
     with np.errstate(all="ignore"):
         settings = Settings(**given)
-        widens = settings.given is None and not settings.classifies
-        require(widens or not specification["widens"], "the intercept's interval cannot widen")
-        require(specification["widens"] or level is None, "there is a level, but no interval about it")
-        state = {name.removeprefix("game."): array for name, array in arrays.items() if name.startswith("game.")}
-        scalars = _checked_scalars(settings, made, state)
-        _check_state(settings, made, scalars, state)
+        sparse = specification["sparse"] and settings.rule == "a-ftrl"
+        require((settings.given is None and not settings.classifies) or not widens, "the interval cannot widen")
+        require(widens or level is None, "there is a level, but no interval about it")
+        scalars = _checked_scalars(settings, arrays)
+        _check_state(settings, sparse, scalars, arrays)
+        mixtures = _array(arrays, "state.mixtures", np.float64, (2, MIXTURE.itemsize // 8))
         if settings.scales == "one":
             require(settings.offset == "none" and settings.residual_radius == 0, "one scale has no residual")
+            require(not mixtures.any(), "one scale has no mixture")
         else:
-            check_mixture(settings, scalars, state)
-            _check_offset(settings, specification["widens"], scalars)
-        _check_average(settings, float(level or 0.0), int(scalars["round"]) - 1, arrays, "scale.factors" in arrays)
-    mixed = () if settings.scales == "one" else ("mixed", "mixture")
-    known = {f"game.{name}" for name in (*made.array_names, "round", "numbers", *mixed)}
+            _check_mixtures(settings, scalars, mixtures)
+            _check_offset(settings, widens, scalars)
+        _check_average(settings, float(level or 0.0), int(scalars["round"]) - 1, arrays)
+    known = {f"state.{name}" for name in ("scalars", "mixtures", "vector", *(("entries", "heap") if sparse else ()))}
     known |= {"average.stretches", "average.total"}
     if settings.scales != "one":
         known |= {f"scale.{name}" for name in NAMES} if "scale.factors" in arrays else set()
-        known |= {f"scale.{name}" for name in CENTRED} if "scale.means" in arrays and not made.is_sparse else set()
+        known |= {f"scale.{name}" for name in CENTRED_NAMES} if "scale.means" in arrays and not sparse else set()
     require(set(arrays) == known, "it has arrays that no learner has")
     return settings
 
 
-def _checked_scalars(
-    settings: Settings, made: type[CompiledRule], state: Mapping[str, NDArray[Any]]
-) -> dict[str, float]:
-    whole = _array(state, "round", np.int64, len(made.counts))
-    numbers = _array(state, "numbers", np.float64, len(made.numbers))
-    scalars: dict[str, float] = dict(zip(made.numbers, numbers.tolist(), strict=True))
-    if settings.scales != "one":
-        mixed = _array(state, "mixed", np.float64, len(MIXED_NUMBERS))
-        scalars |= dict(zip(MIXED_NUMBERS, mixed.tolist(), strict=True))
-    for name, value in scalars.items():
+def _checked_scalars(settings: Settings, arrays: Mapping[str, NDArray[Any]]) -> dict[str, float]:
+    """Return the scalars by their names."""
+    numbers = _array(arrays, "state.scalars", np.float64, (len(FIELDS),)).tolist()
+    scalars: dict[str, float] = {}
+    for field, value in zip(FIELDS, numbers, strict=True):
+        name = field.name
         require(value == value, f"{name} is not a number")
-        require(abs(value) < math.inf or name in REPORTED, f"{name} is infinite")
-        signed = name in SIGNED or (made.is_sparse and name in ("norm_1", "norm_2"))
-        signed = signed or (name == "negative_weight" and settings.offset == "mean")
-        require(value >= 0 or signed, f"{name} is below 0")
-    counts: dict[str, int] = dict(zip(made.counts, whole.tolist(), strict=True))
-    require(1 <= counts["round"] <= LAST_ROUND, f"the round is {counts['round']}")
-    return scalars | counts
+        require(abs(value) < math.inf or field.reported, f"{name} is infinite")
+        require(value >= 0 or field.signed, f"{name} is negative")
+        require(field.dtype is not np.int64 or (value <= LAST_ROUND and value == int(value)), f"{name} is no count")
+        scalars[name] = value
+    require(scalars["round"] >= 1, f"the round is {scalars['round']}")
+    require(not 0 < scalars["longest_gradient"] < 1e-162, "longest_gradient is below the root of the smallest square")
+    require(scalars["negative_weight"] >= 0 or settings.offset == "mean", "negative_weight is negative")
+    return scalars
 
 
 def _check_state(
-    settings: Settings, made: type[CompiledRule], scalars: Mapping[str, float], state: Mapping[str, NDArray[Any]]
+    settings: Settings, sparse: bool, scalars: Mapping[str, float], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
-    parameters, code = settings.parameters(), CODES[settings.rule]
-    vector: FloatArray = state[made.vector_name][:: made.numbers_per_coordinate]
-    require(bool(np.isfinite(vector).all()), f"the {made.vector_name} has numbers that are not finite")
-    threshold = parameters.l1 * scalars["multiplier" if code == PENALISED_FTRL else "multiplier_sum"]
-    left = np.abs(vector) if code == AOGD else np.maximum(np.abs(vector) - threshold, 0.0)
+    """Check the vector, its norms, and the decision that follows from them."""
+    parameters, vector = settings.parameters(), arrays["state.vector"]
+    require(bool(np.isfinite(vector).all()), "the vector has numbers that are not finite")
+    weight = scalars["multiplier" if settings.rule == "penalised-ftrl" else "multiplier_sum"]
+    threshold = parameters.l1 * weight if settings.rule in ("a-ftrl", "penalised-ftrl") else 0.0
+    left = np.maximum(np.abs(vector) - threshold, 0.0)
     sums = float(left.sum()), float((left * left).sum())
-    require(math.isfinite(sums[0]) and math.isfinite(sums[1]), f"the {made.vector_name} is too long")
-    if made.is_sparse:
-        _check_heap(len(vector), threshold, scalars, state)
-        norms = [scalars[name] + scalars[f"{name}_low"] for name in ("norm_1", "norm_2")]
+    require(math.isfinite(sums[0]) and math.isfinite(sums[1]), "the vector is too long")
+    norms = [scalars[name] + scalars[f"{name}_low"] for name in ("norm_1", "norm_2")]
+    if sparse:
+        _check_heap(threshold, scalars, arrays)
     else:
-        norms = [scalars["norm_1"], scalars["norm_2"]]
+        require(scalars["active"] == scalars["live"] == scalars["entries"] == 0, "there is no heap to count")
+        require(scalars["norm_1_low"] == scalars["norm_2_low"] == 0, "sums of a dense layout have no low parts")
         close = all(abs(norm - total) <= CLOSE * total + 1e-290 for norm, total in zip(norms, sums, strict=True))
-        require(close, f"the norms are not those of the {made.vector_name}")
+        require(close, "the norms are not those of the vector")
     length = scalars["scale"] * math.sqrt(max(norms[1], 0.0))
     require(length <= parameters.radius * (1 + CLOSE), "the decision is outside of its ball")
     size = scalars["scale"] * abs(norms[0])
@@ -131,14 +137,105 @@ def _check_state(
         require(abs(scalars["intercept"]) <= settings.intercept_bound * (1 + CLOSE), "the intercept is out of bounds")
 
 
+def _check_heap(threshold: float, scalars: Mapping[str, float], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Check the heap, and the entry beside each coordinate (`kernels.heap`)."""
+    lengths = np.abs(arrays["state.vector"])
+    dimension = len(lengths)
+    heap = _array(arrays, "state.heap", np.uint64, None)
+    words = _array(arrays, "state.entries", np.uint64, (dimension,))
+    require(len(heap) == scalars["entries"], f"the heap has {len(heap)} entries, not {scalars['entries']:g}")
+    require(len(heap) <= capacity(dimension), f"the heap has {len(heap)} entries for {dimension} coordinates")
+    ones = (np.uint64(1) << bits_for(dimension)) - np.uint64(1)
+    owners = heap & ones
+    require(bool(((owners >= 1) & (owners <= dimension)).all()), "an entry of the heap belongs to no coordinate")
+    parents = (np.arange(1, len(heap)) - 1) // ARITY
+    require(bool((heap[parents] <= heap[1:]).all()), "the heap is not in order")
+    (live,) = np.nonzero(words)
+    require(bool((words[live] & ones == (live + 1).astype(np.uint64)).all()), "a coordinate has another one's entry")
+    require(bool(np.isin(words[live], heap).all()), "a coordinate's entry is not in the heap")
+    require(len(live) == scalars["live"], f"{len(live)} entries are live, not {scalars['live']:g}")
+    (active,) = np.nonzero(lengths > threshold)
+    require(len(active) == scalars["active"], f"{len(active)} coordinates are active, not {scalars['active']:g}")
+    longest = lengths[active].view(np.uint64) << np.uint64(1) | ones
+    bounds = bool((words[active] - np.uint64(1) <= longest).all())  # no entry, 0, becomes the largest word
+    require(bounds, "an active coordinate has no entry, or one above its length")
+
+
+def _check_mixtures(settings: Settings, scalars: Mapping[str, float], stored: NDArray[np.float64]) -> None:
+    """Check both mixtures: shares and factors must be those that the kernels compute."""
+    state = KernelState(settings.rule, 1, False)
+    state.use(settings.parameters())
+    fresh = [state.mixture(number) for number in (WEIGHTS, RESIDUAL)]
+    if scalars["first_length"] > 0:
+        set_priors.py_func(fresh[WEIGHTS], SCALES, 0.25 / scalars["first_length"], PRIOR_POWER)
+    mixtures = np.ascontiguousarray(stored).view(MIXTURE).reshape(-1).view(np.recarray)
+    longest = scalars["longest_gradient"], math.sqrt(scalars["intercept_squares"])
+    pull = scalars[state.weight_in_force] * settings.l2
+    placed = (
+        (scalars["gradient_squares"], pull, scalars["norm_2"] + scalars["norm_2_low"]),
+        (scalars["intercept_squares"], 0.0, scalars["intercept_slope"] ** 2),
+    )
+    counts, tolerance = (SCALES, RESIDUAL_SCALES), (BLOCK_TOLERANCE, RESIDUAL_TOLERANCE)
+    factors = []
+    for number in (WEIGHTS, RESIDUAL):
+        found, count = mixtures[number], counts[number]
+        _check_mixture(found, fresh[number], count, longest[number], placed[number][0], tolerance[number])
+        again = mixtures[number].copy()
+        factors.append(place.py_func(again, count, *placed[number]))
+        begun = placed[number][0] > 0 and found.radius[0] > 0
+        require(not begun or _close(found.factor, again.factor), "the scales' factors are not those of the state")
+        require(begun or not found.factor.any(), "scales have factors before the first gradient")
+    if scalars["round"] > 1:
+        factor = factors[WEIGHTS]
+        bounded = settings.loss == "squared" and scalars["scale"] == FACTOR_BOUND <= factor
+        close = abs(scalars["scale"] - factor) <= CLOSE * factor + TINY
+        require(bounded or close, "the scale is not that of the mixture")
+
+
+def _check_mixture(found: Any, fresh: Any, count: int, longest: float, squares: float, tolerance: float) -> None:
+    """Check one mixture: its constants, what it has counted, and its shares."""
+    for field in MIXTURE_FIELDS:
+        numbers = np.atleast_1d(found[field.name])
+        require(bool(np.isfinite(numbers).all()), f"{field.name} of the mixture is not finite")
+        require(field.signed or bool((numbers >= 0).all()), f"{field.name} of the mixture is negative")
+    for name in ("radius", "inverse", "prior"):
+        require(_close(found[name], fresh[name]), f"the {name} of the scales is not that of the settings")
+    require(not any(found[name][count:].any() for name in ("factor", "owed", "squares")), "the expert at 0 has moved")
+    require(not found.loss[count + 1 :].any() and not found.share[count + 1 :].any(), "the mixture has too many scales")
+    require(float(np.abs(found.loss).max()) <= LARGEST_LOSS >= abs(found.pivot), "a scale has lost too much")
+    sound = found.cap <= longest * (1 + CLOSE) + TINY and found.clipped_squares <= squares * (1 + CLOSE) + TINY
+    require(sound, "cap or clipped_squares of the mixture is above the gradients'")
+    alpha, inverse = inverse_rate.py_func(found), fresh.inverse
+    require(found.tolerance <= tolerance * alpha * (1 + CLOSE), "the tolerance of the mixture is too large")
+    require(found.tilt <= 0 and found.tilt * alpha >= -1 - CLOSE, "the tilt of the mixture is out of bounds")
+    owed = np.abs(found.owed * inverse)
+    require(bool((owed <= found.tolerance * (1 + CLOSE) + TINY).all()), "the scales owe more than the tolerance")
+    most = min(found.squares[count - 1] * inverse[count - 1] ** 2, found.cap**2 * LONGEST_BLOCK) * (1 + CLOSE) + TINY
+    require(bool((found.squares * inverse**2 <= most).all()), "the scales owe more squares than a block has")
+    if fresh.radius[0] == 0 or not fresh.share.any():
+        require(not found.share.any(), "the scales have shares before the first row")
+        return
+    again = fresh.copy()
+    for name in ("cap", "clipped_squares", "pivot", "loss", "share"):
+        again[name] = found[name] if alpha > 0 or name != "share" else fresh[name]
+    set_shares.py_func(again, count, tolerance)
+    sizes = max(float(np.abs(found.loss).max()), abs(float(found.pivot)))
+    slack = 1e-12 * sizes * inverse[: count + 1] / alpha if alpha > 0 else 0.0
+    wanted, given = (np.maximum(np.log(one[: count + 1]), NO_SHARE) for one in (again.share, found.share))
+    require(
+        bool((np.abs(given - wanted) <= CLOSE * (1 + np.abs(wanted)) + slack).all()), "the scales' shares are wrong"
+    )
+    require(abs(float(found.share.sum()) - 1) <= CLOSE, "the scales' shares do not add up to 1")
+
+
 def _check_offset(settings: Settings, widens: bool, scalars: Mapping[str, float]) -> None:
-    """The intercept of a mixture: an offset from the labels' weights, and a residual."""
+    """Check the intercept of a mixture: an offset from the labels' weights, and a residual."""
     offset, radius = settings.offset, settings.residual_radius
     none = settings.intercept_bound == 0 or (offset == "none" and radius == 0)
     require(none, "an intercept with a bound has no residual")
     require(settings.intercept_bound > 0 or widens == (offset == "mean"), "an offset of the mean has an interval")
     require(abs(scalars["residual"]) <= radius * (1 + CLOSE), "the residual is out of bounds")
-    most = FARTHER * radius * (1 + CLOSE) if offset == "mean" else 0.0
+    most = REACH * radius * (1 + CLOSE) if offset == "mean" else 0.0
     require(0 <= scalars["reach"] <= most, "margins reach farther than the targets did")
     first, second, heaviest = (scalars[name] for name in ("positive_weight", "negative_weight", "heaviest"))
     if offset == "none":
@@ -154,76 +251,43 @@ def _check_offset(settings: Settings, widens: bool, scalars: Mapping[str, float]
         half = 0.5 * heaviest
         known = math.log((first + half) / (second + half)) if heaviest > 0 else 0.0
     if settings.intercept_bound == 0:
-        total = known + scalars["residual"]
-        away = abs(scalars["intercept"] - total)
-        require(away <= CLOSE * (abs(known) + radius) + LITTLE, "the intercept is not offset and residual")
+        away = abs(scalars["intercept"] - known - scalars["residual"])
+        require(away <= CLOSE * (abs(known) + radius) + TINY, "the intercept is not offset plus residual")
 
 
-def _most_intercept(settings: Settings, rounds: int) -> float:
-    """How large an intercept can have been, about its level."""
+def _check_average(settings: Settings, level: float, rounds: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Check the decisions drawn for the average."""
+    stretches = int(_array(arrays, "average.stretches", np.int64, (1,))[0])
+    length = stretch_length(settings.dimension)
+    require(0 <= stretches <= rounds // length + 1, f"{stretches} stretches were drawn from {rounds} rounds")
+    total = _array(arrays, "average.total", np.float64, (settings.dimension + 1 if stretches else 0,))
+    require(bool(np.isfinite(total).all()), "the average is not finite")
+    if stretches:
+        largest = float(np.abs(total[:-1]).max()), abs(float(total[-1]))
+        bounds = settings.constraint.enclosing_ball().radius, _largest_intercept(settings, rounds) + abs(level)
+        if "scale.factors" in arrays:  # the ball is that of the weights of scaled features
+            bounds = (LARGEST_WEIGHT, LARGEST_WEIGHT)
+        inside = all(given <= stretches * bound * (1 + CLOSE) for given, bound in zip(largest, bounds, strict=True))
+        require(inside, "the average is outside of the set of decisions")
+
+
+def _largest_intercept(settings: Settings, rounds: int) -> float:
+    """Return a bound on the distance of the intercept from its level."""
     if settings.offset == "mean":
         return 2 * settings.residual_radius
     return settings.reach + (math.log1p(2 * rounds) if settings.offset == "log-odds" else 0.0)
 
 
-def _check_heap(
-    dimension: int, threshold: float, scalars: Mapping[str, float], state: Mapping[str, NDArray[Any]]
-) -> None:
-    """What `kernels.heap` says of the heap and of the word beside each coordinate."""
-    heap = _array(state, "heap", np.uint64)
-    require(len(heap) == scalars["entries"], f"the heap has {len(heap)} entries, not {scalars['entries']}")
-    require(len(heap) <= room(dimension), f"the heap has {len(heap)} entries for {dimension} coordinates")
-    ones = np.uint64((1 << dimension.bit_length()) - 1)
-    owners = heap & ones
-    require(bool(((owners >= 1) & (owners <= dimension)).all()), "an entry of the heap belongs to no coordinate")
-    parents = (np.arange(1, len(heap)) - 1) // ARITY
-    require(bool((heap[parents] <= heap[1:]).all()), "the heap is not in order")
-    words, lengths = state["memory"].view(np.uint64)[1::2], np.abs(state["memory"][::2])
-    (live,) = np.nonzero(words)
-    require(bool((words[live] & ones == (live + 1).astype(np.uint64)).all()), "a coordinate has another one's entry")
-    require(bool(np.isin(words[live], heap).all()), "a coordinate's entry is not in the heap")
-    require(len(live) == scalars["live"], f"{len(live)} entries are live, not {scalars['live']}")
-    (active,) = np.nonzero(lengths > threshold)
-    require(len(active) == scalars["active"], f"{len(active)} coordinates are active, not {scalars['active']}")
-    longest = lengths[active].view(np.uint64) << np.uint64(1) | ones
-    # 0, no entry, less 1 is the largest word of all
-    bounds = bool((words[active] - np.uint64(1) <= longest).all())
-    require(bounds, "an active coordinate has no entry, or one above its length")
-
-
-def _check_average(
-    settings: Settings, level: float, rounds: int, arrays: Mapping[str, NDArray[Any]], scaled: bool
-) -> None:
-    stretches = int(_array(arrays, "average.stretches", np.int64, 1)[0])
-    length = stretch_length(settings.dimension)
-    require(0 <= stretches <= rounds // length + 1, f"{stretches} stretches were drawn from {rounds} rounds")
-    total = _array(arrays, "average.total", np.float64, settings.dimension + 1 if stretches else 0)
-    require(bool(np.isfinite(total).all()), "the average is not finite")
-    if stretches:
-        largest = float(np.abs(total[:-1]).max()), abs(float(total[-1]))
-        bounds = settings.constraint.enclosing_ball().radius, _most_intercept(settings, rounds) + abs(level)
-        bounds = (LARGEST_WEIGHT, LARGEST_WEIGHT) if scaled else bounds  # the ball is that of scaled weights
-        inside = all(given <= stretches * bound * (1 + CLOSE) for given, bound in zip(largest, bounds, strict=True))
-        require(inside, "the average is outside of the decisions' set")
-
-
-LARGEST_WEIGHT = 1e150
-"""No weight of a scaled feature is as large."""
-SHORTEST_STRETCH = 1024
-
-
-def stretch_length(dimension: int) -> int:
-    """L, how many rounds one drawn round of the average stands for."""
-    return max(SHORTEST_STRETCH, dimension)
-
-
-def _array(arrays: Mapping[str, NDArray[Any]], name: str, dtype: Any, length: int | None = None) -> NDArray[Any]:
-    """The array of this name, one-dimensional, of this dtype and length."""
+def _array(arrays: Mapping[str, NDArray[Any]], name: str, dtype: Any, shape: tuple[int, ...] | None) -> NDArray[Any]:
+    """Return the array of this name. Raise ValueError unless it has this dtype and shape; None: any of one axis."""
     found = arrays.get(name)
     require(isinstance(found, np.ndarray), f"{name} is missing")
     assert found is not None
-    require(found.dtype == dtype and found.ndim == 1, f"{name} is {found.dtype} of shape {found.shape}")
-    if length is not None:
-        how = "shorter" if len(found) < length else "longer"
-        require(len(found) == length, f"{name} is {how} than {length} numbers")
+    fits = found.shape == shape if shape is not None else found.ndim == 1
+    require(found.dtype == dtype and fits, f"{name} is {found.dtype} of shape {found.shape}, not {shape}")
     return found
+
+
+def _close(one: FloatArray, other: FloatArray) -> bool:
+    """Return True if the numbers are the same up to rounding."""
+    return bool((np.abs(one - other) <= CLOSE * np.abs(other) + TINY).all())

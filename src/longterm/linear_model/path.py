@@ -17,9 +17,16 @@ from longterm import _validate as validate
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
 from longterm.linear_model._path_scores import PathScores
-from longterm.linear_model._rows import IN_ORDER, RowBlock, labels_for, row_block, weights_for, whole_numbers
+from longterm.linear_model._rows import (
+    IN_ORDER,
+    NO_NUMBERS,
+    RowBlock,
+    labels_for,
+    row_block,
+    weights_for,
+    whole_numbers,
+)
 from longterm.linear_model.kernels.layout import TRACE
-from longterm.linear_model.kernels.rule import NO_NUMBERS
 from longterm.linear_model.streaming import BudgetLinearLearner
 from longterm.storage.one_thread import exclusive, serialised
 
@@ -29,7 +36,7 @@ SMALLEST_MARGIN, LARGEST_MARGIN = 0.05, 50.0
 
 @dataclass(frozen=True)
 class PathPoint:
-    """One learner of a path, after the rows so far.
+    """A learner of a path with its results so far.
 
     Parameters
     ----------

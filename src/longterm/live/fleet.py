@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import SHORT_ROW
+from longterm._states import map_states
 from longterm.errors import BrokenBoundError, InputError, NonFiniteError, SnapshotError
 from longterm.learners.base import Learner, require_learner
 from longterm.learners.feedback import Feedback
@@ -104,7 +105,7 @@ class Fleet:
             {path: np.broadcast_to(a, (self.size,)) for path, a in learner.hyper_arrays().items()}
         )
         single = learner.init((self.size,), dtype=dtype)
-        state = type(single)(*(self._per_row(np.asarray(field)) for field in single))
+        state = map_states(lambda field: self._per_row(np.asarray(field)), single)
         self._template = np.zeros_like(learner.ask(state)[0])  # the shape and dtype of one decision
         self._engine = engine
         self._device: JaxRows | None = None
@@ -135,7 +136,7 @@ class Fleet:
     def state(self) -> Any:
         """A read-only view of the learners' states, one row each, as NumPy arrays. Later calls change it."""
         self._read_outcomes()
-        return type(self._rows.state)(*(_read_only(field) for field in self._rows.state))
+        return map_states(_read_only, self._rows.state)
 
     @property
     def rounds(self) -> NDArray[np.int64]:
@@ -248,7 +249,7 @@ class Fleet:
 
     def _send(self, device: JaxRows, feedback: Feedback, rows: Rows, wait: bool) -> bool:
         """Apply feedback on the device. Return False if it is not there, has wrong shapes, or was refused."""
-        if not device.is_on_device(feedback) or type(self.learner).require is not Learner.require:
+        if not device.is_on_device(feedback) or self.learner.has_requirements:
             return False
         numbers: Any = rows if _is_jax(rows) else self._numbers(rows)
         count = self.size if numbers is None else numbers.shape[0]

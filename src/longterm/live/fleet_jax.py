@@ -180,7 +180,7 @@ def _tell_rows(
 
 def _is_acceptable(after: Any, told: Feedback, limits: Limits) -> Array:
     """Return whether all feedback is within the limits and all numbers of the new states are finite."""
-    floats = [field for field in after if jnp.issubdtype(field.dtype, jnp.floating)]
+    floats = [field for field in jax.tree.leaves(after) if jnp.issubdtype(field.dtype, jnp.floating)]
     finite = [jnp.all(jnp.isfinite(field)) for field in floats]
     return jnp.all(jnp.stack([jnp.all(limits.acceptable(told)), *finite]))
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from longterm._states import state_from_leaves, state_leaves
 from longterm.errors import NonFiniteError
 from longterm.learners.base import Learner
 from longterm.learners.feedback import Feedback
@@ -41,14 +42,14 @@ class NumpyRows:
         self._limits = Limits.declared(learner, self._decision[0])
         self._hyper = {path: f"hyper.{path}" for path in learner.hyper_arrays()}
         self._row_limits = {name: f"limit.{name}" for name, limit in self._limits._asdict().items() if np.ndim(limit)}
-        self._fields = {name: f"state.{name}" for name in type(state)._fields}
+        self._fields = {name: f"state.{name}" for name in state_leaves(state)}
         self._records = Records(
-            {self._fields[name]: field for name, field in state._asdict().items()}
+            {self._fields[name]: field for name, field in state_leaves(state).items()}
             | {self._hyper[path]: array for path, array in learner.hyper_arrays().items()}
             | {field: getattr(self._limits, name) for name, field in self._row_limits.items()}
             | totals
         )
-        self._state_type: Any = type(state)
+        self._template = state
         self._sums = tuple(totals)
         self._read = (*self._fields.values(), *self._hyper.values())
         self._used = (*self._read, *self._row_limits.values(), *self._sums)
@@ -75,7 +76,7 @@ class NumpyRows:
         """Check and apply feedback: all rows or none. `make_check` is called only to explain a refusal."""
         count = len(self._records) if numbers is None else len(numbers)
         x = np.broadcast_to(self._decision, (count, *self._decision.shape[1:]))
-        if type(self._learner).require is Learner.require:
+        if not self._learner.has_requirements:
             require_match(feedback, x, None)
             if self._update(numbers, feedback, x, check=True):
                 return
@@ -111,7 +112,7 @@ class NumpyRows:
         """Return the fields that a round changes."""
         state = self._learner_of(fields).update(self._state_of(fields), told)
         after = {}
-        for name, field in state._asdict().items():
+        for name, field in state_leaves(state).items():
             if field.dtype.kind == "f" and not _are_finite(field):
                 what = "would hold a number that is not finite after this update"
                 raise NonFiniteError(name, what, "Check the feedback of this round; the state is as it was")
@@ -122,7 +123,7 @@ class NumpyRows:
         return after
 
     def _state_of(self, fields: Fields | Records) -> Any:
-        return self._state_type(*[fields[field] for field in self._fields.values()])
+        return state_from_leaves(self._template, [fields[field] for field in self._fields.values()])
 
     def _learner_of(self, fields: Fields | Records) -> Learner[Any]:
         if not self._hyper:

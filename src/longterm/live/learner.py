@@ -180,7 +180,7 @@ class LiveLearner(Durable[Memory]):
         loss_parameters, constraint_parameters : sequence of array, optional
             The third way: the problem's parameters of that round.
         hint : array, optional
-            A forecast of the gradient of the next loss, for learners that follow one (`learners.optimistic`).
+            A forecast of the gradient of the next loss, for learners that follow one (`learners.hints`).
 
         Raises
         ------

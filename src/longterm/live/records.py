@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longterm._arrays import Array
-from longterm.storage.snapshot import MalformedError, filled_state, pack, restored_state, state_arrays, unpack
+from longterm._states import state_from_leaves
+from longterm.storage.snapshot import MalformedError, pack, restored_state, state_arrays, unpack
 
 _MARK = b"\xff\xff\xff"
 _ASK, _SKIP, _TELL = (letter + _MARK for letter in (b"A", b"S", b"T"))
@@ -171,7 +172,7 @@ class StateLayout:
         if place != len(record):
             raise MalformedError("it is too long")
         leaves = [array[()] if scalars >> k & 1 else array for k, array in enumerate(arrays[: len(self._kinds)])]
-        state = type(self._template)(*leaves) if self._is_flat else filled_state(self._template, leaves)
+        state = type(self._template)(*leaves) if self._is_flat else state_from_leaves(self._template, leaves)
         return TellRecord(number, state, arrays[len(self._kinds)], arrays[-1] if has_loss else None)
 
 

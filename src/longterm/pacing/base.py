@@ -29,7 +29,7 @@ from longterm._validate import Hyper
 from longterm.decisions.budgets import Ledger
 from longterm.decisions.prices import maximum, minimum
 from longterm.errors import InputError, NonFiniteError, OverspentWarning
-from longterm.theory.schedules import PerLearner
+from longterm.theory.per_learner import PerLearner
 
 
 class Outcome(NamedTuple):

@@ -55,7 +55,7 @@ def play_compiled(
 
 @cache
 def _kernel() -> Any:
-    from longterm.storage.compiled import compiled
+    from longterm._numba import compiled
 
     return compiled(_play)
 

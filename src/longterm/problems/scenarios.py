@@ -200,7 +200,9 @@ def _split_sensitive(table: Labelled, sensitive: str) -> tuple[FloatArray, Float
     if not places:
         known = sorted({name.partition("=")[0] for name in columns})
         what = f"{table.name} has no column {sensitive!r}{did_you_mean(sensitive, known)}"
-        raise InputError("sensitive", what, f"Choose from {known[:12]}")
+        raise InputError(
+            "sensitive", what, "Choose from [" + ", ".join(map(repr, known[:12])) + (", …]" if len(known) > 12 else "]")
+        )
     if len(places) > 2:
         what = f"column {sensitive!r} has {len(places)} values"
         raise InputError("sensitive", what, "Give a column of numbers or of two values")

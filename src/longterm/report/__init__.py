@@ -1,4 +1,4 @@
-"""What an experiment found, for people: figures for print and a page for the browser."""
+"""Reports of experiments: figures for print and pages for the browser."""
 
 from longterm.report.experiment import write_page
 from longterm.report.figures import write_figures

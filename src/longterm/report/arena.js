@@ -1,4 +1,4 @@
-// The league ranks again as the reader moves the weight; every figure follows the chosen violation and the mark.
+// The league is ranked again when the reader moves the weight. Every figure follows the chosen violation and the mark.
 const league = document.querySelector(".league");
 const shares = JSON.parse(league.querySelector("script[type='application/json']").textContent);
 const rows = [...league.querySelectorAll("tbody tr")];
@@ -28,7 +28,7 @@ function rank() {
   league.querySelector("tbody").append(...order.map((k) => rows[k]));
 }
 
-// Those that no other beats in both; of two that are equal, the first.
+// The points that no other point beats in both measures; of equal points, the first.
 function frontier(points, measure) {
   const best = [];
   for (const point of [...points].sort((a, b) => a.lost[measure] - b.lost[measure] || a.regret - b.regret)) {
@@ -39,13 +39,13 @@ function frontier(points, measure) {
 
 function sentence(best, points) {
   const [first, last] = [best[0], best[best.length - 1]];
-  const one = `${first.name} breaks the constraint least and regrets least: no other learner beats it in either.`;
-  const two = `${first.name} breaks the constraint least, ${last.name} regrets least`;
+  const one = `${first.name} has the smallest violation and the smallest regret.`;
+  const two = `${first.name} has the smallest violation, ${last.name} the smallest regret`;
   const others = best.slice(1, -1).map((p) => p.name), left_out = others.length > 8 ? others.length - 6 : 0;
   const between = others.slice(0, others.length - left_out).join("; ") + (left_out ? `; and ${left_out} more` : "");
   const rest = points.length - best.length;
   return (best.length === 1 ? one : between ? `${two}; between them: ${between}.` : `${two}.`)
-    + (rest ? `\u200e ${rest === 1 ? "One other is" : `${rest} others are`} beaten in both.` : "");
+    + (rest ? `\u200e ${rest === 1 ? "One other is" : `${rest} others are`} worse in both.` : "");
 }
 
 function drawFrontier(figure) {

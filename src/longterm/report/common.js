@@ -1,4 +1,4 @@
-// What every page's script can use. Files of this folder are joined into one function.
+// Functions of every page's script. The files of this folder are joined into one function.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -14,7 +14,7 @@ const written = (value) => {
 
 const present = (values) => values.filter((value) => value !== null);
 
-// The state of the controls stands in the address, behind the place on the page: #dsm&dsm.axes=linear. A sent link opens as it was.
+// The state of the controls is kept in the URL after the anchor: #dsm&dsm.axes=linear.
 const address = {
   read() {
     const [place, ...rest] = location.hash.slice(1).split("&");
@@ -38,7 +38,7 @@ addEventListener("hashchange", () => {
 });
 addEventListener("load", () => { if (location.hash.includes("&")) document.getElementById(decodeURIComponent(address.read().place))?.scrollIntoView(); });
 
-// A control that is as the address says, and says to the address what it becomes.
+// Initialise a control from the URL, and write its changes to the URL.
 function remember(control, name, changed) {
   const box = control.type === "checkbox", radio = control.type === "radio";
   const standard = box ? control.defaultChecked : control.tagName === "SELECT" ? ([...control.options].find((one) => one.defaultSelected) ?? control.options[0]).value : control.defaultValue;
@@ -75,7 +75,7 @@ function download(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-// A press on a column's heading sorts its table, by the numbers behind the cells where there are any.
+// A click on a column's heading sorts the table, by the exact numbers of the cells where there are any.
 function sortable(table) {
   const body = table.tBodies[0];
   const rows = table.tHead.rows;
@@ -92,7 +92,7 @@ function sortable(table) {
       [...body.rows].sort((a, b) => {
         const [x, y] = [key(a), key(b)];
         if (x !== null && y !== null) return down * (x - y);
-        if (x !== null || y !== null) return x === null ? 1 : -1; // what has no number stands last
+        if (x !== null || y !== null) return x === null ? 1 : -1; // cells without a number come last
         return down * text(a).localeCompare(text(b));
       }).forEach((row) => body.append(row));
     };
@@ -101,7 +101,7 @@ function sortable(table) {
   });
 }
 
-// A table that is wider than its box says so.
+// Mark a table that is wider than its box.
 const wide = new ResizeObserver((entries) => entries.forEach(({ target }) => {
   const box = target.closest(".scroll");
   box.classList.toggle("wider", box.scrollWidth > box.clientWidth + 1);
@@ -111,11 +111,11 @@ document.querySelectorAll(".scroll").forEach((box) => box.addEventListener("scro
 
 document.querySelectorAll("table").forEach((table) => { if (table.tHead && table.tBodies.length) sortable(table); });
 
-// On paper nothing can be opened: what was found stands there in full.
+// Print the remarks unfolded.
 const folded = [...document.querySelectorAll(".remarks details:not([open])")];
 for (const event of ["beforeprint", "afterprint"]) addEventListener(event, () => folded.forEach((one) => { one.open = event === "beforeprint"; }));
 
-// A search box shows the rows whose name has the words in it.
+// A search box shows the rows whose name contains the text.
 document.querySelectorAll("input[data-filters]").forEach((box) => box.addEventListener("input", () => {
   const wanted = box.value.trim().toLowerCase();
   for (const row of document.getElementById(box.dataset.filters).tBodies[0].rows) row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);

@@ -1,4 +1,4 @@
-"""The report: one page for any number of experiments, each with what the reader came for first."""
+"""The report page of one or more experiments."""
 
 from __future__ import annotations
 
@@ -13,70 +13,68 @@ import numpy as np
 from longterm._arrays import FloatArray
 from longterm.errors import InputError
 from longterm.experiments.result import LOGGED, Curve, Remark, Result
-from longterm.report.page import Cell, Section, Table, regret_table, rounds_table, violation_table, write_document
-from longterm.report.style import dashes, look
-from longterm.report.words import (
-    MEASURE_FORMULAS,
-    MEASURE_NAMES,
-    MEASURE_WORDS,
-    ROLE_WORDS,
-    extent,
-    gap_in_words,
-    mean_and_deviation,
-    number,
-    problem_facts,
-    scale_of,
-    seeds_in_words,
-    share,
-    slug,
+from longterm.report.document import Section, write_document
+from longterm.report.formats import (
+    format_gap,
+    format_mean,
+    format_number,
+    format_percent,
+    format_seeds,
+    format_size,
+    page_slug,
 )
+from longterm.report.names import MEASURE_DESCRIPTIONS, MEASURE_FORMULAS, MEASURE_NAMES, ROLE_NAMES, problem_facts
+from longterm.report.scales import scale_of
+from longterm.report.style import curve_style, dashes
+from longterm.report.tables import Cell, HtmlTable, regret_table, rounds_table, violation_table
 
 TITLE = "Online learning with long-term constraints"
 LEAD = (
-    "Regret is what was lost to the best fixed decision in hindsight; violation is by how much the constraint was "
-    "broken on the way. Both are sums over the rounds: less is better."
+    "Regret is the loss beyond that of the best fixed decision in hindsight. Violation is the amount by which the "
+    "constraint was violated. Both are sums over the rounds; smaller is better."
 )
-GLANCE = "at-a-glance"
+OVERVIEW_ID = "at-a-glance"
 VERDICTS = {
-    "matches": ("Matches the paper", "✓"),
-    "differs": ("Differs from the paper", "≠"),
-    "alarm": ("Check this", "!"),
-    "note": ("Worth knowing", "i"),
+    "matches": ("1 result matches the paper", "{} results match the paper", "✓"),
+    "differs": ("1 result differs from the paper", "{} results differ from the paper", "≠"),
+    "alarm": ("1 result to check", "{} results to check", "!"),
+    "note": ("Note", "{} notes", "i"),
 }
-WANTED_GAP = 1e-6
-"""What every comparator is asked to certify, as a share of its loss."""
-SHOWN_FIRST = ("regret", "signed_violation", LOGGED)
-"""What the plots show until the reader chooses: the paper's figures."""
+"""The heading of one remark and of several, and their mark."""
+TARGET_GAP = 1e-6
+"""The relative gap that every comparator should certify."""
+DEFAULT_MEASURES = ("regret", "signed_violation", LOGGED)
+"""The measures of the plots until the reader chooses others."""
 
 SPREADS = {
-    "range": "least to greatest",
+    "range": "smallest to largest",
     "deviation": "± standard deviation",
     "sequences": "each sequence",
     "none": "none",
 }
-"""What may be shown of the sequences beside their mean; the first until the reader chooses, where curves are few."""
-MANY = 12
-"""More curves than this are drawn without their spread until the reader asks for it."""
-MOST_NUMBERS = 50_000
-"""More single numbers than this would make a page heavy: then each sequence is not in it."""
+"""Choices for the spread over the sequences; the first is the default."""
+MAX_SPREADS = 12
+"""With more curves the default is no spread."""
+MAX_NUMBERS = 50_000
+"""With more numbers the page does not contain the single sequences."""
 
 
 def write_page(results: Result | Iterable[Result], path: str | Path, *, title: str = TITLE, command: str = "") -> Path:
-    """Write one self-contained HTML page about one result or several; it opens without a network.
+    """Write one self-contained HTML page about one or more results.
 
-    For each: the headline numbers, tables, interactive figures, what matches the paper and what does not, what was run,
-    the comparator's certificate, and the command that runs it again.
+    For each result: headline numbers, tables, interactive figures, remarks, the specification, the comparator's
+    certificate, and the command that runs it again.
 
     Parameters
     ----------
     results : Result or iterable of Result
-        What to write about.
+        The results.
     path : str or pathlib.Path
-        Of the file; its folder is made where it is missing.
+        The file; its folder is created if it is missing.
     title : str
-        Of the page.
+        The title of the page.
     command : str
-        What makes the page anew, where it is about several.
+        The command that writes a page about several results again.
 
     Returns
     -------
@@ -86,86 +84,88 @@ def write_page(results: Result | Iterable[Result], path: str | Path, *, title: s
     shown = [results] if isinstance(results, Result) else list(results)
     if not shown:
         raise InputError("results", "is empty", "Give at least one result")
-    sections = [_section(result, place, len(shown) == 1) for result, place in zip(shown, _places(shown), strict=True)]
+    sections = [
+        _section(result, anchor, len(shown) == 1) for result, anchor in zip(shown, _section_ids(shown), strict=True)
+    ]
     if len(shown) > 1:
         runs = [(section.id, section.heading) for section in sections]
-        glance = {"table": at_a_glance(shown), "runs": runs, "command": command}
-        sections.insert(0, Section(GLANCE, "At a glance", "glance.html.j2", glance))
+        overview = {"table": overview_table(shown), "runs": runs, "command": command}
+        sections.insert(0, Section(OVERVIEW_ID, "At a glance", "glance.html.j2", overview))
     return write_document(path, title, LEAD, sections)
 
 
-def at_a_glance(results: list[Result]) -> Table:
-    """Every experiment in a row."""
+def overview_table(results: list[Result]) -> HtmlTable:
+    """Return a table with one row for each experiment."""
     rows = []
-    compared = any(against_the_paper(result.remarks) for result in results)
+    compared = any(comparison_with_paper(result.remarks) for result in results)
     for result in results:
         (_, regret, whose), (_, broken, by), (_, gap, _), *_ = headlines(result)
         cells = (
-            Cell(regret, float(least(result, "regret")[0].mean("regret")[-1]), small=whose),
-            Cell(broken, float(least(result, "hard_violation")[0].mean("hard_violation")[-1]), small=by),
+            Cell(regret, float(best_curves(result, "regret")[0].mean("regret")[-1]), small=whose),
+            Cell(broken, float(best_curves(result, "hard_violation")[0].mean("hard_violation")[-1]), small=by),
             Cell(gap, float(np.max(result.certified_gap))),
-            *([Cell(against_the_paper(result.remarks) or "–")] if compared else []),
-            Cell(extent(result)),
+            *([Cell(comparison_with_paper(result.remarks) or "–")] if compared else []),
+            Cell(format_size(result)),
         )
         rows.append((result.title, cells))
-    beside = ("Beside the paper",) if compared else ()
-    columns = ("Least regret", "Least hard violation", "Certified gap", *beside, "Played")
-    return Table("The last round of every experiment.", "Experiment", (("", columns),), tuple(rows))
+    paper = ("Comparison with the paper",) if compared else ()
+    columns = ("Smallest regret", "Smallest hard violation", "Certified gap", *paper, "Size")
+    return HtmlTable("The last round of every experiment.", "Experiment", (("", columns),), tuple(rows))
 
 
-def _places(results: list[Result]) -> list[str]:
-    """An address for each within the page, unlike any other."""
-    taken = [GLANCE]
+def _section_ids(results: list[Result]) -> list[str]:
+    """Return a unique anchor for each result."""
+    taken = [OVERVIEW_ID]
     for result in results:
-        base = slug(result.name)
+        base = page_slug(result.name)
         candidates = (base if k == 1 else f"{base}-{k}" for k in count(1))
-        taken.append(next(place for place in candidates if place not in taken))
+        taken.append(next(anchor for anchor in candidates if anchor not in taken))
     return taken[1:]
 
 
 def _section(result: Result, id: str, alone: bool) -> Section:
-    """One experiment, as its template shows it; `alone` where the page is about no other."""
-    drawn = any(curve.role == "paper" for curve in result.curves)  # else none of them has anything to do with it
+    """Return the section of one experiment; `alone` if it is the only one."""
+    has_paper_curves = any(curve.role == "paper" for curve in result.curves)
     problem = {key: value for key, value in result.problem.items() if key != "rounds"}
-    played = [
+    size = [
         ("Rounds T", f"{int(result.rounds[-1]):,}"),
-        ("Sequences", f"{len(result.seeds)}, {seeds_in_words(result.seeds)}"),
+        ("Sequences", f"{len(result.seeds)}, {format_seeds(result.seeds)}"),
     ]
     learners = [
         (
             curve.name,
             (curve.learner or "parameters as in the specification below")
-            + (f" ({ROLE_WORDS[curve.role]})" if drawn else ""),
+            + (f" ({ROLE_NAMES[curve.role]})" if has_paper_curves else ""),
         )
         for curve in result.curves
     ]
     legend = [
         {
             "name": curve.name,
-            "look": look(k),
+            "style": curve_style(k),
             "dash": dashes(k, curve.role),
-            "title": ROLE_WORDS["fair"] if curve.role == "fair" else "",
+            "title": ROLE_NAMES["fair"] if curve.role == "fair" else "",
         }
         for k, curve in enumerate(result.curves)
     ]
-    compared = "What matches the paper, what does not, and why"
+    heading = "Comparison with the paper"
     shown = {
         "headlines": headlines(result),
         "tables": [regret_table(result), violation_table(result)],
         "chart": chart_data(result),
         "has_bounds": any(curve.bounds or curve.printed_bounds for curve in result.curves),
         "legend": legend,
-        "spreads": [(kind, words) for kind, words in SPREADS.items() if kind != "sequences" or few_enough(result)],
-        "spread_first": next(iter(SPREADS)) if len(result.curves) <= MANY else "none",
-        "shown_first": [measure for measure in SHOWN_FIRST if measure in result.measures],
-        "remarks_heading": compared if against_the_paper(result.remarks) else "Remarks",
+        "spreads": [(kind, words) for kind, words in SPREADS.items() if kind != "sequences" or _has_sequences(result)],
+        "default_spread": next(iter(SPREADS)) if len(result.curves) <= MAX_SPREADS else "none",
+        "default_measures": [measure for measure in DEFAULT_MEASURES if measure in result.measures],
+        "remarks_heading": heading if comparison_with_paper(result.remarks) else "Remarks",
         "remarks": [
-            (verdict, *words, texts)
-            for verdict, words in VERDICTS.items()
-            if (texts := [one.text for one in result.remarks if one.verdict == verdict])
+            (verdict, one if len(texts) == 1 else several.format(len(texts)), mark, texts)
+            for verdict, (one, several, mark) in VERDICTS.items()
+            if (texts := [remark.text for remark in result.remarks if remark.verdict == verdict])
         ],
         "has_printed": any(curve.printed_bounds for curve in result.curves),
-        "facts": [*problem_facts(problem), *played],
+        "facts": [*problem_facts(problem), *size],
         "learners": learners,
         "certificate": certificate(result),
         "command": result.command,
@@ -174,82 +174,84 @@ def _section(result: Result, id: str, alone: bool) -> Section:
         "spec": json.dumps(result.spec, indent=2, ensure_ascii=False, default=str),
         "versions": result.versions.items(),
     }
-    return Section(id, result.title, "experiment.html.j2", shown, kicker=f"{result.name} · {extent(result)}")
+    return Section(id, result.title, "experiment.html.j2", shown, kicker=f"{result.name} · {format_size(result)}")
 
 
-MOST_NAMED = 3
-"""Learners that tie, in a headline."""
+MAX_NAMES = 3
+"""Tied learners that a headline names."""
 
 
 def headlines(result: Result) -> list[tuple[str, str, str]]:
-    """What it is, the number, and whose it is."""
-    regret, broken = least(result, "regret"), least(result, "hard_violation")
+    """Return the headline numbers, each with its label and its learner."""
+    regret, violation = best_curves(result, "regret"), best_curves(result, "hard_violation")
     gap, alone = float(np.max(result.certified_gap)), len(result.curves) == 1
     lines = [
-        ("Regret" if alone else "Least regret", _mean_and_std(regret[0], "regret"), _whose(regret, "regret")),
         (
-            "Hard violation" if alone else "Least hard violation",
-            _mean_and_std(broken[0], "hard_violation"),
-            _whose(broken, "hard_violation"),
+            "Regret" if alone else "Smallest regret",
+            _mean_and_std(regret[0], "regret"),
+            _learner_names(regret, "regret"),
         ),
-        ("Certified gap", gap_in_words(gap), "of the best in hindsight, as a share of its loss"),
+        (
+            "Hard violation" if alone else "Smallest hard violation",
+            _mean_and_std(violation[0], "hard_violation"),
+            _learner_names(violation, "hard_violation"),
+        ),
+        ("Certified gap", format_gap(gap), "of the best decision in hindsight, relative to its loss"),
     ]
-    compared = against_the_paper(result.remarks)
-    return [*lines, ("Beside the paper", compared, "with reasons, below")] if compared else lines
+    compared = comparison_with_paper(result.remarks)
+    return [*lines, ("Comparison with the paper", compared, "reasons below")] if compared else lines
 
 
-def least(result: Result, measure: str) -> list[Curve]:
-    """The curves that end lowest: several where they tie."""
+def best_curves(result: Result, measure: str) -> list[Curve]:
+    """Return the curves with the smallest value at the last round."""
     ends = np.array([curve.mean(measure)[-1] for curve in result.curves])
     return [curve for curve, end in zip(result.curves, ends, strict=True) if end == ends.min()]
 
 
-def against_the_paper(remarks: Sequence[Remark]) -> str:
-    """How many findings agree with the paper and how many do not; nothing where none was compared."""
+def comparison_with_paper(remarks: Sequence[Remark]) -> str:
+    """Return the numbers of findings that match and differ from the paper, or an empty string."""
     counts = {verdict: sum(remark.verdict == verdict for remark in remarks) for verdict in ("matches", "differs")}
     words = {"matches": ("matches", "match"), "differs": ("differs", "differ")}
     return ", ".join(f"{n} {words[verdict][n != 1]}" for verdict, n in counts.items() if n)
 
 
 def certificate(result: Result) -> str:
-    """How exact the comparator is, and what that means for regret."""
+    """Describe the accuracy of the comparator and of the regret."""
     gap = float(np.max(result.certified_gap))
     if not np.isfinite(gap):
-        return (
-            "Some of the comparators carry no certificate: true regret may be higher than shown by an unknown amount."
-        )
+        return "Some comparators have no certificate: the true regret may exceed the value shown by an unknown amount."
     if gap == 0:
-        return "The best fixed decision is known in closed form at every kept round: regret is exact, to rounding."
-    kept = "which is" if gap <= WANTED_GAP else "which is not"
+        return "The best fixed decision has a closed form at every recorded round: the regret is exact, to rounding."
     return (
-        f"At every kept round of every sequence, no feasible point has a loss lower than the comparator's by more than "
-        f"{number(gap)} of it, {kept} within the {number(WANTED_GAP)} that is asked for. True regret is at least what "
-        "is shown, and at most that share of the comparator's loss higher."
+        f"At every recorded round of every sequence, the comparator's loss is at most {format_number(gap)} of itself "
+        f"above the minimum, {'within' if gap <= TARGET_GAP else 'outside'} the target of {format_number(TARGET_GAP)}. "
+        "The true regret is at least the value shown and at most that share of the comparator's loss above it."
     )
 
 
 def _mean_and_std(curve: Curve, measure: str) -> str:
-    return mean_and_deviation(float(curve.mean(measure)[-1]), float(curve.std(measure)[-1]))
+    return format_mean(float(curve.mean(measure)[-1]), float(curve.std(measure)[-1]))
 
 
-def _whose(curves: list[Curve], measure: str) -> str:
-    shown = [curve.name for curve in curves[:MOST_NAMED]]
+def _learner_names(curves: list[Curve], measure: str) -> str:
+    """Return the names of the best learners; of a single one, with the share of its bound."""
+    shown = [curve.name for curve in curves[:MAX_NAMES]]
     more = len(curves) - len(shown)
-    names = "; ".join(shown) + (f"; and {more} more" if more else "")  # names have commas in them
+    names = "; ".join(shown) + (f"; and {more} more" if more else "")
     if len(curves) > 1 or measure not in curves[0].bounds or not curves[0].bounds[measure][-1] > 0:
         return names
-    return f"{names}: {share(float(curves[0].mean(measure)[-1] / curves[0].bounds[measure][-1]))} of its bound"
+    return f"{names}: {format_percent(float(curves[0].mean(measure)[-1] / curves[0].bounds[measure][-1]))} of its bound"
 
 
 def chart_data(result: Result) -> dict[str, Any]:
-    """Everything that the script draws, rounded to what a screen can show; a missing or infinite number is null."""
+    """Return the data of the interactive figure, rounded for a screen; non-finite numbers are null."""
     return {
         "rounds": [int(t) for t in result.rounds],
         "measures": {
             measure: {
                 "name": MEASURE_NAMES[measure],
                 "formula": MEASURE_FORMULAS[measure],
-                "words": MEASURE_WORDS[measure],
+                "words": MEASURE_DESCRIPTIONS[measure],
                 **scale_of(result, measure)._asdict(),
             }
             for measure in result.measures
@@ -257,7 +259,7 @@ def chart_data(result: Result) -> dict[str, Any]:
         "curves": [
             {
                 "name": curve.name,
-                **look(k)._asdict(),
+                **curve_style(k)._asdict(),
                 "dash": dashes(k, curve.role),
                 "mean": {measure: _numbers(curve.mean(measure)) for measure in result.measures},
                 "std": {measure: _numbers(curve.std(measure)) for measure in result.measures},
@@ -265,7 +267,7 @@ def chart_data(result: Result) -> dict[str, Any]:
                 "most": {measure: _numbers(curve.measures[measure].max(axis=1)) for measure in result.measures},
                 "sequences": {
                     measure: [_numbers(one) for one in curve.measures[measure].T]
-                    for measure in (result.measures if few_enough(result) else ())
+                    for measure in (result.measures if _has_sequences(result) else ())
                 },
                 "bounds": {measure: _numbers(bound) for measure, bound in curve.bounds.items()},
                 "printed": {measure: _numbers(bound) for measure, bound in curve.printed_bounds.items()},
@@ -275,9 +277,9 @@ def chart_data(result: Result) -> dict[str, Any]:
     }
 
 
-def few_enough(result: Result) -> bool:
-    """Whether each sequence of each curve fits into a page."""
-    return sum(values.size for curve in result.curves for values in curve.measures.values()) <= MOST_NUMBERS
+def _has_sequences(result: Result) -> bool:
+    """Return whether the page contains the single sequences."""
+    return sum(values.size for curve in result.curves for values in curve.measures.values()) <= MAX_NUMBERS
 
 
 def _numbers(values: FloatArray) -> list[float | None]:

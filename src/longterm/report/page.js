@@ -1,6 +1,6 @@
-// The report's figures: what the reader chose becomes a description of two drawings, and stands in the address.
+// The report's figures. The reader's choices are kept in the URL.
 const SPREADS = {
-  range: { words: "with the least and the greatest of them", edges: (c, m) => [c.least[m], c.most[m]], told: (c, m, k) => `${written(c.mean[m][k])} (${written(c.least[m][k])} to ${written(c.most[m][k])})` },
+  range: { words: "with the smallest and the largest of them", edges: (c, m) => [c.least[m], c.most[m]], told: (c, m, k) => `${written(c.mean[m][k])} (${written(c.least[m][k])} to ${written(c.most[m][k])})` },
   deviation: { words: "with a band of one standard deviation", edges: (c, m) => [-1, 1].map((sign) => c.mean[m].map((v, k) => (v === null ? null : v + sign * c.std[m][k]))), told: (c, m, k) => `${written(c.mean[m][k])} ± ${written(c.std[m][k])}` },
   sequences: { words: "and each of them as a thin line", told: (c, m, k) => `${written(c.mean[m][k])} (${written(c.least[m][k])} to ${written(c.most[m][k])})` },
   none: { words: "without their spread", told: (c, m, k) => written(c.mean[m][k]) },
@@ -35,7 +35,7 @@ class Chart {
     this.draw();
   }
 
-  // All that the vertical axis has to show.
+  // All values that the vertical axis must show.
   values(measure, view) {
     const bounds = this.bounds(measure, view).map((bound) => bound.y);
     const spread = SPREADS[view.spread].edges;
@@ -45,7 +45,7 @@ class Chart {
     return view.log && this.data.measures[measure].kind === "log" ? all : [0, ...all];
   }
 
-  // On linear axes a bound far above the curves would be an upright line, or press them flat.
+  // On linear axes a bound far above the curves would flatten them.
   bounds(measure, view) {
     if (!view.bounds) return [];
     const highest = Math.max(...this.visible.flatMap(({ curve }) => present(curve.mean[measure]).map(Math.abs)));
@@ -99,7 +99,8 @@ class Chart {
   // The numbers behind all plots, one row for each curve and round.
   csv() {
     const measures = Object.keys(this.data.measures), kinds = { mean: "mean", std: "std", least: "min", most: "max" };
-    const quoted = (text) => `"${String(text).replace(/"/g, '""')}"`;
+    const harmless = (text) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text); // a spreadsheet evaluates such text as a formula
+    const quoted = (text) => `"${harmless(String(text)).replace(/"/g, '""')}"`;
     const head = ["curve", "round", ...measures.flatMap((m) => Object.values(kinds).map((kind) => `${m} ${kind}`))];
     const rows = this.data.curves.flatMap((c) => this.data.rounds.map((t, k) => [quoted(c.name), t, ...measures.flatMap((m) => Object.keys(kinds).map((kind) => c[kind][m][k] ?? ""))]));
     return [head.map(quoted), ...rows].map((row) => row.join(",")).join("\n") + "\n";

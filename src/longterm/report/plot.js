@@ -1,5 +1,5 @@
-// Drawings in SVG: two axes, bands, curves, points with names, a card under the pointer, a zoom by dragging.
-// draw(plot, what) draws a description that is plain data; colours follow the page's scheme by themselves.
+// SVG plots: two axes, bands, curves, points with names, a card at the pointer, zoom by dragging.
+// draw(plot, what) draws a description that is plain data; colours follow the page's scheme.
 const create = (name, attributes = {}, ...children) => {
   const made = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) if (value !== undefined) made.setAttribute(key, value);
@@ -7,11 +7,11 @@ const create = (name, attributes = {}, ...children) => {
   return made;
 };
 const LETTER = 6.7; // the width of a letter of 12 px, on average
-const MARKERS = 8; // on a curve, so that many curves are still told apart
-const MANY = 12; // curves: with more of them, markers and thick lines would cover each other
-const CROWD = 12; // names in a plot: of more, only those of points that are so many pixels apart
+const MARKERS = 8; // on a curve
+const MANY = 12; // curves: with more there are no markers and lines are thin
+const CROWD = 12; // names in a plot: with more, only points with this distance in pixels have names
 const APART = 60;
-const ROWS = 9; // of the card under the pointer
+const ROWS = 9; // of the card at the pointer
 const ink = (look, more = {}) => ({ class: "ink", style: `--light:${look.colour};--dark:${look.on_dark}`, ...more });
 
 // Axes. A scale folds a value into the coordinate in which its axis is even.
@@ -65,7 +65,7 @@ function tickText(value) {
   return (value < 0 ? "−" : "") + text;
 }
 
-// What an axis shows: all its values with a margin, or what the reader has zoomed to.
+// The range of an axis: all its values with a margin, or the zoomed range.
 function axisOf(given, zoomed) {
   const kind = FOLDS[given.kind](given.threshold);
   const folded = given.values.filter((v) => v !== null && (given.kind !== "log" || v > 0)).map(kind.fold);
@@ -76,7 +76,7 @@ function axisOf(given, zoomed) {
   return { ...given, ...kind, low, high };
 }
 
-// Places for labels of one height along a line, in their order, moved apart as little as it takes.
+// Positions of labels along a line, in order, moved apart by the smallest distances.
 function apart(wanted, gap, top, bottom) {
   const order = wanted.map((_, k) => k).sort((a, b) => wanted[a] - wanted[b]);
   const places = [...wanted];
@@ -98,7 +98,7 @@ function path(x, y, xs, ys, stepped) {
   return text;
 }
 
-// On paper a plot is as wide as A4 has room for it, those of an experiment side by side: letters keep their size.
+// In print, the plots of an experiment share the width of A4, so that letters keep their size.
 let onPaper = false;
 for (const event of ["beforeprint", "afterprint"]) {
   addEventListener(event, () => {
@@ -181,8 +181,8 @@ function draw(plot, what) {
   listen(plot, { what, frame, x, y, xAxis, yAxis, pointer, surface, width });
 }
 
-// Names stand beside their points where there is room: right, left, above, below, further off; on a line only where there is no other.
-// Where very many have a name, only points that stand alone have theirs written, and one of each cluster.
+// Place names beside their points where there is space: right, left, above, below, further away. With very many names,
+// only isolated points and one point of each cluster are named.
 const pen = document.createElement("canvas").getContext("2d");
 function namePoints(points, lines, frame, labels) {
   const every = points.filter((p) => p.label), named = [];
@@ -200,7 +200,7 @@ function namePoints(points, lines, frame, labels) {
       }
     }
     const box = room.find((one) => free(one) && apartFrom(lines, one)) ?? room.find(free);
-    if (!box) continue; // the sentence below the plot names it
+    if (!box) continue; // the text below the plot names it
     taken.push(box);
     const middle = (box[1] + box[3]) / 2, near = Math.min(Math.max(point.left, box[0]), box[2]);
     if (Math.abs(middle - point.top) > 10) labels.append(create("line", { class: "leader", x1: point.left, y1: point.top, x2: near, y2: middle + (middle < point.top ? 6 : -6) }));
@@ -265,10 +265,10 @@ function listen(plot, drawn) {
   surface.addEventListener("dblclick", () => { plot.zoom = null; draw(plot, what); });
 }
 
-// Drawn anew where the window changes; on paper the drawing scales instead.
+// Draw again when the window changes its size.
 const seen = new ResizeObserver((entries) => entries.forEach(({ target }) => { if (target.drawn && target.clientWidth !== target.width) draw(target, target.drawn); target.width = target.clientWidth; }));
 
-// A drawing as a file of its own: with its title and its legend, and the colours of the page written out.
+// A plot as a separate file with title, legend and explicit colours.
 const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-family", "font-weight", "font-style", "fill-opacity"];
 function standalone(plot, title, legend) {
   const svg = plot.querySelector("svg"), [, , width, height] = svg.getAttribute("viewBox").split(" ").map(Number);

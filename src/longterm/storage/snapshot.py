@@ -22,7 +22,7 @@ import hashlib
 import json
 import math
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ import numpy as np
 
 import longterm
 from longterm._arrays import Array
+from longterm._states import state_from_leaves, state_leaves
 from longterm.errors import InputError, SnapshotError
 from longterm.storage.files import remove_abandoned, write_atomically
 
@@ -199,25 +200,20 @@ def _is_shape(shape: Any) -> bool:
 
 def state_arrays(state: Any) -> dict[str, Array]:
     """Return the arrays of a learner's state by name. Fields of a nested named tuple are called `outer.inner`."""
-    return {f"state.{name}": value for name, value in _leaves(state, "")}
+    return {f"state.{name}": value for name, value in state_leaves(state).items()}
 
 
 def restored_state(template: Any, arrays: Mapping[str, Array]) -> Any:
     """Return a state like `template` made of stored arrays. Raise a ValueError if they do not fit."""
     stored = {name.removeprefix("state."): value for name, value in arrays.items() if name.startswith("state.")}
-    expected = dict(_leaves(template, ""))
+    expected = state_leaves(template)
     if list(stored) != list(expected):
         raise ValueError(f"the state holds {list(stored)}, not {list(expected)}")
     for name, given in stored.items():
         found, needed = ((np.shape(value), np.asarray(value).dtype) for value in (given, expected[name]))
         if found != needed:
             raise ValueError(f"{name} has shape and dtype {found}, not {needed}")
-    return _filled(template, "", stored)
-
-
-def filled_state(template: Any, leaves: Sequence[Array]) -> Any:
-    """Return a state like `template` made of these arrays, in the order of `state_arrays`."""
-    return _filled(template, "", dict(zip((name for name, _ in _leaves(template, "")), leaves, strict=True)))
+    return state_from_leaves(template, stored.values())
 
 
 def require_sound(template: Any, state: Any) -> None:
@@ -225,8 +221,8 @@ def require_sound(template: Any, state: Any) -> None:
 
     Floats are finite, or what they are at the start. Rounds are counted from 1, and no count exceeds LARGEST_COUNT.
     """
-    start = dict(_leaves(template, ""))
-    for name, value in _leaves(state, ""):
+    start = state_leaves(template)
+    for name, value in state_leaves(state).items():
         array = np.asarray(value)
         if array.dtype.kind == "f":
             good = np.isfinite(array) | (array == np.asarray(start[name]))
@@ -234,19 +230,3 @@ def require_sound(template: Any, state: Any) -> None:
             good = (array >= int(name.rpartition(".")[2] == "round")) & (array <= LARGEST_COUNT)
         if not good.all():
             raise ValueError(f"{name} holds a number that no round leads to")
-
-
-def _leaves(state: Any, prefix: str) -> Iterator[tuple[str, Array]]:
-    for name, value in state._asdict().items():
-        if hasattr(value, "_asdict"):
-            yield from _leaves(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, value
-
-
-def _filled(template: Any, prefix: str, stored: Mapping[str, Array]) -> Any:
-    values = {
-        name: _filled(value, f"{prefix}{name}.", stored) if hasattr(value, "_asdict") else stored[prefix + name]
-        for name, value in template._asdict().items()
-    }
-    return type(template)(**values)

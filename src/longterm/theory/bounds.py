@@ -1,4 +1,4 @@
-"""What a theorem promises of a learner on a problem, measure by measure, and where it promises nothing."""
+"""Upper bounds that a theorem gives for a learner on a problem, by measure."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SQUARED: Final = "squared_violation"
 LONG_TERM: Final = "long_term_violation"
 """max_j Σ_t g_j(x_t)."""
 MEASURES: Final = (REGRET, SIGNED, HARD, SQUARED, LONG_TERM)
-"""What can be bounded; the names are those of a trace."""
+"""The measures that can be bounded, named as in a trace."""
 
-LONGEST_SEARCH = 10_000_000
-"""`Bounds.informative_from` looks no further than this round."""
+MAX_HORIZON = 10_000_000
+"""The last round that `Bounds.informative_from` tries."""
 
 Theorem = Callable[[NDArray[np.int64]], Mapping[str, FloatArray]]
-"""From horizons to bounds, by measure."""
+"""A function from horizons to bounds by measure."""
 
 
 class NoTheoremError(InputError):
@@ -39,7 +39,7 @@ class NoTheoremError(InputError):
     Parameters
     ----------
     why, remedy : str
-        Why there is none, and what to do about it.
+        The reason, and what to do about it.
     """
 
     def __init__(self, why: str, remedy: str = "See learner.bound(problem, rounds).reason") -> None:
@@ -49,22 +49,22 @@ class NoTheoremError(InputError):
 
 @dataclass(frozen=True, eq=False)
 class Bounds(Mapping[str, FloatArray]):
-    """Upper bounds by measure at each horizon; no measure at all where there is no theorem, and then `reason` says why.
+    """Upper bounds by measure at each horizon. The mapping is empty if there is no theorem, and `reason` says why.
 
     Parameters
     ----------
     rounds : array of int
-        The horizons T, in the shape they were asked for.
+        The horizons T, in the requested shape.
     values_by_measure : mapping of str to array
-        Measure to bound: the horizons first, then the axes of a grid of learners.
+        The bounds. Axes are horizons, then those of a grid of learners.
     constants : Constants
-        Of the problem: F·T and D·T hold without a theorem.
+        The constants of the problem, which give the trivial bounds.
     assumptions : tuple of str
-        What the theorem assumes beyond convexity and the problem's constants, in words.
+        The assumptions of the theorem beyond convexity and the problem's constants.
     reason : str
-        Why there is no theorem; empty where there is one.
+        The reason if there is no theorem, otherwise empty.
     theorem : callable, optional
-        The same theorem at other horizons.
+        The theorem as a function of the horizon.
 
     Examples
     --------
@@ -103,17 +103,17 @@ class Bounds(Mapping[str, FloatArray]):
         return len(self.values_by_measure)
 
     def trivial(self, measure: str) -> FloatArray:
-        """What holds without any theorem: F·T for the regret, D·T for a violation, D²·T for its square."""
+        """Return the bound without a theorem: F·T for the regret, D·T for a violation, D²·T for its square."""
         return _trivial(measure, self.constants, self.rounds, self[measure].ndim)
 
     def vacuous(self, measure: str) -> NDArray[np.bool_]:
-        """Where the bound says no more than the number of rounds does."""
+        """Return True where the bound is not below the trivial one."""
         return np.asarray(self[measure] >= self.trivial(measure))
 
     def informative_from(self, measure: str) -> int | None:
-        """The first T at which the bound is below `trivial`; None if there is none up to ten million rounds.
+        """Return the first T at which the bound, for all learners of a grid, is below `trivial`.
 
-        Of a grid of learners, the first T at which all of them are.
+        None if there is none up to ten million rounds.
         """
         if self.theorem is None:
             return None
@@ -127,7 +127,7 @@ class Bounds(Mapping[str, FloatArray]):
         top = 1
         while not informative(top):
             top *= 2
-            if top > LONGEST_SEARCH:
+            if top > MAX_HORIZON:
                 return None
         low = top // 2
         while top - low > 1:
@@ -143,12 +143,10 @@ class Bounds(Mapping[str, FloatArray]):
             value, T = np.max(np.reshape(values, (self.rounds.size, -1))[-1]), self.rounds.flat[-1]
             line = f"{measure} ≤ {value:.6g} at T = {T}"
             if np.any(np.reshape(self.vacuous(measure), (self.rounds.size, -1))[-1]):
-                line += " (vacuous: T rounds cannot add up to more"
+                line += " (vacuous: not below the trivial bound"
                 if self.theorem is not None:
                     start = self.informative_from(measure)
-                    line += (
-                        "; so at every T up to ten million" if start is None else f"; informative from T = {start} on"
-                    )
+                    line += " at any T up to ten million" if start is None else f"; informative from T = {start} on"
                 line += ")"
             lines.append(line)
         return "\n".join(lines + [f"assumes {assumption}" for assumption in self.assumptions])
@@ -164,6 +162,6 @@ def _trivial(measure: str, constants: Constants, rounds: NDArray[np.int64], axes
 
 
 def horizons_of(rounds: NDArray[np.int64], batch_shape: tuple[int, ...] = ()) -> FloatArray:
-    """T as floats, with as many axes of length 1 behind it as the learners of a grid have."""
+    """Return T as floats, followed by one axis of length 1 for each axis of a grid of learners."""
     T = rounds.astype(np.float64)
     return T.reshape(T.shape + (1,) * len(batch_shape))

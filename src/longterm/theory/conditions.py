@@ -4,31 +4,28 @@
     C2   η_t G² + μ_t θ_t² − θ_t/2 ≤ 0                        for every t ≥ 2
     C3   Σ_{t=2}^{T} [1/η_t − 1/η_{t−1} − σ]₊ ≤ U_η
 
-In C3 the positive parts are summed: the paper sums the brackets themselves, which its proof does not
-allow when one of them is negative (harmless for Table 1).
-
-Sums that bounds are made of: of a schedule's steps, exactly; of powers of t, by closed forms.
+C3 sums positive parts. The paper sums the brackets themselves, which its proof does not allow if one of them is
+negative. Table 1 is not affected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import ROUNDING, FloatArray
 from longterm._validate import Hyper
 from longterm.errors import InputError, ScheduleError
 from longterm.theory.schedules import Schedule, require_positive_steps
+from longterm.theory.step_sums import tabulate
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition, checked."""
+    """The result of checking one condition."""
 
     name: str
     statement: str
@@ -38,7 +35,7 @@ class Condition:
 
     @property
     def holds(self) -> bool:
-        """Whether it held in every round up to the horizon."""
+        """True if it holds in every round up to the horizon."""
         return self.failing_round is None
 
     def __str__(self) -> str:
@@ -49,7 +46,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Conditions:
-    """C1, C2 and C3, checked."""
+    """The results of checking C1, C2 and C3."""
 
     c1: Condition
     c2: Condition
@@ -57,11 +54,11 @@ class Conditions:
 
     @property
     def hold(self) -> bool:
-        """Whether all three held."""
+        """True if all three hold."""
         return self.c1.holds and self.c2.holds and self.c3.holds
 
     def require(self) -> None:
-        """Raise a ScheduleError for the first condition that does not hold."""
+        """Raise ScheduleError for the first condition that does not hold."""
         for condition in (self.c1, self.c2, self.c3):
             if not condition.holds:
                 raise ScheduleError(
@@ -85,8 +82,7 @@ def check_conditions(
 ) -> Conditions:
     """Check C1–C3 for t = 2 … horizon.
 
-    `gradient_bound` is G, by default the one the schedule was made for; `growth_allowed` is U_η, by default any
-    finite number.
+    `gradient_bound` is G, by default that of the schedule. `growth_allowed` is U_η, by default any finite number.
 
     >>> from longterm.theory.conditions import check_conditions
     >>> from longterm.theory.schedules import ConstantSchedule, ConvexSchedule
@@ -98,10 +94,10 @@ def check_conditions(
     validate.count("horizon", horizon)
     G = schedule.gradient_bound if gradient_bound is None else validate.positive("gradient_bound", gradient_bound)
     if G is None:
-        raise InputError("gradient_bound", "this schedule was made for no G", "Say which G its C2 is to be checked for")
+        raise InputError("gradient_bound", "this schedule has no G", "Give the G for which C2 is checked")
     first: dict[str, tuple[int, float]] = {}
 
-    def note(name: str, rounds: NDArray[np.int64], excess: FloatArray, scale: FloatArray) -> None:
+    def record(name: str, rounds: NDArray[np.int64], excess: FloatArray, scale: FloatArray) -> None:
         worst = np.max(np.where(np.isnan(excess), np.inf, excess - ROUNDING * scale).reshape(len(rounds), -1), axis=1)
         if name not in first and np.any(worst > 0):
             k = int(np.argmax(worst > 0))
@@ -114,11 +110,11 @@ def check_conditions(
         if len(theta) == 0:
             continue
         rise = np.diff(1 / steps.mu, axis=0)
-        note("C1", steps.rounds[1:], rise - theta, 1 / mu)
-        note("C2", steps.rounds[1:], eta * G**2 + mu * theta**2 - theta / 2, theta)
+        record("C1", steps.rounds[1:], rise - theta, 1 / mu)
+        record("C2", steps.rounds[1:], eta * G**2 + mu * theta**2 - theta / 2, theta)
         steepening = np.maximum(np.diff(1 / steps.eta, axis=0) - strong_convexity, 0.0)
         total = growth + np.cumsum(steepening, axis=0)
-        note("C3", steps.rounds[1:], total - growth_allowed, total)
+        record("C3", steps.rounds[1:], total - growth_allowed, total)
         growth = total[-1]
     statements = {
         "C1": "1/μ_t − 1/μ_{t−1} − θ_t ≤ 0",
@@ -127,94 +123,3 @@ def check_conditions(
     }
     conditions = [Condition(c, statement, horizon, *first.get(c, (None, 0.0))) for c, statement in statements.items()]
     return Conditions(*conditions)
-
-
-CHUNK = 2**16
-"""Rounds tabulated at a time, so that a long horizon takes no more memory than a short one."""
-
-
-class Tabulated(NamedTuple):
-    """θ, η, μ of consecutive rounds, the rounds on the leading axis, then the schedule's batch axes."""
-
-    rounds: NDArray[np.int64]
-    theta: FloatArray
-    eta: FloatArray
-    mu: FloatArray
-
-
-class StepSums(NamedTuple):
-    """The sums over rounds 1 … T that Lemma 5 speaks of, for each horizon asked for (leading axis)."""
-
-    theta: FloatArray
-    """S_θ = Σ θ_t."""
-    eta: FloatArray
-    """S_η = Σ η_t."""
-    mu: FloatArray
-    """S_μ = Σ μ_t."""
-    growth: FloatArray
-    """U_η = Σ_{t≥2} [1/η_t − 1/η_{t−1} − σ]₊."""
-    delta_eta: FloatArray
-    """δ_η = 1/η_1 − σ."""
-    delta_mu: FloatArray
-    """δ_μ = 1/μ_1 − θ_1."""
-
-
-def tabulate(schedule: Schedule, horizon: int) -> Iterator[Tabulated]:
-    """θ_t, η_t, μ_t for t = 1 … horizon, chunk by chunk; each chunk starts with the last round of the one before."""
-    batch = schedule.batch_shape
-    like = np.zeros(1)
-    for first in range(1, horizon + 1, CHUNK):
-        t = np.arange(max(first - 1, 1), min(first + CHUNK, horizon + 1))
-        steps = schedule.at(t.reshape(-1, *(1 for _ in batch)), like)
-        theta, eta, mu = (np.broadcast_to(np.asarray(s, dtype=np.float64), (len(t), *batch)) for s in steps)
-        yield Tabulated(t, theta, eta, mu)
-
-
-def step_sums(schedule: Schedule, rounds: ArrayLike, strong_convexity: float = 0.0) -> StepSums:
-    """The sums up to each of `rounds`: one horizon, or a list of them.
-
-    >>> from longterm.theory.schedules import ConvexSchedule
-    >>> from longterm.theory.conditions import step_sums
-    >>> sums = step_sums(ConvexSchedule(diameter=2.0, gradient_bound=1.0, beta=0.5), 4)
-    >>> float(sums.growth), float(sums.delta_eta), float(sums.delta_mu)
-    (1.0, 1.0, 6.0)
-    """
-    asked = validate.horizons("rounds", rounds)
-    horizons, place = np.unique(asked, return_inverse=True)
-    kept: list[tuple[FloatArray, ...]] = []
-    totals = tuple(np.zeros(schedule.batch_shape) for _ in range(4))
-    delta_eta = delta_mu = np.zeros(schedule.batch_shape)
-    for steps in tabulate(schedule, int(horizons[-1])):
-        growth = np.maximum(np.diff(1 / steps.eta, axis=0) - strong_convexity, 0.0)
-        if steps.rounds[0] == 1:
-            delta_eta, delta_mu = 1 / steps.eta[0] - strong_convexity, 1 / steps.mu[0] - steps.theta[0]
-            new = steps
-            growth = np.concatenate([np.zeros((1, *growth.shape[1:])), growth])
-        else:
-            new = Tabulated(steps.rounds[1:], steps.theta[1:], steps.eta[1:], steps.mu[1:])
-        sums = tuple(
-            total + np.cumsum(column, axis=0)
-            for total, column in zip(totals, (new.theta, new.eta, new.mu, growth), strict=True)
-        )
-        inside = horizons[(horizons >= new.rounds[0]) & (horizons <= new.rounds[-1])] - new.rounds[0]
-        kept.append(tuple(column[inside] for column in sums))
-        totals = tuple(column[-1] for column in sums)
-    theta, eta, mu, growths = (
-        np.concatenate(column)[place].reshape(asked.shape + schedule.batch_shape) for column in zip(*kept, strict=True)
-    )
-    return StepSums(theta, eta, mu, growths, delta_eta, delta_mu)
-
-
-def power_sum(T: ArrayLike, s: ArrayLike) -> FloatArray:
-    """Σ_{t≤T} t^{−s} at most, for s ≥ 0: the first term, and the integral (T^{1−s} − 1)/(1 − s) from 1 to T.
-
-    It is right near s = 1 as well, where the difference above would lose every digit, and at s = 1, where it is ln T.
-
-    >>> import numpy as np
-    >>> from longterm.theory.conditions import power_sum
-    >>> [round(float(power_sum(1000, s)), 3) for s in (0.5, np.nextafter(1.0, 0.0), 1.0)]
-    [62.246, 7.908, 7.908]
-    """
-    logarithm, rest = np.log(T), 1 - np.asarray(s, dtype=np.float64)
-    one = rest == 0
-    return np.asarray(1 + np.where(one, logarithm, np.expm1(rest * logarithm) / np.where(one, 1.0, rest)))

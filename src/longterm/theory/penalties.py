@@ -1,15 +1,15 @@
-"""Penalties φ on the multiplier, and the condition that A-OGD's proof puts on them.
+"""Penalties φ on the multiplier, and the conditions of A-OGD's proof on them.
 
-The paper's Lagrangian has −θ_t λ²/2; with another φ it is L_t(x, λ) = f_t(x) + λ g(x) − θ_t φ(λ). The proof asks that φ
-is convex with φ(0) = 0, that φ' is its derivative, and, for every t ≥ 2 and λ ≥ 0 that can occur,
+The paper's Lagrangian has the term −θ_t λ²/2. With another φ it is L_t(x, λ) = f_t(x) + λ g(x) − θ_t φ(λ). The proof
+needs a convex φ with φ(0) = 0 and derivative φ', and, for every t ≥ 2 and every λ ≥ 0 that can occur,
 
     C1'   1/μ_t − 1/μ_{t−1} − κ θ_t ≤ 0                          κ the strong convexity of φ
     C2'   η_t G² λ² + μ_t θ_t² φ'(λ)² ≤ θ_t φ(λ)
 
-For φ(λ) = λ²/2, κ = 1, these are C1 and C2. C2' leaves little choice: φ ≥ (η_t G²/θ_t) λ², and (√φ)' ≤ 1/(2√(μ_t θ_t)),
-so φ ≤ λ²/(4 μ_t θ_t). Every φ that passes lies between two quadratics (with Table 1, between λ²/6 and 3λ²/4), and none
-changes the rate. Among φ = c λ² themselves Table 1 admits ¼ ≤ c ≤ ½ (and C1' asks 2c ≥ 1 − β); the paper's c = ½ is the
-largest. c = ¼ leaves the regret's bound as it is and divides that of the violation by nearly √2.
+For φ(λ) = λ²/2 and κ = 1 these are C1 and C2. C2' implies φ ≥ (η_t G²/θ_t) λ² and (√φ)' ≤ 1/(2√(μ_t θ_t)), so
+φ ≤ λ²/(4 μ_t θ_t). Every admissible φ lies between two quadratics, with Table 1 between λ²/6 and 3λ²/4, and none
+changes the rate. For φ = c λ² Table 1 admits ¼ ≤ c ≤ ½, and C1' needs 2c ≥ 1 − β. The paper's c = ½ is the largest.
+c = ¼ keeps the regret bound and divides the violation bound by nearly √2.
 """
 
 from __future__ import annotations
@@ -24,24 +24,25 @@ from numpy.typing import NDArray
 from longterm import _validate as validate
 from longterm._arrays import ROUNDING, Array, FloatArray
 from longterm.errors import InputError, ScheduleError
-from longterm.theory.conditions import Condition, step_sums, tabulate
+from longterm.theory.conditions import Condition
 from longterm.theory.facts import Constants
-from longterm.theory.paper import Bound
+from longterm.theory.paper import PaperBound
 from longterm.theory.schedules import Schedule
+from longterm.theory.step_sums import step_sums, tabulate
 
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """φ, its derivative φ', and κ with φ'(b) − φ'(a) ≥ κ (b − a) for 0 ≤ a ≤ b; written for arrays of any library."""
+    """A penalty φ, its derivative φ', and κ with φ'(b) − φ'(a) ≥ κ (b − a) for 0 ≤ a ≤ b."""
 
     value: Callable[[Array], Array]
     derivative: Callable[[Array], Array]
     strong_convexity: float = 0.0
-    """κ; 0 for a φ that is only convex, which needs steps μ_t that do not decrease."""
+    """κ. If it is 0, the steps μ_t must not decrease."""
 
     @classmethod
     def square(cls, weight: float) -> Penalty:
-        """φ(λ) = weight · λ²; the paper's own has the weight ½.
+        """Return φ(λ) = weight · λ². The paper's weight is ½.
 
         >>> from longterm.theory.penalties import Penalty
         >>> lighter = Penalty.square(0.3)
@@ -52,8 +53,8 @@ class Penalty:
         return cls(partial(_square, c), partial(_slope_of_square, c), strong_convexity=2 * c)
 
     @property
-    def is_the_papers(self) -> bool:
-        """Whether this is φ(λ) = λ²/2."""
+    def is_half_square(self) -> bool:
+        """True if φ(λ) = λ²/2, the paper's penalty."""
         return isinstance(self.value, partial) and self.value.args == (0.5,)
 
     def __post_init__(self) -> None:
@@ -64,18 +65,18 @@ class Penalty:
 
 @dataclass(frozen=True)
 class PenaltyConditions:
-    """C1' and C2', checked."""
+    """The results of checking C1' and C2'."""
 
     c1: Condition
     c2: Condition
 
     @property
     def hold(self) -> bool:
-        """Whether both held."""
+        """True if both hold."""
         return self.c1.holds and self.c2.holds
 
     def require(self) -> None:
-        """Raise a ScheduleError for the first that does not hold."""
+        """Raise ScheduleError for the first that does not hold."""
         for condition in (self.c1, self.c2):
             if not condition.holds:
                 remedy = "Use QUADRATIC, or a φ between the two quadratics of `longterm.theory.penalties`"
@@ -86,11 +87,11 @@ class PenaltyConditions:
 
 
 SAMPLES = 257
-"""How many λ are tried: sampling can prove a condition wrong, never right."""
+"""The number of λ that are tried. Sampling can refute a condition but not prove it."""
 
 
 def check_penalty(penalty: Penalty, schedule: Schedule, constants: Constants, horizon: int) -> PenaltyConditions:
-    """Check C1' and C2' for t = 2 … horizon and λ up to D Σ μ_t, which no λ_t exceeds.
+    """Check C1' and C2' for t = 2 … horizon and λ up to D Σ μ_t, an upper bound on λ_t.
 
     >>> from longterm.problems import two_dimensional
     >>> from longterm.theory.penalties import QUADRATIC, Penalty, check_penalty
@@ -111,7 +112,7 @@ def check_penalty(penalty: Penalty, schedule: Schedule, constants: Constants, ho
     value, slope = (np.asarray(part(tried), dtype=np.float64).tolist() for part in (penalty.value, penalty.derivative))
     first: dict[str, tuple[int, float]] = {}
 
-    def note(name: str, rounds: NDArray[np.int64], excess: FloatArray) -> None:
+    def record(name: str, rounds: NDArray[np.int64], excess: FloatArray) -> None:
         bad = ~(excess <= 0)
         if name not in first and np.any(bad):
             k = int(np.argmax(bad))
@@ -119,12 +120,12 @@ def check_penalty(penalty: Penalty, schedule: Schedule, constants: Constants, ho
 
     for steps in tabulate(schedule, horizon):
         theta, eta, mu, rounds = steps.theta[1:], steps.eta[1:], steps.mu[1:], steps.rounds[1:]
-        note("C1'", rounds, np.diff(1 / steps.mu) - kappa * theta - ROUNDING / mu)
+        record("C1'", rounds, np.diff(1 / steps.mu) - kappa * theta - ROUNDING / mu)
         worst = np.full(theta.shape, -np.inf)
         for at, phi, pull in zip(tried.tolist(), value, slope, strict=True):
             excess = eta * (G * at) ** 2 + mu * (theta * pull) ** 2 - theta * phi
             worst = np.maximum(worst, excess - ROUNDING * theta * abs(phi))
-        note("C2'", rounds, worst)
+        record("C2'", rounds, worst)
     statements = {
         "C1'": "1/μ_t − 1/μ_{t−1} − κ θ_t ≤ 0",
         "C2'": "η_t G² λ² + μ_t θ_t² φ'(λ)² ≤ θ_t φ(λ)",
@@ -134,13 +135,15 @@ def check_penalty(penalty: Penalty, schedule: Schedule, constants: Constants, ho
     )
 
 
-def penalised_lemma_5(penalty: Penalty, schedule: Schedule, constants: Constants, rounds: NDArray[np.int64]) -> Bound:
-    """Lemma 5 for A-OGD with a penalty φ, where C1' and C2' hold (a ScheduleError says where not):
+def penalised_lemma_5(
+    penalty: Penalty, schedule: Schedule, constants: Constants, rounds: NDArray[np.int64]
+) -> PaperBound:
+    """Return the bounds of Lemma 5 for A-OGD with a penalty φ. Raise ScheduleError if C1' or C2' fails.
 
         Σ f_t(x_t) − f_t(x*) ≤ 𝓡 of Lemma 5
         Σ g(x_t)             ≤ min over λ > 0 of ( 𝓡 + F T + S_θ φ(λ) + λ² [1/μ_1 − κθ_1]₊/2 ) / λ
 
-    The minimum is taken over a fine grid: every λ gives a bound.
+    The minimum is taken over a fine grid, because every λ gives a valid bound.
 
     >>> import numpy as np
     >>> from longterm.problems import two_dimensional
@@ -165,22 +168,22 @@ def penalised_lemma_5(penalty: Penalty, schedule: Schedule, constants: Constants
     first = schedule.at(np.asarray(1), np.zeros(1))
     start = max(float(1 / first.mu - penalty.strong_convexity * first.theta), 0.0)
     gain = regret + c.loss_range * rounds
-    # The best λ for the paper's square, times a grid about 1.
+    # The best λ for the paper's penalty, times a grid around 1.
     tried = (np.sqrt(2 * gain / (sums.theta + start)))[..., None] * np.geomspace(0.05, 20, 2001)
     cost = gain[..., None] + sums.theta[..., None] * np.asarray(penalty.value(tried)) + start * tried**2 / 2
-    return Bound(regret, np.min(cost / tried, axis=-1))
+    return PaperBound(regret, np.min(cost / tried, axis=-1))
 
 
 def require_single(schedule: Schedule) -> None:
-    """Raise for a grid of schedules."""
+    """Raise InputError for a grid of schedules."""
     if schedule.batch_shape:
         raise InputError("schedule", "is a grid of schedules", "Check one at a time")
 
 
 def require_penalty(penalty: Penalty) -> None:
-    """Raise if φ is not 0 at 0, φ' not its derivative, or κ not its strong convexity, as far as points can tell."""
+    """Raise InputError if a sample shows that φ(0) ≠ 0, φ' is not the derivative, or κ is too large."""
     points = np.concatenate([[0.0], np.geomspace(1e-3, 1e3, 121)])
-    with np.errstate(all="ignore"):  # what is not finite is refused below
+    with np.errstate(all="ignore"):  # values that are not finite are refused below
         value, slope = (np.asarray(part(points), dtype=np.float64) for part in (penalty.value, penalty.derivative))
     if value.shape != points.shape or slope.shape != points.shape:
         what = f"returned shapes {value.shape} and {slope.shape} for λ of shape {points.shape}"
@@ -188,12 +191,12 @@ def require_penalty(penalty: Penalty) -> None:
     scale = np.abs(value).max() + 1e-300
     if not np.all(np.isfinite(value + slope)) or value[0] != 0:
         raise InputError("penalty", f"is {value[0]:g} at 0, or not finite", "Give a φ with φ(0) = 0, finite on [0, ∞)")
-    # Convexity with derivative φ' and modulus κ, in one: φ(b) ≥ φ(a) + φ'(a)(b − a) + (κ/2)(b − a)², both ways.
+    # Convexity with derivative φ' and modulus κ: φ(b) ≥ φ(a) + φ'(a)(b − a) + (κ/2)(b − a)² for all a and b.
     step = points[None, :] - points[:, None]
     gap = value[:, None] + slope[:, None] * step + penalty.strong_convexity / 2 * step**2 - value[None, :]
     i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
     if gap[i, j] > 1e-9 * min(scale, 1 + abs(value[i]) + abs(value[j])):
-        what = f"breaks φ(b) ≥ φ(a) + φ'(a)(b − a) + κ(b − a)²/2 at a = {points[i]:g}, b = {points[j]:g}"
+        what = f"violates φ(b) ≥ φ(a) + φ'(a)(b − a) + κ(b − a)²/2 at a = {points[i]:g}, b = {points[j]:g}"
         raise InputError("penalty", what, "Give a convex φ, its own derivative, and a κ that holds")
 
 
@@ -206,4 +209,4 @@ def _slope_of_square(weight: float, multiplier: Array) -> Array:
 
 
 QUADRATIC = Penalty.square(0.5)
-"""The paper's own φ(λ) = λ²/2."""
+"""The paper's penalty φ(λ) = λ²/2."""

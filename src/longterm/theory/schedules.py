@@ -1,90 +1,24 @@
 """Schedules: θ_t, η_t and μ_t as functions of the round t (Table 1 of the paper, and others).
 
 θ_t is the weight of the penalty θ_t λ²/2 in the Lagrangian, η_t the step of x and μ_t the step of λ.
-`longterm.theory.conditions` checks C1–C3 on any of them. Hyper-parameters may differ from learner to learner in a batch
-(`PerLearner`, of schedules and learners alike): a field that holds an array holds one value for each learner on the
-leading axes. Parts that all learners of a batch share (sets, losses, constraints) are not of this kind.
-
-Schedules for learners that take the multiplier's part exactly: θ_t need not know about η_t.
-
-A-OGD ties θ_t to η_t G² (condition C2) to pay for the gradient λ_t ∇g in its step. Where an argmin holds g itself
-there is nothing to pay for, and any θ_0 > 0 will do (`docs/aftrl.md`):
-
-    θ_t = θ_0 / t^β,   μ_t = 1 / (θ_t (t + 1)),   and an η_t of its own.
-
-The schedule of a penalty [g]₊²/(2θ_t) that a learner pays instead of keeping a multiplier.
-
-    η_t = step / t^decay,   θ_t = factor · curvature · η_t,   μ_t = 1 / θ_t.
-
-A dual step with μ_t = 1/θ_t forgets λ_t: [λ + μ(g − θλ)]₊ = [g]₊/θ, the multiplier that is best against g. `curvature`
-is the L of ‖Σ_j w_j ∇g_j(x)‖² ≤ L‖w‖², so L/θ_t is the curvature of the penalty, and 1/factor the share of it that a
-step takes.
+`longterm.theory.conditions` checks C1–C3 on any of them.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from longterm import _validate as validate
 from longterm._arrays import Array, FloatArray, as_float, like, namespace
-from longterm._display import ReprMixin
 from longterm._validate import Hyper
 from longterm.errors import InputError, ScheduleError
-
-
-class PerLearner(ReprMixin):
-    """Mixin of the frozen dataclasses whose array fields run over the leading axes."""
-
-    def _varying(self) -> Iterator[tuple[str, Any]]:
-        for name, value in vars(self).items():
-            if isinstance(value, (np.ndarray, PerLearner)):
-                yield name, value
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """The leading axes that the hyper-parameters span: () for one learner, (3,) for a grid of three."""
-        return np.broadcast_shapes(*(array.shape for array in self.hyper_arrays().values()))
-
-    def hyper_arrays(self) -> dict[str, Any]:
-        """Every array among the hyper-parameters, by its path: {"schedule.beta": …}."""
-        arrays: dict[str, Any] = {}
-        for name, value in self._varying():
-            if isinstance(value, np.ndarray):
-                arrays[name] = value
-            else:
-                arrays |= {f"{name}.{path}": array for path, array in value.hyper_arrays().items()}
-        return arrays
-
-    def with_hyper_arrays(self, arrays: Mapping[str, Any]) -> Self:
-        """The same learner with other arrays at these paths. They are taken as they are, without checks."""
-        made = object.__new__(type(self))
-        fields = vars(made)
-        inner: dict[str, dict[str, Any]] = {}
-        fields.update(vars(self))
-        for path, array in arrays.items():
-            name, _, rest = path.partition(".")
-            if name not in fields:
-                raise KeyError(path)
-            if rest:
-                inner.setdefault(name, {})[rest] = array
-            else:
-                fields[name] = array
-        for name, own in inner.items():
-            fields[name] = fields[name].with_hyper_arrays(own)
-        return made
-
-    def with_trailing_axes(self, count: int) -> Self:
-        """The same hyper-parameters with `count` axes of length 1 behind theirs, to be crossed with seeds."""
-        arrays = self.hyper_arrays()
-        if count == 0 or not arrays:
-            return self  # the same object: engines remember what they compiled for it
-        return self.with_hyper_arrays({path: a.reshape(a.shape + (1,) * count) for path, a in arrays.items()})
+from longterm.theory.per_learner import PerLearner
 
 
 class Steps(NamedTuple):
@@ -96,22 +30,22 @@ class Steps(NamedTuple):
 
 
 class Schedule(PerLearner, ABC):
-    """t ↦ (θ_t, η_t, μ_t). Numbers may be arrays over the leading axes: one schedule per learner."""
+    """A function t ↦ (θ_t, η_t, μ_t). Its numbers may be arrays over the leading axes, one for each learner."""
 
     gradient_bound: Hyper | None
-    """The G these steps were made for: a longer gradient breaks C2. None: made for no G in particular."""
+    """The G that the steps were made for, or None. A longer gradient breaks C2."""
 
     strong_convexity: Hyper = 0.0
-    """The σ these steps were made for: losses must be at least as strongly convex. 0: made for any convex losses."""
+    """The σ that the losses must have; 0 if the steps were made for any convex losses."""
 
     @abstractmethod
     def at(self, t: Array, x: Array) -> Steps:
-        """The steps of round t, an integer array, in the library and dtype of x."""
+        """Return the steps of round t, an integer array, in the library and dtype of x."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConvexSchedule(Schedule):
-    """Table 1, convex column, for any enclosing set of diameter Δ.
+    """The convex column of Table 1, for any enclosing set of diameter Δ.
 
     θ_t = 3ΔG/t^β,   η_t = Δ/(2G t^β),   μ_t = 1/(θ_t (t + 1)).
 
@@ -142,7 +76,7 @@ class ConvexSchedule(Schedule):
 
 @dataclass(frozen=True, eq=False)
 class StronglyConvexSchedule(Schedule):
-    """Table 1, strongly convex column; it does not depend on the enclosing set.
+    """The strongly convex column of Table 1, which does not depend on the enclosing set.
 
     θ_t = 6G²/(σ t^β),   η_t = 1/(σ t),   μ_t = 1/(θ_t (t + 1)).
     """
@@ -163,7 +97,7 @@ class StronglyConvexSchedule(Schedule):
 
 @dataclass(frozen=True, eq=False)
 class ConstantSchedule(Schedule):
-    """The same θ, η and μ in every round."""
+    """Constant θ, η and μ."""
 
     theta: Hyper
     eta: Hyper
@@ -182,7 +116,7 @@ class ConstantSchedule(Schedule):
 
 @dataclass(frozen=True, eq=False)
 class CustomSchedule(Schedule):
-    """A user's own: three functions of t, each from an array of rounds (as floats) to an array.
+    """Three functions of t, each from an array of rounds (as floats) to an array.
 
     >>> import numpy as np
     >>> from longterm.theory.schedules import CustomSchedule
@@ -211,53 +145,14 @@ class CustomSchedule(Schedule):
 
 
 @dataclass(frozen=True, eq=False)
-class DecoupledSchedule(Schedule):
-    """For convex losses: η_t = step/√t.
-
-    >>> import numpy as np
-    >>> from longterm.theory.schedules import DecoupledSchedule
-    >>> steps = DecoupledSchedule(step=1.0, theta_0=3.0, beta=0.5).at(np.asarray(4), np.zeros(1))
-    >>> tuple(round(float(step), 6) for step in steps)
-    (1.5, 0.5, 0.133333)
-    """
-
-    step: Hyper
-    theta_0: Hyper
-    beta: Hyper = 2 / 3
-    gradient_bound: Hyper | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive, "step", "theta_0")
-        validate.validate_fields(self, validate.trade_off, "beta")
-
-    def at(self, t: Array, x: Array) -> Steps:
-        t = as_float(t, x)
-        theta = like(self.theta_0, x) / t ** like(self.beta, x)
-        return Steps(theta, like(self.step, x) / t**0.5, 1 / (theta * (t + 1)))
-
-
-@dataclass(frozen=True, eq=False)
-class StronglyConvexDecoupledSchedule(Schedule):
-    """For σ-strongly convex losses: η_t = 1/(σt)."""
-
-    strong_convexity: Hyper = field()
-    theta_0: Hyper
-    beta: Hyper = 2 / 3
-    gradient_bound: Hyper | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        validate.validate_fields(self, validate.positive, "strong_convexity", "theta_0")
-        validate.validate_fields(self, validate.trade_off, "beta")
-
-    def at(self, t: Array, x: Array) -> Steps:
-        t = as_float(t, x)
-        theta = like(self.theta_0, x) / t ** like(self.beta, x)
-        return Steps(theta, 1 / (like(self.strong_convexity, x) * t), 1 / (theta * (t + 1)))
-
-
-@dataclass(frozen=True, eq=False)
 class PenaltySchedule(Schedule):
-    """Steps η_t = step/t^decay with a penalty that follows them.
+    """Steps η_t = step/t^decay for a penalty [g]₊²/(2θ_t) that replaces the multiplier.
+
+    θ_t = factor · curvature · η_t,   μ_t = 1/θ_t.
+
+    A dual step with μ_t = 1/θ_t forgets λ_t: [λ + μ(g − θλ)]₊ = [g]₊/θ, the best multiplier against g. `curvature` is
+    the L of ‖Σ_j w_j ∇g_j(x)‖² ≤ L‖w‖², so L/θ_t is the curvature of the penalty, and 1/factor the share of it that a
+    step takes.
 
     >>> import numpy as np
     >>> from longterm.theory.schedules import PenaltySchedule
@@ -288,9 +183,9 @@ class PenaltySchedule(Schedule):
 
 
 def require_positive_steps(rounds: NDArray[np.int64], theta: FloatArray, eta: FloatArray, mu: FloatArray) -> None:
-    """η_t and μ_t must be positive, θ_t at least 0, all finite; rounds on the leading axis."""
-    sound = {"theta": theta >= 0, "eta": eta > 0, "mu": mu > 0}
-    for (name, good), values in zip(sound.items(), (theta, eta, mu), strict=True):
+    """Raise unless η_t and μ_t are positive, θ_t is at least 0, and all are finite; rounds on the leading axis."""
+    valid = {"theta": theta >= 0, "eta": eta > 0, "mu": mu > 0}
+    for (name, good), values in zip(valid.items(), (theta, eta, mu), strict=True):
         good = good & np.isfinite(values)
         if not np.all(good):
             t = int(rounds[np.argmin(good.reshape(len(rounds), -1).all(axis=1))])

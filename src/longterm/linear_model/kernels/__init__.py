@@ -1,8 +1,10 @@
-"""The rules, compiled: what a learner remembers, how a round is played on it, one file for each rule.
+"""Compiled kernels of the linear models: plain Numba loops over rows and coordinates.
 
-rule.py                                     the memory of one learner with its kernels: the only door to this folder
-round.py                                    a block of rows, one row; what all rules do in a round
-aogd.py, aftrl.py, penalised_ftrl.py        one round of each rule, O(d)
-sparse_aftrl.py, heap.py                    A-FTRL on sparse rows, a round costs what it touches
-layout.py, losses.py, rows.py, compile.py   named fields, losses by number, rows dense and sparse, Numba
+layout.py                                   parameters and state as records with named fields
+losses.py, mixture.py, round.py             losses, the scale mixture, and the part of a round that all rules share
+aogd.py, aftrl.py, penalised_ftrl.py        one loop over rows for each rule, O(d) per row
+sparse_aftrl.py, heap.py                    A-FTRL on sparse rows, in time proportional to their non-zeros
+moments.py                                  sums over features that the scaling of features needs
+compile.py                                  compiler options
+state.py                                    `KernelState`: the arrays of one learner and the loop of its rule
 """

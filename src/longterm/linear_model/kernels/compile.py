@@ -1,9 +1,4 @@
-"""How kernels are compiled: once, kept on disk, and never stale.
-
-Numba keeps a compiled kernel as long as the kernel's own file is unchanged. It does not notice that a helper in another
-file was edited. But what a kernel closes over is part of the key under which it is kept. So every kernel closes over
-`sources()` and hands it to `keep_under`: whatever is edited in this folder, every kernel is compiled anew.
-"""
+"""Compiler options of the kernels and of the helpers that they call."""
 
 from __future__ import annotations
 
@@ -12,53 +7,33 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from longterm.learners import _scale_mixture
-from longterm.storage import compiled as storage
+from longterm import _numba
+from longterm.learners import multi_scale_hedge
 
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
-"""Sums may be reordered for SIMD. Never the whole set: it assumes that there are no NaNs, and they must be refused."""
-_INLINE: Any = {"forceinline": True} if numba.version_info[:2] < (0, 70) else {}
-"""Calls that LLVM leaves standing cost a round half as much again. Numba does not document this option: versions that
-were not tried go without, and are slower."""
-OPTIONS: Any = {"fastmath": FASTMATH, "error_model": "numpy"} | _INLINE
+"""Sums may be reordered for SIMD. The whole set would assume that there are no NaNs."""
 
-helper = numba.njit(**OPTIONS)
-"""For the functions that kernels call: compiled into them, not kept by themselves."""
-exact = numba.njit(fastmath=False, error_model="numpy")
-"""For compensated sums, which must not be reordered. Left out, `fastmath` means: as the function that calls."""
-in_order = numba.njit(fastmath=False, error_model="numpy", **_INLINE)
-"""For sums that must come out the same, to the last bit, in every kernel that they are compiled into."""
-precise = numba.njit(fastmath={"contract"}, error_model="numpy", **_INLINE)
-"""For functions of a number whose roundings are part of their design."""
+helper: Any = numba.njit(fastmath=FASTMATH, error_model="numpy", forceinline=True)
+"""Decorator of the functions that kernels call. They are compiled into the kernels and not cached by themselves.
+Without `forceinline` a round takes 1.3 times as long."""
+ordered: Any = numba.njit(fastmath={"contract"}, error_model="numpy", forceinline=True)
+"""The same for products that would underflow if they were reordered."""
+exact: Any = numba.njit(fastmath=False, error_model="numpy")
+"""The same for compensated sums and heaps."""
 
 
-def sources() -> str:
-    """A digest of this folder's files, and the constants that are not in them."""
-    constants = {name: value for name, value in vars(_scale_mixture).items() if name.isupper()}
-    return f"{storage.sources(Path(__file__).parent)} {constants}"
+def source_digest() -> str:
+    """Return a digest of this folder and of the constants that it imports; kernels close over it."""
+    constants = {name: value for name, value in vars(multi_scale_hedge).items() if name.isupper()}
+    return f"{_numba.source_digest(Path(__file__).parent)} {constants}"
 
 
 @helper
-def keep_under(digest):
-    """Nothing: see above."""
+def use(digest):
+    """Do nothing: a kernel calls it so that the digest is part of its closure and of Numba's cache key."""
 
 
 def compiled(function: Callable[..., Any], signature: Any) -> Any:
-    """`function` for arguments of these types and no others, with the kernels' arithmetic."""
-    return storage.compiled(function, signature, fastmath=FASTMATH)
-
-
-def _pointer(context, address):
-    """An address as a pointer, for `numba.carray`."""
-
-    def generate(context, builder, signature, arguments):
-        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
-
-    return types.voidptr(types.int64), generate
-
-
-pointer: Any = intrinsic(_pointer)
+    """Return the kernel `function`, compiled for arguments of these types."""
+    return _numba.compiled(function, signature, fastmath=FASTMATH)

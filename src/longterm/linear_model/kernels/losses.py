@@ -1,6 +1,6 @@
-"""Losses of a linear model on one row, by number, for compiled kernels: value and slope at a margin m = ⟨u, x⟩ + b.
+"""Losses of a linear model on one row, selected by an integer code: value and slope at a margin m = ⟨u, x⟩ + b.
 
-| number | loss | labels | f(m) | slope at a kink |
+| code | loss | labels | f(m) | slope at a kink |
 |---|---|---|---|---|
 | `LOGISTIC` 0 | logistic | ±1 | log(1 + exp(−y m)) | – |
 | `HINGE` 1 | hinge | ±1 | [1 − y m]₊ | 0 at y m = 1 |
@@ -9,20 +9,22 @@
 | `HUBER` 4 | Huber, parameter h > 0 | any | ½ (m − y)², and h (abs(m − y) − h/2) beyond abs(m − y) = h | – |
 | `QUANTILE` 5 | quantile, parameter q in (0, 1) | any | q [y − m]₊ + (1 − q) [m − y]₊ | 0 at m = y |
 
-A row's gradient is weight · slope · (u, 1). These are the losses of `longterm.losses`, kinks and all: `Logistic`,
-`Hinge`, `SquaredHinge`, `LeastSquares`, `Huber`, `Quantile`. A loss would be passed as a function, were it not that
-kernels which take functions are compiled anew in every process.
-
-Nothing overflows in the logistic loss, for margins of ±1e300 too, and a NaN comes out as a NaN value.
+They are the losses of `longterm.losses` with the same slopes at kinks. The gradient of a row is weight · slope · (u,
+1).
 """
 
 from __future__ import annotations
 
 import math
+from functools import cache
+from typing import Any
 
-import numba
+import numpy as np
+from numba import float64, int64
 
-from longterm.linear_model.kernels.functions import exponential, log1p_of_share
+from longterm._arrays import FloatArray
+from longterm._numba import readonly
+from longterm.linear_model.kernels.compile import compiled, helper, source_digest, use
 
 LOGISTIC, HINGE, SQUARED_HINGE, SQUARED, HUBER, QUANTILE = range(6)
 
@@ -34,52 +36,59 @@ CODES = {
     "huber": HUBER,
     "quantile": QUANTILE,
 }
-"""By the names that estimators use."""
+"""The codes by the names that estimators use."""
 
 OF_TWO_CLASSES = frozenset({LOGISTIC, HINGE, SQUARED_HINGE})
-"""Those whose labels are ±1."""
-
-WITH_KINKS = frozenset({HINGE, QUANTILE})
-"""Those without a slope somewhere."""
+"""The losses with labels ±1."""
 
 
-@numba.njit(inline="always")
-def slope_and_parts(code, parameter, margin, y):
-    """f′(margin), and what f(margin) is made of, for `value_of`. One exponential at most."""
+@helper
+def value_and_slope(code, parameter, margin, y):
+    """Return f(margin) and f′(margin). The logistic loss overflows for no finite margin."""
     if code == LOGISTIC:
         z = y * margin
-        small = exponential(-abs(z))  # never above 1
-        pull = (small if z >= 0.0 else 1.0) / (1.0 + small)  # no branch: whether a row is right cannot be guessed
-        return -y * pull, max(-z, 0.0), small
+        small = math.exp(-abs(z))
+        pull = (small if z >= 0.0 else 1.0) / (1.0 + small)
+        return max(-z, 0.0) + math.log1p(small), -y * pull
     if code <= SQUARED_HINGE:
         gap = 1.0 - y * margin
         if gap <= 0.0:
-            return 0.0, 0.0, 0.0
+            return 0.0, 0.0
         if code == HINGE:
-            return -y, gap, 0.0
-        return -2.0 * y * gap, gap * gap, 0.0
+            return gap, -y
+        return gap * gap, -2.0 * y * gap
     residual = margin - y
     if code == SQUARED:
-        return residual, 0.5 * residual * residual, 0.0
+        return 0.5 * residual * residual, residual
     size = abs(residual)
     if code == HUBER:
         if size <= parameter:
-            return residual, 0.5 * residual * residual, 0.0
-        return math.copysign(parameter, residual), parameter * (size - 0.5 * parameter), 0.0
+            return 0.5 * residual * residual, residual
+        return parameter * (size - 0.5 * parameter), math.copysign(parameter, residual)
     if residual == 0.0:
-        return 0.0, 0.0, 0.0
+        return 0.0, 0.0
     slope = 1.0 - parameter if residual > 0.0 else -parameter
-    return slope, slope * residual, 0.0
+    return slope * residual, slope
 
 
-@numba.njit(inline="always")
-def value_of(code, part, share):
-    """f(margin), which is finite where `part` is. A round has time for the logarithm once the slope is on its way."""
-    return part + log1p_of_share(share) if code == LOGISTIC else part
+@cache
+def evaluation_kernel() -> Any:
+    """Return the kernel (code, parameter, margins, labels, values, slopes) that writes losses and their slopes."""
+    digest = source_digest()
+
+    def evaluate(code, parameter, margins, labels, values, slopes):
+        use(digest)
+        for i in range(len(margins)):
+            values[i], slopes[i] = value_and_slope(code, parameter, margins[i], labels[i])
+
+    numbers = readonly(float64)
+    return compiled(evaluate, (int64, float64, numbers, numbers, float64[::1], float64[::1]))
 
 
-@numba.njit(inline="always")
-def value_and_slope(code, parameter, margin, y):
-    """f(margin) and f′(margin)."""
-    slope, part, share = slope_and_parts(code, parameter, margin, y)
-    return value_of(code, part, share), slope
+def values_and_slopes(
+    code: int, parameter: float, margins: FloatArray, labels: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the losses of many rows and their slopes, both of shape (n,)."""
+    values, slopes = np.empty(len(margins)), np.empty(len(margins))
+    evaluation_kernel()(code, parameter, np.ascontiguousarray(margins), np.ascontiguousarray(labels), values, slopes)
+    return values, slopes

@@ -1,0 +1,72 @@
+"""The command `longterm pace`: spend a budget over a log of auctions with two rules."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+
+from longterm.errors import InputError
+from longterm.pacing import Auctions, DualMirrorDescent, PriceHistory, best_in_hindsight, play, synthetic_auctions
+from longterm.pacing.base import Pacer
+from longterm.pacing.planned import PlannedMirrorDescent
+
+
+@dataclass(frozen=True)
+class PaceCommand:
+    """Spend a budget over a log of second-price auctions with two rules, and compare with the best in hindsight.
+
+    The first tenth of the log is the history that sets the first bid; the rest is played. examples/pacing.py of the
+    repository has more rules and figures.
+
+    for example:
+      longterm pace log.csv --values pCTR --prices "market price" --budget 5000
+      longterm pace --auctions 5000
+    """
+
+    log: tyro.conf.Positional[Path | None] = None
+    """A CSV file with a header. Left out: synthetic auctions."""
+    values: str = "value"
+    """The column of the values of requests."""
+    prices: str = "price"
+    """The column of the market prices."""
+    clicks: str | None = None
+    """The column of clicks. Left out: click, if there is one."""
+    budget: float | None = None
+    """The budget, in the units of the prices. Left out: --share of their sum."""
+    share: float = 0.125
+    """The budget as a share of the total price."""
+    auctions: int = 20_000
+    """The number of synthetic auctions."""
+    seed: int = 0
+    """The seed of synthetic auctions."""
+
+    def run(self) -> None:
+        """Play the log with each rule and print spend and value."""
+        if self.log is None:
+            auctions, name = synthetic_auctions(self.auctions, self.seed), "Synthetic auctions"
+        else:
+            auctions = Auctions.from_csv(self.log, values=self.values, prices=self.prices, clicks=self.clicks)
+            name = str(self.log)
+        if len(auctions) < 2:
+            raise InputError("log", f"has {len(auctions)} auctions", "Give at least two: the first tenth is not played")
+        known = max(1, len(auctions) // 10)
+        past, day = auctions[:known], auctions[known:]
+        budget = self.share * day.total_price if self.budget is None else self.budget
+        history = PriceHistory.of(past)
+        rules: dict[str, Pacer[Any]] = {
+            "dual mirror descent": DualMirrorDescent.calibrated(budget, len(day), history),
+            "dual mirror descent, planned": PlannedMirrorDescent.calibrated(budget, len(day), history),
+        }
+        best = best_in_hindsight(day.values, day.prices, budget)
+        lines = [name, f"{len(day):,} auctions after {known:,} that set the first bid; budget {budget:,.6g}", ""]
+        lines.append(f"{'':<30}{'spent':>10}{'value won':>12}{'of the best':>13}")
+        for rule, pacer in rules.items():
+            run = play(pacer, day)
+            share = run.value / best.objective if best.objective else 1.0
+            lines.append(f"{rule:<30}{run.spent / budget:>10.1%}{run.value:>12.5g}{share:>13.1%}")
+        lines.append(f"{'best in hindsight':<30}{best.spent / budget:>10.1%}{best.objective:>12.5g}{1:>13.1%}")
+        sys.stdout.write("\n".join(lines) + "\n")

@@ -1,0 +1,168 @@
+"""A-OGD with a step for each coordinate: diagonal AdaGrad on a box (after the paper's discussion section).
+
+With d_t = ∇f_t(x_t) + λ_t ∇g(x_t), g = max_j g_j, and Δ_k the width of the box in coordinate k,
+
+    x_{t+1,k} = clip( x_{t,k} − η_{t,k} d_{t,k} ),        η_{t,k} = Δ_k / √( 2 Σ_{s≤t} d_{s,k}² ),      x_1 = centre
+    λ_{t+1}   = [ λ_t + μ_t ( g(x_t) − θ_t λ_t ) ]₊       θ_t = θ_0/t^β,   μ_t = 1/(θ_t (t + 1)),      λ_1 = 0
+
+A coordinate that has seen no gradient does not move.
+
+Steps: any θ_0 > 0, since a term of the bound replaces condition C2. The default is A-OGD's 3ΔG. Where few coordinates
+have large gradients, the others keep long steps. Where all are alike, it is `AdaGradAOGD` up to a factor. It can be
+worse than A-OGD, because the first steps are as wide as the set.
+Needs: a box; value and one subgradient of f_t and of g_t at x_t. No horizon.
+Guarantees: O(T^max(β, 1/2)) regret and O(T^{1−β/2}) for Σ g_t(x_t) (signed), for losses of an adversary and g_t that
+change, against x* with g_t(x*) ≤ 0 in every round (`docs/after_the_paper.md`).
+Not promised: feasibility in a single round, a small Σ [g(x_t)]₊.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm import _validate as validate
+from longterm._arrays import Array, FloatArray, as_column, namespace
+from longterm._validate import Hyper
+from longterm.errors import InputError
+from longterm.learners.base import Learner
+from longterm.learners.feedback import Feedback
+from longterm.learners.ftrl import given_unit
+from longterm.learners.multiplier import Multiplier, MultiplierState
+from longterm.learners.prox_learner import as_reported
+from longterm.problems import Problem
+from longterm.sets import Box, Set
+from longterm.theory.bounds import REGRET, SIGNED, horizons_of
+from longterm.theory.step_sums import power_sum
+
+
+class DiagonalAdaGradAOGDState(NamedTuple):
+    """(t, x_t, Σ_{s<t} d_{s,k}² for each k) and the multiplier."""
+
+    round: Array
+    x: Array
+    square_sums: Array
+    dual: MultiplierState
+
+    @property
+    def multiplier(self) -> Array:
+        """λ_t, shape (..., 1)."""
+        return self.dual.multiplier
+
+
+@dataclass(frozen=True, eq=False)
+class DiagonalAdaGradAOGD(Learner[DiagonalAdaGradAOGDState]):
+    """A-OGD on a box with a step for each coordinate.
+
+    Parameters
+    ----------
+    enclosing_set : Box
+        B, the box.
+    dual : Multiplier
+        θ_0 and β.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm import Problem, run
+    >>> from longterm.learners import DiagonalAdaGradAOGD
+    >>> from longterm.constraints import Affine
+    >>> from longterm.losses import Linear
+    >>> from longterm.sets import Box
+    >>> from longterm.streams import Replay
+    >>> problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[-1.0, -1.0]], [0.5]))  # x₁ + x₂ ≥ −½
+    >>> trace = run(problem, DiagonalAdaGradAOGD.for_problem(problem), Replay([np.tile([0.9, 0.1], (5000, 1))]))
+    >>> trace.state.x.round(2), float((trace.signed_violation[-1] / 5000).round(3))
+    (array([-1.  ,  0.04]), 0.013)
+    """
+
+    enclosing_set: Set
+    dual: Multiplier
+    widths: tuple[float, ...] = field(init=False, repr=False)
+    """Δ_k of each coordinate k."""
+
+    name: ClassVar[str] = "diagonal_adagrad_aogd"
+    title: ClassVar[str] = "Diagonal AdaGrad A-OGD"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^max(β, 1/2))", SIGNED: "O(T^(1−β/2))"}
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.enclosing_set, Box):
+            what = f"is a {type(self.enclosing_set).__name__}, and coordinates can only move alone in a box"
+            raise InputError("enclosing_set", what, "Use a Box, or A-OGD with AdaGrad-norm steps on other sets")
+        validate.set_frozen(self, widths=tuple((self.enclosing_set.upper - self.enclosing_set.lower).tolist()))
+
+    @classmethod
+    def for_problem(cls, problem: Problem, *, beta: Hyper = 2 / 3, theta_0: Hyper | None = None) -> DiagonalAdaGradAOGD:
+        """Make A-OGD with AdaGrad's step for each coordinate, on a box.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, Δ and G.
+        beta : float or array
+            β in (0, 1). Larger values favour the constraint, smaller ones (down to ½) the regret.
+        theta_0 : float or array, optional
+            Above 0; A-OGD's 3ΔG unless given.
+        """
+        c = problem.constants
+        theta = 3 * c.diameter * c.gradient_bound if theta_0 is None else theta_0
+        return cls(problem.enclosing_set, Multiplier(theta, beta))
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """Return the bounds against x* with g_t(x*) ≤ 0 in every round, for any losses.
+
+            Σ f_t(x_t) − f_t(x*) ≤ D² S_μ + 2ΔG_f √T + Δ²G_g²/m_T,       m_T = min_{2≤t≤T} θ_t (t − 1)/(2(t + 1))
+            Σ g_t(x_t)           ≤ √( 2 (S_θ + θ_0) (that + F T) )
+
+        m_T is attained at 2 or at T, and S_μ ≤ (1/θ_0) Σ t^{β−1}. Δ is the Euclidean diameter, since
+        Σ_k Δ_k √S_k ≤ Δ √(Σ_k S_k).
+
+        Examples
+        --------
+        >>> from longterm import Problem
+        >>> from longterm.constraints import Affine
+        >>> from longterm.learners import DiagonalAdaGradAOGD
+        >>> from longterm.losses import Linear
+        >>> from longterm.sets import Box
+        >>> problem = Problem(Box.cube(2, -1.0, 1.0), Linear(2), Affine([[-0.5, -0.5]], [0.25]))
+        >>> bound = DiagonalAdaGradAOGD.for_problem(problem).bound(problem, 1000)
+        >>> round(float(bound["regret"]), 1), round(float(bound["signed_violation"]), 1)
+        (300.9, 1241.0)
+        """
+        T, c = horizons_of(rounds, self.batch_shape), problem.constants
+        theta_0, beta = np.asarray(self.dual.theta_0), np.asarray(self.dual.beta)
+
+        def slack(t: FloatArray) -> FloatArray:
+            """Return θ_t (t − 1)/(2(t + 1)), the multiple of λ_t² that the dual leaves for the x-step."""
+            return np.asarray(theta_0 / t**beta * (t - 1) / (2 * (t + 1)))
+
+        least = np.minimum(slack(np.asarray(2.0)), slack(np.maximum(T, 2.0)))
+        pull = np.where(T > 1, (c.diameter * c.constraint_gradient_bound) ** 2 / least, 0.0)
+        dual = c.constraint_bound**2 / theta_0 * power_sum(T, 1 - beta)
+        regret = dual + 2 * c.diameter * c.loss_gradient_bound * np.sqrt(T) + pull
+        weight = theta_0 * (power_sum(T, beta) + 1)
+        return {REGRET: regret, SIGNED: np.sqrt(2 * weight * (regret + c.loss_range * T))}
+
+    def init(self, batch_shape: tuple[int, ...] = (), *, xp: Any = np, dtype: Any = None) -> DiagonalAdaGradAOGDState:
+        x = self.initial_x(batch_shape, xp, dtype)
+        return DiagonalAdaGradAOGDState(xp.asarray(1, dtype=xp.int64), x, xp.zeros_like(x), self.dual.start(1, x))
+
+    def update(self, state: DiagonalAdaGradAOGDState, feedback: Feedback) -> DiagonalAdaGradAOGDState:
+        xp = namespace(state.x)
+        descent = feedback.loss_gradient + state.multiplier * feedback.constraint_gradient
+        square_sums = state.square_sums + descent**2
+        eta = xp.asarray(self.widths, dtype=state.x.dtype) / xp.sqrt(2 * xp.where(square_sums > 0, square_sums, 1.0))
+        return DiagonalAdaGradAOGDState(
+            round=state.round + 1,
+            x=self.enclosing_set.project(state.x - eta * descent),
+            square_sums=square_sums,
+            dual=self.dual.ascend(state.dual, state.round, as_column(feedback.constraint), given_unit(state.x)),
+        )
+
+    def report(self, state: DiagonalAdaGradAOGDState) -> dict[str, Array]:
+        theta, mu = self.dual.steps(state.round, given_unit(state.x))
+        return {"multiplier": as_reported(state.multiplier), "theta": theta, "mu": mu}

@@ -1,0 +1,142 @@
+"""Forecasts m_t of ∇f_t(x_t), made before round t.
+
+A model makes them from the gradients so far, or a table is given beforehand (`GivenHints`). A hint in the feedback of
+the round before (`Feedback.hint`) takes precedence over the model. Round 1 has only the model's.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from longterm import _validate as validate
+from longterm._arrays import Array, as_column, like, namespace, rows_at
+from longterm.errors import InputError
+from longterm.learners.feedback import Feedback
+
+
+class HintModel(ABC):
+    """A forecaster of the next gradient. Its memory is one array."""
+
+    @abstractmethod
+    def start(self, x: Array) -> Array:
+        """Return the memory before round 1, for decisions of this shape."""
+
+    @abstractmethod
+    def predict(self, memory: Array, t: Array, x: Array) -> Array:
+        """Return m_t, shaped as x is."""
+
+    @abstractmethod
+    def update(self, memory: Array, t: Array, gradient: Array) -> Array:
+        """Return the memory after ∇f_t(x_t)."""
+
+    def following(self, memory: Array, t: Array, feedback: Feedback) -> tuple[Array, Array]:
+        """Return the memory after round t, and m_{t+1}: the feedback's hint if it has one."""
+        memory = self.update(memory, t, feedback.loss_gradient)
+        if feedback.hint is not None:
+            return memory, feedback.hint
+        return memory, self.predict(memory, t + 1, feedback.loss_gradient)
+
+
+@dataclass(frozen=True)
+class NoHint(HintModel):
+    """The forecast m_t = 0, unless the feedback has a hint."""
+
+    def start(self, x: Array) -> Array:
+        return namespace(x).zeros_like(x[..., :1])
+
+    def predict(self, memory: Array, t: Array, x: Array) -> Array:
+        return namespace(x).zeros_like(x)
+
+    def update(self, memory: Array, t: Array, gradient: Array) -> Array:
+        return memory
+
+
+@dataclass(frozen=True)
+class LastGradient(HintModel):
+    """The forecast m_t = ∇f_{t−1}(x_{t−1})."""
+
+    def start(self, x: Array) -> Array:
+        return namespace(x).zeros_like(x)
+
+    def predict(self, memory: Array, t: Array, x: Array) -> Array:
+        return memory
+
+    def update(self, memory: Array, t: Array, gradient: Array) -> Array:
+        return gradient + 0 * memory
+
+
+@dataclass(frozen=True)
+class Seasonal(HintModel):
+    """The forecast m_t = ∇f_{t−n}(x_{t−n}), n the length of a season; 0 in the first season.
+
+    Parameters
+    ----------
+    period : int
+        The rounds of a season, 24 for the hours of a day.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from longterm.learners import Seasonal
+    >>> model = Seasonal(2)
+    >>> memory = model.start(np.zeros(1))
+    >>> for t, gradient in ((1, [5.0]), (2, [7.0])):
+    ...     memory = model.update(memory, np.asarray(t), np.array(gradient))
+    >>> model.predict(memory, np.asarray(3), np.zeros(1)), model.predict(memory, np.asarray(4), np.zeros(1))
+    (array([5.]), array([7.]))
+    """
+
+    period: int
+
+    def __post_init__(self) -> None:
+        validate.set_frozen(self, period=validate.count("period", self.period))
+
+    def start(self, x: Array) -> Array:
+        return namespace(x).zeros((*x.shape[:-1], self.period, x.shape[-1]), dtype=x.dtype)
+
+    def _indicator(self, t: Array, x: Array) -> Array:
+        """Return 1 at the phase of round t and 0 elsewhere, shape (..., period, 1)."""
+        xp = namespace(x)
+        now = as_column((t - 1) % self.period) == xp.arange(self.period, dtype=t.dtype)
+        return as_column(xp.astype(now, x.dtype))
+
+    def predict(self, memory: Array, t: Array, x: Array) -> Array:
+        return namespace(memory).sum(memory * self._indicator(t, memory), axis=-2)
+
+    def update(self, memory: Array, t: Array, gradient: Array) -> Array:
+        now = self._indicator(t, gradient)
+        return memory * (1 - now) + gradient[..., None, :] * now
+
+
+@dataclass(frozen=True, eq=False)
+class GivenHints(HintModel):
+    """Forecasts from a table with one row a round; 0 after its end.
+
+    Parameters
+    ----------
+    table : array_like
+        Shape (rounds, d).
+    """
+
+    table: ArrayLike
+
+    def __post_init__(self) -> None:
+        table = np.asarray(self.table, dtype=np.float64)
+        if table.ndim != 2 or not np.all(np.isfinite(table)):
+            raise InputError("table", f"has shape {table.shape}, or numbers that are not", "Give one row a round")
+        validate.set_frozen(self, table=validate.frozen(np.concatenate([table, np.zeros((1, table.shape[1]))])))
+
+    def start(self, x: Array) -> Array:
+        return namespace(x).zeros_like(x[..., :1])
+
+    def predict(self, memory: Array, t: Array, x: Array) -> Array:
+        xp, rows = namespace(x), np.asarray(self.table)
+        index = xp.minimum(t - 1, xp.asarray(len(rows) - 1, dtype=t.dtype))
+        return rows_at(like(rows, x), index) + 0 * x
+
+    def update(self, memory: Array, t: Array, gradient: Array) -> Array:
+        return memory

@@ -1,0 +1,113 @@
+"""Mirror prox without violation (Mahdavi, Jin, Yang 2012, Corollary 13, corrected): mirror prox on A x − b + γ ≤ 0.
+
+With rows of length 1, η = δ = T^{−1/3} and γ = b T^{−1/3}, b = 2 √(2F). Then θT = 1/η = T^{1/3}, and where
+F T ≥ r² T^{1/3}/2 + G_f² T^{2/3} the bound of Theorem 12 on each Σ_t (g_j(x_t) + γ) is at most
+
+    √( 2 · 2 T^{1/3} · 2 F T ) = 2 √(2F) T^{2/3} = γ T,     so every Σ_t g_j(x_t) ≤ 0.
+
+(The article prints b = 2 √F, without one of these three factors 2.) Needs: what mirror prox needs, and a Slater point
+with slack ε > γ in rows of length 1. The margin is on the polyhedron, not on the feedback as in `tightened`: mirror
+prox uses the constraints before the round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from longterm import _validate as validate
+from longterm._arrays import FloatArray
+from longterm.constraints import Affine
+from longterm.learners.mirror_prox import MirrorProx, mirror_prox_steps, unit_rows
+from longterm.learners.needs import Need
+from longterm.problems import Problem
+from longterm.theory.bounds import LONG_TERM, REGRET, horizons_of
+from longterm.theory.facts import Assumption
+from longterm.theory.slater import SlaterPoint, find_slater_point
+
+
+@dataclass(frozen=True, eq=False)
+class NoViolationMirrorProx(MirrorProx):
+    """Mirror prox on A x − b + γ ≤ 0.
+
+    Parameters
+    ----------
+    enclosing_set : Set
+        B, which it projects onto.
+    polyhedron : Affine
+        A x ≤ b − γ with rows of length 1.
+    schedule : ConstantSchedule
+        θ = δη, η and μ = η.
+    gamma : float
+        γ.
+    slater : SlaterPoint
+        ε in rows of length 1, and where known x̂.
+    checked : tuple of Assumption
+        What was checked when γ was chosen.
+
+    Examples
+    --------
+    >>> from longterm.learners import NoViolationMirrorProx
+    >>> from longterm.problems import two_dimensional
+    >>> learner = NoViolationMirrorProx.for_problem(two_dimensional(), horizon=10_000)
+    >>> round(learner.gamma, 6), all(assumption.holds for assumption in learner.assumptions)
+    (0.185664, True)
+    """
+
+    gamma: float
+    slater: SlaterPoint
+    checked: tuple[Assumption, ...]
+
+    name: ClassVar[str] = "no_violation_mirror_prox"
+    title: ClassVar[str] = "No-violation mirror prox"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(T^2/3)", LONG_TERM: "≤ 0 at T"}
+    needs: ClassVar[frozenset[Need]] = MirrorProx.needs | {Need.SLATER_POINT}
+
+    @classmethod
+    def for_problem(cls, problem: Problem, *, horizon: int, slater: SlaterPoint | None = None) -> NoViolationMirrorProx:
+        """Make mirror prox on g + γ (Corollary 13 of Mahdavi, Jin and Yang).
+
+        Where γ would be above ε it is ε, so that the tightened polyhedron is not empty, and `assumptions` says so.
+
+        Parameters
+        ----------
+        problem : Problem
+            The problem to play.
+        horizon : int
+            T, the number of rounds.
+        slater : SlaterPoint, optional
+            With its ε in rows of length 1. Unless given, one is searched for.
+        """
+        T, constants = validate.dimension("horizon", horizon), problem.constants
+        polyhedron = unit_rows(problem)
+        point = find_slater_point(polyhedron, problem.enclosing_set) if slater is None else slater
+        F, eta = constants.loss_range, T ** (-1 / 3)
+        gamma = float(2 * np.sqrt(2 * F) * eta)
+        cost = constants.radius**2 / (2 * eta) + constants.loss_gradient_bound**2 * eta * T
+        longer = "Give a longer horizon"
+        checked = (
+            Assumption("r²T^{1/3}/2 + G_f²T^{2/3} ≤ F T", cost, F * T, longer),
+            Assumption("γ = 2√(2F) T^{−1/3} ≤ ε", gamma, point.epsilon, longer),
+        )
+        gamma = min(gamma, point.epsilon)
+        tightened = Affine(polyhedron.matrix, polyhedron.limit - gamma)
+        return cls(problem.enclosing_set, tightened, mirror_prox_steps(eta, eta), gamma, point, checked)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        return super().assumptions + self.checked
+
+    def theorem(self, problem: Problem, rounds: NDArray[np.int64]) -> Mapping[str, FloatArray]:
+        """Return Corollary 13, corrected: Theorem 12 on g + γ, against a comparator moved by γ/ε to the Slater point.
+
+        Regret: 𝓡 + (γ/ε) F T. The other bound is 0 where the margin makes up for all that Theorem 12 allows.
+        """
+        c, T = problem.constants, horizons_of(rounds, self.batch_shape)
+        regret, root = self.bounds_in_unit_rows(c, rounds)
+        moved = self.gamma / self.slater.epsilon * c.loss_range * T
+        left = np.maximum(root - self.gamma * T, 0.0)
+        return {REGRET: regret + moved, LONG_TERM: left * c.constraint_gradient_bound}

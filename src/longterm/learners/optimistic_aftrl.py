@@ -1,0 +1,127 @@
+"""Optimistic A-FTRL: the leader counts a forecast of the next loss as if it had come; curvature from the errors.
+
+A-FTRL (`learners.aftrl`) with z_t + m_{t+1} in the place of z_t = Σ_{s≤t} ∇f_s(x_s), and with
+η_t = 2^{−½} R/√(S_{t−1} + ε), S_t = Σ_{s≤t} ‖∇f_s(x_s) − m_s‖², ε = 10^{−4} G_f², in the place of R/(G_f √t):
+
+    x_{t+1} = argmin_B ⟨z_t + m_{t+1}, x⟩ + ⟨Λ_{t+1}, g(x)⟩ + ‖x − x_1‖²/(2η_{t+1}).
+
+In `ftrl` this is a `Multiplier` with a `ForecastScale`.
+Guarantees: those of A-FTRL with P = R²/(2η_T) + Σ_t min(½η_t e_t², 2R e_t) ≤ 8.6 R√(S_T + ε), e_t = ‖∇f_t(x_t) − m_t‖.
+The statement is ours; the proof is in `docs/derivations.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from longterm import _validate as validate
+from longterm._arrays import Array, FloatArray, dot, namespace
+from longterm._validate import Hyper
+from longterm.constraints.prox import Prox
+from longterm.learners.feedback import Feedback
+from longterm.learners.ftrl import FTRL, FTRLState, Leader, Scale, SingleLeader, require_state
+from longterm.learners.hints import HintModel, LastGradient
+from longterm.learners.multiplier import Multiplier, default_theta_0
+from longterm.learners.prox_learner import as_numbers, prox_of
+from longterm.problems import Problem
+from longterm.theory.bounds import LONG_TERM, REGRET
+
+EPSILON = 1e-4
+"""ε as a share of G_f²."""
+
+
+class ForecastState(NamedTuple):
+    """(m_t, S_{t−1}) and the memory of the hint model."""
+
+    hint: Array
+    errors: Array
+    memory: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ForecastScale(Scale):
+    """A forecast in the leader, and the curvature from its errors so far.
+
+    Parameters
+    ----------
+    size : float
+        G_f, which only scales ε.
+    hints : HintModel
+        The forecasts.
+    """
+
+    size: float
+    hints: HintModel = field(default_factory=LastGradient)
+
+    starts_at_centre: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        validate.set_frozen(self, size=validate.positive_scalar("size", self.size))
+
+    def init(self, prox: Prox, x: Array) -> ForecastState:
+        xp, memory = namespace(x), self.hints.start(x)
+        hint = self.hints.predict(memory, xp.asarray(1, dtype=xp.int64), x)
+        return ForecastState(hint, xp.zeros(x.shape[:-1], dtype=x.dtype), memory)
+
+    def observe(self, prox: Prox, state: FTRLState, feedback: Feedback) -> ForecastState:
+        error = feedback.loss_gradient - state.scale.hint
+        memory, hint = self.hints.following(state.scale.memory, state.round, feedback)
+        return ForecastState(hint, state.scale.errors + dot(error, error), memory)
+
+    def leader(self, prox: Prox, state: FTRLState) -> tuple[Leader, ForecastState]:
+        root = namespace(state.x).sqrt(state.scale.errors + EPSILON * self.size**2)
+        curvature = 2**0.5 / prox.over.radius * root
+        return SingleLeader.about_centre(prox, state.gradient_sum + state.scale.hint, curvature), state.scale
+
+    def report(self, prox: Prox, state: FTRLState) -> dict[str, Array]:
+        return {"errors": state.scale.errors}
+
+    def primal(self, prox: Prox, problem: Problem, T: FloatArray, state: FTRLState | None) -> FloatArray:
+        errors = as_numbers(require_state(state).scale.errors) + EPSILON * self.size**2
+        return np.asarray(8.6 * problem.constants.radius * np.sqrt(errors))
+
+
+class OptimisticAFTRL(FTRL):
+    """A-FTRL that counts a forecast of the next gradient."""
+
+    name: ClassVar[str] = "optimistic_aftrl"
+    title: ClassVar[str] = "Optimistic A-FTRL"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√Σ‖∇f − m‖² + T^β)", LONG_TERM: "O(T^(1−β/2))"}
+    variants: ClassVar[tuple[Mapping[str, Any], ...]] = ()
+
+    @classmethod
+    def for_problem(
+        cls,
+        problem: Problem,
+        *,
+        hints: HintModel | None = None,
+        beta: Hyper = 2 / 3,
+        theta_0: Hyper | None = None,
+    ) -> OptimisticAFTRL:
+        """Make A-FTRL that counts a forecast of the next gradient as if it had come.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the prox of g, R, G_f, D and F.
+        hints : HintModel, optional
+            The forecasts; the last gradient unless given.
+        beta : float or array
+            β in (0, 1). Larger values favour the constraint, smaller ones the regret.
+        theta_0 : float or array, optional
+            Above 0; D²/(10F) unless given.
+        """
+        prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
+        G = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
+        if theta_0 is None:
+            theta_0 = default_theta_0(prox.values_norm_bound(), validate.positive_scalar("loss_range", c.loss_range))
+        scale = ForecastScale(G, LastGradient() if hints is None else hints)
+        return cls(prox, scale, Multiplier(theta_0, beta))
+
+    def hinted(self, state: FTRLState, hint: Array) -> FTRLState:
+        """Return the state with another forecast of its round, before it is asked."""
+        return self.lead(state._replace(scale=state.scale._replace(hint=hint)))

@@ -1,0 +1,155 @@
+"""Penalised FTRL: a penalty that grows by itself in place of multipliers, and O(1) hard violation, at three scales.
+
+With z_t = Σ_{s≤t} ∇f_s(x_s), W_t = Σ_{s≤t} w_s and c the centre of B,
+
+    x_{t+1} = argmin_{x ∈ B} ⟨z_t, x⟩ + W_{t+1} [g(x)]₊ + (a_{t+1}/2)‖x − c‖²,        z_0 = 0.
+
+In `ftrl` this is a `GrowingPenalty`. Each round solves for one scalar root ν, which the budgets have in closed form.
+The learners differ in the scale:
+
+- `PenalisedFTRL` has given constants: a_t = G_f √t/R, w_t = w_0 t^{1+e}, w_0 = (F + RG_f)/D.
+- `AdaptivePenalisedFTRL` finds them online: a_{t+1} = √V_t/R with V_t = Σ_{s≤t} ‖∇f_s(x_s)‖², w_{t+1} =
+  w_0 M_t (t + 1)^{1+e} with M_t = max_{s≤t} ‖∇f_s(x_s)‖ and w_0 = 2R/D, w_1 = 0. It knows no G_f and no F. Up to round
+  τ, the first with a gradient other than 0, it stays at c, where g(c) ≤ 0 must hold.
+- `MixedPenalisedFTRL` mixes the leaders of eight radii (elastic-net budgets). They share one ν_t, which never falls.
+
+Needs: a fixed constraint of one function with {g ≤ 0} inside B, and the prox of its positive part. No horizon.
+Guarantees: regret at most P_T, with no term for the constraint, and **hard** violation Σ [g(x_t)]₊ = O(1) for every T
+at once. Given constants: P_T ≤ (3/2) R G_f √T and (F + RG_f)(1 + 1/e)/w_0. Found online, from what happened:
+P_T = (5/2) R √V_T, or P_0 + N_0 of the mixture (`docs/aftrl.md`, `docs/scales.md`).
+Not promised: feasibility in a single round, anything about streams that drift. z only accumulates; use `Restarted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from longterm import _validate as validate
+from longterm._validate import Hyper
+from longterm.learners.ftrl import FTRL
+from longterm.learners.ftrl_scales import GivenScale, OnlineScale
+from longterm.learners.growing_penalty import GrowingPenalty
+from longterm.learners.needs import Need
+from longterm.learners.prox_learner import prox_of
+from longterm.learners.scale_mixture import ScaleMixture, default_typical_size
+from longterm.problems import Problem
+from longterm.theory.bounds import HARD, REGRET
+
+
+class PenalisedFTRL(FTRL):
+    """FTRL with a growing penalty on [g]₊ and steps from given constants.
+
+    Examples
+    --------
+    >>> from longterm import Problem, run
+    >>> from longterm.learners import PenalisedFTRL
+    >>> from longterm.constraints import ElasticNetBudget
+    >>> from longterm.losses import Linear
+    >>> from longterm.problems import budgeted_logistic
+    >>> from longterm.streams import SwitchingCosts
+    >>> g = ElasticNetBudget(5, budget=1.0)
+    >>> problem = Problem(g.enclosing_ball(), Linear(5), g)
+    >>> trace = run(problem, PenalisedFTRL.for_problem(problem), SwitchingCosts(5), rounds=1000, record=[10, 1000])
+    >>> trace.hard_violation.round(3)
+    array([0., 0.])
+    >>> problem = budgeted_logistic([[3.0, 4.0, 0.0, 0.0]], budget=1.5)
+    >>> bound = PenalisedFTRL.for_problem(problem).bound(problem, [100, 10_000])
+    >>> bound["regret"].round(1), bound["hard_violation"].round(2)
+    (array([ 72.5, 747.5]), array([4.2 , 4.47]))
+    """
+
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.FIXED_CONSTRAINT, Need.PENALTY_PROX})
+    name: ClassVar[str] = "penalised_ftrl"
+    title: ClassVar[str] = "Penalised FTRL"
+    promises: ClassVar[Mapping[str, str]] = {REGRET: "O(√T)", HARD: "O(1)"}
+
+    @classmethod
+    def for_problem(cls, problem: Problem, *, w_0: Hyper | None = None, growth: Hyper = 0.5) -> PenalisedFTRL:
+        """Make FTRL with a growing penalty on [g]₊, which hardly violates the constraint.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the prox of [g]₊, R, G_f, D and F.
+        w_0 : float or array, optional
+            The first weight; (F + RG_f)/D unless given.
+        growth : float or array
+            e of w_t = w_0 t^{1+e}, above 0.
+        """
+        prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
+        G = validate.positive_scalar("loss_gradient_bound", c.loss_gradient_bound)
+        if w_0 is None:
+            w_0 = (c.loss_range + c.radius * G) / c.constraint_bound
+        return cls(prox, GivenScale(c.radius / G), GrowingPenalty(w_0, growth))
+
+
+class AdaptivePenalisedFTRL(FTRL):
+    """Penalised FTRL that finds the losses' scale by itself."""
+
+    needs: ClassVar[frozenset[Need]] = PenalisedFTRL.needs
+    name: ClassVar[str] = "adaptive_penalised_ftrl"
+    title: ClassVar[str] = "Adaptive penalised FTRL"
+    promises: ClassVar[Mapping[str, str]] = {
+        REGRET: "O(√T), from what happened",
+        HARD: "O(1), from what happened",
+    }
+
+    @classmethod
+    def for_problem(cls, problem: Problem, *, w_0: Hyper | None = None, growth: Hyper = 0.5) -> AdaptivePenalisedFTRL:
+        """Make penalised FTRL without a known bound on the gradients.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives B, the prox of [g]₊, R and D. Nothing is read off its losses.
+        w_0 : float or array, optional
+            w_0 of w_{t+1} = w_0 M_t (t + 1)^{1+e}, above 0; 2R/D unless given.
+        growth : float or array
+            e of the weights, above 0.
+        """
+        prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
+        if w_0 is None:
+            w_0 = 2 * c.radius / c.constraint_bound
+        return cls(prox, OnlineScale(), GrowingPenalty(w_0, growth))
+
+
+class MixedPenalisedFTRL(FTRL):
+    """Penalised FTRL with constants found online and eight radii in one leader.
+
+    With λ_t = ν_t − ν_{t−1}, λ_t g(x_t) ≥ w_t [g(x_t)]₊, because ν rises only to where g is 0, or to W_t, which is w_t
+    above any ν before.
+    """
+
+    needs: ClassVar[frozenset[Need]] = PenalisedFTRL.needs
+    name: ClassVar[str] = "mixed_penalised_ftrl"
+    title: ClassVar[str] = "Mixed penalised FTRL"
+    promises: ClassVar[Mapping[str, str]] = AdaptivePenalisedFTRL.promises
+
+    @classmethod
+    def for_problem(
+        cls,
+        problem: Problem,
+        *,
+        w_0: Hyper | None = None,
+        typical_size: float | None = None,
+        growth: Hyper = 0.5,
+    ) -> MixedPenalisedFTRL:
+        """Make penalised FTRL without a known bound on the gradients, unharmed by a generous budget.
+
+        Parameters
+        ----------
+        problem : Problem
+            Gives the ball, the budget, R and D.
+        w_0 : float or array, optional
+            w_0 of w_{t+1} = w_0 M_t (t + 1)^{1+e}, above 0; 2R/D unless given.
+        typical_size : float, optional
+            r_0; R/4⁴, the middle of the radii, unless given.
+        growth : float or array
+            e of the weights, above 0.
+        """
+        prox, c = prox_of(cls.__name__, cls.needs, problem), problem.constants
+        if w_0 is None:
+            w_0 = 2 * c.radius / c.constraint_bound
+        size = default_typical_size(prox) if typical_size is None else typical_size
+        return cls(prox, ScaleMixture(size), GrowingPenalty(w_0, growth))

@@ -1,0 +1,279 @@
+"""`KernelState`: the arrays of one learner and the kernel of its rule."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import float32, float64, from_dtype, int32, int64, uint64
+from numpy.typing import NDArray
+
+from longterm._arrays import FloatArray
+from longterm._numba import readonly
+from longterm.learners.multi_scale_hedge import RATIO, SCALES
+from longterm.linear_model.kernels import aftrl, aogd, penalised_ftrl, sparse_aftrl
+from longterm.linear_model.kernels.compile import compiled, source_digest, use
+from longterm.linear_model.kernels.heap import KEY_SHARE, bits_for, capacity
+from longterm.linear_model.kernels.layout import (
+    AFTRL,
+    AOGD,
+    COORDINATE,
+    MIXTURE,
+    MIXTURE_FIELDS,
+    ONE,
+    PARAMETERS,
+    PENALISED_FTRL,
+    RESIDUAL,
+    RESIDUAL_SCALES,
+    SCALARS,
+    WEIGHTS,
+    Parameters,
+)
+from longterm.linear_model.kernels.mixture import place, set_priors
+from longterm.linear_model.kernels.round import RESIDUAL_PRIOR_POWER
+
+CODES = {"a-ftrl": AFTRL, "a-ogd": AOGD, "mahdavi": AOGD, "penalised-ftrl": PENALISED_FTRL}
+"""The kernels of the rules."""
+LOG_ODDS_RADIUS = 4.0
+"""The radius of the log-odds' residual, for which a typical residual is ¼."""
+PADDING = 64
+"""Unused numbers on either side of a vector. LLVM's vectorised loops are used only where arrays are some bytes apart;
+without the padding the last bits of sums would depend on where the arrays lie in memory."""
+RESCALED = ("multiplier", "multiplier_sum", "longest_gradient")
+"""Scalars that grow with the weight of the past where features are rescaled, and `gradient_squares` with its square."""
+LARGEST_RESCALED = 1e140
+NUMBERS = {"float32": float32, "float64": float64, "int32": int32, "int64": int64}
+
+
+@cache
+def dense_kernel(code: int, values: str) -> Any:
+    """Return the kernel of a rule for dense rows of this dtype; its arguments are those of `learn_rows`."""
+    digest = source_digest()
+
+    def learn_aogd(parameters, scalars, mixtures, vector, rows, labels, weights, margins):
+        use(digest)
+        aogd.learn_rows(parameters, scalars, mixtures, vector, rows, labels, weights, margins)
+
+    def learn_aftrl(parameters, scalars, mixtures, vector, rows, labels, weights, margins):
+        use(digest)
+        aftrl.learn_rows(parameters, scalars, mixtures, vector, rows, labels, weights, margins)
+
+    def learn_penalised_ftrl(parameters, scalars, mixtures, vector, rows, labels, weights, margins):
+        use(digest)
+        penalised_ftrl.learn_rows(parameters, scalars, mixtures, vector, rows, labels, weights, margins)
+
+    function = {AOGD: learn_aogd, AFTRL: learn_aftrl, PENALISED_FTRL: learn_penalised_ftrl}[code]
+    state = (readonly(from_dtype(PARAMETERS)), from_dtype(SCALARS)[::1], from_dtype(MIXTURE)[::1])
+    given = (readonly(NUMBERS[values], 2), readonly(float64), readonly(float64), float64[::1])
+    return compiled(function, (*state, float64[::1], *given))
+
+
+@cache
+def sparse_kernel(values: str, indices: str) -> Any:
+    """Return the kernel of A-FTRL for CSR rows of these dtypes; its arguments are those of `learn_rows`."""
+    digest = source_digest()
+
+    def learn(parameters, scalars, mixtures, vector, heap, bits, data, indices, indptr, labels, weights,
+              margins):  # fmt: skip
+        use(digest)
+        sparse_aftrl.learn_rows(
+            parameters, scalars, mixtures, vector, heap, bits, data, indices, indptr, labels, weights,
+            margins,
+        )  # fmt: skip
+
+    state = (readonly(from_dtype(PARAMETERS)), from_dtype(SCALARS)[::1], from_dtype(MIXTURE)[::1])
+    rows = (readonly(NUMBERS[values]), readonly(NUMBERS[indices]), readonly(NUMBERS[indices]))
+    given = (readonly(float64), readonly(float64), float64[::1])
+    return compiled(learn, (*state, from_dtype(COORDINATE)[::1], uint64[::1], uint64, *rows, *given))
+
+
+class KernelState:
+    """The state of one learner, and the kernel that changes it. Rows are taken as they are: `_rows` checks them.
+
+    The vector is z (FTRL) or x up to a factor (A-OGD). The sparse layout, for A-FTRL only, has the live entries of a
+    heap beside z, takes CSR rows, and needs time proportional to their non-zeros. Otherwise rows are dense.
+    """
+
+    def __init__(self, rule: str, dimension: int, sparse: bool) -> None:
+        self.code, self.dimension = CODES[rule], dimension
+        self.is_sparse = sparse and self.code == AFTRL
+        self.parameters: Any = np.zeros(1, dtype=PARAMETERS)
+        self.scalars: Any = np.zeros(1, dtype=SCALARS)
+        self.scalars["round"], self.scalars["scale"] = 1, 1.0
+        self.mixtures: Any = np.zeros(2, dtype=MIXTURE)
+        self.heap = np.zeros(capacity(dimension) if self.is_sparse else 0, dtype=np.uint64)
+        self.vector: Any = np.zeros(dimension + 2 * PADDING)[PADDING : PADDING + dimension]
+        if self.is_sparse:
+            self.vector = np.zeros(dimension, dtype=COORDINATE)
+        self._bits = bits_for(dimension)
+        self._kernels: dict[Any, Any] = {}
+
+    @property
+    def z(self) -> FloatArray:
+        """The numbers of the vector."""
+        made: FloatArray = self.vector["z"] if self.is_sparse else self.vector
+        return made
+
+    def use(self, parameters: Parameters) -> None:
+        """Continue with these constants. A residual of another radius begins at 0."""
+        before = self.parameter("scales"), self.parameter("residual_radius")
+        self.parameters[...] = parameters.as_record()
+        if parameters.scales == ONE:
+            return
+        if before[0] == ONE:
+            self._begin_mixture(WEIGHTS, SCALES, parameters.radius)
+        if parameters.residual_radius != before[1]:
+            self._begin_mixture(RESIDUAL, RESIDUAL_SCALES, parameters.residual_radius)
+            typical = 0.25 * parameters.residual_radius / LOG_ODDS_RADIUS
+            set_priors.py_func(self.mixture(RESIDUAL), RESIDUAL_SCALES, typical, RESIDUAL_PRIOR_POWER)
+            self.scalars["intercept_slope"] = self.scalars["intercept_squares"] = 0.0
+
+    def _begin_mixture(self, number: int, count: int, radius: float) -> None:
+        """Set the radii R/4^k of a mixture; the expert at 0 has the radius of the smallest scale."""
+        self.mixtures[number] = np.zeros((), dtype=MIXTURE)
+        mixture = self.mixture(number)
+        mixture.radius[:count] = radius / RATIO ** np.arange(count)
+        mixture.radius[count] = mixture.radius[count - 1]
+        mixture.inverse[: count + 1] = 1 / mixture.radius[: count + 1]
+
+    def mixture(self, number: int) -> Any:
+        """Return the record of a mixture, whose fields are attributes."""
+        return self.mixtures.view(np.recarray)[number]
+
+    def parameter(self, name: str) -> float:
+        """Return one of the constants."""
+        return float(self.parameters[name][0])
+
+    def number(self, name: str) -> float:
+        """Return one of the scalars."""
+        return float(self.scalars[name][0])
+
+    @property
+    def rounds(self) -> int:
+        """How many rows were learned."""
+        return int(self.scalars["round"][0]) - 1
+
+    def learn(self, rows: Any, labels: FloatArray, weights: FloatArray, margins: FloatArray) -> None:
+        """Learn rows one after another: a matrix, or (data, indices, indptr) in the sparse layout.
+
+        The margins of the rows, from before they are learned, are written to `margins`.
+        """
+        kind: Any = (rows[0].dtype, rows[1].dtype) if self.is_sparse else rows.dtype
+        kernel = self._kernels.get(kind)
+        if kernel is None:
+            made = sparse_kernel(kind[0].name, kind[1].name) if self.is_sparse else dense_kernel(self.code, kind.name)
+            kernel = self._kernels[kind] = made
+        state = self.parameters, self.scalars, self.mixtures, self.vector
+        if self.is_sparse:
+            kernel(*state, self.heap, self._bits, *rows, labels, weights, margins)
+        else:
+            kernel(*state, rows, labels, weights, margins)
+
+    @property
+    def weight_in_force(self) -> str:
+        """The name of the scalar that multiplies l1 in the threshold: ν (penalised FTRL) or Λ."""
+        return "multiplier" if self.code == PENALISED_FTRL else "multiplier_sum"
+
+    @property
+    def threshold(self) -> float:
+        """τ, the size up to which a coordinate of z gives a weight of 0."""
+        return self.number(self.weight_in_force) * self.parameter("l1")
+
+    def x(self, columns: Any = slice(None)) -> FloatArray:
+        """Return the decision in force, or some of its coordinates."""
+        z: FloatArray = self.z[columns]
+        threshold = self.threshold
+        if self.code == AOGD:
+            return self.number("scale") * z + 0.0  # −0.0 becomes 0.0
+        x: FloatArray = np.minimum(np.maximum(z, -threshold), threshold)
+        x -= z
+        x *= self.number("scale")
+        x += 0.0
+        return x
+
+    def nonzeros(self) -> int:
+        """Return how many weights of the decision are not 0."""
+        return int(self.scalars["active"][0]) if self.is_sparse else int(np.count_nonzero(self.x()))
+
+    # --- files ------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return copies of all arrays."""
+        made: dict[str, NDArray[Any]] = {
+            "scalars": np.array(self.scalars[0].tolist(), dtype=np.float64),
+            "mixtures": self.mixtures.view(np.float64).reshape(len(self.mixtures), -1).copy(),
+            "vector": self.z.copy(),
+        }
+        if self.is_sparse:
+            made["entries"] = self.vector["entry"].copy()
+            made["heap"] = self.heap[: self.scalars["entries"][0]].copy()
+        return made
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take over the arrays of another state of this layout; `_stored` has checked them."""
+        self.scalars[0] = tuple(arrays["scalars"].tolist())
+        self.mixtures[...] = np.ascontiguousarray(arrays["mixtures"]).view(MIXTURE).reshape(-1)
+        self.z[...] = arrays["vector"]
+        if self.is_sparse:
+            self.vector["entry"] = arrays["entries"]
+            self.heap[: len(arrays["heap"])] = arrays["heap"]
+
+    # --- other scales of the features -------------------------------------------------------------------------
+
+    def rescale(self, shift: FloatArray, change: FloatArray, lengths: float, more: float) -> None:
+        """Continue with the gradient sum (z + shift) · change, and squared lengths of rows multiplied by `lengths`.
+
+        For FTRL with a mixture. What was learned so far counts `more` times as much. The shares p stay.
+        """
+        s, mixture = self.scalars, self.mixture(WEIGHTS)
+        self.z[...] = (self.z + shift) * (change * more)
+        for name in RESCALED:
+            s[name] *= more
+        for field in MIXTURE_FIELDS:
+            mixture[field.name] *= more**field.unit
+        squares = max(self.number("gradient_squares") * more * more * lengths, float(mixture["clipped_squares"]))
+        s["gradient_squares"] = squares
+        s["longest_gradient"] *= max(math.sqrt(lengths), 1.0)
+        self._keep_few()
+        left = np.maximum(np.abs(self.z) - self.threshold, 0.0)
+        s["norm_1"], s["norm_2"] = left.sum(), (left * left).sum()
+        s["norm_1_low"] = s["norm_2_low"] = 0.0
+        self.rebuild_heap()
+        if squares > 0.0:
+            pull = self.number(self.weight_in_force) * self.parameter("l2")
+            factor = place.py_func(mixture, SCALES, squares, pull, self.number("norm_2"))
+            s["scale"] = min(factor, self.parameter("factor_bound"))
+
+    def _keep_few(self) -> None:
+        """Raise ν until at most max_features coordinates are above the threshold."""
+        most, l1 = int(self.parameter("max_features")), self.parameter("l1")
+        if most and np.count_nonzero(np.abs(self.z) > self.threshold) > most:
+            wanted = float(np.partition(np.abs(self.z), -most - 1)[-most - 1])
+            weight = wanted / l1
+            while weight * l1 < wanted:
+                weight = float(np.nextafter(weight, np.inf))
+            self.scalars[self.weight_in_force] = weight
+
+    def rebuild_heap(self) -> None:
+        """Make one entry for each active coordinate of the sparse layout."""
+        if not self.is_sparse:
+            return
+        left = np.abs(self.z) - self.threshold
+        active = np.flatnonzero(left > 0)
+        keys = (self.threshold + KEY_SHARE * left[active]).view(np.uint64) << np.uint64(1)
+        words = keys >> self._bits << self._bits | (active + 1).astype(np.uint64)
+        self.vector["entry"] = 0
+        self.vector["entry"][active] = words
+        self.heap[: len(active)] = np.sort(words)  # a sorted array is a heap
+        for name in ("active", "live", "entries"):
+            self.scalars[name] = len(active)
+
+    def require_room(self) -> None:
+        """Raise ValueError if numbers are so large that rescaled features could make them overflow."""
+        mixture = self.mixture(WEIGHTS)
+        numbers = [self.number(name) for name in (*RESCALED, "gradient_squares")]
+        numbers += [float(np.abs(mixture[field.name]).max()) for field in MIXTURE_FIELDS if field.unit > 0]
+        if not max(numbers) < LARGEST_RESCALED:
+            raise ValueError("a sum is larger than rows can make it")

@@ -1,0 +1,35 @@
+"""Compilation of all kernels ahead of the first request, or into an image."""
+
+from __future__ import annotations
+
+from longterm.linear_model.kernels.layout import AFTRL, AOGD, PENALISED_FTRL
+from longterm.linear_model.kernels.losses import evaluation_kernel
+from longterm.linear_model.kernels.moments import dense_moments, sparse_moments
+from longterm.linear_model.kernels.state import CODES, dense_kernel, sparse_kernel
+
+VALUES, INDICES = ("float64", "float32"), ("int32", "int64")
+
+
+def compile_all(*rules: str) -> int:
+    """Compile every kernel of linear models, or load it from the cache, so that no request waits for it.
+
+    The first call on a machine takes up to a minute, later ones about a second. Call it where a service starts, or
+    while an image is built: `docs/linear_model.md` says how.
+
+    Parameters
+    ----------
+    *rules : str
+        The rules to compile: "a-ftrl", "a-ogd", "penalised-ftrl", "mahdavi"; all of them by default.
+
+    Returns
+    -------
+    int
+        The number of kernels that are ready.
+    """
+    codes = {CODES[rule] for rule in rules} if rules else {AFTRL, AOGD, PENALISED_FTRL}
+    kernels = [dense_kernel(code, values) for code in sorted(codes) for values in VALUES]
+    if AFTRL in codes:
+        kernels += [sparse_kernel(values, indices) for values in VALUES for indices in INDICES]
+    if codes - {AOGD}:  # features may be scaled, and the past may fade
+        kernels += [evaluation_kernel(), dense_moments(), sparse_moments()]
+    return len(kernels)
